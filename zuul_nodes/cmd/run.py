@@ -1,0 +1,40 @@
+"""``zuul-nodes run``: one of Zuul's commands, with the plugin, explicitly."""
+
+import argparse
+import importlib.metadata
+import sys
+
+from zuul_nodes import plugin
+from zuul_nodes.exceptions import UserError
+
+
+def addArguments(parser):
+    parser.add_argument(
+        'zuul_command', metavar='ZUUL-COMMAND',
+        help='the command to run, for example zuul-scheduler')
+    parser.add_argument(
+        'arguments', metavar='...', nargs=argparse.REMAINDER,
+        help='its arguments')
+
+
+def run(args):
+    commands = getZuulCommands()
+    if args.zuul_command not in commands:
+        raise UserError(
+            f'"{args.zuul_command}" is not one of the commands of Zuul: '
+            f'{", ".join(sorted(commands))}')
+    # The command shall see itself as if it had been called by its name.
+    sys.argv = [args.zuul_command, *args.arguments]
+    main = commands[args.zuul_command].load()
+    if plugin.isDisabled():
+        print(f'zuul-nodes is switched off by {plugin.DISABLE_VARIABLE}; '
+              f'running {args.zuul_command} without it', file=sys.stderr)
+    plugin.install()
+    return main()
+
+
+def getZuulCommands():
+    """:return: name -> entry point of the commands Zuul installs."""
+    return {entry_point.name: entry_point for entry_point
+            in importlib.metadata.distribution('zuul').entry_points
+            if entry_point.group == 'console_scripts'}

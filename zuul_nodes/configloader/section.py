@@ -1,0 +1,28 @@
+"""The section: a part of a cloud, or a list of static nodes."""
+
+import voluptuous as vs
+import zuul.configloader
+
+# What "connection: null" stands for.  The static driver has a
+# connection of this name in every process, whatever zuul.conf says.
+NULL_CONNECTION = 'null'
+
+
+class SectionParser(zuul.configloader.SectionParser):
+    """Parses a section, also one without a connection.
+
+    Static nodes "are configured on a section with a null connection"
+    (specification, "Configuration").
+    """
+
+    schema = zuul.configloader.SectionParser.schema.extend(
+        {'connection': vs.Any(str, None)})
+
+    def fromYaml(self, conf):
+        """:param dict conf: the stanza; changed as Zuul's parser does.
+
+        :return: a :class:`zuul.model.Section`.
+        """
+        if conf.get('connection', ...) is None:
+            conf['connection'] = NULL_CONNECTION
+        return super().fromYaml(conf)

@@ -1,0 +1,1 @@
+"""Drivers, one folder each.  They know nothing of one another."""

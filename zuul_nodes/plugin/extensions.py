@@ -1,0 +1,143 @@
+"""What the entry points of all installed packages bring in.
+
+Three groups are read, ours being one package among others:
+
+``zuul.drivers``
+    driver name -> subclass of :class:`zuul.driver.Driver`.  A name that
+    Zuul has too replaces Zuul's driver, which only a subclass of
+    Zuul's class may do.
+``zuul.config_objects``
+    ``image``, ``flavor``, ``label``, ``section`` or ``provider`` ->
+    parser class, made with the parse context, with ``fromYaml(conf)``.
+``zuul.components``
+    component name -> class, made with ``(config, connections)``, with
+    ``start()``, ``stop()`` and ``join()``.
+"""
+
+import dataclasses
+import importlib.metadata
+import inspect
+
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.plugin import parsers
+
+DRIVERS = 'zuul.drivers'
+CONFIG_OBJECTS = 'zuul.config_objects'
+COMPONENTS = 'zuul.components'
+GROUPS = (DRIVERS, CONFIG_OBJECTS, COMPONENTS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Extensions:
+    """The classes by their entry point's name."""
+    drivers: dict
+    config_objects: dict
+    components: dict
+
+
+def load():
+    """Load the entry points of every group.
+
+    :return: :class:`Extensions`
+    :raises UserError: one is broken, or a name is given twice; the
+        message names the package.
+    """
+    groups = {group: {name: loadOne(entry_points)
+                      for name, entry_points in find(group).items()}
+              for group in GROUPS}
+    return Extensions(drivers=groups[DRIVERS],
+                      config_objects=groups[CONFIG_OBJECTS],
+                      components=groups[COMPONENTS])
+
+
+def find(group):
+    """:return: name -> the entry points of that name, none loaded."""
+    found = {}
+    for entry_point in importlib.metadata.entry_points(group=group):
+        found.setdefault(entry_point.name, []).append(entry_point)
+    return found
+
+
+def getPackage(entry_point):
+    """:return: the name and version of the package it comes from."""
+    return f'{entry_point.dist.name} {entry_point.dist.version}'
+
+
+def loadOne(entry_points):
+    """Load the one entry point that has a name.
+
+    :param list entry_points: all of that group and name.
+    :return: the class.
+    :raises UserError: as :func:`load`.
+    """
+    entry_point, *others = entry_points
+    what = f'entry point "{entry_point.name}" of group {entry_point.group}'
+    if others:
+        packages = ' and '.join(sorted(map(getPackage, entry_points)))
+        raise UserError(f'{what} is given by both {packages}; '
+                        f'uninstall one of them')
+    try:
+        loaded = entry_point.load()
+        _CHECKS[entry_point.group](entry_point.name, loaded)
+    except Exception as error:
+        raise UserError(
+            f'{what}, from the package {getPackage(entry_point)}, '
+            f'is broken: {entry_point.value}: '
+            f'{type(error).__name__}: {error}; '
+            f'repair or uninstall that package') from error
+    return loaded
+
+
+def _checkDriver(name, loaded):
+    from zuul.driver import Driver
+    _checkClass(loaded)
+    if not issubclass(loaded, Driver):
+        raise TypeError('not a subclass of zuul.driver.Driver')
+    if loaded.name != name:
+        raise ValueError(f'the driver calls itself "{loaded.name}"')
+    original = getZuulDrivers().get(name)
+    if original and not issubclass(loaded, original):
+        raise TypeError(
+            f'Zuul has a driver of that name, and this is no subclass of '
+            f'{original.__module__}.{original.__qualname__}')
+
+
+def _checkConfigObject(name, loaded):
+    _checkClass(loaded, 'fromYaml')
+    if name not in parsers.CONFIG_OBJECTS:
+        raise ValueError('only these can be given: '
+                         + ', '.join(parsers.CONFIG_OBJECTS))
+
+
+def _checkComponent(name, loaded):
+    _checkClass(loaded, 'start', 'stop', 'join')
+
+
+def _checkClass(loaded, *methods):
+    if not inspect.isclass(loaded):
+        raise TypeError('not a class')
+    for method in methods:
+        if not callable(getattr(loaded, method, None)):
+            raise TypeError(f'the class has no method {method}()')
+
+
+_CHECKS = {
+    DRIVERS: _checkDriver,
+    CONFIG_OBJECTS: _checkConfigObject,
+    COMPONENTS: _checkComponent,
+}
+
+
+def getZuulDrivers():
+    """:return: name -> class of the drivers that Zuul itself has."""
+    # Imports every one of them.
+    from zuul.driver import Driver
+    import zuul.lib.connections  # noqa: F401
+    return {cls.name: cls for cls in _subclasses(Driver)
+            if cls.__module__.startswith('zuul.') and cls.name}
+
+
+def _subclasses(cls):
+    for subclass in cls.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)

@@ -1,0 +1,111 @@
+"""The table of seams: every place where Zuul calls us in its stead.
+
+A seam is checked before any is used: Zuul's version must be one that
+``setup.cfg`` asks for, and what is wrapped must have the signature
+that the wrapper was written for.  A new release of Zuul means work in
+this table and the modules it names, and nowhere else.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import importlib
+import importlib.metadata
+import inspect
+import operator
+
+from packaging.requirements import Requirement
+
+from zuul_nodes.plugin import components, parsers, registry
+
+
+@dataclasses.dataclass(frozen=True)
+class Seam:
+    module: str
+    # A method of a class of that module, as Class.method.
+    attribute: str
+    signature: str
+    why: str
+    # Takes the original and the Extensions; returns what replaces it.
+    wrap: Callable
+
+    @property
+    def name(self):
+        return f'{self.module}.{self.attribute}'
+
+    @property
+    def original(self):
+        return operator.attrgetter(self.attribute)(
+            importlib.import_module(self.module))
+
+    def findMismatch(self):
+        """:return: why the seam does not hold, or None."""
+        try:
+            signature = str(inspect.signature(self.original))
+        except (ImportError, AttributeError, TypeError) as error:
+            return f'{self.name} is not there ({error})'
+        if signature != self.signature:
+            return (f'{self.name} has the signature {signature}, '
+                    f'not {self.signature}')
+        return None
+
+    def substitute(self, extensions):
+        class_name, _, method_name = self.attribute.rpartition('.')
+        host = operator.attrgetter(class_name)(
+            importlib.import_module(self.module))
+        setattr(host, method_name, self.wrap(self.original, extensions))
+
+
+SEAMS = (
+    Seam('zuul.lib.connections', 'ConnectionRegistry.configure',
+         '(self, config, database=False, sources=False, triggers=False, '
+         'reporters=False, providers=False)',
+         'drivers of every installed package, and their default connections',
+         registry.wrapConfigure),
+    Seam('zuul.configloader', 'ParseContext.__init__',
+         '(self, connections, zuul_globals, system, ansible_manager)',
+         'parsers of the configuration objects',
+         parsers.wrapParseContext),
+    Seam('zuul.scheduler', 'Scheduler.prime',
+         '(self, config)',
+         'components start when the scheduler has its layouts',
+         components.wrapPrime),
+    Seam('zuul.scheduler', 'Scheduler.stop',
+         '(self)',
+         'components stop while ZooKeeper is still connected',
+         components.wrapStop),
+)
+
+
+def getVersions():
+    """:return: (Zuul's version, the range we are written for)."""
+    for line in importlib.metadata.requires('zuul-nodes'):
+        requirement = Requirement(line)
+        if requirement.name == 'zuul':
+            return importlib.metadata.version('zuul'), requirement.specifier
+    raise LookupError('the metadata of zuul-nodes do not name Zuul')
+
+
+def findVersionMismatch():
+    """:return: why Zuul's version does not fit, or None."""
+    version, wanted = getVersions()
+    if not wanted.contains(version, prereleases=True):
+        return f'Zuul is {version}, this plugin is for {wanted}'
+    return None
+
+
+def findMismatches():
+    """:return: a line for each thing about Zuul that is not as known."""
+    version_mismatch = findVersionMismatch()
+    if version_mismatch:
+        # What another release looks like inside says nothing more.
+        return [version_mismatch]
+    return [mismatch for seam in SEAMS if (mismatch := seam.findMismatch())]
+
+
+def substitute(extensions):
+    """Put every seam's replacement in place.
+
+    :param Extensions extensions: what comes in by the seams.
+    """
+    for seam in SEAMS:
+        seam.substitute(extensions)
