@@ -39,6 +39,11 @@ def wrapPrime(prime, extensions):
 def wrapStop(stop, extensions):
     @functools.wraps(stop)
     def wrapper(self):
+        # A second SIGTERM comes as a call in the middle of the first
+        # one's, in the same thread: it would wait for itself.
+        if getattr(self, 'is_stopping', False):
+            return
+        self.is_stopping = True
         for name, component in reversed(
                 getattr(self, 'embedded_components', [])):
             log.info("Stopping component %s", name)
@@ -48,7 +53,6 @@ def wrapStop(stop, extensions):
             except Exception:
                 # The scheduler and the other components stop anyway.
                 log.exception("Unable to stop component %s:", name)
-        self.embedded_components = []
         stop(self)
     return wrapper
 

@@ -79,7 +79,7 @@ def loadOne(entry_points):
     try:
         loaded = entry_point.load()
         _CHECKS[entry_point.group](entry_point.name, loaded)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(
             f'{what}, from the package {getPackage(entry_point)}, '
             f'is broken: {entry_point.value}: '

@@ -1,0 +1,61 @@
+import json
+
+from tests.fixtures.packages import writePackage
+
+
+def test_healthy(zuulNodes):
+    result = zuulNodes('doctor')
+    assert result.returncode == 0, result.stdout
+    assert 'All is well.' in result.stdout
+    for expected in ('zuul.scheduler.Scheduler.prime',
+                     'stock commands load the plugin',
+                     "in place of Zuul's"):
+        assert expected in result.stdout
+
+
+def test_json(zuulNodes):
+    findings = json.loads(zuulNodes('doctor', '--format', 'json').stdout)
+    assert findings['healthy'] is True
+    assert {'check': 'zuul.components', 'subject': 'launcher', 'ok': True,
+            'detail': 'zuul-nodes 0.1.0'} in findings['findings']
+
+
+def examine(zuulNodes, **environ):
+    result = zuulNodes('doctor', '--format', 'json', **environ)
+    assert result.returncode == 1
+    findings = json.loads(result.stdout)
+    assert findings['healthy'] is False
+    return {(f['check'], f['subject']): f['detail']
+            for f in findings['findings'] if not f['ok']}
+
+
+def test_switched_off(zuulNodes):
+    wrong = examine(zuulNodes, ZUUL_NODES_DISABLE='1')
+    assert wrong == {('environment', 'ZUUL_NODES_DISABLE'):
+                     'set: the plugin is switched off'}
+
+
+def test_start_up_file_does_not_run(zuulNodes, tmp_path):
+    # A package that shadows the door, as a broken install would.
+    tmp_path.joinpath('sitecustomize.py').write_text(
+        'import sys\n'
+        'sys.meta_path[:] = [f for f in sys.meta_path\n'
+        '                    if type(f).__name__ != "_Door"]\n')
+    wrong = examine(zuulNodes, PYTHONPATH=str(tmp_path))
+    assert ('stock commands do not load the plugin'
+            in wrong['environment', 'start-up file'])
+
+
+def test_wrong_version_and_broken_and_duplicate_entry_points(
+        zuulNodes, tmp_path):
+    writePackage(tmp_path, 'zuul', '15.0.0')
+    writePackage(tmp_path, 'shelf', '0.7', {
+        'zuul.drivers': {'shelf': 'nowhere:Driver',
+                         'static': 'nowhere:Static'}})
+    wrong = examine(zuulNodes, PYTHONPATH=str(tmp_path))
+    assert set(wrong) == {('version', 'zuul'), ('zuul.drivers', 'shelf'),
+                          ('zuul.drivers', 'static')}
+    assert 'Zuul is 15.0.0' in wrong['version', 'zuul']
+    assert 'shelf 0.7' in wrong['zuul.drivers', 'shelf']
+    assert ('shelf 0.7 and zuul-nodes 0.1.0'
+            in wrong['zuul.drivers', 'static'])

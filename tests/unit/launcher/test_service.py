@@ -1,0 +1,114 @@
+"""The launcher in real schedulers, and as a process of its own."""
+
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.services
+
+TIMEOUT = 90
+SPARE_NODES = 12
+
+
+def waitForBuilding(site, *processes):
+    """All nodes are begun, some by each of these processes."""
+    def shared():
+        seen = [site.nodesSeenBy(name) for name in processes]
+        return all(seen) and len(set().union(*seen)) == SPARE_NODES + 1
+    site.waitFor(shared, 'the nodes are not shared', TIMEOUT, processes[0])
+    assert 'ready' not in site.nodeStates()
+
+
+def startLauncher(site, name='launcher'):
+    """Start ``zuul-nodes launcher``."""
+    site.startProcess(name, [
+        sys.prefix + '/bin/zuul-nodes', 'launcher', '-f', '-d',
+        '-c', site.zuul_conf])
+
+
+def waitForReadyNodes(site):
+    site.waitFor(lambda: site.nodeStates() == ['ready'] * (SPARE_NODES + 1),
+                 'not all nodes are ready', TIMEOUT, 'scheduler')
+
+
+@pytest.mark.parametrize('kill', [False, True], ids=['stop', 'kill -9'])
+def test_one_of_two_schedulers_ends_while_nodes_build(makeSite, kill):
+    site = makeSite(schedulers=2)
+    site.startZooKeeper()
+    site.startZuul()
+    site.waitForZuul()
+    assert len(site.launchers()) == 2
+    # Nothing listens on the nodes yet, so none of them gets ready.
+    site.addSpareNodes(SPARE_NODES)
+    waitForBuilding(site, 'scheduler', 'scheduler2')
+    revision = site.push()
+    site.waitFor(lambda: site.api.status()['pipelines'][0]['change_queues'],
+                 'nothing is enqueued', TIMEOUT, 'scheduler')
+
+    ended = site.end('scheduler2', kill)
+    if not kill:
+        assert ended.logged('Stopped launcher')
+    site.waitFor(lambda: len(site.launchers()) == 1,
+                 'the other launcher stays', TIMEOUT, 'scheduler')
+
+    site.startNode()
+    # The job has waited for its node; the node the launcher of the other
+    # scheduler may have begun to build.
+    assert site.waitForBuild(revision)['result'] == 'SUCCESS'
+    waitForReadyNodes(site)
+
+
+def test_scheduler_and_separate_launcher_share_the_work(makeSite):
+    site = makeSite()
+    site.startZooKeeper()
+    site.startZuul()
+    startLauncher(site)
+    site.waitForZuul()
+    site.waitForComponents('launcher', 2, 'launcher')
+    assert len(site.launchers()) == 2
+    site.addSpareNodes(SPARE_NODES)
+    waitForBuilding(site, 'scheduler', 'launcher')
+    site.startNode()
+    waitForReadyNodes(site)
+
+
+def test_separate_launcher_alone(makeSite):
+    site = makeSite(embedded=False)
+    site.startZooKeeper()
+    site.startNode()
+    site.startZuul()
+    site.waitForZuul()
+    assert site.launchers() == {}
+    assert site.processes['scheduler'].logged(
+        r'Component launcher is not run in the scheduler: '
+        r'\[launcher\] embedded = false')
+    startLauncher(site)
+    site.waitForComponents('launcher', 1, 'launcher')
+    site.waitForNode()
+    assert site.waitForBuild(site.push())['result'] == 'SUCCESS'
+
+    # By its command socket, as Zuul's own.
+    process = site.processes.pop('launcher')
+    site.startProcess('stop', [
+        sys.prefix + '/bin/zuul-nodes', 'launcher', 'stop',
+        '-c', site.zuul_conf])
+    site.processes.pop('stop').finish(30)
+    process.finish(30)
+    site.waitFor(lambda: site.launchers() == {},
+                 'the launcher stays registered', TIMEOUT, 'scheduler')
+
+
+def test_validate_tenants_runs_no_launcher(makeSite):
+    site = makeSite()
+    site.startZooKeeper()
+    site.startZuul()
+    site.waitForZuul()
+    site.end('scheduler')
+    site.waitFor(lambda: site.launchers() == {},
+                 'the launcher stays registered', TIMEOUT, 'web')
+    process = site.startProcess('validate', [
+        sys.prefix + '/bin/zuul-scheduler', '-f', '-d', '-c', site.zuul_conf,
+        '--validate-tenants'])
+    site.processes.pop('validate').finish(60)
+    assert process.logged('Starting scheduler')
+    assert not process.logged('Starting component launcher')

@@ -1,0 +1,104 @@
+"""The package as pip sees it: wheel, editable, gone."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.fixtures.packages import writePackage
+
+pytestmark = pytest.mark.services
+
+ROOT = pathlib.Path(__file__).parents[3]
+SHELF = ROOT / 'tests/fixtures/shelf'
+# Every stock command that reads zuul.conf with its connections.
+COMMANDS = ('zuul-scheduler', 'zuul-web', 'zuul-executor', 'zuul-launcher',
+            'zuul-merger', 'zuul-admin')
+
+
+def call(*arguments, **environ):
+    """:return: the completed process, its output as one text."""
+    return subprocess.run(
+        arguments, env={'PATH': '/usr/bin:/bin', **environ}, timeout=600,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False)
+
+
+def check(*arguments, **environ):
+    result = call(*arguments, **environ)
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+@pytest.fixture(scope='module')
+def source(tmp_path_factory):
+    """A copy of the source tree, free of what earlier builds left."""
+    target = tmp_path_factory.mktemp('source') / 'zuul-nodes'
+    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(
+        '.*', 'build', 'dist', '*.egg-info', '__pycache__'))
+    return target
+
+
+@pytest.fixture(scope='module')
+def environment(tmp_path_factory):
+    """A fresh virtual environment, with nothing in it yet."""
+    directory = tmp_path_factory.mktemp('environment')
+    check(sys.executable, '-m', 'venv', directory)
+    return directory
+
+
+def pip(environment, *arguments):
+    # The registries that this machine is set up to use.
+    settings = {name: value for name, value in os.environ.items()
+                if name.lower().startswith(('pip_', 'http', 'ssl', 'no_'))
+                or name in ('HOME', 'REQUESTS_CA_BUNDLE')}
+    return check(environment / 'bin/pip', '--disable-pip-version-check',
+                 '-q', *arguments, **settings)
+
+
+def install(how, environment, source, tmp_path):
+    if how == 'wheel':
+        pip(environment, 'wheel', '--no-deps', '-w', tmp_path, source)
+        wheel, = tmp_path.glob('*.whl')
+        pip(environment, 'install', wheel)
+    else:
+        pip(environment, 'install', '-e', source)
+
+
+@pytest.mark.parametrize('how', ['wheel', 'editable'])
+def test_life_of_an_install(how, environment, source, tmp_path):
+    install(how, environment, source, tmp_path)
+    bin_dir = environment / 'bin'
+    assert 'All is well.' in check(bin_dir / 'zuul-nodes', 'doctor')
+
+    # A driver that another package ships is there
+    pip(environment, 'install', '--no-deps',
+        shutil.copytree(SHELF, tmp_path / 'shelf'))
+    assert 'shelf-maker 0.7' in check(bin_dir / 'zuul-nodes', 'doctor')
+    pip(environment, 'uninstall', '-y', 'shelf-maker')
+
+    # A broken one stops each of Zuul's commands, with one line.
+    writePackage(tmp_path / 'packages', 'broken', '3', {
+        'zuul.drivers': {'shelf': 'nowhere:Driver'}})
+    for command in COMMANDS:
+        result = call(bin_dir / command, '--version',
+                      PYTHONPATH=str(tmp_path / 'packages'))
+        assert result.returncode == 1, command
+        line, = result.stdout.splitlines()
+        assert 'package broken 3' in line
+        # Nothing of that with the plugin switched off.
+        assert 'Zuul version: 14.' in check(
+            bin_dir / command, '--version', ZUUL_NODES_DISABLE='1',
+            PYTHONPATH=str(tmp_path / 'packages'))
+
+    # Once uninstalled, it has never been there.
+    pip(environment, 'uninstall', '-y', 'zuul-nodes')
+    left = [path for path in environment.rglob('*')
+            if 'zuul_nodes' in path.name or 'zuul-nodes' in path.name]
+    assert left == []
+    assert check(bin_dir / 'python', '-c', '') == ''
+    assert 'Zuul version: 14.' in check(bin_dir / 'zuul-scheduler',
+                                        '--version')

@@ -1,0 +1,223 @@
+"""Wholly in, or wholly out with a line that says why."""
+
+import pytest
+
+from tests.fixtures.packages import writePackage
+
+# Prints which of Zuul's own are wrapped.
+REPORT = '''
+import zuul.cmd
+import zuul.configloader
+import zuul.lib.connections
+import zuul.scheduler
+from zuul_nodes.plugin import seams
+print([seam.attribute for seam in seams.SEAMS
+       if hasattr(seam.original, '__wrapped__')])
+'''
+EVERY_SEAM = ("['ConnectionRegistry.configure', 'ParseContext.__init__', "
+              "'Scheduler.prime', 'Scheduler.stop']\n")
+NO_SEAM = '[]\n'
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """:return: a directory for packages, and the environment for it."""
+    directory = tmp_path / 'packages'
+    directory.mkdir()
+    return directory
+
+
+def test_all_seams(runProgram):
+    result = runProgram('zuul-scheduler', REPORT)
+    assert (result.stdout, result.stderr) == (EVERY_SEAM, '')
+
+
+@pytest.mark.parametrize('value', ['1', 'true', 'yes'])
+def test_kill_switch(runProgram, value):
+    result = runProgram('zuul-scheduler', REPORT, ZUUL_NODES_DISABLE=value)
+    assert (result.stdout, result.stderr) == (NO_SEAM, '')
+
+
+@pytest.mark.parametrize('value', ['', '0', 'false'])
+def test_kill_switch_not_set(runProgram, value):
+    result = runProgram('zuul-scheduler', REPORT, ZUUL_NODES_DISABLE=value)
+    assert result.stdout == EVERY_SEAM
+
+
+@pytest.mark.parametrize('version', ['14.2.1', '15.0.0'])
+def test_version_mismatch(runProgram, packages, version):
+    writePackage(packages, 'zuul', version)
+    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    assert result.stdout == NO_SEAM
+    line, = result.stderr.splitlines()
+    assert 'leaves Zuul untouched' in line
+    assert f'Zuul is {version}' in line
+
+
+def test_development_version_of_the_window_fits(runProgram, packages):
+    writePackage(packages, 'zuul', '14.4.0.dev3')
+    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    assert (result.stdout, result.stderr) == (EVERY_SEAM, '')
+
+
+def test_signature_mismatch(runProgram):
+    # A Zuul somebody has patched: the last seam of all does not hold.
+    result = runProgram('cook', '''
+import zuul.scheduler
+def stop(self, gently): pass
+zuul.scheduler.Scheduler.stop = stop
+from zuul_nodes import plugin
+plugin.install()
+''' + REPORT)
+    assert result.stdout == NO_SEAM
+    line, = result.stderr.splitlines()
+    assert ('zuul.scheduler.Scheduler.stop has the signature '
+            '(self, gently), not (self)') in line
+
+
+def test_missing_attribute(runProgram):
+    result = runProgram('cook', '''
+import zuul.scheduler
+del zuul.scheduler.Scheduler.prime
+from zuul_nodes import plugin
+print(plugin.install())
+''')
+    assert result.stdout == 'False\n'
+    line, = result.stderr.splitlines()
+    assert 'zuul.scheduler.Scheduler.prime is not there' in line
+
+
+def test_mismatch_is_refused_where_zuul_conf_relies_on_us(
+        runProgram, packages, tmp_path):
+    writePackage(packages, 'zuul', '15.0.0')
+    writePackage(packages, 'shelf', entry_points={
+        'zuul.drivers': {'shelf': 'shelf:Driver'}})
+    conf = tmp_path / 'zuul.conf'
+    conf.write_text('[connection rack]\ndriver=shelf\n')
+    result = runProgram('zuul-web', REPORT, '-f', '-c', str(conf),
+                        PYTHONPATH=str(packages))
+    assert result.returncode == 1
+    assert result.stdout == ''
+    line, = result.stderr.splitlines()
+    assert 'Zuul is 15.0.0' in line
+    assert '[connection rack] driver = shelf' in line
+    assert 'Install versions of zuul and zuul-nodes that fit' in line
+
+
+@pytest.mark.parametrize('command, status', [
+    ('zuul-scheduler', 1), ('zuul-executor', 0)])
+def test_embedded_launcher_concerns_the_scheduler(
+        runProgram, packages, tmp_path, command, status):
+    writePackage(packages, 'zuul', '15.0.0')
+    conf = tmp_path / 'zuul.conf'
+    conf.write_text('[launcher]\nembedded=true\n')
+    result = runProgram(command, REPORT, '-c', str(conf),
+                        PYTHONPATH=str(packages))
+    assert result.returncode == status
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_mismatch_is_tolerated_with_zuuls_own_drivers(
+        runProgram, packages, tmp_path):
+    writePackage(packages, 'zuul', '15.0.0')
+    conf = tmp_path / 'zuul.conf'
+    conf.write_text('[connection rack]\ndriver=static\n')
+    result = runProgram('zuul-scheduler', REPORT, '-c', str(conf),
+                        PYTHONPATH=str(packages))
+    assert result.returncode == 0
+    assert result.stdout == NO_SEAM
+
+
+DRIVER = '''
+from zuul.driver import Driver
+class ShelfDriver(Driver):
+    name = '{name}'
+'''
+
+
+@pytest.mark.parametrize('group, name, value, source, expected', [
+    ('zuul.drivers', 'shelf', 'nowhere:Driver', '',
+     "ModuleNotFoundError: No module named 'nowhere'"),
+    ('zuul.drivers', 'shelf', 'shelf_driver:Typo', DRIVER,
+     "AttributeError: module 'shelf_driver' has no attribute 'Typo'"),
+    ('zuul.drivers', 'shelf', 'shelf_driver:x', 'x = 1', 'not a class'),
+    ('zuul.drivers', 'shelf', 'shelf_driver:X', 'class X: pass',
+     'not a subclass of zuul.driver.Driver'),
+    ('zuul.drivers', 'rack', 'shelf_driver:ShelfDriver', DRIVER,
+     'the driver calls itself "shelf"'),
+    ('zuul.drivers', 'shelf', 'shelf_driver:X', 'import sys; sys.exit(3)',
+     'SystemExit'),
+    ('zuul.config_objects', 'shelf', 'shelf_driver:X',
+     'class X:\n def fromYaml(self): pass',
+     'only these can be given: image, flavor, label, section, provider'),
+    ('zuul.config_objects', 'label', 'shelf_driver:X', 'class X: pass',
+     'the class has no method fromYaml()'),
+    ('zuul.components', 'shelf', 'shelf_driver:X',
+     'class X:\n def start(self): pass',
+     'the class has no method stop()'),
+])
+def test_broken_entry_point(
+        runProgram, packages, group, name, value, source, expected):
+    writePackage(packages, 'shelf-maker', '0.7',
+                 {group: {name: value}},
+                 {'shelf_driver': source.format(name='shelf')})
+    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    assert result.returncode == 1
+    assert result.stdout == ''
+    line, = result.stderr.splitlines()
+    assert f'entry point "{name}" of group {group}' in line
+    assert 'from the package shelf-maker 0.7' in line
+    assert expected in line
+
+
+def test_replacing_a_driver_of_zuuls_takes_a_subclass(runProgram, packages):
+    writePackage(packages, 'shelf-maker', '0.7',
+                 {'zuul.drivers': {'aws': 'shelf_driver:ShelfDriver'}},
+                 {'shelf_driver': DRIVER.format(name='aws')})
+    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    assert result.returncode == 1
+    line, = result.stderr.splitlines()
+    assert 'no subclass of zuul.driver.aws.AwsDriver' in line
+
+
+def test_duplicate_entry_point_names_both_packages(runProgram, packages):
+    writePackage(packages, 'shelf-maker', '0.7',
+                 {'zuul.drivers': {'static': 'shelf_driver:ShelfDriver'}},
+                 {'shelf_driver': DRIVER.format(name='static')})
+    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    assert result.returncode == 1
+    line, = result.stderr.splitlines()
+    assert ('entry point "static" of group zuul.drivers is given by both '
+            'shelf-maker 0.7 and zuul-nodes ') in line
+    assert 'uninstall one of them' in line
+
+
+def test_log_config_door(runProgram, tmp_path):
+    logging_conf = tmp_path / 'logging.yaml'
+    logging_conf.write_text('''
+version: 1
+handlers:
+  zuul-nodes:
+    (): zuul_nodes.plugin.logdoor.handler
+root:
+  handlers: [zuul-nodes]
+''')
+    # Not called zuul-*, so that the start-up file does nothing.
+    result = runProgram('cook', f'''
+from zuul.ansible import logconfig
+for _ in range(2):
+    logconfig.load_config({str(logging_conf)!r}).apply()
+''' + REPORT)
+    assert (result.stdout, result.stderr) == (EVERY_SEAM, '')
+
+
+def test_log_config_door_with_a_broken_entry_point(runProgram, packages):
+    writePackage(packages, 'shelf-maker', '0.7',
+                 {'zuul.drivers': {'shelf': 'nowhere:Driver'}})
+    result = runProgram('cook', '''
+from zuul_nodes.plugin import logdoor
+logdoor.handler()
+''', PYTHONPATH=str(packages))
+    assert result.returncode == 1
+    line, = result.stderr.splitlines()
+    assert 'from the package shelf-maker 0.7' in line
