@@ -1,3 +1,5 @@
+import configparser
+import itertools
 import os
 import subprocess
 import sys
@@ -5,6 +7,11 @@ import sys
 import pytest
 
 from tests.fixtures.services import Site
+from zuul_nodes.quickstart import ports
+from zuul_nodes.quickstart.certificates import Certificates
+from zuul_nodes.quickstart.zookeeper import ZooKeeper
+
+_numbers = itertools.count()
 
 
 @pytest.fixture
@@ -57,3 +64,51 @@ def makeSite(site_directory):
     yield make
     for site in sites:
         site.stop()
+
+
+@pytest.fixture(scope='session')
+def zookeeper(tmp_path_factory):
+    """A real ZooKeeper, with TLS, for the whole session."""
+    directory = tmp_path_factory.mktemp('zookeeper')
+    server = ZooKeeper(directory, Certificates(directory / 'certificates'),
+                       ports.freePort())
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def chroot(zookeeper):
+    """:return: the path below which a test has ZooKeeper for itself."""
+    path = f'/test-{next(_numbers)}'
+    client = zookeeper.client()
+    client.start()
+    client.create(path)
+    yield path
+    client.delete(path, recursive=True)
+    client.stop()
+    client.close()
+
+
+@pytest.fixture
+def kazoo_client(zookeeper, chroot):
+    """:return: a client that sees what the test's own Zuul sees."""
+    client = zookeeper.client()
+    client.start()
+    client.chroot = chroot
+    yield client
+    client.stop()
+    client.close()
+
+
+@pytest.fixture
+def zuul_conf(zookeeper, chroot):
+    """:return: a ConfigParser with what connects Zuul to ZooKeeper."""
+    config = configparser.ConfigParser()
+    config.read_dict({'zookeeper': {
+        'hosts': zookeeper.hosts + chroot,
+        'tls_ca': zookeeper.certificates.ca,
+        'tls_cert': zookeeper.certificates.client_cert,
+        'tls_key': zookeeper.certificates.client_key,
+    }})
+    return config

@@ -5,7 +5,9 @@ import importlib.metadata
 import sys
 
 from zuul_nodes import plugin
+from zuul_nodes.cmd import zuulconf
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.plugin import refusal
 
 
 def addArguments(parser):
@@ -23,6 +25,9 @@ def run(args):
         raise UserError(
             f'"{args.zuul_command}" is not one of the commands of Zuul: '
             f'{", ".join(sorted(commands))}')
+    if not {'-h', '--help', '--version'} & set(args.arguments):
+        zuulconf.requireZooKeeper(
+            zuulconf.read(refusal.getConfigPath([None, *args.arguments])))
     # The command shall see itself as if it had been called by its name.
     sys.argv = [args.zuul_command, *args.arguments]
     main = commands[args.zuul_command].load()

@@ -36,8 +36,15 @@ def test_run(zuulNodes):
 
 def test_run_installs_the_plugin(zuulNodes, tmp_path):
     # The start-up file is not what does it here.
-    tmp_path.joinpath('zuul.conf').write_text(
-        '[connection null]\ndriver=kubernetes\n')
+    tmp_path.joinpath('zuul.conf').write_text('''
+[zookeeper]
+hosts=127.0.0.1:1
+tls_cert=cert.pem
+tls_key=key.pem
+tls_ca=ca.pem
+[connection null]
+driver=kubernetes
+''')
     result = zuulNodes('run', 'zuul-launcher', '-f',
                        '-c', str(tmp_path / 'zuul.conf'))
     assert 'that name belongs to the driver static' in result.stderr
@@ -65,12 +72,13 @@ def test_run_of_something_else(zuulNodes):
     ('[scheduler]\n', 'has no "hosts" in [zookeeper]'),
     ('[zookeeper]\nhosts=127.0.0.1\n', 'has no "tls_cert" in [zookeeper]'),
 ])
-def test_launcher_with_a_bad_zuul_conf(zuulNodes, tmp_path, conf, expected):
+@pytest.mark.parametrize('command', ['launcher', 'run zuul-scheduler'])
+def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):
     path = tmp_path / 'zuul.conf'
     if conf is not None:
         path.write_text(conf)
-    result = zuulNodes('launcher', '-f', '-c', str(path))
+    result = zuulNodes(*command.split(), '-f', '-c', str(path))
     assert (result.returncode, result.stdout) == (1, '')
     line, = result.stderr.splitlines()
-    assert line.startswith('zuul-nodes launcher: ')
+    assert line.startswith(f'zuul-nodes {command.split()[0]}: ')
     assert expected in line

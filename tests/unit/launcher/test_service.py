@@ -3,6 +3,9 @@
 import sys
 
 import pytest
+import requests
+
+from zuul_nodes.quickstart import ports
 
 pytestmark = pytest.mark.services
 
@@ -74,6 +77,9 @@ def test_scheduler_and_separate_launcher_share_the_work(makeSite):
 
 def test_separate_launcher_alone(makeSite):
     site = makeSite(embedded=False)
+    monitoring_port = ports.freePort()
+    site.configure('launcher', prometheus_addr='127.0.0.1',
+                   prometheus_port=monitoring_port)
     site.startZooKeeper()
     site.startNode()
     site.startZuul()
@@ -84,6 +90,9 @@ def test_separate_launcher_alone(makeSite):
         r'\[launcher\] embedded = false')
     startLauncher(site)
     site.waitForComponents('launcher', 1, 'launcher')
+    health = requests.get(
+        f'http://127.0.0.1:{monitoring_port}/health/ready', timeout=10)
+    assert health.status_code == 200
     site.waitForNode()
     assert site.waitForBuild(site.push())['result'] == 'SUCCESS'
 

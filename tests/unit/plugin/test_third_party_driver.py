@@ -56,10 +56,8 @@ def test_job_on_a_node_of_a_third_partys_driver(makeSite, shelf_maker):
     site = makeSite()
     # Stock commands find it; zuul.conf names it; that is all.
     site.environment['PYTHONPATH'] = str(shelf_maker)
-    with open(site.zuul_conf, 'a') as conf:
-        conf.write('[connection rack]\ndriver=shelf\nhost=127.0.0.1\n'
-                   f'port={site.node.port}\n'
-                   f'username={site.settings.user}\n')
+    site.configure('connection rack', driver='shelf', host='127.0.0.1',
+                   port=site.node.port, username=site.settings.user)
     site.pushNodes(NODES)
     site.startZooKeeper()
     site.startNode()

@@ -1,0 +1,41 @@
+"""What the documentation shows is what the tests run."""
+
+import pathlib
+import re
+import string
+import textwrap
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+README = (ROOT / 'README.rst').read_text()
+
+
+def test_configuration_in_the_readme_is_the_quickstarts():
+    block = re.search(r'\.\. code-block:: yaml\n\n((?:   .*\n|\n)+)',
+                      README).group(1)
+    nodes = (ROOT / 'zuul_nodes/quickstart/repositories'
+             / 'zuul-config/zuul.d/nodes.yaml').read_text()
+    assert textwrap.dedent(block).strip() == string.Template(
+        nodes).substitute(node_port=22, node_user='zuul').strip()
+
+
+@pytest.mark.parametrize('command', ['./tools/quickstart', './tools/test'])
+def test_commands_of_the_readme_are_those_of_ci(command):
+    assert f'    {command}\n' in README
+    assert command in (ROOT / '.ci/run').read_text()
+
+
+def test_links_of_the_readme():
+    for target in re.findall(r'<(doc/.*?)>`_', README):
+        assert (ROOT / target).exists()
+
+
+def test_log_config_of_the_operators_guide(runProgram):
+    result = runProgram('cook', f'''
+from zuul.ansible import logconfig
+logconfig.load_config({str(ROOT / "doc/source/logging.yaml")!r}).apply()
+import zuul.scheduler
+print(hasattr(zuul.scheduler.Scheduler.prime, '__wrapped__'))
+''')
+    assert result.stdout == 'True\n', result.stderr
