@@ -13,6 +13,8 @@ from importlib import metadata
 import socket
 import sys
 
+from zuul_nodes import autoload
+
 # The IPv4 loopback address as a socket of the IPv6 family writes it: it is
 # there even where IPv6 is off.
 MAPPED_LOOPBACK = '::ffff:127.0.0.1'
@@ -36,6 +38,8 @@ def guard():
 def main():
     """Run the console script that the arguments name."""
     sys.argv = sys.argv[1:]
+    # Python's start-up file saw the name of this module, not the script's.
+    autoload.main()
     script, = metadata.entry_points(
         group='console_scripts', name=sys.argv[0])
     guard()

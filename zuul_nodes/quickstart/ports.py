@@ -1,5 +1,6 @@
 """TCP ports on loopback."""
 
+import itertools
 import random
 import socket
 
@@ -26,14 +27,20 @@ def isFree(port):
     return True
 
 
+def freePorts(count):
+    """:return: the numbers of this many different free ports, a list."""
+    shuffled = random.sample(FREE_PORTS, len(FREE_PORTS))
+    found = list(itertools.islice(filter(isFree, shuffled), count))
+    if len(found) < count:
+        raise UserError(
+            f'no free port from {FREE_PORTS.start} to {FREE_PORTS.stop - 1} '
+            f'on {LOOPBACK}: stop some of the services that listen there')
+    return found
+
+
 def freePort(preferred=None):
     """:param preferred: take this one if it is free.
     :return: the number of a free port."""
     if preferred is not None and isFree(preferred):
         return preferred
-    for port in random.sample(FREE_PORTS, len(FREE_PORTS)):
-        if isFree(port):
-            return port
-    raise UserError(
-        f'no free port from {FREE_PORTS.start} to {FREE_PORTS.stop - 1} on '
-        f'{LOOPBACK}: stop some of the services that listen there')
+    return freePorts(1)[0]

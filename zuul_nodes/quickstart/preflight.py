@@ -4,10 +4,8 @@ Each check raises a UserError that says what is missing and how to get it.
 """
 
 import os
-import pathlib
 import shutil
 import sys
-import tempfile
 
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.quickstart import ports
@@ -24,9 +22,8 @@ PROGRAMS = {
     'setpriv': 'util-linux',
 }
 
-# An executor's build directories must leave room for the socket of a shared
-# ssh connection, and the path of a socket is limited to 107 bytes.
-SOCKET_DIRECTORY = '/tmp'
+# Shown to the jobs by the executor, which cannot do without them.
+FILES = ('/etc/hosts', '/etc/localtime', '/etc/resolv.conf')
 
 
 def findProgram(name):
@@ -36,14 +33,13 @@ def findProgram(name):
         name, path=f'{os.environ.get("PATH", "")}:/usr/sbin:/sbin')
 
 
-def check(directory, web_port=None):
-    """:param directory: where the state is to live.
-    :param web_port: the port that was asked for, or None for any.
+def check(web_port=None):
+    """:param web_port: the port that was asked for, or None for any.
     :raises UserError: something is missing.
     """
     checkPlatform()
     checkPrograms()
-    checkDirectory(directory)
+    checkFiles()
     if web_port is not None:
         checkPort(web_port)
 
@@ -68,17 +64,10 @@ def checkPrograms():
                 f'"apt-get install libzookeeper-java"')
 
 
-def checkDirectory(directory):
-    """The directory exists afterwards, and something was written there."""
-    directory = pathlib.Path(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError as error:
-        raise UserError(
-            f'cannot write to {directory} ({error.strerror}): choose another '
-            f'place with --directory') from error
+def checkFiles():
+    for path in FILES:
+        if not os.path.exists(path):
+            raise UserError(f'{path} is missing: create it, Zuul needs it')
 
 
 def checkPort(port):

@@ -1,12 +1,19 @@
 """One child process: started, watched, stopped."""
 
 import contextlib
+import logging
 import os
+import re
+import shlex
 import signal
 import subprocess
 import time
 
+import psutil
+
 from zuul_nodes.quickstart.failure import Failure, lastLines
+
+log = logging.getLogger('zuul.nodes.quickstart')
 
 POLL_INTERVAL = 0.1
 
@@ -49,6 +56,7 @@ class Process:
         self.log_file = log_file
         self.environment = environment
         self._popen = None
+        self._descendants = []
 
     def start(self):
         """Start it, again if it was stopped.
@@ -57,10 +65,11 @@ class Process:
         the thread that started it ends, so that no service outlives a
         quickstart that was itself killed.
         """
-        with open(self.log_file, 'ab') as log:
+        log.debug('Starting %s: %s', self.name, shlex.join(self.command))
+        with open(self.log_file, 'ab') as output:
             self._popen = subprocess.Popen(
                 ['setpriv', '--pdeathsig', 'KILL', *self.command],
-                stdin=subprocess.DEVNULL, stdout=log,
+                stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, env=self.environment,
                 # A Ctrl-C in the terminal is for the quickstart alone, which
                 # then stops its children in the right order.
@@ -105,31 +114,48 @@ class Process:
         """:return: the last lines of its output, a list."""
         return lastLines(self.log_file, count)
 
-    def logged(self, text):
-        """:return: whether this text is in its output."""
+    def logged(self, pattern):
+        """:param str pattern: a regular expression.
+        :return: whether a line of its output has it."""
         with contextlib.suppress(FileNotFoundError), \
-                open(self.log_file, errors='replace') as log:
-            return any(text in line for line in log)
+                open(self.log_file, errors='replace') as output:
+            return any(re.search(pattern, line) for line in output)
         return False
 
     def terminate(self):
         """Ask it to end; returns at once."""
         if self.alive:
+            # While it lives one can see who descends from it.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self._descendants = psutil.Process(self.pid).children(
+                    recursive=True)
             self._popen.terminate()
 
     def stop(self, timeout=5):
-        """Ask it to end, and kill it and its process group if it does not.
+        """Ask it to end, and kill it if it does not.  Its descendants are
+        gone as well when this returns.
 
         :param float timeout: for how many seconds to be patient.
+        :return: whether it ended by itself.
         """
         if self._popen is None:
-            return
-        self.terminate()
+            return True
+        if not self._descendants:
+            self.terminate()
         try:
             self._popen.wait(timeout)
+            ended = True
         except subprocess.TimeoutExpired:
             self.kill()
+            ended = False
+        for descendant in self._descendants:
+            # psutil knows when the number belongs to another process now.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                descendant.kill()
+        psutil.wait_procs(self._descendants, timeout)
+        self._descendants = []
         self._popen = None
+        return ended
 
     def kill(self):
         """End it and its process group without warning."""

@@ -63,21 +63,23 @@ class SSHKeys:
 class SSHD:
     """The node's sshd.
 
-    :param directory: its configuration and log; made if missing.
+    :param config_file: its configuration, written by start().
     :param SSHKeys keys: its own and the accepted one.
     :param int port: where it listens.
-    :param dict environment: its environment.
+    :param dict environment: its environment, with the variable that marks
+        the run.
+    :param log_file: its log.
     """
 
-    def __init__(self, directory, keys, port, environment):
-        self.directory = pathlib.Path(directory)
+    def __init__(self, config_file, keys, port, environment, log_file):
+        self.config_file = pathlib.Path(config_file)
         self.keys = keys
         self.port = port
         self.environment = environment
-        self.config_file = self.directory / 'sshd_config'
+        # sshd runs itself again for each connection, by its absolute path.
         self.process = Process(
             'sshd', [findProgram('sshd'), '-D', '-e', '-f', self.config_file],
-            self.directory / 'sshd.log', environment)
+            log_file, environment)
 
     def start(self):
         """Returns when it answers.
@@ -85,7 +87,6 @@ class SSHD:
         :raises Failure: it ended, or did not answer in time.
         """
         user = getpass.getuser()
-        self.directory.mkdir(parents=True, exist_ok=True)
         self.config_file.write_text(CONFIG.format(
             address=LOOPBACK, port=self.port, host_key=self.keys.host_key,
             authorized_keys=self.keys.authorized_keys, user=user,

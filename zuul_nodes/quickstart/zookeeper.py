@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import socket
 import ssl
 
@@ -14,9 +13,10 @@ from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.process import Process
 
 # Where Debian's libzookeeper-java and what it depends on put their files.
+# zookeeper.jar names most of what it needs itself, but not all.
 JAR_DIRECTORY = pathlib.Path('/usr/share/java')
-JARS = ('zookeeper.jar', 'zookeeper-jute.jar', 'netty-all.jar',
-        'slf4j-api.jar', 'slf4j-log4j12.jar', 'log4j-1.2.jar')
+JARS = ('zookeeper-jute.jar', 'zookeeper.jar', 'netty-codec.jar',
+        'slf4j-log4j12.jar', 'log4j-1.2.jar')
 
 CONFIG = '''\
 dataDir={data}
@@ -41,15 +41,17 @@ log4j.appender.console.layout.ConversionPattern=%d %p %c{1}: %m%n
 class ZooKeeper:
     """One ZooKeeper server.
 
-    :param directory: its configuration, data and log; made if missing.
+    :param directory: its configuration and data; made if missing.
     :param Certificates certificates: the server's and the client's.
     :param int port: where it listens.
     :param dict environment: its environment; by default ours.
+    :param log_file: its log; by default zookeeper.log in the directory.
     :ivar str hosts: how a client addresses it.
     :ivar Process process: the server's process.
     """
 
-    def __init__(self, directory, certificates, port, environment=None):
+    def __init__(self, directory, certificates, port, environment=None,
+                 log_file=None):
         self.directory = pathlib.Path(directory)
         self.certificates = certificates
         self.port = port
@@ -64,7 +66,7 @@ class ZooKeeper:
              '-Dzookeeper.jmx.log4j.disable=true',
              '-cp', ':'.join(str(path) for path in class_path),
              'org.apache.zookeeper.server.quorum.QuorumPeerMain', config],
-            self.directory / 'zookeeper.log',
+            log_file or self.directory / 'zookeeper.log',
             environment or dict(os.environ))
 
     def start(self):
@@ -114,7 +116,3 @@ class ZooKeeper:
 
     def stop(self):
         self.process.stop()
-
-    def clear(self):
-        """Forget all data.  To be called while it is stopped."""
-        shutil.rmtree(self.directory / 'data', ignore_errors=True)

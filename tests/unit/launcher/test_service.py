@@ -1,7 +1,5 @@
 """The launcher in real schedulers, and as a process of its own."""
 
-import sys
-
 import pytest
 import requests
 
@@ -18,19 +16,19 @@ def waitForBuilding(site, *processes):
     def shared():
         seen = [site.nodesSeenBy(name) for name in processes]
         return all(seen) and len(set().union(*seen)) == SPARE_NODES + 1
-    site.waitFor(shared, 'the nodes are not shared', TIMEOUT, processes[0])
+    site.services.waitFor(shared, 'the nodes are not shared', TIMEOUT, processes[0])
     assert 'ready' not in site.nodeStates()
 
 
 def startLauncher(site, name='launcher'):
     """Start ``zuul-nodes launcher``."""
-    site.startProcess(name, [
-        sys.prefix + '/bin/zuul-nodes', 'launcher', '-f', '-d',
+    site.services.start(name, [
+        site.program('zuul-nodes'), 'launcher', '-f', '-d',
         '-c', site.zuul_conf])
 
 
 def waitForReadyNodes(site):
-    site.waitFor(lambda: site.nodeStates() == ['ready'] * (SPARE_NODES + 1),
+    site.services.waitFor(lambda: site.nodeStates() == ['ready'] * (SPARE_NODES + 1),
                  'not all nodes are ready', TIMEOUT, 'scheduler')
 
 
@@ -45,13 +43,13 @@ def test_one_of_two_schedulers_ends_while_nodes_build(makeSite, kill):
     site.addSpareNodes(SPARE_NODES)
     waitForBuilding(site, 'scheduler', 'scheduler2')
     revision = site.push()
-    site.waitFor(lambda: site.api.status()['pipelines'][0]['change_queues'],
+    site.services.waitFor(lambda: site.api.status()['pipelines'][0]['change_queues'],
                  'nothing is enqueued', TIMEOUT, 'scheduler')
 
     ended = site.end('scheduler2', kill)
     if not kill:
         assert ended.logged('Stopped launcher')
-    site.waitFor(lambda: len(site.launchers()) == 1,
+    site.services.waitFor(lambda: len(site.launchers()) == 1,
                  'the other launcher stays', TIMEOUT, 'scheduler')
 
     site.startNode()
@@ -85,7 +83,7 @@ def test_separate_launcher_alone(makeSite):
     site.startZuul()
     site.waitForZuul()
     assert site.launchers() == {}
-    assert site.processes['scheduler'].logged(
+    assert site.services.processes['scheduler'].logged(
         r'Component launcher is not run in the scheduler: '
         r'\[launcher\] embedded = false')
     startLauncher(site)
@@ -97,13 +95,13 @@ def test_separate_launcher_alone(makeSite):
     assert site.waitForBuild(site.push())['result'] == 'SUCCESS'
 
     # By its command socket, as Zuul's own.
-    process = site.processes.pop('launcher')
-    site.startProcess('stop', [
-        sys.prefix + '/bin/zuul-nodes', 'launcher', 'stop',
+    process = site.services.processes.pop('launcher')
+    site.services.start('stop', [
+        site.program('zuul-nodes'), 'launcher', 'stop',
         '-c', site.zuul_conf])
-    site.processes.pop('stop').finish(30)
+    site.services.processes.pop('stop').finish(30)
     process.finish(30)
-    site.waitFor(lambda: site.launchers() == {},
+    site.services.waitFor(lambda: site.launchers() == {},
                  'the launcher stays registered', TIMEOUT, 'scheduler')
 
 
@@ -113,11 +111,11 @@ def test_validate_tenants_runs_no_launcher(makeSite):
     site.startZuul()
     site.waitForZuul()
     site.end('scheduler')
-    site.waitFor(lambda: site.launchers() == {},
+    site.services.waitFor(lambda: site.launchers() == {},
                  'the launcher stays registered', TIMEOUT, 'web')
-    process = site.startProcess('validate', [
-        sys.prefix + '/bin/zuul-scheduler', '-f', '-d', '-c', site.zuul_conf,
+    process = site.services.start('validate', [
+        site.program('zuul-scheduler'), '-f', '-d', '-c', site.zuul_conf,
         '--validate-tenants'])
-    site.processes.pop('validate').finish(60)
+    site.services.processes.pop('validate').finish(60)
     assert process.logged('Starting scheduler')
     assert not process.logged('Starting component launcher')

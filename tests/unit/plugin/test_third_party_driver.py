@@ -55,7 +55,7 @@ def shelf_maker(tmp_path):
 def test_job_on_a_node_of_a_third_partys_driver(makeSite, shelf_maker):
     site = makeSite()
     # Stock commands find it; zuul.conf names it; that is all.
-    site.environment['PYTHONPATH'] = str(shelf_maker)
+    site.services.environment['PYTHONPATH'] = str(shelf_maker)
     site.configure('connection rack', driver='shelf', host='127.0.0.1',
                    port=site.node.port, username=site.settings.user)
     site.pushNodes(NODES)
@@ -64,7 +64,7 @@ def test_job_on_a_node_of_a_third_partys_driver(makeSite, shelf_maker):
     site.startZuul()
     site.waitForZuul()
     assert site.waitForBuild(site.push())['result'] == 'SUCCESS'
-    assert site.processes['scheduler'].logged(
+    assert site.services.processes['scheduler'].logged(
         'Marking node <ShelfProviderNode .* as ready')
-    site.waitFor(lambda: site.nodeStates() == [],
+    site.services.waitFor(lambda: site.nodeStates() == [],
                  'the node is not deleted', 60, 'scheduler')

@@ -1,0 +1,64 @@
+import subprocess
+
+import pytest
+import yaml
+
+from zuul_nodes.quickstart.repositories import Repositories
+
+
+@pytest.fixture
+def repositories(tmp_path):
+    repositories = Repositories(tmp_path / 'bare', tmp_path / 'checkouts')
+    repositories.create({'node_port': 2222, 'node_user': 'someone'})
+    return repositories
+
+
+def git(directory, *command):
+    return subprocess.run(
+        ['git', *command], cwd=directory, check=True, text=True,
+        stdout=subprocess.PIPE).stdout.strip()
+
+
+def test_what_zuul_reads_is_valid_and_complete(repositories):
+    objects = []
+    for name in ('zuul-config', 'demo'):
+        checkout = repositories.checkouts / name
+        for path in checkout.rglob('*.yaml'):
+            text = path.read_text()
+            assert '${' not in text
+            content = yaml.safe_load(text)
+            if 'playbooks' not in path.parts:
+                objects += [next(iter(entry)) for entry in content]
+        published = git(repositories.directory / name, 'ls-tree', '-r',
+                        '--name-only', 'master')
+        assert published == git(checkout, 'ls-files')
+    assert set(objects) == {'image', 'flavor', 'label', 'section',
+                            'provider', 'pipeline', 'job', 'project'}
+
+
+def test_the_node_is_filled_in(repositories):
+    path = repositories.checkouts / 'zuul-config' / 'zuul.d' / 'nodes.yaml'
+    node, = (node for entry in yaml.safe_load(path.read_text())
+             for options in entry.values()
+             for node in options.get('nodes', []))
+    assert node['connection-port'] == 2222
+    assert node['username'] == 'someone'
+
+
+def test_push(repositories):
+    bare = repositories.directory / 'demo'
+    before = git(bare, 'rev-parse', 'master')
+    pushed = repositories.push('Once more')
+    assert git(bare, 'rev-parse', 'master', 'master^').split() == [
+        pushed, before]
+    assert git(bare, 'log', '-1', '--format=%s') == 'Once more'
+
+
+def test_the_users_git_configuration_does_not_matter(tmp_path, monkeypatch):
+    (tmp_path / '.gitconfig').write_text(
+        '[commit]\ngpgsign = true\n[user]\nsigningkey = none\n'
+        '[core]\nhooksPath = /nowhere\n')
+    monkeypatch.setenv('HOME', str(tmp_path))
+    monkeypatch.setenv('GIT_DIR', '/nowhere')
+    Repositories(tmp_path / 'bare', tmp_path / 'checkouts').create(
+        {'node_port': 1, 'node_user': 'x'})

@@ -1,0 +1,104 @@
+import os
+import pathlib
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.quickstart import leftovers
+from zuul_nodes.quickstart.state import State, defaultDirectory
+
+
+@pytest.fixture
+def claim():
+    claimed = []
+
+    def claimState(directory):
+        state = State(directory)
+        claimed.append(state)
+        state.claim()
+        return state
+    yield claimState
+    for state in claimed:
+        state.release()
+
+
+def test_a_run_starts_afresh_and_keeps_what_was_made_once(tmp_path, claim):
+    state = claim(tmp_path / 'state')
+    (state.run / 'rubbish').touch()
+    state.keys.mkdir()
+    sockets, mark = state.sockets, state.mark
+    state.release()
+    assert not sockets.exists()
+    state = claim(tmp_path / 'state')
+    assert not (state.run / 'rubbish').exists()
+    assert state.keys.exists()
+    assert state.mark != mark
+
+
+def test_sockets_have_short_paths(tmp_path, claim):
+    deep = tmp_path / ('d' * 100)
+    assert len(str(claim(deep).sockets)) < 30
+
+
+def test_one_at_a_time(tmp_path, claim):
+    claim(tmp_path)
+    with pytest.raises(UserError, match=f'process {os.getpid()}.*--dir'):
+        claim(tmp_path)
+
+
+@pytest.mark.parametrize('directory', ['/proc/quickstart',
+                                       '/dev/null/quickstart'])
+def test_not_writable(directory, claim):
+    with pytest.raises(UserError, match=f'cannot write to {directory}'):
+        claim(directory)
+
+
+@pytest.mark.parametrize('name', ['two words', '100%', 'a:b', '"'])
+def test_a_path_that_would_need_quotes(tmp_path, name, claim):
+    with pytest.raises(UserError, match='choose a plainer path'):
+        claim(tmp_path / name)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_directory_of_something_else_is_not_touched(tmp_path, claim):
+    precious = tmp_path / 'run' / 'precious'
+    precious.parent.mkdir()
+    precious.touch()
+    with pytest.raises(UserError, match='holds something else'):
+        claim(tmp_path)
+    assert precious.exists()
+
+
+def test_what_a_killed_run_left_is_ended(tmp_path, claim):
+    code = ('import os, subprocess, sys\n'
+            'from zuul_nodes.quickstart.state import State\n'
+            'state = State(sys.argv[1])\n'
+            'state.claim()\n'
+            'p = subprocess.Popen(["setsid", "sleep", "1000"],\n'
+            '    stdout=subprocess.DEVNULL,\n'
+            f'    env={{"{leftovers.VARIABLE}": state.mark,\n'
+            '         "PATH": os.environ["PATH"]})\n'
+            'print(p.pid, state.sockets, flush=True)\n'
+            'os.kill(os.getpid(), 9)\n')
+    killed = subprocess.run(
+        [sys.executable, '-c', code, tmp_path], text=True, check=False,
+        stdout=subprocess.PIPE)
+    pid, sockets = killed.stdout.split()
+    orphan = psutil.Process(int(pid))
+    claim(tmp_path)
+    # Its new parent may not have looked at it yet.
+    assert (not orphan.is_running()
+            or orphan.status() == psutil.STATUS_ZOMBIE)
+    assert not pathlib.Path(sockets).exists()
+
+
+def test_default_directory(monkeypatch):
+    monkeypatch.setenv('XDG_STATE_HOME', '/somewhere')
+    assert str(defaultDirectory()) == '/somewhere/zuul-nodes/quickstart'
+    monkeypatch.delenv('XDG_STATE_HOME')
+    monkeypatch.setenv('HOME', '/home/someone')
+    assert str(defaultDirectory()) == (
+        '/home/someone/.local/state/zuul-nodes/quickstart')

@@ -1,0 +1,176 @@
+"""``zuul-nodes quickstart``: a complete Zuul on this machine."""
+
+import argparse
+import contextlib
+import pathlib
+import signal
+import sys
+
+from zuul_nodes.cmd.output import addFormatArgument, formatJSON, formatTable
+from zuul_nodes.quickstart.failure import Failure
+from zuul_nodes.quickstart.quickstart import Quickstart
+from zuul_nodes.quickstart.state import defaultDirectory
+from zuul_nodes.quickstart.steps import FAILED, Listener, Steps
+
+DESCRIPTION = '''\
+Run a complete Zuul on this machine, without containers: ZooKeeper, a
+scheduler with the launcher inside it, an executor, the web interface, git
+repositories, and an sshd as the first node.  Push a commit, follow the
+build, and show how long each step took.  Everything listens on loopback
+only, and is stopped at the end.
+
+The exit status is 0 if the build succeeded.'''
+
+
+def addArguments(parser):
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        '--directory', type=pathlib.Path, default=defaultDirectory(),
+        help='where its state lives; an empty or a new directory, or that '
+             'of an earlier quickstart (default: %(default)s)')
+    parser.add_argument(
+        '--web-port', type=_port, metavar='PORT',
+        help='port of the web interface (default: 9000, or another one if '
+             'that is in use)')
+    parser.add_argument(
+        '--keep', action='store_true',
+        help='leave it running after the build, until Ctrl-C')
+    addFormatArgument(parser)
+
+
+def _port(text):
+    port = int(text)
+    if not 0 < port < 65536:
+        raise argparse.ArgumentTypeError(f'{text} is not from 1 to 65535')
+    return port
+
+
+def run(args):
+    # With JSON, standard output is for the result alone.
+    progress = sys.stderr if args.format == 'json' else sys.stdout
+    steps = Steps(_Printer(progress))
+    quickstart = Quickstart(args.directory, args.web_port, steps=steps)
+    build = failure = None
+    interruption = _Interruption()
+    try:
+        build = _work(quickstart)
+        if args.keep:
+            _printResult(args.format, quickstart, build)
+            _keep(quickstart, progress)
+            return 0
+    except Failure as error:
+        failure = error
+    except KeyboardInterrupt:
+        return 128 + interruption.signal
+    finally:
+        # Nothing may get in the way of stopping.
+        interruption.ignore()
+        quickstart.stop()
+    _printResult(args.format, quickstart, build)
+    if failure:
+        _printFailure(failure, steps)
+        return 1
+    print('Everything is stopped again; with --keep it is left running.',
+          file=progress)
+    return 0
+
+
+class _Interruption:
+    """Lets the first signal that asks to end raise KeyboardInterrupt.
+
+    :ivar int signal: the number of that signal.
+    """
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self):
+        self.signal = None
+        for number in self.SIGNALS:
+            signal.signal(number, self._received)
+
+    def _received(self, number, frame):
+        self.ignore()
+        self.signal = number
+        raise KeyboardInterrupt
+
+    def ignore(self):
+        for number in self.SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _work(quickstart):
+    """:return: the successful build, as the REST API describes it."""
+    quickstart.prepare()
+    quickstart.start()
+    with quickstart.steps.step('Push a commit'):
+        revision = quickstart.push()
+    with quickstart.steps.step('Run the job'):
+        return quickstart.waitForBuild(revision)
+
+
+def _keep(quickstart, progress):
+    """Returns on Ctrl-C; raises Failure if a process ends before."""
+    print(f'\nAll of it is left running.  To run the job again, commit and '
+          f'push in\n  {quickstart.demo_checkout}\nCtrl-C stops.',
+          file=progress, flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        quickstart.watch()
+
+
+class _Printer(Listener):
+    """Prints progress as it is made."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def _print(self, text):
+        # That nobody listens any more is no reason to leave things running.
+        with contextlib.suppress(OSError):
+            print(text, file=self.stream, flush=True)
+
+    def started(self, step):
+        self._print(f'{step.name} ...')
+
+    def note(self, text):
+        self._print(f'    {text}')
+
+    def finished(self, step):
+        self._print(f'    {step.result}, {step.seconds:.1f} s')
+
+
+def _printResult(output_format, quickstart, build):
+    """:param build: None if there is no successful one."""
+    result = build['result'] if build else 'FAILURE'
+    urls = quickstart.urls(build) if build else {}
+    steps = list(quickstart.steps)
+    if output_format == 'json':
+        print(formatJSON({
+            'result': result,
+            'steps': [{'name': step.name, 'result': step.result,
+                       'seconds': round(step.seconds, 3)} for step in steps],
+            'urls': urls,
+            'logs': str(quickstart.state.logs),
+        }), flush=True)
+        return
+    rows = [(step.name, step.result, f'{step.seconds:.1f}')
+            for step in steps]
+    rows.append(('Together', result,
+                 f'{sum(step.seconds for step in steps):.1f}'))
+    lines = ['', formatTable(('Step', 'Result', 'Seconds'), rows), '']
+    if build:
+        said = quickstart.builds.said(build)
+        lines += ['The job said:', *(f'    {line}' for line in said), '']
+    lines += [f'{name}: {url}' for name, url in urls.items()]
+    lines.append(f'Logs: {quickstart.state.logs}')
+    print('\n'.join(lines), flush=True)
+
+
+def _printFailure(failure, steps):
+    failed = next((step.name for step in steps if step.result == FAILED),
+                  'Keep it running')
+    lines = [f'zuul-nodes quickstart: "{failed}" failed: {failure.reason}']
+    if failure.log_file:
+        lines.append(f'log file: {failure.log_file}, its last lines:')
+        lines += [f'    {line}' for line in failure.last_lines]
+    print('\n'.join(lines), file=sys.stderr, flush=True)

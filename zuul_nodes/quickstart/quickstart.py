@@ -1,0 +1,300 @@
+"""A whole Zuul on this machine, piece by piece.
+
+Nothing but loopback is used, nothing but one directory is written to, and
+nothing is left running by stop().
+"""
+
+import getpass
+import math
+import pathlib
+import secrets
+import sys
+
+from zuul_nodes.quickstart import leftovers, ports, preflight
+from zuul_nodes.quickstart.ansible import Ansible
+from zuul_nodes.quickstart.api import API
+from zuul_nodes.quickstart.builds import Builds
+from zuul_nodes.quickstart.certificates import Certificates
+from zuul_nodes.quickstart.config import (
+    TENANT,
+    Settings,
+    writeConfig,
+    writeZuulConf,
+)
+from zuul_nodes.quickstart.failure import Failure
+from zuul_nodes.quickstart.repositories import (
+    DEMO_REPOSITORY,
+    Repositories,
+    gitEnvironment,
+)
+from zuul_nodes.quickstart.services import Services
+from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
+from zuul_nodes.quickstart.state import State
+from zuul_nodes.quickstart.steps import Steps
+from zuul_nodes.quickstart.weblogs import LogServer
+from zuul_nodes.quickstart.zookeeper import ZooKeeper
+
+JOB = 'hello'
+DEFAULT_WEB_PORT = 9000
+
+START_TIMEOUT = 120
+
+
+class Quickstart:
+    """Used as a context manager: whatever happens, stop() is called.
+
+    ``prepare()`` and ``start()`` do everything up to a Zuul that is ready
+    for work.  A test may call the pieces of start() itself, in another
+    order, start further processes with ``services.start()``, and stop or
+    kill any of ``services.processes``.
+
+    :param directory: where the state lives.
+    :param int web_port: where zuul-web listens; by default 9000, or another
+        port if that is in use.
+    :param int schedulers: how many schedulers to run.
+    :param bool embedded: whether the schedulers run a launcher.
+    :param Steps steps: is told what happens.
+    :ivar Services services: the processes; made by prepare().
+    :ivar API api: Zuul's REST API; made by prepare(), too.
+    :ivar Builds builds: what became of commits; made by prepare(), too.
+    :ivar pathlib.Path zuul_conf: the configuration of the first scheduler
+        and all other services.
+    """
+
+    def __init__(self, directory, web_port=None, schedulers=1, embedded=True,
+                 steps=None):
+        self.state = State(directory)
+        self.wanted_web_port = web_port
+        self.schedulers = [f'scheduler{number or ""}' for number in
+                           (0, *range(2, schedulers + 1))]
+        self.embedded = embedded
+        self.steps = steps or Steps()
+        self.services = None
+        self.api = None
+        self.builds = None
+        self.settings = None
+        self.log_server = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.stop()
+
+    @property
+    def zuul_conf(self):
+        return self._zuulConf('')
+
+    def _zuulConf(self, instance):
+        return self.state.run / f'zuul{instance}.conf'
+
+    # Making ready
+
+    def prepare(self):
+        """Check the machine and make everything that is not a process.
+
+        :raises UserError: something is missing; nothing was changed.
+        :raises Failure: something could not be made.
+        """
+        with self.steps.step('Check this machine'):
+            preflight.check(self.wanted_web_port)
+            self.state.claim()
+            self.services = Services(self.state.logs, gitEnvironment() | {
+                leftovers.VARIABLE: self.state.mark})
+        with self.steps.step('Make certificates and keys'):
+            certificates = Certificates(self.state.certificates)
+            keys = SSHKeys(self.state.keys)
+        with self.steps.step('Install Ansible for the jobs'):
+            Ansible(self.state.ansible, self.services).install()
+        with self.steps.step('Make git repositories and zuul.conf'):
+            self._configure(certificates, keys)
+
+    def _configure(self, certificates, keys):
+        run = self.state.run
+        zookeeper_port, node_port, finger_port = ports.freePorts(3)
+        self.zookeeper = ZooKeeper(
+            run / 'zookeeper', certificates, zookeeper_port,
+            self.services.environment, self.services.logFile('zookeeper'))
+        self.node = SSHD(
+            run / 'sshd_config', keys, node_port,
+            self.services.environment, self.services.logFile('sshd'))
+        self.repositories = Repositories(
+            run / 'repositories', run / 'checkouts')
+        self.repositories.create({
+            'node_port': node_port, 'node_user': getpass.getuser()})
+        weblogs = run / 'weblogs'
+        weblogs.mkdir()
+        self.log_server = LogServer(weblogs)
+        self.log_server.start()
+        self.settings = Settings(
+            run=run, sockets=self.state.sockets,
+            weblogs=weblogs, weblogs_url=self.log_server.url,
+            ansible=self.state.ansible, certificates=certificates,
+            zookeeper_hosts=self.zookeeper.hosts, user_key=keys.user_key,
+            user=getpass.getuser(), git_url=self.repositories.url,
+            web_port=(self.wanted_web_port
+                      or ports.freePort(DEFAULT_WEB_PORT)),
+            finger_port=finger_port,
+            keystore_password=secrets.token_hex(32),
+            auth_secret=secrets.token_hex(32), embedded=self.embedded)
+        writeConfig(self.settings)
+        writeZuulConf(self.zuul_conf, self.settings)
+        self.api = API(self.settings.web_url, TENANT)
+        self.builds = Builds(self.api, self.services, weblogs)
+
+    # Starting
+
+    def start(self):
+        """Start everything; returns when a commit can be pushed."""
+        with self.steps.step('Start ZooKeeper'):
+            self.startZooKeeper()
+        with self.steps.step('Start the node'):
+            self.startNode()
+        with self.steps.step('Start Zuul'):
+            self.startZuul()
+            self.waitForZuul()
+        with self.steps.step('Wait for the node'):
+            self.waitForNode()
+
+    def startZooKeeper(self):
+        self.services.processes['zookeeper'] = self.zookeeper.process
+        self.zookeeper.start()
+
+    def startNode(self):
+        self.services.processes['sshd'] = self.node.process
+        self.node.start()
+
+    def startZuul(self):
+        """Start Zuul's services; does not wait for them."""
+        for name in self.schedulers:
+            self.startScheduler(name)
+        self.services.start('executor', [
+            sys.executable, '-m', 'zuul_nodes.quickstart.loopback',
+            'zuul-executor', '-f', '-d', '-c', self.zuul_conf])
+        self.services.start('web', [
+            self.program('zuul-web'), '-f', '-d', '-c', self.zuul_conf])
+
+    def startScheduler(self, name='scheduler'):
+        """:param str name: "scheduler", "scheduler2", and so on."""
+        instance = name.removeprefix('scheduler')
+        zuul_conf = self._zuulConf(instance)
+        if instance:
+            writeZuulConf(zuul_conf, self.settings, instance)
+        self.services.start(name, [
+            self.program('zuul-scheduler'), '-f', '-d', '-c', zuul_conf])
+
+    @staticmethod
+    def program(name):
+        """:return: the path of a program of our Python environment."""
+        return pathlib.Path(sys.prefix) / 'bin' / name
+
+    # Waiting
+
+    def waitForZuul(self):
+        """Returns when all services run, the tenant is loaded without
+        errors, and pushes are noticed."""
+        self._waitFor(lambda: self.api.get('info'),
+                      'zuul-web does not answer', 'web')
+        self.steps.note(f'zuul-web answers on {self.settings.web_url}')
+        self.waitForComponents('scheduler', len(self.schedulers))
+        self.waitForComponents('executor', 1, 'executor')
+        self._waitFor(lambda: TENANT in self.api.tenants(),
+                      f'the tenant {TENANT} is not loaded')
+        self._checkConfig()
+        if self.embedded:
+            self.waitForComponents('launcher', len(self.schedulers))
+        # A commit that is pushed before the first look is not noticed.
+        self._waitFor(self._repositoryWatched,
+                      'no scheduler watches the git repositories')
+
+    def _waitFor(self, predicate, what, name='scheduler'):
+        return self.services.waitFor(predicate, what, START_TIMEOUT, name)
+
+    def waitForComponents(self, kind, count, name='scheduler'):
+        """Wait for running components.
+
+        :param str kind: such as "launcher".
+        :param int count: how many there should be.
+        :param str name: the process whose log is shown if time is over.
+        """
+        def running():
+            components = self.api.components().get(kind, [])
+            return count <= sum(component['state'] == 'running'
+                                for component in components)
+        self._waitFor(running, f'the {kind} is not running', name)
+        self.steps.note(f'{kind} is running')
+
+    def _checkConfig(self):
+        # A list in a list: none is an answer, too.
+        errors, = self._waitFor(lambda: [self.api.configErrors()],
+                                'no answer about the configuration', 'web')
+        if errors:
+            # The message has many lines and says what is wrong in the last.
+            reason = errors[0]['error'].strip().splitlines()[-1]
+            raise Failure(f'the configuration has errors: {reason}',
+                          self.services.logFile('scheduler'))
+
+    def _repositoryWatched(self):
+        # Only the scheduler that won the election of watchers looks.
+        return any(self.services.processes[name].logged(
+            rf'Read \d+ refs for project {DEMO_REPOSITORY}$')
+            for name in self.schedulers)
+
+    def waitForNode(self):
+        """Returns when a node is ready to be used."""
+        self._waitFor(lambda: any(node['state'] == 'ready'
+                                  for node in self.api.nodes()),
+                      'no node is ready')
+
+    # Working
+
+    def push(self, message='Say hello'):
+        """Push a commit to the demo repository.
+
+        :return: the commit's hash.
+        """
+        return self.repositories.push(message)
+
+    def waitForBuild(self, revision, job=JOB):
+        """Wait for the end of the build that a push caused.
+
+        :param str revision: the commit's hash.
+        :return: the build, as the REST API describes it.
+        :raises Failure: its result is not SUCCESS.
+        """
+        self.builds.waitForStart(revision, job)
+        self.steps.note(f'{job} is running')
+        return self.builds.waitForEnd(revision, job)
+
+    def watch(self):
+        """Does not return; raises Failure as soon as a process ends."""
+        self.services.waitFor(lambda: False, 'never', math.inf, 'scheduler')
+
+    @property
+    def demo_checkout(self):
+        """Where further commits can be made and pushed."""
+        return self.repositories.checkouts / DEMO_REPOSITORY
+
+    def urls(self, build):
+        """:param build: what waitForBuild() returned.
+        :return: name -> where a browser finds it."""
+        web = self.settings.web_url
+        return {'Web UI': f'{web}/t/{TENANT}/status',
+                'API': f'{web}/api/tenant/{TENANT}/builds',
+                'Build': f'{web}/t/{TENANT}/build/{build["uuid"]}',
+                'Log': f'{build["log_url"]}job-output.txt'}
+
+    # Stopping
+
+    def stop(self):
+        """Stop everything and give the directory back.  May be called more
+        than once, and at any time."""
+        if self.services and self.services.processes:
+            with self.steps.step('Stop everything'):
+                # Zuul's services do not end while ZooKeeper is away.
+                self.services.stop('zookeeper', self.steps.note)
+        # Also those that were started by an interrupted start.
+        self.state.endProcesses()
+        if self.log_server:
+            self.log_server.stop()
+        self.state.release()

@@ -1,0 +1,100 @@
+"""The git repositories: what an operator and a developer would write.
+
+They come from the folder ``repositories`` beside this file, one folder a
+repository.  Only ``nodes.yaml`` has placeholders: the port of the node's
+sshd and the user who runs the quickstart.
+"""
+
+import os
+import pathlib
+import shutil
+import string
+import subprocess
+
+TEMPLATES = pathlib.Path(__file__).parent / 'repositories'
+CONFIG_REPOSITORY = 'zuul-config'
+DEMO_REPOSITORY = 'demo'
+BRANCH = 'master'
+
+AUTHOR = {
+    f'GIT_{role}_{field}': value
+    for role in ('AUTHOR', 'COMMITTER')
+    for field, value in (('NAME', 'Quickstart'),
+                         ('EMAIL', 'quickstart@localhost'))
+}
+
+
+class Repositories:
+    """Bare repositories, which Zuul reads, and a checkout of each.
+
+    :param directory: where the bare repositories are made.
+    :param checkouts: where the checkouts are made.
+    """
+
+    def __init__(self, directory, checkouts):
+        self.directory = pathlib.Path(directory)
+        self.checkouts = pathlib.Path(checkouts)
+
+    @property
+    def url(self):
+        """What the names of the repositories are appended to."""
+        return self.directory.as_uri()
+
+    def create(self, variables):
+        """Make all of them, each with one commit.
+
+        :param dict variables: the values of the placeholders.
+        """
+        for template in TEMPLATES.iterdir():
+            if template.is_dir():
+                self._create(template, variables)
+
+    def _create(self, template, variables):
+        bare = self.directory / f'{template.name}'
+        checkout = self.checkouts / template.name
+        bare.mkdir(parents=True)
+        self._git(bare, 'init', '--quiet', '--bare',
+                  f'--initial-branch={BRANCH}')
+        shutil.copytree(template, checkout)
+        for path in checkout.rglob('nodes.yaml'):
+            text = string.Template(path.read_text())
+            path.write_text(text.substitute(variables))
+        self._git(checkout, 'init', '--quiet', f'--initial-branch={BRANCH}')
+        self._git(checkout, 'remote', 'add', 'origin', bare)
+        self._commit(checkout, f'Add {template.name}')
+        self._git(checkout, 'push', '--quiet', '--set-upstream', 'origin',
+                  BRANCH)
+
+    def push(self, message, repository=DEMO_REPOSITORY):
+        """Commit what is in the checkout, with a line added to its file
+        ``commits.txt``, and push it.
+
+        :return: the commit's hash.
+        """
+        checkout = self.checkouts / repository
+        with open(checkout / 'commits.txt', 'a') as commits:
+            commits.write(f'{message}\n')
+        self._commit(checkout, message)
+        self._git(checkout, 'push', '--quiet', 'origin', BRANCH)
+        return self._git(checkout, 'rev-parse', 'HEAD')
+
+    def _commit(self, checkout, message):
+        self._git(checkout, 'add', '--all')
+        self._git(checkout, 'commit', '--quiet', f'--message={message}')
+
+    def _git(self, directory, *command):
+        completed = subprocess.run(
+            ['git', *command], cwd=directory, check=True, text=True,
+            stdout=subprocess.PIPE, env=gitEnvironment() | AUTHOR)
+        return completed.stdout.strip()
+
+
+def gitEnvironment():
+    """:return: our environment, without the user's and the system's git
+        configuration: a key to sign commits with, a hook or a replaced URL
+        has no business here."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith('GIT_')}
+    environment |= {'GIT_CONFIG_NOSYSTEM': '1',
+                    'GIT_CONFIG_GLOBAL': os.devnull}
+    return environment
