@@ -8,15 +8,16 @@ name, and is done unless the program is one of Zuul's commands.
 In those it cannot act at once.  Zuul must not be imported this early (a
 command may only want to print its ``--help``, or fork first), and what
 is to be substituted does not exist yet.  So it waits at
-``sys.meta_path`` for Zuul to import its connection registry, which every
-command does that reads ``zuul.conf`` and none does before it needs to,
-and installs the plugin right after that.
+``sys.meta_path`` for Zuul to import ``zuul.cmd``, which every command
+that reads ``zuul.conf`` is made of, and installs the plugin right after
+that: before the command reads anything.
 """
 
 import sys
 
-# Imported by zuul.cmd itself, before any registry is made.
-HOST_MODULE = 'zuul.lib.connections'
+# Imported whole when the plugin is installed, so that the packages whose
+# entry points are then loaded can import it, too.
+HOST_MODULE = 'zuul.cmd'
 
 
 def main():

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib.metadata
-import os
 import pathlib
 import platform
 import subprocess
@@ -17,11 +16,12 @@ from zuul_nodes.plugin import extensions, seams
 
 # Seconds; an interpreter that starts slower than this is a finding too.
 PROBE_TIMEOUT = 30
-# Runs under the name of a command of Zuul's, as such a command would.
+# Runs under the name of one of Zuul's commands, as such a command would.
 PROBE = '''\
 import sys
-autoload = sys.modules.get('zuul_nodes.autoload')
-sys.exit(0 if autoload and autoload.isArmed() else 3)
+import zuul.cmd
+plugin = sys.modules.get('zuul_nodes.plugin')
+sys.exit(0 if plugin and plugin.isInstalled() else 3)
 '''
 
 
@@ -55,11 +55,14 @@ def run(args):
 
 def examine():
     """:return: an iterator of every :class:`Finding`."""
-    yield from examineVersions()
-    yield from examineEnvironment()
-    yield from examineSeams()
-    yield from examineEntryPoints()
-    yield from examineDrivers()
+    for part in (examineVersions, examineEnvironment, examineSeams,
+                 examineEntryPoints, examineDrivers):
+        try:
+            yield from part()
+        except Exception as error:
+            # What is broken must not keep the rest from being told.
+            yield Finding(part.__name__, '', False,
+                          f'{type(error).__name__}: {error}')
 
 
 def examineVersions():
@@ -81,17 +84,22 @@ def examineEnvironment():
         probe = pathlib.Path(directory, 'zuul-probe')
         probe.write_text(PROBE)
         try:
-            status = subprocess.run(
-                [sys.executable, probe], env=os.environ, check=False,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                timeout=PROBE_TIMEOUT).returncode
+            probed = subprocess.run(
+                [sys.executable, probe], capture_output=True, text=True,
+                check=False, timeout=PROBE_TIMEOUT)
+            loaded = probed.returncode == 0
+            message = probed.stderr.strip().rpartition('\n')[2]
         except subprocess.TimeoutExpired:
-            status = None
-    yield Finding(
-        'environment', 'start-up file', status == 0,
-        'stock commands load the plugin' if status == 0 else
-        'stock commands do not load the plugin; install the package again '
-        'with pip, or use "zuul-nodes run"')
+            loaded = False
+            message = f'it did not answer within {PROBE_TIMEOUT} s'
+    if loaded:
+        message = 'stock commands load the plugin'
+    elif disabled:
+        message = 'stock commands do not load the plugin'
+    elif not message:
+        message = ('stock commands do not load the plugin; install the '
+                   'package again with pip, or use "zuul-nodes run"')
+    yield Finding('environment', 'start-up file', loaded, message)
 
 
 def examineSeams():

@@ -1,24 +1,14 @@
-"""``zuul-nodes launcher``: the launcher as a process of its own.
-
-For sites that want it apart from the scheduler.  The work is done by
-the component that the scheduler would run; this adds what a process has
-once: the command socket, the monitoring server and the export of
-traces, configured as for Zuul's own launcher in ``[launcher]`` and
-``[tracing]``.
-"""
-
-import logging
-import signal
-import threading
-
-import zuul.cmd
-from zuul.launcher.server import COMMANDS
-from zuul.lib import commandsocket, monitoring, tracing
-from zuul.lib.config import get_default
+"""``zuul-nodes launcher``: the launcher as a process of its own."""
 
 from zuul_nodes import plugin
 from zuul_nodes.cmd import zuulconf
 from zuul_nodes.exceptions import UserError
+
+# Options in [launcher] that name a file to be made, and Zuul's defaults.
+PLACES = {
+    'command_socket': '/var/lib/zuul/launcher.socket',
+    'pidfile': '/var/run/zuul/launcher.pid',
+}
 
 
 def addArguments(parser):
@@ -28,85 +18,29 @@ def addArguments(parser):
     parser.add_argument('-f', dest='foreground', action='store_true',
                         help='stay in the foreground')
     parser.add_argument(
-        'command', nargs='?', choices=[c.name for c in COMMANDS],
+        'command', nargs='?', choices=('stop', 'repl', 'norepl'),
         help='tell the running launcher to do this, instead of starting one')
 
 
 def run(args):
     config = zuulconf.read(args.config)
     zuulconf.requireZooKeeper(config)
+    args.nodaemon = bool(args.foreground or args.command)
+    if not args.command:
+        zuulconf.requireDirectories(
+            config, 'launcher', PLACES)
     if not plugin.install():
         raise UserError('the plugin can not be used here; '
                         '"zuul-nodes doctor" tells why')
-    args.nodaemon = bool(args.foreground or args.command)
-    LauncherApp(args, config).main()
+    # Only now is it known that Zuul is as it should be.
+    from zuul_nodes.launcher.process import LauncherApp
+    try:
+        LauncherApp(args, config).main()
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        if args.command:
+            place = config.get('launcher', 'command_socket',
+                               fallback=PLACES['command_socket'])
+            raise UserError(f'no launcher listens at {place}; is it '
+                            f'running, with this zuul.conf?') from error
+        raise
     return 0
-
-
-class LauncherApp(zuul.cmd.ZuulDaemonApp):
-    """The process around a launcher.
-
-    :param Namespace args: the arguments, parsed.
-    :param ConfigParser config: zuul.conf
-    """
-
-    app_name = 'launcher'
-    app_description = 'The launcher of zuul-nodes.'
-    log = logging.getLogger("zuul.nodes.launcher")
-
-    def __init__(self, args, config):
-        super().__init__()
-        self.args = args
-        self.config = config
-        self.commands = {command.name: command for command in COMMANDS}
-        self.stop_event = threading.Event()
-
-    def parseArguments(self, args=None):
-        """They are parsed already, by the ``zuul-nodes`` command."""
-
-    def readConfig(self):
-        """It is read already, to check it before a daemon forks."""
-
-    def run(self):
-        from zuul_nodes.launcher import Launcher
-
-        self.handleCommands()
-        self.setup_logging('launcher', 'log_config')
-        trace_export = tracing.Tracing(self.config)
-        self.configure_connections(providers=True)
-        self.launcher = Launcher(self.config, self.connections)
-        monitoring_server = monitoring.MonitoringServer(
-            self.config, 'launcher', self.launcher.component_info)
-        monitoring_server.start()
-        command_socket = commandsocket.CommandSocket(get_default(
-            self.config, 'launcher', 'command_socket',
-            '/var/lib/zuul/launcher.socket'))
-        command_socket.start()
-        threading.Thread(target=self.runCommands, args=(command_socket,),
-                         name='command', daemon=True).start()
-        self.launcher.start()
-
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(signum, lambda *args: self.stop_event.set())
-        self.stop_event.wait()
-        self.log.info("Stopping")
-        self.launcher.stop()
-        self.launcher.join()
-        command_socket.stop()
-        monitoring_server.stop()
-        monitoring_server.join()
-        trace_export.stop()
-
-    def runCommands(self, command_socket):
-        handlers = {
-            commandsocket.StopCommand.name: self.stop_event.set,
-            commandsocket.ReplCommand.name: self.launcher.startRepl,
-            commandsocket.NoReplCommand.name: self.launcher.stopRepl,
-        }
-        while not self.stop_event.is_set():
-            command, args = command_socket.get()
-            try:
-                if command in handlers:
-                    handlers[command](*args)
-            except Exception:
-                self.log.exception("Unable to %s:", command)

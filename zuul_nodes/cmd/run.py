@@ -9,6 +9,10 @@ from zuul_nodes.cmd import zuulconf
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import refusal
 
+# They need ZooKeeper, and their arguments are those of a daemon.
+SERVICES = ('zuul-scheduler', 'zuul-web', 'zuul-executor', 'zuul-launcher',
+            'zuul-merger')
+
 
 def addArguments(parser):
     parser.add_argument(
@@ -25,9 +29,9 @@ def run(args):
         raise UserError(
             f'"{args.zuul_command}" is not one of the commands of Zuul: '
             f'{", ".join(sorted(commands))}')
-    if not {'-h', '--help', '--version'} & set(args.arguments):
-        zuulconf.requireZooKeeper(
-            zuulconf.read(refusal.getConfigPath([None, *args.arguments])))
+    path, is_service = refusal.parseArguments([None, *args.arguments])
+    if is_service and args.zuul_command in SERVICES:
+        zuulconf.requireZooKeeper(zuulconf.read(path))
     # The command shall see itself as if it had been called by its name.
     sys.argv = [args.zuul_command, *args.arguments]
     main = commands[args.zuul_command].load()

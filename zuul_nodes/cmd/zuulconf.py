@@ -39,3 +39,23 @@ def requireZooKeeper(config):
             raise UserError(
                 f'zuul.conf has no "{option}" in [zookeeper]; Zuul needs '
                 f'hosts, tls_cert, tls_key and tls_ca there')
+    for option in ('tls_cert', 'tls_key', 'tls_ca'):
+        path = config.get('zookeeper', option)
+        if not os.access(path, os.R_OK):
+            raise UserError(f'zuul.conf: "{option}" in [zookeeper] is '
+                            f'{path}, which can not be read')
+
+
+def requireDirectories(config, section, places):
+    """
+    :param dict places: options that name a file, and their defaults.
+    :raises UserError: the directory of one of them can't be written.
+    """
+    for option, default in places.items():
+        path = os.path.expanduser(
+            config.get(section, option, fallback=default))
+        directory = os.path.dirname(path) or '.'
+        if not os.access(directory, os.W_OK):
+            raise UserError(
+                f'zuul.conf: "{option}" in [{section}] is {path}, but '
+                f'{directory} is not a directory that can be written')

@@ -3,8 +3,8 @@
 import voluptuous as vs
 import zuul.configloader
 
-# What "connection: null" stands for.  The static driver has a
-# connection of this name in every process, whatever zuul.conf says.
+# What "connection: null" stands for.  The static driver has a connection
+# of this name wherever providers are dealt with, whatever zuul.conf says.
 NULL_CONNECTION = 'null'
 
 

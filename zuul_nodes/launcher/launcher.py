@@ -3,16 +3,18 @@
 For now this hosts Zuul's own launcher.  What belongs to a process
 rather than to the work (a command socket, a monitoring server, the
 export of traces) is left out, for the process has it already: the
-scheduler, or :mod:`zuul_nodes.cmd.launcher`.
+scheduler, or :mod:`zuul_nodes.launcher.process`.
 """
 
 import copy
-import os
 import queue
+import secrets
 import socket
 
 from zuul.launcher import server
 from zuul.lib.config import get_default
+
+from zuul_nodes.launcher.tempdir import TempDirectory
 
 
 class Launcher(server.Launcher):
@@ -24,28 +26,44 @@ class Launcher(server.Launcher):
     """
 
     def __init__(self, config, connections, _hostname=None):
-        super().__init__(withoutProcessOptions(config), connections,
-                         _hostname or getName(config))
+        name = _hostname or makeName()
+        self.own_temp_directory = TempDirectory(
+            get_default(config, 'launcher', 'temp_dir', '/tmp',
+                        expand_user=True), name)
+        super().__init__(self._makeConfig(config), connections, name)
         self.command_socket = NoCommandSocket()
 
-
-def getName(config):
-    """A launcher's name, by which work is divided, must be its own.
-
-    :return: ``[launcher] hostname``, or the host's name with the
-        process id: several launchers on one host differ.
-    """
-    return get_default(config, 'launcher', 'hostname',
-                       f'{socket.getfqdn()}-{os.getpid()}')
-
-
-def withoutProcessOptions(config):
-    """:return: a copy of ``config`` without what a process has once."""
-    config = copy.deepcopy(config)
-    config.remove_section('tracing')
-    if config.has_section('launcher'):
+    def _makeConfig(self, config):
+        """:return: a copy of ``config`` for a launcher in a process."""
+        config = copy.deepcopy(config)
+        config.remove_section('tracing')
+        if not config.has_section('launcher'):
+            config.add_section('launcher')
         config.remove_option('launcher', 'prometheus_port')
-    return config
+        # Zuul's launcher empties its directory when it starts.
+        config.set('launcher', 'temp_dir',
+                   str(self.own_temp_directory.path).replace('%', '%%'))
+        return config
+
+    def stop(self):
+        """Stop; what has not begun of the uploads is left to others."""
+        for executor in (self.upload_executor, self.endpoint_import_executor,
+                         self.endpoint_upload_executor):
+            executor.shutdown(wait=False, cancel_futures=True)
+        super().stop()
+
+    def join(self):
+        """Returns when all that the launcher did has ended."""
+        super().join()
+        self.own_temp_directory.remove()
+
+
+def makeName():
+    """:return: a name that no other launcher has.
+
+    Work is divided over launchers by name, also over several on one host.
+    """
+    return f'{socket.getfqdn()}-{secrets.token_hex(4)}'
 
 
 class NoCommandSocket:

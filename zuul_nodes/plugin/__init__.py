@@ -34,6 +34,11 @@ def isDisabled(environ=os.environ):
         '', '0', 'false')
 
 
+def isInstalled():
+    """:return: whether the plugin is in this process."""
+    return _installed
+
+
 def install():
     """Put the plugin into this process, wholly or not at all.
 
@@ -42,7 +47,7 @@ def install():
 
     :return: whether the plugin is in.
     :raises UserError: an entry point is broken or given twice, or Zuul
-        is left untouched but ``zuul.conf`` relies on the plugin.
+        is left untouched but the site relies on the plugin.
     """
     global _installed
     if _installed:
@@ -53,8 +58,8 @@ def install():
     if mismatches:
         reason = '; '.join(mismatches)
         refusal.refuseIfNeeded(reason)
-        print(f'zuul-nodes {zuul_nodes.__version__} leaves Zuul untouched: '
-              f'{reason}', file=sys.stderr)
+        print(f'zuul-nodes {zuul_nodes.__version__} leaves Zuul untouched, '
+              f'which runs without it: {reason}', file=sys.stderr)
         return False
     seams.substitute(extensions.load())
     _installed = True

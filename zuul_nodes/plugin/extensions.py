@@ -54,7 +54,10 @@ def find(group):
     """:return: name -> the entry points of that name, none loaded."""
     found = {}
     for entry_point in importlib.metadata.entry_points(group=group):
-        found.setdefault(entry_point.name, []).append(entry_point)
+        same_name = found.setdefault(entry_point.name, [])
+        # What an interrupted pip leaves is the same package once more.
+        if entry_point.dist.name not in (e.dist.name for e in same_name):
+            same_name.append(entry_point)
     return found
 
 
@@ -75,7 +78,8 @@ def loadOne(entry_points):
     if others:
         packages = ' and '.join(sorted(map(getPackage, entry_points)))
         raise UserError(f'{what} is given by both {packages}; '
-                        f'uninstall one of them')
+                        f'uninstall one of them, or switch the plugin off '
+                        f'with ZUUL_NODES_DISABLE=1')
     try:
         loaded = entry_point.load()
         _CHECKS[entry_point.group](entry_point.name, loaded)
@@ -84,7 +88,8 @@ def loadOne(entry_points):
             f'{what}, from the package {getPackage(entry_point)}, '
             f'is broken: {entry_point.value}: '
             f'{type(error).__name__}: {error}; '
-            f'repair or uninstall that package') from error
+            f'repair or uninstall that package, or switch the plugin off '
+            f'with ZUUL_NODES_DISABLE=1') from error
     return loaded
 
 
@@ -116,6 +121,9 @@ def _checkComponent(name, loaded):
 def _checkClass(loaded, *methods):
     if not inspect.isclass(loaded):
         raise TypeError('not a class')
+    if inspect.isabstract(loaded):
+        missing = ', '.join(sorted(loaded.__abstractmethods__))
+        raise TypeError(f'the class lacks methods: {missing}')
     for method in methods:
         if not callable(getattr(loaded, method, None)):
             raise TypeError(f'the class has no method {method}()')

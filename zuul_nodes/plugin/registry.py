@@ -1,8 +1,7 @@
 """The seam at which drivers enter a connection registry."""
 
 import functools
-
-from zuul_nodes.exceptions import UserError
+import sys
 
 
 def wrapConfigure(configure, extensions):
@@ -39,7 +38,9 @@ def _addDefaultConnections(registry):
             if connection is None:
                 registry.connections[name] = driver.getConnection(name, {})
             elif connection.driver is not driver:
-                raise UserError(
-                    f'zuul.conf: [connection {name}] has the driver '
-                    f'{connection.driver.name}, but that name belongs to '
-                    f'the driver {driver.name}; rename the connection')
+                # A service configures its connections as it starts.
+                sys.exit(
+                    f'zuul-nodes: zuul.conf: [connection {name}] has the '
+                    f'driver {connection.driver.name}, but that name '
+                    f'belongs to the driver {driver.name}; rename the '
+                    f'connection')

@@ -36,18 +36,32 @@ def test_run(zuulNodes):
 
 def test_run_installs_the_plugin(zuulNodes, tmp_path):
     # The start-up file is not what does it here.
-    tmp_path.joinpath('zuul.conf').write_text('''
+    for option in ('tls_cert', 'tls_key', 'tls_ca'):
+        tmp_path.joinpath(option).touch()
+    tmp_path.joinpath('zuul.conf').write_text(f'''
 [zookeeper]
 hosts=127.0.0.1:1
-tls_cert=cert.pem
-tls_key=key.pem
-tls_ca=ca.pem
+tls_cert={tmp_path}/tls_cert
+tls_key={tmp_path}/tls_key
+tls_ca={tmp_path}/tls_ca
 [connection null]
 driver=kubernetes
 ''')
     result = zuulNodes('run', 'zuul-launcher', '-f',
                        '-c', str(tmp_path / 'zuul.conf'))
     assert 'that name belongs to the driver static' in result.stderr
+
+
+@pytest.mark.parametrize('arguments, expected', [
+    ('zuul-bwrap --help', 'usage: '),
+    # They need no ZooKeeper, or no zuul.conf.
+    ('zuul-manage-ansible -h', 'usage: '),
+    ('zuul-admin -c /no/zuul.conf --version', 'Zuul version: 14.'),
+])
+def test_run_leaves_arguments_alone(zuulNodes, arguments, expected):
+    result = zuulNodes('run', *arguments.split())
+    assert result.returncode == 0, result.stderr
+    assert expected in result.stdout
 
 
 def test_run_switched_off(zuulNodes):
@@ -65,12 +79,45 @@ def test_run_of_something_else(zuulNodes):
     assert 'zuul-scheduler' in line
 
 
+def test_launcher_stop_where_none_runs(zuulNodes, zuul_conf, tmp_path):
+    socket = tmp_path / 'launcher.socket'
+    zuul_conf.read_dict({'launcher': {'command_socket': socket}})
+    with open(tmp_path / 'zuul.conf', 'w') as conf:
+        zuul_conf.write(conf)
+    result = zuulNodes('launcher', 'stop', '-c', str(tmp_path / 'zuul.conf'))
+    assert (result.returncode, result.stdout) == (1, '')
+    line, = result.stderr.splitlines()
+    assert f'no launcher listens at {socket}' in line
+
+
+@pytest.mark.parametrize('section, option, value, expected', [
+    ('launcher', 'command_socket', '/no/launcher.socket',
+     'zuul.conf: "command_socket" in [launcher] is /no/launcher.socket, but '
+     '/no is not a directory that can be written'),
+    ('launcher', 'pidfile', '/no/launcher.pid', '/no is not a directory'),
+])
+def test_launcher_with_a_place_that_is_not_there(
+        zuulNodes, zuul_conf, tmp_path, section, option, value, expected):
+    zuul_conf.read_dict({'launcher': {
+        'command_socket': tmp_path / 'launcher.socket',
+        'pidfile': tmp_path / 'launcher.pid',
+        option: value}})
+    with open(tmp_path / 'zuul.conf', 'w') as conf:
+        zuul_conf.write(conf)
+    result = zuulNodes('launcher', '-c', str(tmp_path / 'zuul.conf'))
+    assert (result.returncode, result.stdout) == (1, '')
+    line, = result.stderr.splitlines()
+    assert expected in line
+
+
 @pytest.mark.parametrize('conf, expected', [
     (None, 'there is no file'),
     ('[zookeeper', 'can not read zuul.conf'),
     ('', 'name your zuul.conf with -c'),
     ('[scheduler]\n', 'has no "hosts" in [zookeeper]'),
     ('[zookeeper]\nhosts=127.0.0.1\n', 'has no "tls_cert" in [zookeeper]'),
+    ('[zookeeper]\nhosts=127.0.0.1\ntls_cert=/no/cert\ntls_key=/no/key\n'
+     'tls_ca=/no/ca\n', '/no/cert, which can not be read'),
 ])
 @pytest.mark.parametrize('command', ['launcher', 'run zuul-scheduler'])
 def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):

@@ -32,7 +32,9 @@ def examine(zuulNodes, **environ):
 def test_switched_off(zuulNodes):
     wrong = examine(zuulNodes, ZUUL_NODES_DISABLE='1')
     assert wrong == {('environment', 'ZUUL_NODES_DISABLE'):
-                     'set: the plugin is switched off'}
+                     'set: the plugin is switched off',
+                     ('environment', 'start-up file'):
+                     'stock commands do not load the plugin'}
 
 
 def test_start_up_file_does_not_run(zuulNodes, tmp_path):
@@ -54,8 +56,20 @@ def test_wrong_version_and_broken_and_duplicate_entry_points(
                          'static': 'nowhere:Static'}})
     wrong = examine(zuulNodes, PYTHONPATH=str(tmp_path))
     assert set(wrong) == {('version', 'zuul'), ('zuul.drivers', 'shelf'),
-                          ('zuul.drivers', 'static')}
+                          ('zuul.drivers', 'static'),
+                          ('environment', 'start-up file')}
+    assert 'Zuul is 15.0.0' in wrong['environment', 'start-up file']
     assert 'Zuul is 15.0.0' in wrong['version', 'zuul']
     assert 'shelf 0.7' in wrong['zuul.drivers', 'shelf']
     assert ('shelf 0.7 and zuul-nodes 0.1.0'
             in wrong['zuul.drivers', 'static'])
+
+
+def test_zuul_itself_is_broken(zuulNodes, tmp_path):
+    # Also then there is a table, and it has what can be told.
+    tmp_path.joinpath('kubernetes.py').write_text('raise ImportError("ah")')
+    wrong = examine(zuulNodes, PYTHONPATH=str(tmp_path))
+    assert 'ImportError: ah' in wrong['environment', 'start-up file']
+    assert 'ah' in wrong[
+        'seam', 'zuul.lib.connections.ConnectionRegistry.configure']
+    assert wrong['examineDrivers', ''] == 'ImportError: ah'

@@ -9,7 +9,7 @@ from zuul.lib.connections import ConnectionRegistry
 from zuul.zk.components import COMPONENT_REGISTRY
 
 from zuul_nodes.launcher import Launcher
-from zuul_nodes.launcher.launcher import getName, withoutProcessOptions
+from zuul_nodes.launcher.launcher import makeName
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_life(launcher, kazoo_client, tmp_path):
     before = set(threading.enumerate())
     launcher.start()
     path, = kazoo_client.get_children('/zuul/components/launcher')
-    assert path.startswith(f'{socket.getfqdn()}-{os.getpid()}')
+    assert path.startswith(f'{socket.getfqdn()}-')
     # No scheduler has written a layout.
     assert launcher.component_info.state != 'running'
     # What a process has once, its process has.
@@ -53,12 +53,47 @@ def test_life(launcher, kazoo_client, tmp_path):
     assert left == set()
 
 
-def test_name_is_configurable(config):
-    config['launcher']['hostname'] = 'west-1'
-    assert getName(config) == 'west-1'
+def test_names_differ():
+    assert makeName() != makeName()
 
 
-def test_the_configuration_of_others_stays(config):
-    assert not withoutProcessOptions(config).has_section('tracing')
+def test_two_on_one_host(config, launcher, tmp_path):
+    """Neither removes what the other has downloaded."""
+    download = os.path.join(launcher.temp_dir, 'image')
+    open(download, 'w').close()
+    connections = ConnectionRegistry()
+    connections.configure(config, providers=True)
+    other = Launcher(config, connections)
+    for each in (launcher, other):
+        each.start()
+        assert os.path.exists(download) == (each is other)
+        open(download, 'w').close()
+    for each in (other, launcher):
+        each.stop()
+        each.join()
+    assert not os.path.exists(download)
+
+
+def test_the_configuration_of_others_stays(config, launcher):
+    assert not launcher.config.has_section('tracing')
     assert config.has_section('tracing')
     assert config['launcher']['prometheus_port'] == '-1'
+
+
+def test_what_has_not_begun_does_not_hold_up_a_stop(launcher):
+    launcher.start()
+    begun, may_end = threading.Event(), threading.Event()
+
+    def upload():
+        begun.set()
+        may_end.wait(30)
+    launcher.upload_executor.submit(upload)
+    later = launcher.upload_executor.submit(may_end.wait, 30)
+    assert begun.wait(10)
+    stopping = threading.Thread(target=launcher.stop)
+    stopping.start()
+    while not later.cancelled():
+        assert stopping.is_alive()
+    may_end.set()
+    stopping.join(30)
+    launcher.join()

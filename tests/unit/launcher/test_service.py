@@ -1,8 +1,12 @@
 """The launcher in real schedulers, and as a process of its own."""
 
+import subprocess
+
+import psutil
 import pytest
 import requests
 
+from tests.fixtures.packages import writePackage
 from zuul_nodes.quickstart import ports
 
 pytestmark = pytest.mark.services
@@ -16,7 +20,8 @@ def waitForBuilding(site, *processes):
     def shared():
         seen = [site.nodesSeenBy(name) for name in processes]
         return all(seen) and len(set().union(*seen)) == SPARE_NODES + 1
-    site.services.waitFor(shared, 'the nodes are not shared', TIMEOUT, processes[0])
+    site.services.waitFor(shared, 'the nodes are not shared', TIMEOUT,
+                          processes[0])
     assert 'ready' not in site.nodeStates()
 
 
@@ -28,8 +33,9 @@ def startLauncher(site, name='launcher'):
 
 
 def waitForReadyNodes(site):
-    site.services.waitFor(lambda: site.nodeStates() == ['ready'] * (SPARE_NODES + 1),
-                 'not all nodes are ready', TIMEOUT, 'scheduler')
+    site.services.waitFor(
+        lambda: site.nodeStates() == ['ready'] * (SPARE_NODES + 1),
+        'not all nodes are ready', TIMEOUT, 'scheduler')
 
 
 @pytest.mark.parametrize('kill', [False, True], ids=['stop', 'kill -9'])
@@ -43,14 +49,15 @@ def test_one_of_two_schedulers_ends_while_nodes_build(makeSite, kill):
     site.addSpareNodes(SPARE_NODES)
     waitForBuilding(site, 'scheduler', 'scheduler2')
     revision = site.push()
-    site.services.waitFor(lambda: site.api.status()['pipelines'][0]['change_queues'],
-                 'nothing is enqueued', TIMEOUT, 'scheduler')
+    site.services.waitFor(
+        lambda: site.api.status()['pipelines'][0]['change_queues'],
+        'nothing is enqueued', TIMEOUT, 'scheduler')
 
     ended = site.end('scheduler2', kill)
     if not kill:
         assert ended.logged('Stopped launcher')
     site.services.waitFor(lambda: len(site.launchers()) == 1,
-                 'the other launcher stays', TIMEOUT, 'scheduler')
+                          'the other launcher stays', TIMEOUT, 'scheduler')
 
     site.startNode()
     # The job has waited for its node; the node the launcher of the other
@@ -102,20 +109,72 @@ def test_separate_launcher_alone(makeSite):
     site.services.processes.pop('stop').finish(30)
     process.finish(30)
     site.services.waitFor(lambda: site.launchers() == {},
-                 'the launcher stays registered', TIMEOUT, 'scheduler')
+                          'the launcher stays registered', TIMEOUT,
+                          'scheduler')
 
 
-def test_validate_tenants_runs_no_launcher(makeSite):
+def test_commands_that_run_no_launcher(makeSite, tmp_path):
     site = makeSite()
     site.startZooKeeper()
     site.startZuul()
     site.waitForZuul()
     site.end('scheduler')
     site.services.waitFor(lambda: site.launchers() == {},
-                 'the launcher stays registered', TIMEOUT, 'web')
-    process = site.services.start('validate', [
+                          'the launcher stays registered', TIMEOUT, 'web')
+
+    validate = site.services.start('validate', [
         site.program('zuul-scheduler'), '-f', '-d', '-c', site.zuul_conf,
         '--validate-tenants'])
     site.services.processes.pop('validate').finish(60)
-    assert process.logged('Starting scheduler')
-    assert not process.logged('Starting component launcher')
+    assert validate.logged('Starting scheduler')
+    assert not validate.logged('Starting component launcher')
+
+    # A Zuul that is too new, and nothing in zuul.conf tells of the plugin.
+    site.configure('launcher', embedded='false')
+    writePackage(tmp_path, 'zuul', '15.0.0')
+    for command in ('zuul-scheduler', 'zuul-web', 'zuul-launcher'):
+        result = subprocess.run(
+            [site.program(command), '-f', '-c', site.zuul_conf],
+            env=site.services.environment | {'PYTHONPATH': str(tmp_path)},
+            capture_output=True, text=True, check=False, timeout=60)
+        assert result.returncode == 1
+        line, = result.stderr.splitlines()
+        assert ('provider local of tenant quickstart has the connection '
+                'null, which zuul.conf has not') in line
+
+
+LOG_CONFIG = '''
+version: 1
+disable_existing_loggers: false
+handlers:
+  file:
+    class: logging.FileHandler
+    filename: {path}
+root:
+  level: DEBUG
+  handlers: [file]
+'''
+
+
+def test_scheduler_as_a_daemon(makeSite, tmp_path):
+    """It ends on SIGTERM, and its launcher in order."""
+    site = makeSite()
+    site.startZooKeeper()
+    site.startZuul()
+    site.waitForZuul()
+    site.end('scheduler')
+    site.services.waitFor(lambda: site.launchers() == {},
+                          'the launcher stays registered', TIMEOUT, 'web')
+
+    log, log_config = tmp_path / 'daemon.log', tmp_path / 'logging.yaml'
+    log_config.write_text(LOG_CONFIG.format(path=log))
+    site.configure('scheduler', log_config=log_config)
+    subprocess.run([site.program('zuul-scheduler'), '-c', site.zuul_conf],
+                   env=site.services.environment, check=True, timeout=60)
+    site.waitForComponents('launcher', 1, 'web')
+    pidfile = site.settings.sockets / 'scheduler.pid'
+    daemon = psutil.Process(int(pidfile.read_text()))
+    daemon.terminate()
+    daemon.wait(30)
+    assert 'Stopped launcher' in log.read_text()
+    assert not pidfile.exists()

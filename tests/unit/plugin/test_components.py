@@ -1,10 +1,14 @@
 """Components live from prime() to the beginning of stop()."""
 
 import configparser
+import os
+import signal
+import threading
 
 import pytest
 from zuul.lib.connections import ConnectionRegistry
 
+from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import components
 from zuul_nodes.plugin.extensions import Extensions
 
@@ -12,80 +16,131 @@ from zuul_nodes.plugin.extensions import Extensions
 class Scheduler:
     """As much of one as the seams touch."""
 
+    _zuul_app = None
+
     def __init__(self):
-        self.calls = calls = []
-        self.during_join = lambda: None
-        scheduler = self
+        self.calls = []
+        self.ended = threading.Event()
+        self.hooks = {}
+        self.extensions = Extensions({}, {}, {'launcher': self.make})
 
-        class Component:
-            def __init__(self, config, connections):
-                assert type(connections) is ConnectionRegistry
-                self.config = config
+    def make(self, config, connections):
+        assert type(connections) is ConnectionRegistry
+        self.call('make')
+        return self
 
-            def start(self):
-                calls.append('start')
-                if self.config.has_option('launcher', 'fail'):
-                    raise RuntimeError('no launcher today')
+    def call(self, name):
+        self.calls.append(name)
+        self.hooks.get(name, lambda: None)()
 
-            def stop(self):
-                calls.append('stop')
-                if self.config.has_option('launcher', 'fail'):
-                    raise RuntimeError('it had not started')
+    # The component
 
-            def join(self):
-                calls.append('join')
-                scheduler.during_join()
+    def start(self):
+        self.call('start')
 
-        self.extensions = Extensions({}, {}, {'launcher': Component})
+    def stop(self):
+        self.call('stop')
 
-    def prime(self, conf):
+    def join(self):
+        self.call('join')
+
+    # The scheduler
+
+    def prime(self, conf=''):
         config = configparser.ConfigParser()
         config.read_string(conf)
         components.wrapPrime(
-            lambda scheduler, config: self.calls.append('prime'),
+            lambda scheduler, config: scheduler.call('prime'),
             self.extensions)(self, config)
 
-    def stop(self):
-        components.wrapStop(
-            lambda scheduler: self.calls.append('stop scheduler'),
-            self.extensions)(self)
+    def stopScheduler(self):
+        def stop(scheduler):
+            scheduler.call('stop scheduler')
+            scheduler.ended.set()
+        components.wrapStop(stop, self.extensions)(self)
+
+    def exitHandler(self, signum, frame):
+        """As zuul.cmd.scheduler has it."""
+        self.stopScheduler()
+        assert self.ended.wait(10)
 
 
 @pytest.fixture
 def scheduler():
-    return Scheduler()
+    handlers = {number: signal.getsignal(number)
+                for number in (signal.SIGTERM, signal.SIGINT)}
+    yield Scheduler()
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def test_order(scheduler):
-    scheduler.prime('')
-    scheduler.stop()
+    scheduler.prime()
+    scheduler.stopScheduler()
     assert scheduler.calls == [
-        'prime', 'start', 'stop', 'join', 'stop scheduler']
+        'prime', 'make', 'start', 'stop', 'join', 'stop scheduler']
 
 
-def test_a_second_signal_while_stopping(scheduler):
-    scheduler.during_join = scheduler.stop
-    scheduler.prime('')
-    scheduler.stop()
+def test_signals_while_stopping(scheduler):
+    signal.signal(signal.SIGTERM, scheduler.exitHandler)
+    scheduler.hooks['join'] = lambda: [
+        os.kill(os.getpid(), number)
+        for number in (signal.SIGTERM, signal.SIGINT)]
+    scheduler.prime()
+    os.kill(os.getpid(), signal.SIGTERM)
     assert scheduler.calls == [
-        'prime', 'start', 'stop', 'join', 'stop scheduler']
+        'prime', 'make', 'start', 'stop', 'join', 'stop scheduler']
+
+
+def test_stop_while_a_component_starts(scheduler):
+    # By the command socket, which has a thread of its own.
+    stopper = threading.Thread(target=scheduler.stopScheduler)
+    stop_called = threading.Event()
+    lock = components.getComponents(scheduler).lock
+
+    def stopNow():
+        assert lock.locked()
+        stopper.start()
+        stop_called.set()
+    scheduler.hooks['make'] = stopNow
+    scheduler.prime()
+    assert stop_called.is_set()
+    stopper.join(10)
+    assert scheduler.calls == [
+        'prime', 'make', 'start', 'stop', 'join', 'stop scheduler']
+
+
+def test_stop_before_components_start(scheduler):
+    scheduler.hooks['prime'] = scheduler.stopScheduler
+    scheduler.prime()
+    assert scheduler.calls == ['prime', 'stop scheduler']
 
 
 def test_not_embedded(scheduler):
     scheduler.prime('[launcher]\nembedded=false\n')
-    scheduler.stop()
+    scheduler.stopScheduler()
     assert scheduler.calls == ['prime', 'stop scheduler']
+
+
+def test_neither_true_nor_false(scheduler):
+    with pytest.raises(UserError, match=r'"embedded" in \[launcher\]'):
+        scheduler.prime('[launcher]\nembedded=maybe\n')
+    assert scheduler.calls == []
 
 
 def test_never_primed(scheduler):
     # zuul-scheduler --validate-tenants
-    scheduler.stop()
+    scheduler.stopScheduler()
     assert scheduler.calls == ['stop scheduler']
 
 
 def test_a_component_that_does_not_start(scheduler):
     # Zuul stops the scheduler then, and that must go through.
+    def fail():
+        raise RuntimeError('no launcher today')
+    scheduler.hooks = {'start': fail, 'stop': fail}
     with pytest.raises(RuntimeError, match='no launcher today'):
-        scheduler.prime('[launcher]\nfail=1\n')
-    scheduler.stop()
-    assert scheduler.calls == ['prime', 'start', 'stop', 'stop scheduler']
+        scheduler.prime()
+    scheduler.stopScheduler()
+    assert scheduler.calls == [
+        'prime', 'make', 'start', 'stop', 'stop scheduler']

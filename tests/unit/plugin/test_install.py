@@ -100,20 +100,37 @@ def test_mismatch_is_refused_where_zuul_conf_relies_on_us(
     assert result.stdout == ''
     line, = result.stderr.splitlines()
     assert 'Zuul is 15.0.0' in line
-    assert '[connection rack] driver = shelf' in line
+    assert '[connection rack] driver = shelf in zuul.conf' in line
     assert 'Install versions of zuul and zuul-nodes that fit' in line
 
 
-@pytest.mark.parametrize('command, status', [
-    ('zuul-scheduler', 1), ('zuul-executor', 0)])
+@pytest.mark.parametrize('command, arguments, status', [
+    ('zuul-scheduler', '-c', 1),
+    ('zuul-scheduler', '-fdc', 1),
+    ('zuul-executor', '-c', 0),
+    # A scheduler that runs can be told to stop, and asked for its version.
+    ('zuul-scheduler', 'stop -c', 0),
+    ('zuul-scheduler', '--version -c', 0),
+])
 def test_embedded_launcher_concerns_the_scheduler(
-        runProgram, packages, tmp_path, command, status):
+        runProgram, packages, tmp_path, command, arguments, status):
     writePackage(packages, 'zuul', '15.0.0')
     conf = tmp_path / 'zuul.conf'
     conf.write_text('[launcher]\nembedded=true\n')
-    result = runProgram(command, REPORT, '-c', str(conf),
+    result = runProgram(command, REPORT, *arguments.split(), str(conf),
                         PYTHONPATH=str(packages))
     assert result.returncode == status
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_mismatch_with_a_zuul_conf_that_zuul_will_complain_about(
+        runProgram, packages, tmp_path):
+    writePackage(packages, 'zuul', '15.0.0')
+    conf = tmp_path / 'zuul.conf'
+    conf.write_text('[launcher')
+    result = runProgram('zuul-scheduler', REPORT, '-c', str(conf),
+                        PYTHONPATH=str(packages))
+    assert result.stdout == NO_SEAM
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -147,6 +164,14 @@ class ShelfDriver(Driver):
      'the driver calls itself "shelf"'),
     ('zuul.drivers', 'shelf', 'shelf_driver:X', 'import sys; sys.exit(3)',
      'SystemExit'),
+    ('zuul.drivers', 'shelf', 'shelf_driver:X', '''
+import abc
+from zuul.driver import Driver
+class X(Driver):
+    name = 'shelf'
+    @abc.abstractmethod
+    def getConnection(self): pass
+''', 'the class lacks methods: getConnection'),
     ('zuul.config_objects', 'shelf', 'shelf_driver:X',
      'class X:\n def fromYaml(self): pass',
      'only these can be given: image, flavor, label, section, provider'),
@@ -190,6 +215,30 @@ def test_duplicate_entry_point_names_both_packages(runProgram, packages):
     assert ('entry point "static" of group zuul.drivers is given by both '
             'shelf-maker 0.7 and zuul-nodes ') in line
     assert 'uninstall one of them' in line
+
+
+def test_remains_of_an_interrupted_pip_are_no_duplicate(
+        runProgram, packages):
+    writePackage(packages, 'zuul-nodes', '0.0.9', {
+        'zuul.drivers': {'static': 'zuul_nodes.drivers.static:StaticDriver'}})
+    packages.joinpath('zuul-nodes-0.0.9.dist-info').rename(
+        packages / '~uul_nodes-0.0.9.dist-info')
+    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    assert (result.stdout, result.stderr) == (EVERY_SEAM, '')
+
+
+def test_a_component_may_import_what_commands_are_made_of(
+        runProgram, packages):
+    # Though the plugin is installed while a command is being imported.
+    writePackage(packages, 'app-maker', '1', {
+        'zuul.components': {'app': 'app_maker:App'}}, {'app_maker': '''
+import zuul.scheduler
+from zuul.cmd import ZuulDaemonApp
+class App:
+    start = stop = join = lambda self: None
+'''})
+    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    assert (result.stdout, result.stderr) == (EVERY_SEAM, '')
 
 
 def test_log_config_door(runProgram, tmp_path):

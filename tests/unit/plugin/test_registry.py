@@ -8,7 +8,6 @@ from zuul.driver.static.staticconnection import StaticConnection
 from zuul.lib.connections import ConnectionRegistry
 
 from zuul_nodes.drivers.static import StaticDriver
-from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
 
@@ -65,7 +64,7 @@ def test_null_connection_from_zuul_conf(configure):
 
 
 def test_null_connection_of_another_driver(configure):
-    with pytest.raises(UserError, match=(
+    with pytest.raises(SystemExit, match=(
             r'\[connection null\] has the driver kubernetes, but that name '
             'belongs to the driver static; rename the connection')):
         configure('[connection null]\ndriver=kubernetes\n', providers=True)

@@ -1,0 +1,36 @@
+import subprocess
+import sys
+
+from zuul_nodes.launcher.tempdir import TempDirectory
+
+
+def test_life(tmp_path):
+    directory = TempDirectory(tmp_path, 'one')
+    assert directory.path.is_dir()
+    directory.path.joinpath('image').touch()
+    directory.remove()
+    assert not directory.path.exists()
+
+
+def test_the_living_keep_theirs(tmp_path):
+    first = TempDirectory(tmp_path, 'one')
+    first.path.joinpath('image').touch()
+    TempDirectory(tmp_path, 'two')
+    assert first.path.joinpath('image').exists()
+
+
+def test_what_the_dead_left_is_removed(tmp_path):
+    subprocess.run([sys.executable, '-c', f'''
+import os, signal
+from zuul_nodes.launcher.tempdir import TempDirectory
+directory = TempDirectory({str(tmp_path)!r}, 'dead')
+directory.path.joinpath('image').touch()
+os.kill(os.getpid(), signal.SIGKILL)
+'''], check=False)
+    assert tmp_path.joinpath('zuul-launcher-dead/image').exists()
+    TempDirectory(tmp_path, 'two')
+    assert not tmp_path.joinpath('zuul-launcher-dead').exists()
+
+
+def test_root_is_made(tmp_path):
+    assert TempDirectory(tmp_path / 'new' / 'root', 'one').path.is_dir()

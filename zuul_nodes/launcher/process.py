@@ -1,0 +1,86 @@
+"""The launcher as a process of its own.
+
+For sites that want it apart from the scheduler.  The work is done by the
+component that the scheduler would run; this adds what a process has once:
+the command socket, the monitoring server and the export of traces,
+configured as for Zuul's own launcher in ``[launcher]`` and ``[tracing]``.
+"""
+
+import logging
+import signal
+import threading
+
+import zuul.cmd
+from zuul.launcher.server import COMMANDS
+from zuul.lib import commandsocket, monitoring, tracing
+from zuul.lib.config import get_default
+
+from zuul_nodes.launcher.launcher import Launcher
+
+
+class LauncherApp(zuul.cmd.ZuulDaemonApp):
+    """
+    :param Namespace args: the arguments, parsed.
+    :param ConfigParser config: zuul.conf
+    """
+
+    app_name = 'launcher'
+    app_description = 'The launcher of zuul-nodes.'
+    log = logging.getLogger("zuul.nodes.launcher")
+
+    def __init__(self, args, config):
+        super().__init__()
+        self.args = args
+        self.config = config
+        self.commands = {command.name: command for command in COMMANDS}
+        self.stop_event = threading.Event()
+
+    def parseArguments(self, args=None):
+        """They are parsed already, by the ``zuul-nodes`` command."""
+
+    def readConfig(self):
+        """It is read already, to be checked before a daemon forks."""
+
+    def run(self):
+        self.handleCommands()
+        # As a daemon, too: the launcher is stopped in order.
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, lambda *args: self.stop_event.set())
+        self.setup_logging('launcher', 'log_config')
+        trace_export = tracing.Tracing(self.config)
+        self.configure_connections(providers=True)
+        self.launcher = Launcher(self.config, self.connections)
+        monitoring_server = monitoring.MonitoringServer(
+            self.config, 'launcher', self.launcher.component_info)
+        monitoring_server.start()
+        command_socket = commandsocket.CommandSocket(get_default(
+            self.config, 'launcher', 'command_socket',
+            '/var/lib/zuul/launcher.socket'))
+        command_socket.start()
+        threading.Thread(target=self.runCommands, args=(command_socket,),
+                         name='command', daemon=True).start()
+        self.launcher.start()
+
+        self.stop_event.wait()
+        self.log.info("Stopping")
+        self.launcher.stop()
+        self.launcher.join()
+        command_socket.stop()
+        monitoring_server.stop()
+        monitoring_server.join()
+        trace_export.stop()
+
+    def runCommands(self, command_socket):
+        """Do what is asked for by the command socket, until stopped."""
+        handlers = {
+            commandsocket.StopCommand.name: self.stop_event.set,
+            commandsocket.ReplCommand.name: self.launcher.startRepl,
+            commandsocket.NoReplCommand.name: self.launcher.stopRepl,
+        }
+        while not self.stop_event.is_set():
+            command, args = command_socket.get()
+            try:
+                if command in handlers:
+                    handlers[command](*args)
+            except Exception:
+                self.log.exception("Unable to %s:", command)
