@@ -25,4 +25,7 @@ class SectionParser(zuul.configloader.SectionParser):
         """
         if conf.get('connection', ...) is None:
             conf['connection'] = NULL_CONNECTION
-        return super().fromYaml(conf)
+        section = super().fromYaml(conf)
+        # It is accepted here, but no driver's schema has it.
+        section.config.pop('description', None)
+        return section

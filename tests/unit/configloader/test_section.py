@@ -1,19 +1,14 @@
-import textwrap
-
 import pytest
 import voluptuous as vs
-from zuul import model
 import zuul.configloader
 
+from tests.fixtures import layout
 from zuul_nodes.configloader.section import SectionParser
 
 
 def parse(text, parser_class=SectionParser):
-    # With Zuul's own YAML loader, which adds source context and mark.
-    stanza, = zuul.configloader.safe_load_yaml(
-        textwrap.dedent(text), model.SourceContext(
-            'example.com/config', 'config', 'example', 'main', 'zuul.yaml'))
-    return parser_class(None).fromYaml(stanza['section'])
+    section, = layout.parse(text, {'section': parser_class})
+    return section
 
 
 STATIC = '''
