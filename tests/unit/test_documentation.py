@@ -14,7 +14,7 @@ README = (ROOT / 'README.rst').read_text()
 def test_configuration_in_the_readme_is_the_quickstarts():
     block = re.search(r'\.\. code-block:: yaml\n\n((?:   .*\n|\n)+)',
                       README).group(1)
-    nodes = (ROOT / 'zuul_nodes/quickstart/repositories'
+    nodes = (ROOT / 'zuul_nodes/quickstart/git-repositories'
              / 'zuul-config/zuul.d/nodes.yaml').read_text()
     assert textwrap.dedent(block).strip() == string.Template(
         nodes).substitute(node_port=22, node_user='zuul').strip()

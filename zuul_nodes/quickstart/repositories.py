@@ -1,6 +1,6 @@
 """The git repositories: what an operator and a developer would write.
 
-They come from the folder ``repositories`` beside this file, one folder a
+They come from the folder ``git-repositories`` beside this file, one folder a
 repository.  Only ``nodes.yaml`` has placeholders: the port of the node's
 sshd and the user who runs the quickstart.
 """
@@ -11,7 +11,7 @@ import shutil
 import string
 import subprocess
 
-TEMPLATES = pathlib.Path(__file__).parent / 'repositories'
+TEMPLATES = pathlib.Path(__file__).parent / 'git-repositories'
 CONFIG_REPOSITORY = 'zuul-config'
 DEMO_REPOSITORY = 'demo'
 BRANCH = 'master'
