@@ -15,9 +15,14 @@ class SectionError(ConfigurationSyntaxError):
     zuul_error_problem = 'section error'
 
 
+class UnknownNameError(ConfigurationSyntaxError):
+    zuul_error_name = 'Unknown Name'
+    zuul_error_problem = 'unknown name'
+
+
 def describe(config_object):
-    """:return: a section, for example, with its place in git."""
-    kind = type(config_object).__name__.lower()
+    """:return: a provider or a section, with its place in git."""
+    kind = type(config_object).__name__.removesuffix('Config').lower()
     context = config_object.source_context
     mark = config_object.start_mark
     line = f', line {mark.line + 1}' if mark else ''

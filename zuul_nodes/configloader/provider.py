@@ -3,7 +3,12 @@
 from zuul import model
 import zuul.configloader
 
-from zuul_nodes.configloader.errors import SectionError, describe, suggest
+from zuul_nodes.configloader.errors import (
+    SectionError,
+    UnknownNameError,
+    describe,
+    suggest,
+)
 
 
 class ProviderConfig(model.ProviderConfig):
@@ -18,7 +23,9 @@ class ProviderConfig(model.ProviderConfig):
         :raises ConfigurationSyntaxError: it can not be used as it is.
         """
         try:
-            self.checkSections(layout)
+            sections = self.getSections(layout)
+            for config_object in (self, *sections):
+                _checkNames(config_object, layout)
             return super().flattenConfig(layout, connections)
         except Exception as error:
             # Zuul shows the stanza of the provider whose turn it is, but
@@ -26,8 +33,9 @@ class ProviderConfig(model.ProviderConfig):
             error.source_context = self.source_context
             raise
 
-    def checkSections(self, layout):
+    def getSections(self, layout):
         """
+        :return: a list of the section and those it inherits from.
         :raises SectionError: the section can't be used by a provider, or
             one of those it inherits from is missing or inherits from it.
         """
@@ -49,6 +57,7 @@ class ProviderConfig(model.ProviderConfig):
                     f'The {describe(section)} inherits from itself: {path}. '
                     f'Take the parent from one of them')
             seen.append(section)
+        return seen
 
 
 def _getSection(layout, name, who):
@@ -59,6 +68,27 @@ def _getSection(layout, name, who):
         raise SectionError(
             f'{who} refers to the section "{name}", which this tenant does '
             f'not have. {suggest(name, layout.sections)}') from None
+
+
+def _checkNames(config_object, layout):
+    """
+    :param config_object: a provider or a section.
+    :raises UnknownNameError: it has an entry for an image, a flavor or a
+        label that the tenant does not have.
+    """
+    for kind in ('image', 'flavor', 'label'):
+        known = getattr(layout, f'{kind}s')
+        for entry in config_object.config.get(f'{kind}s', []):
+            name = entry.get('name')
+            if not isinstance(name, str):
+                raise UnknownNameError(
+                    f'The {describe(config_object)} has an entry in '
+                    f'"{kind}s" without the name of a {kind}')
+            if name not in known:
+                raise UnknownNameError(
+                    f'The {describe(config_object)} refers to the {kind} '
+                    f'"{name}", which this tenant does not have. '
+                    f'{suggest(name, known)}')
 
 
 class ProviderParser(zuul.configloader.ProviderParser):

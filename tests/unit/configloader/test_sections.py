@@ -5,7 +5,7 @@ import voluptuous as vs
 import zuul.configloader
 
 from tests.fixtures.layout import flatten, makeLayout
-from zuul_nodes.configloader.errors import SectionError
+from zuul_nodes.configloader.errors import SectionError, UnknownNameError
 
 BUILDING_BLOCKS = '''
 - image: {name: debian, type: cloud}
@@ -107,6 +107,26 @@ def test_a_connection_is_not_changed():
     with pytest.raises(Exception, match='Unable to change connections'):
         flatten(BUILDING_BLOCKS + BASE + PROVIDER + DESK.replace(
             'parent: base', 'parent: base\n    connection: null'))
+
+
+@pytest.mark.parametrize('old, new, expected', [
+    ('labels: [debian]', 'labels: [debain]',
+     r'The provider "desk-provider" \(.*\) refers to the label "debain", '
+     r'which this tenant does not have. Did you mean "debian"\?'),
+    ('images: [debian]', 'images: [{name: fedora}]',
+     r'The section "base" \(.*line 6\) refers to the image "fedora", .* '
+     r'There are: "debian"'),
+    ('flavors: [small]', 'flavors: [smal]', r'Did you mean "small"\?'),
+    ('labels: [debian]', 'labels: [{boot-timeout: 3}]',
+     r'has an entry in "labels" without the name of a label'),
+    ('labels: [debian]', 'labels: [{name: [debian]}]',
+     r'has an entry in "labels" without the name of a label'),
+])
+def test_unknown_name(old, new, expected):
+    text = BUILDING_BLOCKS + BASE + DESK + PROVIDER
+    assert old in text
+    with pytest.raises(UnknownNameError, match=expected):
+        flatten(text.replace(old, new))
 
 
 def test_what_zuul_shows():
