@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 import pathlib
 import signal
 import sys
@@ -125,9 +126,14 @@ class _Printer(Listener):
         self.stream = stream
 
     def _print(self, text):
-        # That nobody listens any more is no reason to leave things running.
-        with contextlib.suppress(OSError):
+        try:
             print(text, file=self.stream, flush=True)
+        except OSError:
+            # That nobody listens any more is no reason to leave things
+            # running, nor to fail in the end over what could not be said.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.stream.fileno())
+            os.close(nowhere)
 
     def started(self, step):
         self._print(f'{step.name} ...')
