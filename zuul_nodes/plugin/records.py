@@ -7,6 +7,7 @@ not as the plugin knows it (``zuul.zk.layout.LayoutProvidersStore`` and
 """
 
 import json
+import logging
 import urllib.parse
 import zlib
 
@@ -17,6 +18,9 @@ from kazoo.handlers.threading import KazooTimeoutError
 ROOT = '/zuul/tenant'
 # Seconds.  A service that can't reach ZooKeeper will wait for it anyway.
 TIMEOUT = 10
+# Beside the one line that says what the matter is, kazoo has nothing to say.
+SILENCE = logging.Logger('silence')
+SILENCE.addHandler(logging.NullHandler())
 
 
 def findProviders(config):
@@ -32,7 +36,8 @@ def findProviders(config):
         return
     client = KazooClient(
         hosts=section['hosts'], use_ssl=True, ca=section.get('tls_ca'),
-        certfile=section.get('tls_cert'), keyfile=section.get('tls_key'))
+        certfile=section.get('tls_cert'), keyfile=section.get('tls_key'),
+        logger=SILENCE)
     try:
         client.start(timeout=TIMEOUT)
         for tenant in _getChildren(client, ROOT):
