@@ -38,6 +38,18 @@ def waitForReadyNodes(site):
         'not all nodes are ready', TIMEOUT, 'scheduler')
 
 
+def makeSiteThatWasServed(makeSite):
+    """:return: a site whose scheduler has ended; the rest still runs."""
+    site = makeSite()
+    site.startZooKeeper()
+    site.startZuul()
+    site.waitForZuul()
+    site.end('scheduler')
+    site.services.waitFor(lambda: site.launchers() == {},
+                          'the launcher stays registered', TIMEOUT, 'web')
+    return site
+
+
 @pytest.mark.parametrize('kill', [False, True], ids=['stop', 'kill -9'])
 def test_one_of_two_schedulers_ends_while_nodes_build(makeSite, kill):
     site = makeSite(schedulers=2)
@@ -114,13 +126,7 @@ def test_separate_launcher_alone(makeSite):
 
 
 def test_commands_that_run_no_launcher(makeSite, tmp_path):
-    site = makeSite()
-    site.startZooKeeper()
-    site.startZuul()
-    site.waitForZuul()
-    site.end('scheduler')
-    site.services.waitFor(lambda: site.launchers() == {},
-                          'the launcher stays registered', TIMEOUT, 'web')
+    site = makeSiteThatWasServed(makeSite)
 
     validate = site.services.start('validate', [
         site.program('zuul-scheduler'), '-f', '-d', '-c', site.zuul_conf,
@@ -158,13 +164,7 @@ root:
 
 def test_scheduler_as_a_daemon(makeSite, tmp_path):
     """It ends on SIGTERM, and its launcher in order."""
-    site = makeSite()
-    site.startZooKeeper()
-    site.startZuul()
-    site.waitForZuul()
-    site.end('scheduler')
-    site.services.waitFor(lambda: site.launchers() == {},
-                          'the launcher stays registered', TIMEOUT, 'web')
+    site = makeSiteThatWasServed(makeSite)
 
     log, log_config = tmp_path / 'daemon.log', tmp_path / 'logging.yaml'
     log_config.write_text(LOG_CONFIG.format(path=log))
@@ -175,6 +175,6 @@ def test_scheduler_as_a_daemon(makeSite, tmp_path):
     pidfile = site.settings.sockets / 'scheduler.pid'
     daemon = psutil.Process(int(pidfile.read_text()))
     daemon.terminate()
-    daemon.wait(30)
+    daemon.wait(60)
     assert 'Stopped launcher' in log.read_text()
     assert not pidfile.exists()
