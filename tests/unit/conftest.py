@@ -9,6 +9,7 @@ import pytest
 from tests.fixtures.services import Site
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.certificates import Certificates
+from zuul_nodes.quickstart.quickstart import Quickstart
 from zuul_nodes.quickstart.zookeeper import ZooKeeper
 
 _numbers = itertools.count()
@@ -24,12 +25,10 @@ def runProgram(tmp_path):
     def run(name, source, *arguments, **environ):
         program = tmp_path / name
         program.write_text(source)
-        env = {**os.environ, **environ}
-        env.pop('ZUUL_NODES_DISABLE', None)
-        env.update(environ)
         return subprocess.run(
-            [sys.executable, program, *arguments], env=env, timeout=120,
-            capture_output=True, text=True, check=False)
+            [sys.executable, program, *arguments],
+            env={**os.environ, 'ZUUL_NODES_DISABLE': '', **environ},
+            timeout=120, capture_output=True, text=True, check=False)
     return run
 
 
@@ -38,8 +37,7 @@ def zuulNodes():
     """Run the ``zuul-nodes`` command; gives the completed process."""
     def run(*arguments, **environ):
         return subprocess.run(
-            [os.path.join(os.path.dirname(sys.executable), 'zuul-nodes'),
-             *arguments],
+            [Quickstart.program('zuul-nodes'), *arguments],
             env={**os.environ, **environ}, timeout=120,
             capture_output=True, text=True, check=False)
     return run

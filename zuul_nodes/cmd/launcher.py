@@ -1,7 +1,6 @@
 """``zuul-nodes launcher``: the launcher as a process of its own."""
 
-from zuul_nodes import plugin
-from zuul_nodes.cmd import zuulconf
+from zuul_nodes import plugin, zuulconf
 from zuul_nodes.exceptions import UserError
 
 # Options in [launcher] that name a file to be made, and Zuul's defaults.
@@ -27,8 +26,7 @@ def run(args):
     zuulconf.requireZooKeeper(config)
     args.nodaemon = bool(args.foreground or args.command)
     if not args.command:
-        zuulconf.requireDirectories(
-            config, 'launcher', PLACES)
+        zuulconf.requireDirectories(config, 'launcher', PLACES)
     if not plugin.install():
         raise UserError('the plugin can not be used here; '
                         '"zuul-nodes doctor" tells why')

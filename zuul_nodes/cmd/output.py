@@ -15,8 +15,7 @@ def formatTable(columns, rows):
     """:return: the rows as a table for people, left aligned."""
     table = prettytable.PrettyTable(columns)
     table.align = 'l'
-    table.add_rows([['' if cell is None else cell for cell in row]
-                    for row in rows])
+    table.add_rows(rows)
     return table.get_string()
 
 

@@ -4,10 +4,8 @@ import argparse
 import importlib.metadata
 import sys
 
-from zuul_nodes import plugin
-from zuul_nodes.cmd import zuulconf
+from zuul_nodes import plugin, zuulconf
 from zuul_nodes.exceptions import UserError
-from zuul_nodes.plugin import refusal
 
 # They need ZooKeeper, and their arguments are those of a daemon.
 SERVICES = ('zuul-scheduler', 'zuul-web', 'zuul-executor', 'zuul-launcher',
@@ -29,7 +27,7 @@ def run(args):
         raise UserError(
             f'"{args.zuul_command}" is not one of the commands of Zuul: '
             f'{", ".join(sorted(commands))}')
-    path, is_service = refusal.parseArguments([None, *args.arguments])
+    path, is_service = zuulconf.parseArguments(args.arguments)
     if is_service and args.zuul_command in SERVICES:
         zuulconf.requireZooKeeper(zuulconf.read(path))
     # The command shall see itself as if it had been called by its name.

@@ -39,8 +39,8 @@ class ProviderConfig(model.ProviderConfig):
         :raises SectionError: the section can't be used by a provider, or
             one of those it inherits from is missing or inherits from it.
         """
-        section = _getSection(layout, self.section, 'The provider '
-                              f'"{self.name}"')
+        section = _getSection(layout, self.section,
+                              f'The provider "{self.name}"')
         if section.abstract:
             raise SectionError(
                 f'The provider "{self.name}" is attached to the abstract '

@@ -25,7 +25,6 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
     """
 
     app_name = 'launcher'
-    app_description = 'The launcher of zuul-nodes.'
     log = logging.getLogger("zuul.nodes.launcher")
 
     def __init__(self, args, config):

@@ -6,17 +6,16 @@ that relies on it would lose its nodes in silence, so there the process
 does not start.
 """
 
-import argparse
 import configparser
 import os
 import re
 import sys
 
+from zuul_nodes import zuulconf
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import extensions, records
 from zuul_nodes.plugin.components import isEmbedded
 
-LOCATIONS = ('/etc/zuul/zuul.conf', '~/zuul.conf')
 # The commands that deal with the providers of all tenants.
 PROVIDER_COMMANDS = ('zuul-scheduler', 'zuul-web', 'zuul-launcher')
 
@@ -27,11 +26,11 @@ def refuseIfNeeded(reason):
     :raises UserError: this process is about to serve a site that uses
         what only the plugin provides.
     """
-    path, is_service = parseArguments(sys.argv)
+    path, is_service = zuulconf.parseArguments(sys.argv[1:])
     if not is_service:
         return
     try:
-        config = readConfig(path)
+        config = zuulconf.load(path)
     except configparser.Error:
         # Zuul is about to say so itself.
         return
@@ -41,39 +40,6 @@ def refuseIfNeeded(reason):
             f'{reason}; but this site relies on the plugin: '
             f'{", ".join(uses)}. Install versions of zuul and zuul-nodes '
             f'that fit together, or take this out of the configuration')
-
-
-def parseArguments(argv):
-    """
-    :param list argv: the command line of one of Zuul's commands.
-    :return: the file given with -c, or None; and whether the command
-        runs a service, rather than tell a running one something or print
-        its help.
-    """
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument('-c', dest='config')
-    # They may be written together, as in "-fdc zuul.conf".
-    for flag in ('-f', '-d'):
-        parser.add_argument(flag, action='store_true')
-    args, others = parser.parse_known_args(argv[1:])
-    is_service = not any(
-        other in ('-h', '--help', '--version') or other[:1] != '-'
-        for other in others)
-    return args.config, is_service
-
-
-def readConfig(path=None):
-    """Read zuul.conf from where Zuul would.
-
-    :return: a ConfigParser; an empty one if there is no such file.
-    """
-    config = configparser.ConfigParser(
-        {k: v for k, v in os.environ.items() if k.startswith('ZUUL_')})
-    for location in [path] if path else LOCATIONS:
-        # The first that is there, as Zuul does.
-        if config.read(os.path.expanduser(location)):
-            break
-    return config
 
 
 def findUses(config, command):

@@ -8,12 +8,11 @@ import sys
 
 import pytest
 
-from tests.fixtures.packages import writePackage
+from tests.fixtures.packages import SHELF, writePackage
 
 pytestmark = pytest.mark.services
 
 ROOT = pathlib.Path(__file__).parents[3]
-SHELF = ROOT / 'tests/fixtures/shelf'
 # Every stock command that reads zuul.conf with its connections.
 COMMANDS = ('zuul-scheduler', 'zuul-web', 'zuul-executor', 'zuul-launcher',
             'zuul-merger', 'zuul-admin')

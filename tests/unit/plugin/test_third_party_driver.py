@@ -1,15 +1,15 @@
 """A driver that another package ships works exactly like ours."""
 
-import pathlib
 import shutil
 import subprocess
 import sys
 
 import pytest
 
+from tests.fixtures.packages import SHELF
+
 pytestmark = pytest.mark.services
 
-SHELF = pathlib.Path(__file__).parents[2] / 'fixtures/shelf'
 NODES = '''
 - image:
     name: debian

@@ -4,9 +4,10 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
 import pytest
+
+from zuul_nodes.quickstart.quickstart import Quickstart
 
 ROOT = pathlib.Path(__file__).parents[3]
 TOOLS = ('dirname', 'env', 'mktemp', 'rm', 'sh', 'tail')
@@ -140,10 +141,10 @@ def test_an_unfit_python(machine, tmp_path, script, message):
 
 
 def test_the_packages_by_profile():
-    bindep = pathlib.Path(sys.executable).with_name('bindep')
-
     def packages(*profiles):
         return set(subprocess.run(
-            [bindep, '--list_all', 'newline', *profiles], cwd=ROOT,
-            check=True, capture_output=True, text=True).stdout.split())
+            [Quickstart.program('bindep'), '--list_all', 'newline',
+             *profiles],
+            cwd=ROOT, check=True, capture_output=True,
+            text=True).stdout.split())
     assert packages() < packages('quickstart') == packages('test')

@@ -3,10 +3,8 @@
 import contextlib
 import json
 import os
-import pathlib
 import signal
 import subprocess
-import sys
 import time
 
 import psutil
@@ -14,6 +12,7 @@ import pytest
 
 from zuul_nodes.quickstart import leftovers
 from zuul_nodes.quickstart.process import waitFor
+from zuul_nodes.quickstart.quickstart import Quickstart
 
 pytestmark = pytest.mark.services
 
@@ -51,7 +50,7 @@ class Run:
         self._seen = set()
         with open(output, 'w') as stream:
             self.popen = subprocess.Popen(
-                [pathlib.Path(sys.executable).with_name('zuul-nodes'),
+                [Quickstart.program('zuul-nodes'),
                  'quickstart', '--directory', directory, *arguments],
                 stdout=subprocess.PIPE, stderr=stream, text=True,
                 env=os.environ | environ)
@@ -134,7 +133,7 @@ def test_from_nothing_to_success(run):
 def test_again_as_text(run, directory):
     begin = time.monotonic()
     completed = subprocess.run(
-        [pathlib.Path(sys.executable).with_name('zuul-nodes'), 'quickstart',
+        [Quickstart.program('zuul-nodes'), 'quickstart',
          '--directory', directory], capture_output=True, text=True,
         check=True, timeout=300)
     assert time.monotonic() - begin < 90
@@ -182,7 +181,7 @@ def test_interrupted(run, moment, number):
 
 def test_nobody_reads_the_progress(directory):
     deaf = subprocess.Popen(
-        [pathlib.Path(sys.executable).with_name('zuul-nodes'), 'quickstart',
+        [Quickstart.program('zuul-nodes'), 'quickstart',
          '--directory', directory], stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL)
     deaf.stdout.readline()
