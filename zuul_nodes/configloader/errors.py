@@ -9,6 +9,9 @@ import difflib
 
 from zuul.exceptions import ConfigurationSyntaxError
 
+# More names than that help nobody.
+MANY = 20
+
 
 class SectionError(ConfigurationSyntaxError):
     zuul_error_name = 'Section Error'
@@ -20,15 +23,48 @@ class UnknownNameError(ConfigurationSyntaxError):
     zuul_error_problem = 'unknown name'
 
 
+class UnknownAttributeError(ConfigurationSyntaxError):
+    zuul_error_name = 'Unknown Attribute'
+    zuul_error_problem = 'unknown attribute'
+
+
+class AttributeValueError(ConfigurationSyntaxError):
+    zuul_error_name = 'Attribute Value'
+    zuul_error_problem = 'attribute with a value that can not be'
+
+
+class ValueNotAllowedError(ConfigurationSyntaxError):
+    zuul_error_name = 'Value Not Allowed'
+    zuul_error_problem = 'value that is not allowed'
+
+
+class SpellingError(ConfigurationSyntaxError):
+    zuul_error_name = 'Attribute Given Twice'
+    zuul_error_problem = 'attribute that is given twice'
+
+
+class FinalError(ConfigurationSyntaxError):
+    zuul_error_name = 'Final'
+    zuul_error_problem = 'change of something final'
+
+
 def describe(config_object):
-    """:return: a provider or a section, with its place in git."""
+    """
+    :param config_object: an image, flavor, label, section or provider.
+    :return: what it is, with its place in git.
+    """
     kind = type(config_object).__name__.removesuffix('Config').lower()
+    return (f'{kind} "{config_object.name}" '
+            f'({describePlace(config_object)})')
+
+
+def describePlace(config_object):
+    """:return: project, branch, file and line, in words."""
     context = config_object.source_context
     mark = config_object.start_mark
     line = f', line {mark.line + 1}' if mark else ''
-    return (f'{kind} "{config_object.name}" (project '
-            f'{context.project_canonical_name}, branch {context.branch}, '
-            f'file {context.path}{line})')
+    return (f'project {context.project_canonical_name}, branch '
+            f'{context.branch}, file {context.path}{line}')
 
 
 def suggest(name, known):
@@ -39,4 +75,7 @@ def suggest(name, known):
         return f'Did you mean "{near[0]}"?'
     if not known:
         return 'There are none.'
-    return 'There are: ' + ', '.join(f'"{name}"' for name in sorted(known))
+    names = [f'"{name}"' for name in sorted(known)]
+    if len(names) > MANY:
+        names[MANY:] = [f'and {len(names) - MANY} more']
+    return 'There are: ' + ', '.join(names)

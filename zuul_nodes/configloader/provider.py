@@ -1,14 +1,14 @@
 """The provider: the labels that a tenant gets from a section."""
 
+import types
+
 from zuul import model
 import zuul.configloader
+from zuul.driver import ProviderInterface
 
-from zuul_nodes.configloader.errors import (
-    SectionError,
-    UnknownNameError,
-    describe,
-    suggest,
-)
+from zuul_nodes.configloader.errors import SectionError, describe, suggest
+from zuul_nodes.configloader.flatten import Flattening
+from zuul_nodes.configloader.plain import copyStanza
 
 
 class ProviderConfig(model.ProviderConfig):
@@ -23,15 +23,66 @@ class ProviderConfig(model.ProviderConfig):
         :raises ConfigurationSyntaxError: it can not be used as it is.
         """
         try:
-            sections = self.getSections(layout)
-            for config_object in (self, *sections):
-                _checkNames(config_object, layout)
-            return super().flattenConfig(layout, connections)
+            flattening = self.getFlattening(layout, connections)
+            config = flattening.flatten()
+            self._setInternalAttributes(
+                self._withMadeUp(layout, flattening), config,
+                flattening.driver.getProviderSchemaClass()())
+            flattening.finish(config)
+            return config
         except Exception as error:
             # Zuul shows the stanza of the provider whose turn it is, but
             # takes project and branch from the error.
             error.source_context = self.source_context
             raise
+
+    def getFlattening(self, layout, connections):
+        """
+        :param Layout layout: what the tenant has.
+        :param dict connections: name -> connection
+        :return: the :class:`Flattening` of the provider.
+        :raises ConfigurationSyntaxError: its parts do not fit together.
+        """
+        sections = self.getSections(layout)
+        connection = self._getConnection(sections, connections)
+        return Flattening(self, sections, layout, connection.driver)
+
+    def _getConnection(self, sections, connections):
+        names = [(config_object, name) for config_object in (self, *sections)
+                 if (name := config_object.config.get('connection'))]
+        if not names:
+            raise SectionError(
+                f'Neither the {describe(sections[0])} nor one that it '
+                f'inherits from has a "connection". Give it one')
+        if len(names) > 1:
+            raise SectionError(
+                f'The {describe(names[0][0])} changes the connection of the '
+                f'{describe(names[1][0])}. Take one of them out')
+        config_object, name = names[0]
+        if name not in connections:
+            raise SectionError(
+                f'The {describe(config_object)} has the connection "{name}",'
+                f' which zuul.conf does not have. '
+                f'{suggest(name, connections)}')
+        connection = connections[name]
+        if not isinstance(connection.driver, ProviderInterface):
+            raise SectionError(
+                f'The {describe(config_object)} has the connection "{name}",'
+                f' whose driver {connection.driver.name} has no nodes. Name '
+                f'the connection of a cloud')
+        return connection
+
+    def _withMadeUp(self, layout, flattening):
+        """:return: what Zuul looks at when it adds its hashes."""
+        images, flavors = dict(layout.images), dict(layout.flavors)
+        for name in flattening.made_up['image']:
+            images[name] = model.Image(name, 'cloud', None)
+            images[name].source_context = self.source_context
+        for name in flattening.made_up['flavor']:
+            flavors[name] = model.Flavor(name, None)
+            flavors[name].source_context = self.source_context
+        return types.SimpleNamespace(
+            images=images, flavors=flavors, labels=layout.labels)
 
     def getSections(self, layout):
         """
@@ -70,35 +121,14 @@ def _getSection(layout, name, who):
             f'not have. {suggest(name, layout.sections)}') from None
 
 
-def _checkNames(config_object, layout):
-    """
-    :param config_object: a provider or a section.
-    :raises UnknownNameError: it has an entry for an image, a flavor or a
-        label that the tenant does not have.
-    """
-    for kind in ('image', 'flavor', 'label'):
-        known = getattr(layout, f'{kind}s')
-        for entry in config_object.config.get(f'{kind}s', []):
-            name = entry.get('name')
-            if not isinstance(name, str):
-                raise UnknownNameError(
-                    f'The {describe(config_object)} has an entry in '
-                    f'"{kind}s" without the name of a {kind}')
-            if name not in known:
-                raise UnknownNameError(
-                    f'The {describe(config_object)} refers to the {kind} '
-                    f'"{name}", which this tenant does not have. '
-                    f'{suggest(name, known)}')
-
-
 class ProviderParser(zuul.configloader.ProviderParser):
 
     def fromYaml(self, conf):
-        """:param dict conf: the stanza; changed as Zuul's parser does.
+        """:param dict conf: the stanza; it is not changed.
 
         :return: a :class:`ProviderConfig`.
         """
-        parsed = super().fromYaml(conf)
+        parsed = super().fromYaml(copyStanza(conf))
         provider_config = ProviderConfig(parsed.name, parsed.section)
         vars(provider_config).update(vars(parsed))
         # It is accepted here, but no driver's schema has it.

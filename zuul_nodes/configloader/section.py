@@ -3,6 +3,8 @@
 import voluptuous as vs
 import zuul.configloader
 
+from zuul_nodes.configloader.plain import copyStanza
+
 # What "connection: null" stands for.  The static driver has a connection
 # of this name wherever providers are dealt with, whatever zuul.conf says.
 NULL_CONNECTION = 'null'
@@ -19,10 +21,11 @@ class SectionParser(zuul.configloader.SectionParser):
         {'connection': vs.Any(str, None)})
 
     def fromYaml(self, conf):
-        """:param dict conf: the stanza; changed as Zuul's parser does.
+        """:param dict conf: the stanza; it is not changed.
 
         :return: a :class:`zuul.model.Section`.
         """
+        conf = copyStanza(conf)
         if conf.get('connection', ...) is None:
             conf['connection'] = NULL_CONNECTION
         section = super().fromYaml(conf)

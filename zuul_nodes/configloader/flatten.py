@@ -1,0 +1,355 @@
+"""One flat configuration of a provider, as Zuul keeps it in ZooKeeper.
+
+It lists images, flavors and labels, each with its final attributes, and
+passes the driver's own schemas.  Whatever a label says of its image, its
+flavor or its provider goes where :mod:`zuul_nodes.drivers` describes.
+"""
+
+import typing
+
+import voluptuous as vs
+
+from zuul_nodes.configloader.errors import (
+    AttributeValueError,
+    UnknownNameError,
+    describe,
+    suggest,
+)
+from zuul_nodes.configloader.parts import (
+    KINDS,
+    LISTS,
+    RETAIN_LIMIT,
+    Parts,
+)
+from zuul_nodes.configloader.precedence import collect, combine
+from zuul_nodes.configloader.vocabulary import (
+    FINAL,
+    LABEL_ALONE,
+    OF_A_NODE,
+    getVocabulary,
+)
+from zuul_nodes.drivers import OWN
+
+ZONES = 'az'
+LIMITS = 'resource-limits'
+ALL_NODE_LABELS = 'include-all-node-labels'
+
+
+class Explanation(typing.NamedTuple):
+    """Where the value of an attribute comes from.
+
+    ``settings``
+        [(source, the value there)], the weakest first.
+    """
+    attribute: str
+    value: object
+    settings: list
+
+
+class Flattening:
+    """Makes the flat configuration of one provider.
+
+    :param ProviderConfig provider_config: the stanza.
+    :param list sections: the one it names and those that inherits from.
+    :param Layout layout: what the tenant has.
+    :param Driver driver: that of the connection.
+    :raises ConfigurationSyntaxError: what is written can't be combined.
+    """
+
+    def __init__(self, provider_config, sections, layout, driver):
+        self.provider_config = provider_config
+        self.section = sections[0]
+        self.layout = layout
+        self.driver = driver
+        self.vocabulary = getVocabulary(driver.getProviderSchemaClass())
+        self.parts = Parts([*reversed(sections), provider_config],
+                           layout, self.vocabulary, driver.name)
+        if hasattr(driver, 'getNodeLabels'):
+            self._addNodeLabels()
+        # Images and flavors of labels that name none, by made-up names.
+        self.made_up = {'image': {}, 'flavor': {}}
+        # By the names of labels: what they say beyond themselves, and
+        # what of them no driver's schema has.
+        self.own = {}
+        self.alone = {}
+
+    def flatten(self):
+        """
+        :return: the flat configuration, a dict, without Zuul's hashes.
+        :raises ConfigurationSyntaxError: it is not right for the driver.
+        """
+        images, flavors = (
+            {name: self._flattenPart(part)
+             for name, part in getattr(self.parts, kind).items()}
+            for kind in ('image', 'flavor'))
+        labels = [self._flattenLabel(part, images, flavors)
+                  for part in self.parts.label.values()]
+        config = {**self.parts.settings, 'labels': labels,
+                  'images': [*images.values(),
+                             *self.made_up['image'].values()],
+                  'flavors': [*flavors.values(),
+                              *self.made_up['flavor'].values()]}
+        self._validate(config, images, flavors)
+        for label in labels:
+            if own := self.own[label['name']]:
+                label[OWN] = own
+        return config
+
+    def finish(self, config):
+        """Add what is no part of Zuul's hashes of a label.
+
+        Other nodes are not made when it changes.
+
+        :param dict config: the flat configuration; changed.
+        """
+        limits = self.parts.section_settings.get(LIMITS)
+        for label in config['labels']:
+            label.update(self.alone[label['name']])
+            if limits:
+                label.setdefault(OWN, {})['section'] = {
+                    'name': self.section.canonical_name, 'limits': limits}
+
+    def resolve(self, label):
+        """
+        :param Part label: of this provider.
+        :return: attribute -> what sets it, the weakest first: of the
+            label's nodes, from all that have a say.
+        """
+        image, flavor = (
+            getattr(self.parts, kind).get(label.structure.get(kind))
+            for kind in ('image', 'flavor'))
+        parts = [part for part in (image, flavor, label) if part]
+        found = collect([*self.parts.bodies, *(
+            source for part in parts for source in part.sources)])
+        if all(part.ceiling > len(self.parts.bodies) for part in parts):
+            return found
+        return {name: left for name, settings in found.items()
+                if (left := self._underCeiling(name, settings, parts))}
+
+    def explain(self, label_name):
+        """
+        :param str label_name: of this provider.
+        :return: a list of :class:`Explanation`, for each attribute that is
+            set, of the label's nodes and of the provider.
+        :raises UnknownNameError: the provider does not have the label.
+        """
+        if label_name not in self.parts.label:
+            raise UnknownNameError(
+                f'The {describe(self.provider_config)} does not have the '
+                f'label "{label_name}". '
+                f'{suggest(label_name, self.parts.label)}')
+        found = self.resolve(self.parts.label[label_name])
+        of_provider = {
+            name: settings for name, settings
+            in collect(self.parts.provider_sources).items()
+            if name not in found}
+        return [Explanation(name, combine(settings), settings)
+                for name, settings in sorted(found.items())
+                + sorted(of_provider.items())]
+
+    def _underCeiling(self, name, settings, parts):
+        """:return: the settings without those that change what is final."""
+        depth = min(part.ceiling for part in parts
+                    if part.kind == 'label' or (
+                        name in getattr(self.vocabulary, part.kind)
+                        and name not in self.vocabulary.label))
+        return [(source, value) for source, value in settings
+                if source.depth <= depth]
+
+    def _addNodeLabels(self):
+        names = self.driver.getNodeLabels(self.parts.settings)
+        for name in names:
+            if name not in self.layout.labels:
+                raise UnknownNameError(
+                    f'A node of the {describe(self.provider_config)} has '
+                    f'the label "{name}", which this tenant does not have. '
+                    f'{suggest(name, self.layout.labels)}')
+        if self.parts.settings.get(ALL_NODE_LABELS):
+            for name in names:
+                self.parts.addLabel(name)
+
+    def collectPart(self, part):
+        """
+        :param Part part: an image or a flavor of this provider.
+        :return: attribute -> what sets it, the weakest first: of the part
+            as all labels share it.
+        """
+        # What is said of all nodes is left to the label if that knows it:
+        # images shall not differ, and be uploaded again, for what only
+        # nodes have.
+        bodies = [source._replace(attributes={
+            name: value for name, value in source.attributes.items()
+            if name not in self.vocabulary.label})
+            for source in self.parts.bodies if source.depth <= part.ceiling]
+        return collect([*part.sources, *bodies])
+
+    def _flattenPart(self, part):
+        config = self._getStructure(part)
+        attributes = self._getAttributes(config, part.kind)
+        config.update((name, combine(settings)) for name, settings
+                      in self.collectPart(part).items() if name in attributes)
+        if part.retain_limit is not None and RETAIN_LIMIT in attributes:
+            config[RETAIN_LIMIT] = part.retain_limit
+        return config
+
+    def _getStructure(self, part):
+        final = {} if part.final is None else {FINAL: part.final}
+        return part.structure | final
+
+    def _flattenLabel(self, part, images, flavors):
+        values = {name: combine(settings)
+                  for name, settings in self.resolve(part).items()}
+        label = self._getStructure(part) | {
+            name: value for name, value in values.items()
+            if name in self.vocabulary.label}
+        self.alone[part.name] = {
+            name: label.pop(name) for name in LABEL_ALONE if name in label}
+        own = {'zones': self._takeZones(label)}
+        for kind, configs in (('image', images), ('flavor', flavors)):
+            if not part.structure.get(kind):
+                label[kind] = self._makeUp(part, kind, values)
+                continue
+            config = configs.get(label[kind])
+            if config is None:
+                self._refuseUnattached(part, kind)
+            own[kind] = {
+                name: value for name in self._getAttributes(config, kind)
+                & values.keys() - self.vocabulary.label
+                if (value := values[name]) != config.get(name, ...)}
+        own['provider'] = {
+            name: value for name in OF_A_NODE & values.keys()
+            if (value := values[name]) != self.parts.settings.get(name, ...)}
+        self.own[part.name] = {
+            key: value for key, value in own.items() if value}
+        return label
+
+    def _getAttributes(self, config, kind):
+        """:return: the names of the attributes that suit a part.
+        :param dict config: its flat configuration."""
+        return getattr(self.vocabulary, config.get('type', kind))
+
+    def _takeZones(self, label):
+        """Drivers that know one zone get one; more are the launcher's."""
+        zones = label.get(ZONES)
+        if not isinstance(zones, list) or ZONES not in self.vocabulary.label:
+            return None
+        if not all(isinstance(zone, str) for zone in zones):
+            raise AttributeValueError(
+                f'The label "{label["name"]}" of the '
+                f'{describe(self.provider_config)} has availability zones '
+                f'that are no names')
+        del label[ZONES]
+        if len(zones) > 1:
+            return zones
+        label.update((ZONES, zone) for zone in zones)
+        return None
+
+    def _makeUp(self, part, kind, values):
+        """Zuul wants every label to have an image and a flavor."""
+        if getattr(self.driver, 'labels_need_image', True):
+            raise UnknownNameError(
+                f'The {describe(part.stanza)} has no {kind}, which the '
+                f'driver {self.driver.name} of the '
+                f'{describe(self.provider_config)} needs. Give it one')
+        name = f'({part.name})'
+        while name in getattr(self.parts, kind):
+            name = f'({name})'
+        config = {'name': name}
+        if kind == 'image':
+            config['type'] = 'cloud'
+        config.update((key, values[key])
+                      for key in self._getAttributes(config, kind)
+                      & values.keys() - self.vocabulary.label)
+        self.made_up[kind][name] = config
+        return name
+
+    def _refuseUnattached(self, part, kind):
+        name = part.structure[kind]
+        known = getattr(self.parts, kind)
+        raise UnknownNameError(
+            f'The {describe(part.stanza)} needs the {kind} "{name}", which '
+            f'is not attached to the {describe(self.provider_config)}. Add '
+            f'it to "{kind}s" of the {describe(self.section)}. '
+            f'{suggest(name, known)}')
+
+    def _validate(self, config, images, flavors):
+        schema = self.vocabulary.schema
+        schemas = {'image': schema.getImageSchema(),
+                   'flavor': schema.getFlavorSchema(),
+                   'label': schema.getLabelSchema()}
+        for kind in KINDS:
+            for part in config[f'{kind}s']:
+                self._check(schemas[kind], part, kind, part['name'])
+        self._check(self.driver.getProviderSchema(),
+                    config | {key: [] for key in LISTS}, 'provider',
+                    self.provider_config.name)
+        for name, own in self.own.items():
+            label = self.parts.label[name]
+            for kind, configs in (('image', images), ('flavor', flavors)):
+                if kind in own:
+                    self._check(
+                        schemas[kind],
+                        configs[label.structure[kind]] | own[kind],
+                        'label', name)
+            if 'provider' in own:
+                self._check(self.driver.getProviderSchema(), config
+                            | {key: [] for key in LISTS} | own['provider'],
+                            'label', name)
+            self._check(vs.Schema({key: vs.Any(None, value) for key, value
+                                   in LABEL_ALONE.items()}),
+                        self.alone[name], 'label', name)
+        for image in images.values():
+            self._checkRetainCount(image)
+
+    def _check(self, schema, config, kind, name):
+        """
+        :param str kind: what it is, for the message.
+        :raises AttributeValueError: the schema does not hold.
+        """
+        try:
+            schema(config)
+        except vs.Invalid as invalid:
+            error = getattr(invalid, 'errors', [invalid])[0]
+            path = [str(key) for key in error.path]
+            what = error.error_message
+        except (LookupError, TypeError) as error:
+            # A schema with alternatives looks at what tells them apart.
+            path, what = [str(error).strip("'")], 'can not be checked'
+        else:
+            return
+        attribute = path[0] if path else None
+        where = ' at ' + '.'.join(path[1:]) if path[1:] else ''
+        raise AttributeValueError(
+            f'The {kind} "{name}" of the {describe(self.provider_config)} '
+            + (f'has a wrong "{attribute}"' if attribute else 'is wrong')
+            + f'{where}: {what}. '
+            + self._describeOrigins(kind, name, attribute))
+
+    def _checkRetainCount(self, image):
+        count = image.get('retain-count')
+        limit = image.get(RETAIN_LIMIT)
+        if None not in (count, limit) and count > limit:
+            raise AttributeValueError(
+                f'The image "{image["name"]}" has a "retain-count" of '
+                f'{count}, but its "{RETAIN_LIMIT}" is {limit}. ' +
+                self._describeOrigins('image', image['name'],
+                                      'retain-count'))
+
+    def _describeOrigins(self, kind, name, attribute):
+        """:return: a sentence that says where an attribute is set."""
+        if kind == 'provider':
+            origins = [source.origin
+                       for source in self.parts.provider_sources
+                       if attribute in source.attributes]
+        else:
+            part = getattr(self.parts, kind).get(name)
+            if part is None:
+                part = self.parts.label[name.strip('()')]
+            found = (self.resolve(part) if part.kind == 'label'
+                     else self.collectPart(part))
+            origins = [source.origin for source, _
+                       in found.get(attribute, [])]
+        if not origins:
+            return (f'It is set nowhere: set it in the provider, its '
+                    f'section or the stanza of the {kind}')
+        return 'It is set by the ' + ' and the '.join(map(describe, origins))

@@ -1,0 +1,26 @@
+"""The flavor: how large a node is, whatever the clouds call that."""
+
+from zuul import model
+import zuul.configloader
+
+from zuul_nodes.configloader.attributes import (
+    WithAttributes,
+    openSchema,
+    parse,
+)
+
+
+class Flavor(WithAttributes, model.Flavor):
+    pass
+
+
+class FlavorParser(zuul.configloader.FlavorParser):
+
+    schema = openSchema(zuul.configloader.FlavorParser.schema)
+
+    def fromYaml(self, conf):
+        """
+        :param dict conf: the stanza; it is not changed.
+        :return: a :class:`Flavor`.
+        """
+        return parse(Flavor, super().fromYaml, conf)

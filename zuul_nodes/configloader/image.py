@@ -1,0 +1,26 @@
+"""The image: what a node boots from, built by Zuul or the cloud's own."""
+
+from zuul import model
+import zuul.configloader
+
+from zuul_nodes.configloader.attributes import (
+    WithAttributes,
+    openSchema,
+    parse,
+)
+
+
+class Image(WithAttributes, model.Image):
+    pass
+
+
+class ImageParser(zuul.configloader.ImageParser):
+
+    schema = openSchema(zuul.configloader.ImageParser.schema)
+
+    def fromYaml(self, conf):
+        """
+        :param dict conf: the stanza; it is not changed.
+        :return: an :class:`Image`.
+        """
+        return parse(Image, super().fromYaml, conf)

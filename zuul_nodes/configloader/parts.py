@@ -1,0 +1,290 @@
+"""What a provider is put together from.
+
+Sections, the oldest first, and the provider's stanza: all of them say
+something of the provider, of all its nodes, and of single images,
+flavors and labels.
+"""
+
+import dataclasses
+import math
+
+from zuul_nodes.configloader.errors import (
+    AttributeValueError,
+    FinalError,
+    UnknownAttributeError,
+    UnknownNameError,
+    describe,
+    suggest,
+)
+from zuul_nodes.configloader.precedence import Level, Source, fillIn, merge
+from zuul_nodes.configloader.spellings import spell
+from zuul_nodes.configloader.vocabulary import (
+    FINAL,
+    OF_A_NODE,
+    OF_ANY_IMAGE,
+    STRUCTURE,
+)
+
+KINDS = ('image', 'flavor', 'label')
+RETAIN_LIMIT = 'max-retain-count'
+LISTS = frozenset(f'{kind}s' for kind in KINDS)
+LEVELS = {
+    # kind: (stanza, defaults, entry in a section, entry in a provider)
+    'image': (Level.IMAGE, Level.IMAGE_DEFAULTS,
+              Level.IMAGE_IN_SECTION, Level.IMAGE_IN_PROVIDER),
+    'flavor': (Level.FLAVOR, Level.FLAVOR_DEFAULTS,
+               Level.FLAVOR_IN_SECTION, None),
+    'label': (Level.LABEL, Level.LABEL_DEFAULTS,
+              Level.LABEL_IN_SECTION, Level.LABEL_IN_PROVIDER),
+}
+
+
+@dataclasses.dataclass
+class Part:
+    """An image, a flavor or a label as a provider has it.
+
+    ``structure``
+        what it is: name, description, type, image, flavor.
+    ``final``
+        what is said of that, if anything.
+    ``ceiling``
+        the depth below which nothing changes it any more.
+    ``sources``
+        of its attributes: stanza, defaults and entries.
+    ``retain_limit``
+        the least "max-retain-count" that counts for it, or None.
+    """
+    kind: str
+    stanza: object
+    structure: dict
+    final: object = None
+    ceiling: float = math.inf
+    sources: list = dataclasses.field(default_factory=list)
+    retain_limit: object = None
+
+    @property
+    def name(self):
+        return self.stanza.name
+
+
+class Parts:
+    """
+    :param list chain: sections, the oldest first, and the provider.
+    :param Layout layout: what the tenant has.
+    :param Vocabulary vocabulary: what the driver knows.
+    :param str driver_name: for messages.
+    :raises ConfigurationSyntaxError: something in the chain is unknown to
+        the tenant or to the driver, or changes what is final.
+
+    ``settings``
+        what they say of the provider itself, a dict.
+    ``section_settings``
+        the same without the provider's own.
+    ``provider_sources``
+        a list of the :class:`Source` of each, for the provider itself.
+    ``bodies``
+        the same for all nodes.
+    ``image``, ``flavor``, ``label``
+        dicts of the parts by name.
+    """
+
+    def __init__(self, chain, layout, vocabulary, driver_name):
+        self.provider_config = chain[-1]
+        self.layout = layout
+        self.vocabulary = vocabulary
+        self.driver_name = driver_name
+        self.settings, self.section_settings = {}, {}
+        self.provider_sources = []
+        self.bodies = []
+        # kind -> name -> [(depth, config object, entry)]
+        self._entries = {kind: {} for kind in KINDS}
+        # kind -> [(depth, config object, what it says of all of a kind)]
+        self._defaults = {kind: [] for kind in KINDS}
+        self._depth = len(chain)
+        for depth, config_object in enumerate(chain, 1):
+            self._read(depth, config_object)
+        self.image, self.flavor, self.label = (
+            {name: self._makePart(kind, name, entries)
+             for name, entries in self._entries[kind].items()}
+            for kind in KINDS)
+
+    def addLabel(self, name):
+        """Add a label as if the provider listed it."""
+        if name not in self.label:
+            self.label[name] = self._makePart('label', name, [
+                (self._depth, self.provider_config, {'name': name})])
+
+    def _read(self, depth, config_object):
+        config = spell(config_object.config, self.vocabulary.spellings,
+                       config_object)
+        body, settings = {}, {}
+        for name, value in config.items():
+            if name in LISTS:
+                continue
+            if name in self.vocabulary.known:
+                body[name] = value
+            if name in self.vocabulary.provider:
+                settings[name] = value
+            elif name not in self.vocabulary.known:
+                self._refuseAttribute(
+                    name, f'The {describe(config_object)}',
+                    self.vocabulary.known | self.vocabulary.provider)
+        self.section_settings = self.settings
+        for kind in KINDS:
+            self._readDefaults(kind, settings, depth, config_object)
+        self.settings = merge(self.settings, settings)
+        level = (Level.PROVIDER if config_object is self.provider_config
+                 else Level.SECTION)
+        self.provider_sources.append(
+            Source(level, depth, config_object, settings))
+        self.bodies.append(Source(level, depth, config_object, body))
+        for kind in KINDS:
+            for entry in config.get(f'{kind}s', []):
+                self._readEntry(kind, entry, depth, config_object)
+
+    def _readDefaults(self, kind, settings, depth, config_object):
+        key = f'{kind}-defaults'
+        if key not in settings:
+            return
+        if not isinstance(settings[key], dict):
+            raise AttributeValueError(
+                f'The {describe(config_object)} has "{key}" that are no '
+                f'attributes. Write a mapping of attributes to values')
+        settings[key] = spell(settings[key], self.vocabulary.spellings,
+                              config_object)
+        if kind == 'image':
+            _checkRetainCount(self.settings.get(key, {}), settings[key],
+                              config_object, 'all images')
+        self._defaults[kind].append((depth, config_object, settings[key]))
+
+    def _readEntry(self, kind, entry, depth, config_object):
+        name = entry.get('name')
+        if not isinstance(name, str):
+            raise UnknownNameError(
+                f'The {describe(config_object)} has an entry in "{kind}s" '
+                f'without the name of a {kind}')
+        known = getattr(self.layout, f'{kind}s')
+        if name not in known:
+            raise UnknownNameError(
+                f'The {describe(config_object)} refers to the {kind} '
+                f'"{name}", which this tenant does not have. '
+                f'{suggest(name, known)}')
+        entries = self._entries[kind].setdefault(name, [])
+        if entries and entries[-1][0] == depth:
+            # Listed twice in one place: the last one counts, as in Zuul.
+            entries.pop()
+        entries.append((depth, config_object, spell(
+            entry, self.vocabulary.spellings, config_object)))
+
+    def _makePart(self, kind, name, entries):
+        stanza = getattr(self.layout, f'{kind}s')[name]
+        stanza_level, defaults_level, *entry_levels = LEVELS[kind]
+        part = Part(kind, stanza, {
+            key: value for key in STRUCTURE[kind]
+            if (value := getattr(stanza, key)) is not None})
+        own = spell(stanza.attributes, self.vocabulary.spellings, stanza)
+        part.sources.append(Source(stanza_level, 0, stanza, own))
+        for depth, config_object, entry in entries:
+            self._checkFinal(part, config_object)
+            for key in STRUCTURE[kind] & entry.keys():
+                _checkStructure(part, key, entry[key], config_object)
+                part.structure[key] = entry[key]
+            part.final = entry.get(FINAL, self._getDefault(kind, depth))
+            part.ceiling = depth if part.final else math.inf
+            attributes = {key: value for key, value in entry.items()
+                          if key != FINAL and key not in STRUCTURE[kind]}
+            if kind == 'image':
+                _checkRetainCount(own, attributes, config_object,
+                                  f'the image "{name}"')
+            own = merge(own, attributes)
+            part.sources.append(Source(
+                entry_levels[config_object is self.provider_config],
+                depth, config_object, attributes))
+        for source in part.sources:
+            self._checkAttributes(part, source)
+        if part.final is None:
+            part.final = self._getDefault(kind, self._depth)
+        inheritable = self.vocabulary.inheritable[
+            part.structure['type'] if kind == 'image' else kind]
+        for depth, config_object, defaults in self._defaults[kind]:
+            if depth <= part.ceiling:
+                part.sources.append(Source(
+                    defaults_level, depth, config_object,
+                    fillIn({key: value for key, value in defaults.items()
+                            if key in inheritable and key != FINAL}, own)))
+        if kind == 'image':
+            part.retain_limit = self._getRetainLimit(part)
+        return part
+
+    def _getRetainLimit(self, part):
+        """A limit further down lowers one above, be it a default."""
+        limits = [(source.depth, source.attributes[RETAIN_LIMIT])
+                  for source in part.sources
+                  if RETAIN_LIMIT in source.attributes]
+        depth = max((depth for depth, _ in limits), default=0)
+        limits = [limit for where, limit in limits if where == depth] + [
+            defaults[RETAIN_LIMIT]
+            for where, _, defaults in self._defaults['image']
+            if depth < where <= part.ceiling and RETAIN_LIMIT in defaults]
+        # What is no number is found by the driver's schema.
+        return min((limit for limit in limits if isinstance(limit, int)),
+                   default=None)
+
+    def _getDefault(self, kind, depth):
+        """:return: what is said of all of a kind being final, or None."""
+        return next((defaults[FINAL] for where, _, defaults
+                     in reversed(self._defaults[kind])
+                     if where <= depth and FINAL in defaults), None)
+
+    def _checkFinal(self, part, config_object):
+        if part.final and part.final != 'allow-override':
+            raise FinalError(
+                f'The {describe(config_object)} has an entry for the '
+                f'{part.kind} "{part.name}", but the '
+                f'{describe(part.sources[-1].origin)} makes it final. Take '
+                f'the entry out, or make it "final: allow-override" there')
+
+    def _checkAttributes(self, part, source):
+        known = self.vocabulary.known
+        if part.kind == 'image':
+            # What is known of the other type only is out of place here.
+            known = (self.vocabulary.label | self.vocabulary.flavor
+                     | OF_A_NODE | getattr(self.vocabulary,
+                                           part.structure['type']))
+        for name in source.attributes:
+            if name in known or (source.origin is part.stanza
+                                 and part.kind == 'image'
+                                 and name in OF_ANY_IMAGE):
+                continue
+            what = f'The {describe(part.stanza)}'
+            if source.origin is not part.stanza:
+                what = (f'The entry for the {part.kind} "{part.name}" of '
+                        f'the {describe(source.origin)}')
+            self._refuseAttribute(name, what, known)
+
+    def _refuseAttribute(self, name, what, known):
+        raise UnknownAttributeError(
+            f'{what} has the attribute "{name}", which the driver '
+            f'{self.driver_name} of the {describe(self.provider_config)} '
+            f'does not know. {suggest(name, known)}')
+
+
+def _checkStructure(part, key, value, origin):
+    right = {'type': lambda: value in ('cloud', 'zuul'),
+             'description': lambda: True}.get(
+                 key, lambda: isinstance(value, str))
+    if not right():
+        raise AttributeValueError(
+            f'The entry for the {part.kind} "{part.name}" of the '
+            f'{describe(origin)} has a "{key}" that can not be. ' + (
+                'It is "cloud" or "zuul"' if key == 'type'
+                else f'Write the name of a {key}'))
+
+
+def _checkRetainCount(above, below, origin, what):
+    """Zuul's rule: a limit can be lowered, never raised."""
+    limit, wanted = above.get(RETAIN_LIMIT), below.get(RETAIN_LIMIT)
+    if isinstance(limit, int) and isinstance(wanted, int) and wanted > limit:
+        raise FinalError(
+            f'The {describe(origin)} raises the "{RETAIN_LIMIT}" of {what} to '
+            f'{wanted}, but above it is {limit}. Give it at most {limit}')

@@ -1,0 +1,114 @@
+"""Which attributes a driver knows; its schemas say so."""
+
+import functools
+
+import voluptuous as vs
+
+from zuul_nodes.configloader.spellings import getSpellings
+
+# What an object is, as opposed to what it is like.
+STRUCTURE = {
+    'image': frozenset({'name', 'description', 'type'}),
+    'flavor': frozenset({'name', 'description'}),
+    'label': frozenset({'name', 'description', 'image', 'flavor'}),
+}
+FINAL = 'final'
+# Zuul takes these from the label's stanza alone; no driver's schema has
+# them, but its records do.
+LABEL_ALONE = {'min-ready': int, 'max-nodes': int}
+# Attributes of a provider that may as well be said of a label.
+OF_A_NODE = frozenset({'launch-timeout'})
+# Zuul accepts these on the stanza of any image.
+OF_ANY_IMAGE = frozenset({'retain-count', 'max-retain-count'})
+
+
+@functools.cache
+def getVocabulary(schema_class):
+    """
+    :param schema_class: the subclass of
+        :class:`zuul.provider.BaseProviderSchema` that a driver has.
+    :return: its :class:`Vocabulary`.
+    """
+    return Vocabulary(schema_class())
+
+
+class Vocabulary:
+    """The attributes that a driver knows.
+
+    ``label``, ``flavor``, ``cloud``, ``zuul``
+        of a label, a flavor and the two types of image: sets of names.
+    ``image``
+        of either type of image.
+    ``known``
+        all of these.
+    ``provider``
+        of a provider, a set of names.
+    ``inheritable``
+        kind or type -> what ``<kind>-defaults`` may give it.
+    ``spellings``
+        another name -> the name that the driver knows.
+    """
+
+    def __init__(self, schema):
+        self.schema = schema
+        self.label = _attributes('label', schema.getLabelSchema())
+        self.label |= LABEL_ALONE.keys()
+        self.flavor = _attributes('flavor', schema.getFlavorSchema())
+        images = schema.getImageSchema()
+        self.cloud, self.zuul = (
+            _attributes('image', _ofType(images, image_type))
+            for image_type in ('cloud', 'zuul'))
+        self.image = self.cloud | self.zuul
+        self.provider = frozenset(
+            name for name in _keys(schema.getProviderSchema())
+            if not name.startswith('_'))
+        self.inheritable = {
+            'label': _keys(schema.getInheritableLabelSchema()),
+            'flavor': _keys(schema.getInheritableFlavorSchema()),
+            'cloud': _keys(schema.getInheritableCloudImageSchema()),
+            'zuul': _keys(schema.getInheritableZuulImageSchema()),
+        }
+        self.known = (self.label | self.flavor | self.image
+                      | (OF_A_NODE & self.provider))
+        self.spellings = getSpellings(self.known | self.provider)
+
+
+def _attributes(kind, schema):
+    return frozenset(_keys(schema)) - STRUCTURE[kind] - {FINAL}
+
+
+def _keys(schema):
+    """:return: the names that are keys in any of a schema's alternatives."""
+    return {_name(key) for alternative in _alternatives(schema)
+            for key in alternative if isinstance(_name(key), str)}
+
+
+def _alternatives(schema):
+    """:return: an iterator over the dictionaries that a schema is made of."""
+    if isinstance(schema, dict):
+        yield schema
+    elif hasattr(schema, 'validators'):
+        for validator in schema.validators:
+            yield from _alternatives(validator)
+    elif hasattr(schema, 'schema'):
+        yield from _alternatives(schema.schema)
+
+
+def _ofType(schema, image_type):
+    """:return: a schema with the alternatives for one type of image."""
+    def fits(alternative):
+        for key, validator in alternative.items():
+            if _name(key) == 'type':
+                try:
+                    vs.Schema(validator)(image_type)
+                except vs.Invalid:
+                    return False
+        return True
+    return vs.Any(*filter(fits, _alternatives(schema)))
+
+
+def _name(key):
+    """:return: what a key is inside, be it required, optional or both."""
+    while isinstance(key, vs.Marker):
+        key = key.schema
+    return key
