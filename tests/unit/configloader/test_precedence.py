@@ -1,0 +1,232 @@
+"""The eight levels: which of two values a node gets."""
+
+import itertools
+import json
+
+import pytest
+
+from tests.fixtures.layout import makeProvider
+from zuul_nodes.drivers import forNode
+
+ZUUL_CONF = '[connection cloud]\ndriver=aws\n'
+LEVELS = ('image', 'flavor', 'label', 'section', 'image in section',
+          'flavor in section', 'provider', 'label in provider')
+PAIRS = list(itertools.combinations(LEVELS, 2))
+
+
+def document(**attributes):
+    """:param attributes: level -> what is said there.
+    :return: a configuration with an image, a flavor and a label."""
+    said = {level: attributes.pop(level, {}) for level in (
+        *LEVELS, 'base section', 'base image', 'base label',
+        'label in section', 'image in provider')}
+    assert not attributes
+    return json.dumps([
+        {'image': {'name': 'debian', 'type': 'cloud', **said['image']}},
+        {'image': {'name': 'other', 'type': 'cloud', 'username': 'other'}},
+        {'flavor': {'name': 'small', **said['flavor']}},
+        {'label': {'name': 'node', 'image': 'debian', 'flavor': 'small',
+                   **said['label']}},
+        {'label': {'name': 'neighbour', 'image': 'debian',
+                   'flavor': 'small'}},
+        {'section': {
+            'name': 'base', 'abstract': True, 'connection': 'cloud',
+            'region': 'here',
+            'images': [{'name': 'debian', 'image-id': 'ami-1',
+                        **said['base image']}],
+            'labels': [{'name': 'node', **said['base label']}],
+            **said['base section']}},
+        {'section': {
+            'name': 'desk', 'parent': 'base',
+            'images': [{'name': 'debian', **said['image in section']}],
+            'flavors': [{'name': 'small', 'instance-type': 't3.small',
+                         **said['flavor in section']}],
+            'labels': [{'name': 'node', **said['label in section']}],
+            **said['section']}},
+        {'provider': {
+            'name': 'desk', 'section': 'desk',
+            'images': [{'name': 'debian', **said['image in provider']}],
+            'labels': [{'name': 'node', **said['label in provider']},
+                       'neighbour'],
+            **said['provider']}},
+    ])
+
+
+def getNode(**attributes):
+    """:return: provider, label, image and flavor as a node has them."""
+    return view(makeProvider(document(**attributes), ZUUL_CONF), 'node')
+
+
+def view(provider, name):
+    provider = forNode(provider, name, 'key')
+    label = provider.labels[name]
+    return {'provider': provider, 'label': label,
+            'image': provider.images[label.image],
+            'flavor': provider.flavors[label.flavor]}
+
+
+def test_there_are_28_pairs():
+    assert len(PAIRS) == 28
+
+
+@pytest.mark.parametrize('kind, attribute, weak, strong', [
+    ('label', 'boot-timeout', 100, 200),
+    ('label', 'boot-timeout', 100, 0),
+    ('label', 'key-name', 'mine', ''),
+    ('label', 'host-key-checking', True, False),
+    ('label', 'volume-size', 10, 20),
+    ('label', 'volume-type', 'io1', 'standard'),
+    ('image', 'username', 'root', 'zuul'),
+    ('image', 'python-path', '/usr/bin/python3', ''),
+    ('image', 'connection-port', 22, 2222),
+    ('flavor', 'public-ipv4', True, False),
+    ('flavor', 'market-type', 'spot', 'on-demand'),
+    ('provider', 'launch-timeout', 600, 0),
+])
+@pytest.mark.parametrize('below, above', PAIRS)
+def test_scalars_override(below, above, kind, attribute, weak, strong):
+    node = getNode(**{below: {attribute: weak}, above: {attribute: strong}})
+    value = getattr(node[kind], attribute.replace('-', '_'))
+    assert value == strong
+    assert type(value) is type(strong)
+
+
+@pytest.mark.parametrize('level', LEVELS)
+@pytest.mark.parametrize('kind, attribute, value', [
+    ('label', 'boot-timeout', 7), ('label', 'iops', 100),
+    ('image', 'username', 'zuul'), ('image', 'shell-type', 'cmd'),
+    ('flavor', 'nested-virtualization', True),
+    ('provider', 'launch-timeout', 600)])
+def test_every_level_counts(level, kind, attribute, value):
+    node = getNode(**{level: {attribute: value}})
+    assert getattr(node[kind], attribute.replace('-', '_')) == value
+
+
+@pytest.mark.parametrize('below, above', PAIRS)
+def test_dicts_merge(below, above):
+    node = getNode(**{below: {'tags': {'a': 'weak', 'b': 'weak'}},
+                      above: {'tags': {'b': 'strong', 'c': 'strong'}}})
+    assert node['label'].tags == {
+        'a': 'weak', 'b': 'strong', 'c': 'strong'}
+
+
+@pytest.mark.parametrize('below, above', PAIRS)
+def test_lists_concatenate(below, above):
+    node = getNode(**{below: {'security-group-ids': ['a', 'b']},
+                      above: {'security-group-ids': ['b', 'c']}})
+    assert node['label'].security_group_ids == ['a', 'b', 'b', 'c']
+
+
+@pytest.mark.parametrize('level', ['label', 'label in provider'])
+@pytest.mark.parametrize('attribute', ['username', 'market-type'])
+def test_what_a_label_says_is_its_own(level, attribute):
+    value = {'username': 'zuul', 'market-type': 'spot'}[attribute]
+    provider = makeProvider(document(**{level: {attribute: value}}),
+                            ZUUL_CONF)
+    kind = {'username': 'image', 'market-type': 'flavor'}[attribute]
+    attribute = attribute.replace('-', '_')
+    assert getattr(view(provider, 'node')[kind], attribute) == value
+    assert getattr(view(provider, 'neighbour')[kind], attribute) != value
+    # Nothing of a label's is uploaded.
+    assert provider.images['debian'].username is None
+
+
+# Beyond the eight levels.
+@pytest.mark.parametrize('below, above', [
+    ('base section', 'section'),
+    ('base image', 'image in section'),
+    # An entry further down merges with the one above.
+    ('base label', 'label in section'),
+    ('label in section', 'label in provider'),
+    ('flavor in section', 'label in section'),
+    ('label in section', 'provider'),
+    ('provider', 'image in provider'),
+    ('image in section', 'image in provider'),
+    ('image in provider', 'label in provider'),
+])
+def test_other_places(below, above):
+    node = getNode(**{
+        below: {'volume-size': 10, 'iops': 100, 'tags': {'a': 'weak'}},
+        above: {'volume-size': 20, 'tags': {'b': 'strong'}}})
+    label = node['label']
+    assert (label.volume_size, label.iops) == (20, 100)
+    assert label.tags == {'a': 'weak', 'b': 'strong'}
+
+
+@pytest.mark.parametrize('kind, stanza, entry, attribute', [
+    ('image', 'image', 'image in section', 'volume-size'),
+    ('flavor', 'flavor', 'flavor in section', 'volume-size'),
+    ('label', 'label', 'label in section', 'boot-timeout'),
+])
+def test_defaults_fill_in(kind, stanza, entry, attribute):
+    defaults = {f'{kind}-defaults': {attribute: 5, 'iops': 100}}
+
+    def value(**attributes):
+        label = getNode(**attributes)['label']
+        assert label.iops == 100
+        return getattr(label, attribute.replace('-', '_'))
+
+    for place in ('base section', 'section', 'provider'):
+        assert value(**{place: defaults}) == 5
+        assert value(**{place: defaults, stanza: {attribute: 7}}) == 7
+        assert value(**{place: defaults, entry: {attribute: 7}}) == 7
+
+
+def test_place_of_defaults():
+    # They count like an entry for each object in the section.
+    defaults = {'label-defaults': {'volume-size': 6}}
+    for weaker in ('image', 'flavor', 'section', 'image in section',
+                   'flavor in section'):
+        node = getNode(**{'base section': defaults,
+                          weaker: {'volume-size': 5}})
+        assert node['label'].volume_size == 6
+    for stronger in ('label', 'label in section', 'provider',
+                     'label in provider'):
+        node = getNode(**{'base section': defaults,
+                          stronger: {'volume-size': 7}})
+        assert node['label'].volume_size == 7
+
+
+def test_defaults_of_tags_merge():
+    node = getNode(
+        section={'label-defaults': {'tags': {'a': '1', 'b': '1'}}},
+        label={'tags': {'b': '2'}},
+        **{'label in provider': {'tags': {'c': '3'}}})
+    assert node['label'].tags == {'a': '1', 'b': '2', 'c': '3'}
+
+
+def test_what_all_nodes_have_is_not_uploaded():
+    def getHash(**attributes):
+        text = document(image={'type': 'zuul'}, **attributes)
+        provider = makeProvider(text.replace('"image-id": "ami-1"', ''),
+                                ZUUL_CONF)
+        return provider.images['debian'].zuul_config_hash
+
+    assert getHash() == getHash(
+        section={'tags': {'team': 'infra'}, 'volume-size': 30},
+        provider={'iops': 1000})
+    # What the image itself has is.
+    assert getHash() != getHash(**{'image in section': {'volume-size': 30}})
+
+
+@pytest.mark.parametrize('zones, az, several', [
+    (['a'], 'a', None), ('a', 'a', None), ([], None, None),
+    (['a', 'b'], None, ['a', 'b'])])
+def test_availability_zones(zones, az, several):
+    provider = makeProvider(
+        document(section={'availability-zones': zones}), ZUUL_CONF)
+    label = provider.labels['node']
+    assert label.az == az
+    assert getattr(label, 'zuul_nodes', {}).get('zones') == several
+    # Nodes that are made for one request share a zone.
+    chosen = {key: forNode(provider, 'node', key).labels['node'].az
+              for key in map(str, range(20))}
+    assert set(chosen.values()) == set(several or [az])
+    assert chosen == {key: forNode(provider, 'node', key).labels['node'].az
+                      for key in chosen}
+
+
+def test_one_zone_overrides_several():
+    node = getNode(section={'availability-zones': ['a', 'b']},
+                   **{'label in provider': {'az': 'c'}})
+    assert node['label'].az == 'c'
