@@ -1,117 +1,20 @@
-"""The examples of the specification, with their indentation back."""
+"""The examples of the specification, as the guide shows them."""
 
 import configparser
+import pathlib
 
 from tests.fixtures.layout import makeConnections, makeLayout
 
-CENTRAL = '''
-- image:
-    name: centos-7
-    type: zuul
-    username: centos
-    python-path: /usr/bin/python3
-    config-drive: true
+EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples'
 
-- image:
-    name: ubuntu
-    type: cloud
 
-- flavor:
-    name: large
+def read(name):
+    return (EXAMPLES / f'{name}.yaml').read_text()
 
-- flavor:
-    name: small
 
-- label:
-    name: centos-7
-    min-ready: 1
-    flavor: large
-    image: centos-7
-
-- label:
-    name: ubuntu
-    flavor: small
-    image: ubuntu
-
-- section:
-    name: rax-base
-    abstract: true
-    connection: rackspace
-    boot-timeout: 120
-    launch-timeout: 600
-    key-name: infra-root-keys-2020-05-13
-    quota:
-      instances: 2000
-    subnet: some-subnet
-    tags:
-      section-info: foo
-    images:
-      - name: centos-7
-        config-drive: true
-      - name: ubuntu
-        image-name: ibm-ubuntu-20-04-3-minimal-amd64-1
-        username: ubuntu
-    flavors:
-      - name: small
-        cloud-flavor: "Performance 8G"
-      - name: large
-        cloud-flavor: "Performance 16G"
-
-- section:
-    name: rax-dfw
-    parent: rax-base
-    region: 'DFW'
-    availability-zones: ["a", "b"]
-
-- provider:
-    name: rax-dfw-main
-    section: rax-dfw
-    labels:
-      - name: centos-7
-      - name: ubuntu
-        key-name: infra-root-keys-2020-05-14
-        tags:
-          provider-info: bar
-'''
-TENANT = '''
-- image:
-    name: devstack
-    type: zuul
-
-- label:
-    name: devstack
-    image: devstack
-    flavor: large
-
-- provider:
-    name: rax-dfw-devstack
-    section: rax-dfw
-    images:
-      - name: devstack
-        config-drive: true
-    labels:
-      - name: devstack
-'''
-STATIC = '''
-- label:
-    name: big-static-node
-
-- section:
-    name: static-nodes
-    connection: null
-    nodes:
-      - name: static.example.com
-        labels:
-          - big-static-node
-        host-key: ssh-ed25519 {key}
-        username: zuul
-
-- provider:
-    name: static-provider
-    section: static-nodes
-    labels:
-      - big-static-node
-'''.format(key='AAAAC3NzaC1lZDI1NTE5AAAAI' + 43 * 'A')
+CENTRAL = read('central')
+TENANT = read('tenant')
+STATIC = read('static')
 
 
 def flatten(text):
