@@ -7,25 +7,20 @@ flavor or its provider goes where :mod:`zuul_nodes.drivers` describes.
 
 import typing
 
-import voluptuous as vs
-
 from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownNameError,
     describe,
     suggest,
 )
-from zuul_nodes.configloader.parts import (
-    KINDS,
-    LISTS,
-    RETAIN_LIMIT,
-    Parts,
-)
+from zuul_nodes.configloader.parts import RETAIN_LIMIT, Parts
 from zuul_nodes.configloader.precedence import collect, combine
+from zuul_nodes.configloader.validation import Validation
 from zuul_nodes.configloader.vocabulary import (
     FINAL,
     LABEL_ALONE,
     OF_A_NODE,
+    OF_ANY_IMAGE,
     getVocabulary,
 )
 from zuul_nodes.drivers import OWN
@@ -66,7 +61,8 @@ class Flattening:
                            layout, self.vocabulary, driver.name)
         if hasattr(driver, 'getNodeLabels'):
             self._addNodeLabels()
-        # Images and flavors of labels that name none, by made-up names.
+        # Kind -> made-up name -> (label, flat configuration), for labels
+        # without image or flavor.
         self.made_up = {'image': {}, 'flavor': {}}
         # By the names of labels: what they say beyond themselves, and
         # what of them no driver's schema has.
@@ -85,11 +81,9 @@ class Flattening:
         labels = [self._flattenLabel(part, images, flavors)
                   for part in self.parts.label.values()]
         config = {**self.parts.settings, 'labels': labels,
-                  'images': [*images.values(),
-                             *self.made_up['image'].values()],
-                  'flavors': [*flavors.values(),
-                              *self.made_up['flavor'].values()]}
-        self._validate(config, images, flavors)
+                  'images': [*images.values(), *self._getMadeUp('image')],
+                  'flavors': [*flavors.values(), *self._getMadeUp('flavor')]}
+        Validation(self, config).run()
         for label in labels:
             if own := self.own[label['name']]:
                 label[OWN] = own
@@ -125,6 +119,21 @@ class Flattening:
             return found
         return {name: left for name, settings in found.items()
                 if (left := self._underCeiling(name, settings, parts))}
+
+    def collectPart(self, part):
+        """
+        :param Part part: an image or a flavor of this provider.
+        :return: attribute -> what sets it, the weakest first: of the part
+            as all labels share it.
+        """
+        # What is said of all nodes is left to the label if that knows it:
+        # images shall not differ, and be uploaded again, for what only
+        # nodes have.
+        bodies = [source._replace(attributes={
+            name: value for name, value in source.attributes.items()
+            if name not in self.vocabulary.label})
+            for source in self.parts.bodies if source.depth <= part.ceiling]
+        return collect([*part.sources, *bodies])
 
     def explain(self, label_name):
         """
@@ -168,21 +177,6 @@ class Flattening:
             for name in names:
                 self.parts.addLabel(name)
 
-    def collectPart(self, part):
-        """
-        :param Part part: an image or a flavor of this provider.
-        :return: attribute -> what sets it, the weakest first: of the part
-            as all labels share it.
-        """
-        # What is said of all nodes is left to the label if that knows it:
-        # images shall not differ, and be uploaded again, for what only
-        # nodes have.
-        bodies = [source._replace(attributes={
-            name: value for name, value in source.attributes.items()
-            if name not in self.vocabulary.label})
-            for source in self.parts.bodies if source.depth <= part.ceiling]
-        return collect([*part.sources, *bodies])
-
     def _flattenPart(self, part):
         config = self._getStructure(part)
         attributes = self._getAttributes(config, part.kind)
@@ -214,7 +208,7 @@ class Flattening:
                 self._refuseUnattached(part, kind)
             own[kind] = {
                 name: value for name in self._getAttributes(config, kind)
-                & values.keys() - self.vocabulary.label
+                & values.keys() - self.vocabulary.label - OF_ANY_IMAGE
                 if (value := values[name]) != config.get(name, ...)}
         own['provider'] = {
             name: value for name in OF_A_NODE & values.keys()
@@ -260,8 +254,11 @@ class Flattening:
         config.update((key, values[key])
                       for key in self._getAttributes(config, kind)
                       & values.keys() - self.vocabulary.label)
-        self.made_up[kind][name] = config
+        self.made_up[kind][name] = part, config
         return name
+
+    def _getMadeUp(self, kind):
+        return (config for _, config in self.made_up[kind].values())
 
     def _refuseUnattached(self, part, kind):
         name = part.structure[kind]
@@ -271,85 +268,3 @@ class Flattening:
             f'is not attached to the {describe(self.provider_config)}. Add '
             f'it to "{kind}s" of the {describe(self.section)}. '
             f'{suggest(name, known)}')
-
-    def _validate(self, config, images, flavors):
-        schema = self.vocabulary.schema
-        schemas = {'image': schema.getImageSchema(),
-                   'flavor': schema.getFlavorSchema(),
-                   'label': schema.getLabelSchema()}
-        for kind in KINDS:
-            for part in config[f'{kind}s']:
-                self._check(schemas[kind], part, kind, part['name'])
-        self._check(self.driver.getProviderSchema(),
-                    config | {key: [] for key in LISTS}, 'provider',
-                    self.provider_config.name)
-        for name, own in self.own.items():
-            label = self.parts.label[name]
-            for kind, configs in (('image', images), ('flavor', flavors)):
-                if kind in own:
-                    self._check(
-                        schemas[kind],
-                        configs[label.structure[kind]] | own[kind],
-                        'label', name)
-            if 'provider' in own:
-                self._check(self.driver.getProviderSchema(), config
-                            | {key: [] for key in LISTS} | own['provider'],
-                            'label', name)
-            self._check(vs.Schema({key: vs.Any(None, value) for key, value
-                                   in LABEL_ALONE.items()}),
-                        self.alone[name], 'label', name)
-        for image in images.values():
-            self._checkRetainCount(image)
-
-    def _check(self, schema, config, kind, name):
-        """
-        :param str kind: what it is, for the message.
-        :raises AttributeValueError: the schema does not hold.
-        """
-        try:
-            schema(config)
-        except vs.Invalid as invalid:
-            error = getattr(invalid, 'errors', [invalid])[0]
-            path = [str(key) for key in error.path]
-            what = error.error_message
-        except (LookupError, TypeError) as error:
-            # A schema with alternatives looks at what tells them apart.
-            path, what = [str(error).strip("'")], 'can not be checked'
-        else:
-            return
-        attribute = path[0] if path else None
-        where = ' at ' + '.'.join(path[1:]) if path[1:] else ''
-        raise AttributeValueError(
-            f'The {kind} "{name}" of the {describe(self.provider_config)} '
-            + (f'has a wrong "{attribute}"' if attribute else 'is wrong')
-            + f'{where}: {what}. '
-            + self._describeOrigins(kind, name, attribute))
-
-    def _checkRetainCount(self, image):
-        count = image.get('retain-count')
-        limit = image.get(RETAIN_LIMIT)
-        if None not in (count, limit) and count > limit:
-            raise AttributeValueError(
-                f'The image "{image["name"]}" has a "retain-count" of '
-                f'{count}, but its "{RETAIN_LIMIT}" is {limit}. ' +
-                self._describeOrigins('image', image['name'],
-                                      'retain-count'))
-
-    def _describeOrigins(self, kind, name, attribute):
-        """:return: a sentence that says where an attribute is set."""
-        if kind == 'provider':
-            origins = [source.origin
-                       for source in self.parts.provider_sources
-                       if attribute in source.attributes]
-        else:
-            part = getattr(self.parts, kind).get(name)
-            if part is None:
-                part = self.parts.label[name.strip('()')]
-            found = (self.resolve(part) if part.kind == 'label'
-                     else self.collectPart(part))
-            origins = [source.origin for source, _
-                       in found.get(attribute, [])]
-        if not origins:
-            return (f'It is set nowhere: set it in the provider, its '
-                    f'section or the stanza of the {kind}')
-        return 'It is set by the ' + ' and the '.join(map(describe, origins))

@@ -1,0 +1,119 @@
+"""The flat configuration of a provider against its driver's schemas.
+
+Piece by piece, so that what is wrong can be told by the place where
+somebody wrote it.
+"""
+
+import voluptuous as vs
+
+from zuul_nodes.configloader.errors import AttributeValueError, describe
+from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
+from zuul_nodes.configloader.vocabulary import LABEL_ALONE
+
+_LABEL_ALONE = vs.Schema({name: vs.Any(None, schema)
+                          for name, schema in LABEL_ALONE.items()})
+
+
+class Validation:
+    """
+    :param Flattening flattening: whose result is validated.
+    :param dict config: the flat configuration.
+    """
+
+    def __init__(self, flattening, config):
+        self.flattening = flattening
+        self.provider_config = flattening.provider_config
+        self.parts = flattening.parts
+        self.config = config
+        schema = flattening.vocabulary.schema
+        self.schemas = {'image': schema.getImageSchema(),
+                        'flavor': schema.getFlavorSchema(),
+                        'label': schema.getLabelSchema()}
+        self.provider_schema = flattening.driver.getProviderSchema()
+
+    def run(self):
+        """:raises AttributeValueError: the driver can't have it like that,
+            or an image retains more than it may."""
+        for kind in KINDS:
+            for part in self.config[f'{kind}s']:
+                self._check(self.schemas[kind], part, kind, part['name'])
+        self._checkProvider({}, 'provider', self.provider_config.name)
+        self._checkLabels()
+        for image in self.config['images']:
+            self._checkRetainCount(image)
+
+    def _checkProvider(self, changes, kind, name):
+        # The lists have been checked.
+        self._check(self.provider_schema,
+                    self.config | {key: [] for key in LISTS} | changes,
+                    kind, name)
+
+    def _checkLabels(self):
+        """Check what labels say that is not in their own schema."""
+        configs = {kind: {part['name']: part for part
+                          in self.config[f'{kind}s']}
+                   for kind in ('image', 'flavor')}
+        for name, own in self.flattening.own.items():
+            for kind in own.keys() & configs.keys():
+                part = configs[kind][self.parts.label[name].structure[kind]]
+                self._check(self.schemas[kind], part | own[kind],
+                            'label', name)
+            if 'provider' in own:
+                self._checkProvider(own['provider'], 'label', name)
+        for name, alone in self.flattening.alone.items():
+            self._check(_LABEL_ALONE, alone, 'label', name)
+
+    def _check(self, schema, config, kind, name):
+        """
+        :param str kind: what it is, for the message.
+        :raises AttributeValueError: the schema does not hold.
+        """
+        try:
+            schema(config)
+        except vs.Invalid as invalid:
+            error = getattr(invalid, 'errors', [invalid])[0]
+            path = [str(key) for key in error.path]
+            what = error.error_message
+        except (LookupError, TypeError) as error:
+            # A schema with alternatives looks at what tells them apart.
+            path, what = [str(error).strip("'")], 'can not be checked'
+        else:
+            return
+        attribute = path[0] if path else None
+        where = ' at ' + '.'.join(path[1:]) if path[1:] else ''
+        raise AttributeValueError(
+            f'The {kind} "{name}" of the {describe(self.provider_config)} '
+            + (f'has a wrong "{attribute}"' if attribute else 'is wrong')
+            + f'{where}: {what}. '
+            + self._describeOrigins(kind, name, attribute))
+
+    def _checkRetainCount(self, image):
+        count = image.get('retain-count')
+        limit = image.get(RETAIN_LIMIT)
+        if None not in (count, limit) and count > limit:
+            raise AttributeValueError(
+                f'The image "{image["name"]}" has a "retain-count" of '
+                f'{count}, but its "{RETAIN_LIMIT}" is {limit}. ' +
+                self._describeOrigins('image', image['name'],
+                                      'retain-count'))
+
+    def _describeOrigins(self, kind, name, attribute):
+        """:return: a sentence that says where an attribute is set."""
+        origins = [source.origin for source
+                   in self._getSources(kind, name, attribute)]
+        if not origins:
+            return (f'It is set nowhere: set it in the provider, its '
+                    f'section or the stanza of the {kind}')
+        return 'It is set by the ' + ' and the '.join(map(describe, origins))
+
+    def _getSources(self, kind, name, attribute):
+        if kind == 'provider':
+            return [source for source in self.parts.provider_sources
+                    if attribute in source.attributes]
+        if kind != 'label' and name in self.flattening.made_up[kind]:
+            part, _ = self.flattening.made_up[kind][name]
+        else:
+            part = getattr(self.parts, kind)[name]
+        found = (self.flattening.resolve(part) if part.kind == 'label'
+                 else self.flattening.collectPart(part))
+        return [source for source, _ in found.get(attribute, [])]
