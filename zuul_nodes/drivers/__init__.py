@@ -19,6 +19,19 @@ a label has an entry of ours, ``zuul_nodes``, a dictionary of
 
 Parts that say nothing are left out, and so is an empty entry.
 :func:`forNode` puts it to use; no driver needs to know of it.
+
+What a driver may have beyond Zuul's interfaces:
+
+``default_connections``
+    names of connections that exist though ``zuul.conf`` has none.
+``labels_need_image``
+    false if labels may be without image and flavor.
+``getNodeLabels(config, aliases=True)``
+    the labels of the nodes that a configuration lists, if it lists any.
+
+An entry of such nodes may have ``isCurrent(node)``: whether the record of
+the node says what the entry says.  An instance may have ``host_keys``,
+which the node has to show then.
 """
 
 import copy
@@ -40,9 +53,8 @@ def forNode(provider, label_name, key):
     """
     :param BaseProvider provider: of any driver.
     :param str label_name: the label of a node.
-    :param str key: what the availability zone is chosen by, so that the
-        nodes of one request share one: the UUID of the request, or of a
-        node without.
+    :param str key: what the availability zone is chosen by: whatever is
+        the same for all nodes of a request, and stays so for a node.
     :return: the provider as it makes that node: itself, or a copy with
         the label, its image and its flavor as the label wants them.
     """

@@ -1,0 +1,258 @@
+"""The entries of ``nodes``, in a section or a provider."""
+
+from collections.abc import Mapping
+import difflib
+
+import voluptuous as vs
+from zuul.driver.static import staticprovider
+from zuul.lib.voluputil import Nullable, Optional, assemble
+
+from zuul_nodes.drivers.static.hostkeys import (
+    FORM,
+    parseHostKey,
+    readHostKey,
+    splitHostKeys,
+)
+
+# What a node says in place of its image,
+IMAGE_ATTRIBUTES = ('username', 'connection-type', 'connection-port',
+                    'python-path', 'shell-type')
+# and of its label.
+LABEL_ATTRIBUTES = ('boot-timeout', 'host-key-checking')
+# As Zuul documents them.
+DEFAULT_PORTS = {'ssh': 22, 'winrm': 5986}
+# These can be several, and are read by :func:`normalizeNode`.
+NAMES = ('name', 'label', 'labels')
+# Attribute -> (what it is in Zuul's terms, and in words).
+VALUES = {
+    'host': (str, 'a string'),
+    'aliases': (vs.Any(str, [str]), 'the name of a label or a list of them'),
+    'username': (str, 'a string'),
+    'connection-type': (vs.Any(*DEFAULT_PORTS), '"ssh" or "winrm"'),
+    'connection-port': (int, 'a number'),
+    'python-path': (str, 'a string'),
+    'shell-type': (str, 'a string'),
+    'boot-timeout': (int, 'a number of seconds'),
+    'host-key-checking': (bool, 'true or false'),
+    'host-key': (vs.Any(str, [str]), f'a string or a list. {FORM}'),
+}
+
+
+def _getAttribute(key):
+    """:return: what a key of the configuration is called in an object."""
+    return key.replace('-', '_')
+
+
+# What the record of a node has, too, by the same names.
+RECORDED = tuple(map(_getAttribute, (*IMAGE_ATTRIBUTES, *LABEL_ATTRIBUTES)))
+
+
+def normalizeNode(entry, attached=None):
+    """Bring the spellings of an entry to the one that Zuul has.
+
+    A node has one label or several, by ``label`` or ``labels``; without
+    these, its names are its labels (specification, "Configuration", the
+    example of static nodes).  It is reached at ``host``, or else at its
+    first name.
+
+    :param entry: as it was written; not changed.
+    :param set attached: the names of the labels that the provider has,
+        or None for all there are.
+    :return: a dictionary with the address for ``name``, a string for
+        ``label`` and what labels there are besides in ``aliases``; or
+        None if none of its labels is attached.
+    :raises vs.Invalid: the entry can't be understood.
+    """
+    if not isinstance(entry, Mapping):
+        raise vs.Invalid(
+            'An entry in "nodes" has attributes, "name" and "label" at '
+            f'least; this one is of the type {type(entry).__name__}')
+    node = dict(entry)
+    labels = _getLabels(entry)
+    names = _getStrings(entry, 'name') if 'name' in entry else []
+    host = node.pop('host', None)
+    if host is None and names:
+        host = names[0]
+    if not isinstance(host, str) or not host:
+        raise vs.Invalid(
+            f'{describe(entry)} has no address. Write its host name or IP '
+            'address in "host" or "name", as a string')
+    if attached is not None:
+        labels = [label for label in labels if label in attached]
+        if not labels:
+            return None
+    node.pop('labels', None)
+    node.update(name=host, label=labels[0])
+    if labels[1:]:
+        node['aliases'] = labels[1:] + _getAliases(entry)
+    return node
+
+
+def getLabels(config, aliases):
+    """
+    :param dict config: with ``nodes``; not validated.
+    :param bool aliases: whether those in ``aliases`` count.
+    :return: a list of the names of all nodes' labels, each once.
+    :raises vs.Invalid: an entry can't be understood.
+    """
+    entries = config.get('nodes', [])
+    if not isinstance(entries, list | tuple):
+        raise vs.Invalid(
+            f'"nodes" is a list of nodes, not {type(entries).__name__}')
+    names = []
+    for entry in entries:
+        normalizeNode(entry)
+        names += _getLabels(entry)
+        if aliases:
+            names += _getAliases(entry)
+    return list(dict.fromkeys(names))
+
+
+def describe(entry):
+    """:return: how errors call a node."""
+    names = entry.get('name')
+    if not isinstance(names, list | tuple):
+        names = [names]
+    for name in (entry.get('host'), *names):
+        if name and isinstance(name, str):
+            return f'The node "{name}"'
+    return 'A node in "nodes"'
+
+
+def _getLabels(entry):
+    if 'label' in entry and 'labels' in entry:
+        raise vs.Invalid(
+            f'{describe(entry)} has both "label" and "labels". Write all '
+            'of its labels in one of them')
+    for key in ('label', 'labels'):
+        if key in entry:
+            if 'host' not in entry and not isinstance(
+                    entry.get('name', ''), str):
+                raise vs.Invalid(
+                    f'{describe(entry)} has "{key}", so "name" is its host '
+                    'name or IP address, one string')
+            return _getStrings(entry, key)
+    if 'name' in entry:
+        return _getStrings(entry, 'name')
+    raise vs.Invalid(
+        f'{describe(entry)} has no label. Write one, or a list of them, '
+        'in "label"')
+
+
+def _getAliases(entry):
+    # Zuul takes an empty string for no alias.
+    return _getStrings(entry, 'aliases') if entry.get('aliases') else []
+
+
+def _getStrings(entry, key):
+    value = entry[key]
+    strings = [value] if isinstance(value, str) else value
+    if (not isinstance(strings, list | tuple) or not strings
+            or not all(isinstance(each, str) and each for each in strings)):
+        raise vs.Invalid(
+            f'{describe(entry)}: "{key}" is a string or a list of strings')
+    return list(strings)
+
+
+def validateNode(entry):
+    """A validator for entries of ``nodes``; to be used in a schema.
+
+    :param entry: as it was written.
+    :return: the same.
+    :raises vs.Invalid: it is not right; the message says what would be.
+    """
+    acceptNode(entry)
+    try:
+        lines = splitHostKeys(entry.get('host-key'))
+        if 'host-key' in entry and not lines:
+            raise ValueError('there is none')
+        for line in lines:
+            parseHostKey(line)
+    except ValueError as error:
+        raise vs.Invalid(
+            f'{describe(entry)}: "host-key": {error}. {FORM}') from None
+    return entry
+
+
+def acceptNode(entry):
+    """Like :func:`validateNode`, but for what is in ZooKeeper already.
+
+    Zuul's own driver does not look at host keys.  If a record with a bad
+    one could not be read, no tenant would get nodes any more.  Such a
+    node never passes the key scan.
+    """
+    normalizeNode(entry)
+    for key, value in entry.items():
+        if key in NAMES:
+            continue
+        if key not in VALUES:
+            near = difflib.get_close_matches(str(key), (*NAMES, *VALUES), 1)
+            hint = (f'Did you mean "{near[0]}"?' if near else
+                    'There are: ' + ', '.join(
+                        f'"{each}"' for each in (*NAMES, *VALUES)))
+            raise vs.Invalid(
+                f'{describe(entry)} has "{key}", which nodes do not have. '
+                f'{hint}')
+        schema, words = VALUES[key]
+        try:
+            vs.Schema(schema)(value)
+        except vs.Invalid:
+            raise vs.Invalid(
+                f'{describe(entry)}: "{key}" is {words}') from None
+    return entry
+
+
+class StaticNodeConfig(staticprovider.StaticNodeConfig):
+    """A node of a provider.
+
+    :param dict node_config: an entry in Zuul's spelling, with what the
+        node's label says over its image.
+    :param dict provider_config: the flat configuration.
+    :ivar list host_keys: what ``host-key`` says, as Zuul's records have
+        host keys; empty if it says nothing.
+    """
+
+    schema = assemble(
+        staticprovider.StaticNodeConfig.schema,
+        vs.Schema({Optional(key): Nullable(VALUES[key][0])
+                   for key in (*IMAGE_ATTRIBUTES, *LABEL_ATTRIBUTES,
+                               'host-key')}))
+    internal_schema = schema
+
+    def __init__(self, node_config, provider_config):
+        super().__init__(node_config, provider_config)
+        self.host_keys = [readHostKey(line)
+                          for line in splitHostKeys(self.host_key)]
+
+    def inheritFrom(self, image, flavor):
+        """Take what the node does not say from its label's image.
+
+        Nodes of another connection type than the image have the port of
+        that type.
+        """
+        if (self.connection_port is None and self.connection_type is not None
+                and self.connection_type != image.connection_type):
+            self.connection_port = DEFAULT_PORTS[self.connection_type]
+        self._fillIn(IMAGE_ATTRIBUTES, image)
+
+    def inheritFromLabel(self, label):
+        """Take what the node does not say from its label."""
+        self._fillIn(LABEL_ATTRIBUTES, label)
+
+    def isCurrent(self, node):
+        """
+        :param ProviderNode node: the node, created by some definition.
+        :return: whether its record says what this definition says.
+        """
+        if any(getattr(node, name) != getattr(self, name)
+               for name in RECORDED):
+            return False
+        # Without any here, those of the scan count.
+        return not self.host_keys or (
+            bool(node.host_keys)
+            and set(node.host_keys) <= set(self.host_keys))
+
+    def _fillIn(self, keys, other):
+        for name in map(_getAttribute, keys):
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(other, name))
