@@ -14,10 +14,16 @@ import socket
 from zuul.launcher import server
 from zuul.lib.config import get_default
 
+from zuul_nodes.launcher.keyscan import HostKeyCheck
+from zuul_nodes.launcher.minready import MinReadyMixin
+from zuul_nodes.launcher.quota import QuotaMixin
+from zuul_nodes.launcher.registration import RegistrationMixin
+from zuul_nodes.launcher.scope import ScopeMixin
 from zuul_nodes.launcher.tempdir import TempDirectory
 
 
-class Launcher(server.Launcher):
+class Launcher(ScopeMixin, QuotaMixin, MinReadyMixin, RegistrationMixin,
+               HostKeyCheck, server.Launcher):
     """
     :param ConfigParser config: zuul.conf
     :param ConnectionRegistry connections: the launcher's own; stopped

@@ -1,7 +1,10 @@
 """The launcher in real schedulers, and as a process of its own."""
 
+import json
 import subprocess
+import zlib
 
+from kazoo.exceptions import NoNodeError
 import psutil
 import pytest
 import requests
@@ -14,6 +17,8 @@ pytestmark = pytest.mark.services
 
 TIMEOUT = 90
 SPARE_NODES = 12
+# A time-out that no node has but of a changed label.
+CHANGED = 77
 
 
 def waitForBuilding(site, *processes):
@@ -178,3 +183,42 @@ def test_scheduler_as_a_daemon(makeSite, tmp_path):
     daemon.wait(60)
     assert 'Stopped launcher' in log.read_text()
     assert not pidfile.exists()
+
+
+def readNodes(client):
+    """:return: the records of all nodes, from ZooKeeper."""
+    path = '/zuul/nodes/nodes'
+    try:
+        # The name of the class, and a zero byte, come first.
+        return [json.loads(zlib.decompress(
+                    client.get(f'{path}/{node}')[0].partition(b'\0')[2]))
+                for node in client.get_children(path)]
+    except NoNodeError:
+        # One was removed meanwhile.
+        return []
+
+
+def test_a_changed_label_retires_its_ready_node(makeSite, request):
+    """The static node comes back as it is defined now."""
+    site = makeSite()
+    site.startZooKeeper()
+    client = site.zookeeper.client()
+    client.start()
+    request.addfinalizer(client.stop)
+    site.startNode()
+    site.startZuul()
+    site.waitForZuul()
+    site.waitForNode()
+    before, = readNodes(client)
+    assert before['boot_timeout'] != CHANGED
+
+    site.pushNodes(site.nodes_file.read_text().replace(
+        'host-key-checking: true',
+        f'host-key-checking: true\n        boot-timeout: {CHANGED}'))
+    site.services.waitFor(
+        lambda: [(node['boot_timeout'], node['state'])
+                 for node in readNodes(client)] == [(CHANGED, 'ready')],
+        'the node does not come back', TIMEOUT, 'scheduler')
+    after, = readNodes(client)
+    assert after['uuid'] == before['uuid']
+    assert site.waitForBuild(site.push())['result'] == 'SUCCESS'

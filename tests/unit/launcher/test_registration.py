@@ -1,0 +1,182 @@
+"""Static nodes come back with what is said of them now."""
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.launcher import makeProviders, makeRegistry
+from zuul_nodes.launcher.scope import isCurrent
+
+State = ProviderNode.State
+
+NODES = '''
+- image: {{name: debian, type: cloud}}
+- flavor: {{name: local}}
+- label: {{name: big, image: debian, flavor: local}}
+- label: {{name: other, image: debian, flavor: local}}
+- section:
+    name: desk
+    connection: null
+    images: [debian]
+    flavors: [local]
+    nodes:
+      - name: 127.0.0.1
+        connection-port: 22
+        username: zuul
+        label: {label}
+        aliases: {aliases}
+        python-path: {python}
+- provider:
+    name: desk
+    section: desk
+    label-defaults:
+      host-key-checking: false
+      slots: {slots}
+    labels:
+      - name: big
+        boot-timeout: {timeout}
+      - other
+'''
+
+
+def desk(label='big', aliases='[]', timeout=10, slots=1, python='auto'):
+    return NODES.format(label=label, aliases=aliases, timeout=timeout,
+                        slots=slots, python=python)
+
+
+def readyNode(launcher):
+    """:return: the node, as soon as it is ready for anybody."""
+    def ready():
+        return [node for node in launcher.nodes()
+                if node.state == State.READY and not node.is_locked]
+    launcher.runUntil(ready)
+    node, = ready()
+    return node
+
+
+@pytest.mark.parametrize('change', [
+    {'timeout': 20}, {'label': 'other'}, {'aliases': '[other]'},
+    {'python': '/opt/python'}], ids=lambda change: next(iter(change)))
+def test_what_has_changed_comes_back_at_once(steps, change):
+    steps.setLayout(desk())
+    before = readyNode(steps)
+    steps.setLayout(desk(**change))
+    provider = steps.getProvider('desk')
+    steps.runUntil(lambda: any(
+        isCurrent(node, provider) for node in steps.nodes(State.READY)))
+    after = readyNode(steps)
+    assert after.uuid == before.uuid
+    assert after.python_path == change.get('python', 'auto')
+    label = provider.labels[change.get('label', 'big')]
+    assert after.label == label.name
+    assert after.boot_timeout == label.boot_timeout
+
+
+def test_what_has_not_changed_stays(steps):
+    steps.setLayout(desk(aliases='[other]'))
+    before = readyNode(steps)
+    steps.setLayout(desk(aliases='[other]'))
+    steps._run()
+    assert readyNode(steps) is before
+
+
+def test_what_is_in_use_changes_afterwards(steps):
+    steps.setLayout(desk())
+    readyNode(steps)
+    node = use(steps, 'big')
+    steps.setLayout(desk(label='other'))
+    steps._run()
+    assert steps.nodes() == [node]
+    giveBack(steps, node)
+    steps.runUntil(lambda: [each.label for each in steps.nodes(State.READY)]
+                   == ['other'])
+
+
+def test_a_used_node_whose_label_is_gone(steps):
+    steps.setLayout(desk())
+    readyNode(steps)
+    node = use(steps, 'big')
+    steps.setLayout(desk(label='other').replace('name: big', 'name: new'))
+    giveBack(steps, node)
+    steps.runUntil(lambda: [each.label for each in steps.nodes(State.READY)]
+                   == ['other'])
+
+
+@pytest.mark.parametrize('change', [
+    {'timeout': 20}, {'python': '/opt/python'}],
+    ids=lambda change: next(iter(change)))
+def test_slots(steps, change):
+    steps.setLayout(desk(slots=2))
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 2)
+    steps.setLayout(desk(slots=3, **change))
+    steps.runUntil(lambda: [
+        (node.boot_timeout, node.python_path)
+        for node in steps.nodes(State.READY)] == [(
+            change.get('timeout', 10), change.get('python', 'auto'))] * 3)
+    host, = steps.nodes(State.SLOT_HOST)
+    assert len(host.subnodes) == 3
+
+
+def test_a_section_that_is_gone(steps):
+    steps.setLayout(desk())
+    readyNode(steps)
+    steps.setLayout('[]')
+    steps.runUntil(lambda: steps.nodes() == [])
+    steps.setLayout(desk())
+    readyNode(steps)
+
+
+def test_a_node_of_one_tenant_only(steps):
+    """Another tenant's provider of that name does not remove it."""
+    steps.setLayout(desk(), 'first')
+    readyNode(steps)
+    steps.setLayout(desk().replace('127.0.0.1', '127.0.0.2'), 'second')
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 2)
+    steps.setLayout(desk(), 'first')
+    steps._run()
+    assert len(steps.nodes(State.READY)) == 2
+
+
+def test_a_node_that_failed_after_it_was_used(steps):
+    """Zuul does not take it from the request that is gone."""
+    steps.setLayout(desk())
+    readyNode(steps)
+    node = use(steps, 'big')
+    # The five minutes that the driver waits are over.
+    giveBack(steps, node, State.FAILED,
+             delete_state={'state': 'start', 'start_time': 0})
+    steps.runUntil(lambda: [not each.request_id for each
+                            in steps.nodes(State.READY)] == [True])
+
+
+def test_the_entry_of_a_driver_may_say_more(zuul_conf):
+    provider, = makeProviders(makeRegistry(zuul_conf), desk())
+    node_id, entry = next(iter(provider.nodes.items()))
+    node = provider.driver.getProviderNodeClass()()
+    node._set(uuid=node_id, label='big',
+              label_config_hash=provider.labels['big'].config_hash)
+    for current in (True, False):
+        entry.isCurrent = lambda node, current=current: current
+        assert isCurrent(node, provider) == current
+
+
+def use(launcher, label):
+    """:return: the node that was given to a job, and is not locked."""
+    request = launcher.addRequest(label)
+    launcher.runUntil(lambda: request.state == request.State.FULFILLED)
+    node = launcher.api.getProviderNode(*request.nodes)
+    with launcher.context() as context:
+        node.updateAttributes(context, state=State.IN_USE)
+        # The executor would hold the lock for as long as it is in use.
+        launcher_lock = node.acquireLock(context)
+    assert launcher_lock
+    with launcher.context() as context:
+        request.delete(context)
+    launcher.runUntil(
+        lambda: not launcher.api.getNodesetRequest(request.uuid))
+    return node
+
+
+def giveBack(launcher, node, state=State.USED, **kwargs):
+    with launcher.context() as context:
+        node.updateAttributes(context, state=state, **kwargs)
+        node.releaseLock(context)

@@ -1,0 +1,254 @@
+"""Which provider object makes a node, and who may have it."""
+
+import pytest
+from zuul.launcher.server import LabelNodeMapping, ProviderNodeError
+from zuul.model import ProviderNode, QuotaInformation
+
+from zuul_nodes.launcher.scope import getZoneKey
+
+State = ProviderNode.State
+
+CLOUD = '''
+- image: {{name: debian, type: cloud}}
+- flavor: {{name: small}}
+- label:
+    name: big
+    image: debian
+    flavor: small
+    aliases: {aliases}
+- label: {{name: other, image: debian, flavor: small}}
+- section:
+    name: rack
+    connection: {connection}
+    images: [debian]
+    flavors: [small]
+- provider:
+    name: rack
+    section: rack
+    labels:
+      - name: big
+        boot-timeout: {timeout}
+        host-key-checking: false
+      - other
+'''
+
+
+def cloud(timeout=10, aliases='[]', connection='rack'):
+    """:return: configuration; by the time-out, labels differ."""
+    return CLOUD.format(timeout=timeout, aliases=aliases,
+                        connection=connection)
+
+
+@pytest.fixture
+def tenants(steps):
+    """Three tenants, in one of which the provider's label differs."""
+    for name, timeout in (('first', 10), ('second', 20), ('third', 10)):
+        steps.setLayout(cloud(timeout), name)
+    return steps
+
+
+def providerOf(launcher, node, **kwargs):
+    return launcher._getProviderForNode(node, **kwargs)
+
+
+def assign(launcher, node, tenant):
+    with launcher.context() as context:
+        node.assign(context, request_id='request', tenant_name=tenant)
+
+
+def offered(launcher, request):
+    """:return: the nodes that a request may be given."""
+    nodes = LabelNodeMapping()
+    for node in launcher.nodes():
+        nodes.addNode(node)
+    found = launcher._filterUnassignedNodes(nodes, request)
+    return [node for label in request.labels
+            for node in found.getNodesForLabel(label)]
+
+
+@pytest.mark.parametrize('tenant', ['first', 'second', 'third'])
+def test_a_node_is_made_by_the_provider_of_its_tenant(tenants, tenant):
+    node = tenants.addNode(tenants.getProvider('rack', 'first'), 'big')
+    assign(tenants, node, tenant)
+    assert providerOf(tenants, node) is tenants.getProvider('rack', tenant)
+
+
+@pytest.mark.parametrize('tenant', ['first', 'second'])
+def test_a_node_of_nobody_is_made_as_it_was_defined(tenants, tenant):
+    provider = tenants.getProvider('rack', tenant)
+    node = tenants.addNode(provider, 'big')
+    assert providerOf(tenants, node) is provider
+
+
+def test_a_node_that_nobody_defines_any_more(tenants):
+    node = tenants.addNode(tenants.getProvider('rack', 'first'), 'big',
+                           label_config_hash='old')
+    assert providerOf(tenants, node).name == 'rack'
+    assert providerOf(tenants, node, ignore_label=True).name == 'rack'
+
+
+def test_a_node_of_a_tenant_that_is_gone(tenants):
+    provider = tenants.getProvider('rack', 'second')
+    node = tenants.addNode(provider, 'big')
+    assign(tenants, node, 'gone')
+    assert providerOf(tenants, node) is provider
+
+
+def test_a_node_of_a_provider_that_is_gone(tenants):
+    """Others that see the same cloud can delete it, but nothing else."""
+    provider = tenants.getProvider('rack', 'first')
+    node = tenants.addNode(provider, 'big', provider='gone')
+    with pytest.raises(ProviderNodeError):
+        providerOf(tenants, node)
+    assert providerOf(tenants, node, ignore_label=True) is provider
+    elsewhere = tenants.addNode(provider, 'big', provider='gone',
+                                connection_name='other')
+    with pytest.raises(ProviderNodeError):
+        providerOf(tenants, elsewhere, ignore_label=True)
+
+
+def test_providers_are_those_of_the_latest_layout(steps):
+    steps.setLayout(cloud())
+    node = steps.addNode(steps.getProvider('rack'), 'big')
+    providerOf(steps, node)
+    steps.setLayout(cloud())
+    assert providerOf(steps, node) is steps.getProvider('rack')
+
+
+@pytest.mark.parametrize('state', ProviderNode.ASSIGNABLE_STATES)
+def test_a_request_is_offered_what_its_tenant_defines(tenants, state):
+    nodes = {name: tenants.addNode(tenants.getProvider('rack', name), 'big',
+                                   state=state)
+             for name in ('first', 'second')}
+    for tenant, node in (('first', nodes['first']),
+                         ('second', nodes['second']),
+                         ('third', nodes['first'])):
+        request = tenants.addRequest('big', tenant=tenant)
+        assert offered(tenants, request) == [node]
+
+
+def test_a_request_is_not_offered_what_was_changed(steps):
+    steps.setLayout(cloud())
+    provider = steps.getProvider('rack')
+    steps.addNode(provider, 'big', label_config_hash='old',
+                  state=State.BUILDING)
+    node = steps.addNode(provider, 'big', state=State.BUILDING)
+    assert offered(steps, steps.addRequest('big')) == [node]
+
+
+def test_a_node_with_an_alias_is_matched_by_its_own_label(steps):
+    steps.setLayout(cloud(aliases='[other]'))
+    provider = steps.getProvider('rack')
+    node = steps.addNode(provider, 'big', state=State.BUILDING)
+    steps.addNode(provider, 'big', state=State.BUILDING,
+                  label_config_hash=provider.labels['other'].config_hash)
+    steps.addNode(provider, 'big', state=State.BUILDING,
+                  label='gone', label_aliases=['other'])
+    assert offered(steps, steps.addRequest('other')) == [node]
+
+
+def test_a_ready_node_with_an_old_label_is_retired(steps):
+    steps.setLayout(cloud(10))
+    provider = steps.getProvider('rack')
+    old = steps.addNode(provider, 'big', state=State.READY)
+    kept = steps.addNode(provider, 'other', state=State.READY)
+    held = steps.addNode(provider, 'big', state=State.HOLD)
+    steps._run()
+    assert old.state == State.READY
+    steps.setLayout(cloud(20))
+    steps.runUntil(lambda: {node.uuid for node in steps.nodes()}
+                   == {kept.uuid, held.uuid})
+
+
+def test_a_waiting_node_with_an_old_label_is_retired(steps):
+    """It may wait for more than there will ever be."""
+    steps.setLayout(cloud(10) + '    resource-limits: {instances: 1}\n')
+    provider = steps.getProvider('rack')
+    node = steps.addNode(provider, 'big', state=State.REQUESTED,
+                         quota=QuotaInformation(instances=2))
+    steps._run()
+    assert node.state == State.REQUESTED
+    steps.setLayout(cloud(20) + '    resource-limits: {instances: 1}\n')
+    steps.runUntil(lambda: steps.nodes() == [])
+
+
+def test_what_another_tenant_still_defines_is_kept(tenants):
+    node = tenants.addNode(tenants.getProvider('rack', 'first'), 'big',
+                           state=State.READY)
+    tenants.setLayout(cloud(30), 'first')
+    tenants._run()
+    assert tenants.nodes(State.READY) == [node]
+    tenants.setLayout(cloud(30), 'third')
+    tenants.runUntil(lambda: tenants.nodes() == [])
+
+
+def test_nothing_is_retired_by_an_old_layout(steps):
+    steps.setLayout(cloud())
+    node = steps.addNode(steps.getProvider('rack'), 'big',
+                         state=State.READY, label_config_hash='newer')
+    steps.layout_updated_event.set()
+    steps._processNodes()
+    assert node.state == State.READY
+    steps.runUntil(lambda: node.state != State.READY)
+
+
+def test_the_record_of_a_new_node_is_as_its_label_says(steps):
+    steps.setLayout(cloud(), own={'big': {'image': {
+        'username': 'somebody', 'python-path': '/opt/python',
+        'shell-type': 'cmd', 'connection-type': 'winrm',
+        'connection-port': 5986}}})
+    for label, values in (
+            ('big', ('somebody', '/opt/python', 'cmd', 'winrm', 5986)),
+            ('other', (None,) * 5)):
+        provider = steps.getProvider('rack')
+        with steps.context() as context:
+            node, _ = steps._requestNode(
+                provider.labels[label], None, provider, steps.log, context)
+        assert (node.username, node.python_path, node.shell_type,
+                node.connection_type, node.connection_port) == values
+
+
+def test_a_node_is_made_as_its_label_says(steps):
+    steps.setLayout(cloud(), own={'big': {
+        'provider': {'launch-timeout': 7},
+        'image': {'username': 'somebody'}}})
+    for label, timeout, username in (('big', 7, 'somebody'),
+                                     ('other', None, None)):
+        node = steps.addNode(steps.getProvider('rack'), label)
+        provider = providerOf(steps, node)
+        assert provider.launch_timeout == timeout
+        assert provider.images['debian'].username == username
+        # It is asked each second.
+        assert providerOf(steps, node) is provider
+
+
+def test_nodes_of_a_request_share_a_zone(steps):
+    zones = ['a', 'b', 'c']
+    steps.setLayout(cloud(), own={'big': {'zones': zones}})
+
+    def chosen(node):
+        return providerOf(steps, node).labels['big'].az
+    found = {}
+    for _ in range(20):
+        request = steps.addRequest('big', 'big')
+        steps.runUntil(lambda r=request: len(r.provider_node_data) == 2)
+        nodes = [steps.api.getProviderNode(each) for each in request.nodes]
+        zone, = {chosen(node) for node in nodes}
+        found[nodes[0].uuid] = zone
+    assert set(found.values()) == set(zones)
+    # A launcher that takes over knows what the record says, and the
+    # request may be another one, or none.
+    with steps.context() as context:
+        for node_id, zone in found.items():
+            node = ProviderNode.fromZK(
+                context, ProviderNode._getPath(node_id))
+            node.unassign(context)
+            assert chosen(node) == zone
+
+
+def test_the_zone_of_a_node_without_a_request_stays(steps):
+    steps.setLayout(cloud())
+    node = steps.addNode(steps.getProvider('rack'), 'big')
+    with steps.context() as context:
+        again = ProviderNode.fromZK(context, node.getPath())
+    assert getZoneKey(again) == getZoneKey(node)

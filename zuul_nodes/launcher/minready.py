@@ -1,0 +1,95 @@
+"""Nodes that are made before anybody asks for them."""
+
+import collections
+import random
+import typing
+
+from zuul.launcher.server import scores_for_label
+from zuul.lib.collections import DefaultKeyDict
+from zuul.model import ProviderNode
+from zuul.zk.components import COMPONENT_REGISTRY
+
+from zuul_nodes.launcher.scope import isMadeFrom
+
+# Those that failed count until they are gone, so that a cloud that makes
+# no nodes is not asked for one more each second.
+COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
+                  *ProviderNode.CREATE_STATES,
+                  *ProviderNode.FAILED_STATES}
+
+
+class Kind(typing.NamedTuple):
+    """What makes nodes equal for those who count them."""
+    provider: str
+    label: str
+    label_config_hash: str
+    names: tuple
+
+
+def countNodes(nodes):
+    """
+    :return: a Counter, by kind, of those that are or will be ready for
+        anybody.
+    """
+    return collections.Counter(
+        Kind(node.provider, node.label, node.label_config_hash,
+             tuple(node.all_labels))
+        for node in nodes
+        # With slots, it is these that are handed out.
+        if not node.request_id and not node.subnodes
+        and node.state in COUNTED_STATES)
+
+
+def findMissing(tenant_providers, nodes, is_mine):
+    """
+    :param dict tenant_providers: tenant -> its providers.
+    :param nodes: all nodes.
+    :param is_mine: tells by a label's canonical name whether to look
+        after it.
+    :return: yields label and provider of each node that a tenant has to
+        have ready and has not.
+    """
+    kinds = countNodes(nodes)
+    for providers in tenant_providers.values():
+        own = {provider.canonical_name: provider for provider in providers}
+        ready = collections.Counter()
+        for kind, number in kinds.items():
+            if isMadeFrom(kind, own.get(kind.provider)):
+                ready.update(dict.fromkeys(kind.names, number))
+        for name, candidates in _getMakers(providers, is_mine).items():
+            while ready[name] < candidates[0].labels[name].min_ready:
+                provider = random.choice(candidates)
+                label = provider.labels[name]
+                yield label, provider
+                kind = Kind(provider.canonical_name, name, label.config_hash,
+                            (name, *label.aliases))
+                number = max(label.slots or 1, 1)
+                kinds[kind] += number
+                ready.update(dict.fromkeys(kind.names, number))
+
+
+def _getMakers(providers, is_mine):
+    """:return: label -> providers that can make nodes of it."""
+    makers = collections.defaultdict(list)
+    for provider in providers:
+        # Static nodes are there already or can not be made.
+        if provider.nodes or provider.driver.name == 'static':
+            continue
+        for label in provider.labels.values():
+            if label.min_ready and is_mine(label.canonical_name):
+                makers[label.name].append(provider)
+    return makers
+
+
+class MinReadyMixin:
+    """Makes Zuul's launcher count what a tenant can really use."""
+
+    def _getMissingMinReadySlots(self):
+        launchers = {component.hostname: component for component
+                     in COMPONENT_REGISTRY.registry.all('launcher')}
+        scores = DefaultKeyDict(
+            lambda name: scores_for_label(name, set(launchers)))
+        return findMissing(
+            self.tenant_providers, self.api.getProviderNodes(),
+            lambda name: self._hasHighestMinReadyScore(
+                name, scores, launchers))
