@@ -13,7 +13,7 @@ provider for it, among those that have the label itself.
 
 from zuul.exceptions import ConfigurationSyntaxError, LabelNotFoundError
 
-from zuul_nodes.configloader.errors import describe, suggest
+from zuul_nodes.configloader.errors import describe, quote, suggest
 
 
 class UnknownLabelError(LabelNotFoundError):
@@ -79,7 +79,7 @@ def getCurrent(layout):
 def _explainUnknown(name, layout):
     offered = {label for provider in getCurrent(layout).providers.values()
                for label in provider.labels}
-    return f'The label "{name}" was not found. {suggest(name, offered)}'
+    return f'The label {quote(name)} was not found. {suggest(name, offered)}'
 
 
 def _explainNotOffered(name, layout):

@@ -41,11 +41,18 @@ class Proposal:
         """
         layout.proposed = model.Layout(tenant)
         theirs, others = _split(parsed_config)
-        with parse_context.accumulator.catchErrors():
+        errors = []
+        with (parse_context.errorContext(error_list=errors),
+              parse_context.accumulator.catchErrors()):
             add(layout.proposed, tenant, theirs, parse_context)
-        # Zuul itself drops those of sections and providers here.
-        for error in layout.proposed.loading_errors.errors:
-            layout.loading_errors.addError(error)
+        # Zuul itself drops those of sections and providers here.  It tells
+        # by the text which of them the change is not to blame for, and a
+        # text may name other places, which a change moves.
+        known = {_identify(error): error
+                 for error in tenant.layout.loading_errors.errors}
+        for error in (*layout.proposed.loading_errors.errors, *errors):
+            layout.loading_errors.addError(
+                known.get(_identify(error), error))
         add(layout, tenant, others, parse_context, dynamic_layout=True)
         layout.images = layout.proposed.images | tenant.layout.images
         layout.flavors = tenant.layout.flavors
@@ -84,8 +91,8 @@ def _split(parsed_config):
 
 def _findDifferences(item, layout, proposed):
     """Yield a warning for each object that the change would change."""
-    broken = {error.key.context.path for error in layout.loading_errors.errors
-              if error.key.context}
+    broken = {_getFile(error.key.context) for error
+              in layout.loading_errors.errors if error.key.context}
     for kind in KINDS.values():
         old = getattr(layout.tenant.layout, kind)
         new = getattr(proposed, kind)
@@ -103,7 +110,7 @@ def _findDifferences(item, layout, proposed):
                 yield (f'The {describe(after)} changes when this change has '
                        f'merged. Until then jobs use it as it is now.')
             # Else it may be gone, or not be readable any more.
-            elif before.source_context.path not in broken:
+            elif _getFile(before.source_context) not in broken:
                 yield (f'The {describe(before)} goes away when this change '
                        f'has merged. Until then jobs use it.')
 
@@ -140,6 +147,18 @@ def _getNodesets(layout):
     for job in jobs:
         if isinstance(job.nodeset, model.NodeSet) and job.source_context:
             yield job, job.nodeset
+
+
+def _identify(error):
+    """:return: the stanza that is in error, and by what kind of error."""
+    key = error.key
+    if not (key.context and key.mark):
+        return key.error_text
+    return *_getFile(key.context), key.mark.snippet, error.name
+
+
+def _getFile(context):
+    return context.project_canonical_name, context.branch, context.path
 
 
 def _isTouched(item, config_object):

@@ -1,6 +1,6 @@
 """What the entry points of all installed packages bring in.
 
-Three groups are read, ours being one package among others:
+Four groups are read, ours being one package among others:
 
 ``zuul.drivers``
     driver name -> subclass of :class:`zuul.driver.Driver`.  A name that
@@ -12,6 +12,9 @@ Three groups are read, ours being one package among others:
 ``zuul.components``
     component name -> class, made with ``(config, connections)``, with
     ``start()``, ``stop()`` and ``join()``.
+``zuul.layout_rules``
+    ``proposal``, ``access`` or ``duplicates`` -> class with the methods
+    that ``layouts.py`` names, made without arguments.
 """
 
 import dataclasses
@@ -19,12 +22,13 @@ import importlib.metadata
 import inspect
 
 from zuul_nodes.exceptions import UserError
-from zuul_nodes.plugin import parsers
+from zuul_nodes.plugin import layouts, parsers
 
 DRIVERS = 'zuul.drivers'
 CONFIG_OBJECTS = 'zuul.config_objects'
 COMPONENTS = 'zuul.components'
-GROUPS = (DRIVERS, CONFIG_OBJECTS, COMPONENTS)
+LAYOUT_RULES = 'zuul.layout_rules'
+GROUPS = (DRIVERS, CONFIG_OBJECTS, COMPONENTS, LAYOUT_RULES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Extensions:
     drivers: dict
     config_objects: dict
     components: dict
+    layout_rules: dict = dataclasses.field(default_factory=dict)
 
 
 def load():
@@ -47,7 +52,8 @@ def load():
               for group in GROUPS}
     return Extensions(drivers=groups[DRIVERS],
                       config_objects=groups[CONFIG_OBJECTS],
-                      components=groups[COMPONENTS])
+                      components=groups[COMPONENTS],
+                      layout_rules=groups[LAYOUT_RULES])
 
 
 def find(group):
@@ -109,13 +115,21 @@ def _checkDriver(name, loaded):
 
 def _checkConfigObject(name, loaded):
     _checkClass(loaded, 'fromYaml')
-    if name not in parsers.CONFIG_OBJECTS:
-        raise ValueError('only these can be given: '
-                         + ', '.join(parsers.CONFIG_OBJECTS))
+    _checkName(name, parsers.CONFIG_OBJECTS)
 
 
 def _checkComponent(name, loaded):
     _checkClass(loaded, 'start', 'stop', 'join')
+
+
+def _checkLayoutRule(name, loaded):
+    _checkClass(loaded, *layouts.RULES.get(name, ()))
+    _checkName(name, layouts.RULES)
+
+
+def _checkName(name, known):
+    if name not in known:
+        raise ValueError('only these can be given: ' + ', '.join(known))
 
 
 def _checkClass(loaded, *methods):
@@ -133,6 +147,7 @@ _CHECKS = {
     DRIVERS: _checkDriver,
     CONFIG_OBJECTS: _checkConfigObject,
     COMPONENTS: _checkComponent,
+    LAYOUT_RULES: _checkLayoutRule,
 }
 
 

@@ -15,7 +15,7 @@ import operator
 
 from packaging.requirements import Requirement
 
-from zuul_nodes.plugin import components, parsers, registry
+from zuul_nodes.plugin import components, layouts, parsers, registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +65,24 @@ SEAMS = (
          '(self, connections, zuul_globals, system, ansible_manager)',
          'parsers of the configuration objects',
          parsers.wrapParseContext),
+    Seam('zuul.configloader', 'TenantParser._addLayoutItems',
+         '(self, layout, tenant, parsed_config, parse_context, '
+         'dynamic_layout=False)',
+         'what a change proposes for nodes and images is not yet there',
+         layouts.wrapAddLayoutItems),
+    Seam('zuul.configloader', 'ConfigLoader.createDynamicLayout',
+         '(self, item, files, additional_project_branches, '
+         'ansible_manager, include_config_projects=False)',
+         'the change is told what of it has to merge first',
+         layouts.wrapCreateDynamicLayout),
+    Seam('zuul.model', 'NodeSet.validateReferences',
+         '(self, layout)',
+         'a label that no provider offers is unknown',
+         layouts.wrapValidateNodeset),
+    Seam('zuul.model', 'Layout._addIdenticalObject',
+         '(self, obj_type, obj_dict, new_obj)',
+         'an error about a name that is given twice says where both are',
+         layouts.wrapAddIdenticalObject),
     Seam('zuul.scheduler', 'Scheduler.prime',
          '(self, config)',
          'components start when the scheduler has its layouts',

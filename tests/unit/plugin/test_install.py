@@ -1,22 +1,30 @@
 """Wholly in, or wholly out with a line that says why."""
 
+import types
+
 import pytest
 
 from tests.fixtures.packages import writePackage
 from tests.fixtures.programs import getRefusal
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.plugin import extensions
 
 # Prints which of Zuul's own are wrapped.
 REPORT = '''
 import zuul.cmd
 import zuul.configloader
 import zuul.lib.connections
+import zuul.model
 import zuul.scheduler
 from zuul_nodes.plugin import seams
 print([seam.attribute for seam in seams.SEAMS
        if hasattr(seam.original, '__wrapped__')])
 '''
-EVERY_SEAM = ("['ConnectionRegistry.configure', 'ParseContext.__init__', "
-              "'Scheduler.prime', 'Scheduler.stop']\n")
+EVERY_SEAM = str([
+    'ConnectionRegistry.configure', 'ParseContext.__init__',
+    'TenantParser._addLayoutItems', 'ConfigLoader.createDynamicLayout',
+    'NodeSet.validateReferences', 'Layout._addIdenticalObject',
+    'Scheduler.prime', 'Scheduler.stop']) + '\n'
 NO_SEAM = '[]\n'
 
 
@@ -172,8 +180,8 @@ class X(Driver):
     ('zuul.config_objects', 'shelf', 'shelf_driver:X',
      'class X:\n def fromYaml(self): pass',
      'only these can be given: image, flavor, label, section, provider'),
-    ('zuul.config_objects', 'label', 'shelf_driver:X', 'class X: pass',
-     'the class has no method fromYaml()'),
+    ('zuul.layout_rules', 'shelf', 'shelf_driver:X', 'class X: pass',
+     'only these can be given: proposal, access, duplicates'),
     ('zuul.components', 'shelf', 'shelf_driver:X',
      'class X:\n def start(self): pass',
      'the class has no method stop()'),
@@ -188,6 +196,21 @@ def test_broken_entry_point(
     assert f'entry point "{name}" of group {group}' in line
     assert 'from the package shelf-maker 0.7' in line
     assert expected in line
+
+
+@pytest.mark.parametrize('group, name, method', [
+    ('zuul.config_objects', 'label', 'fromYaml'),
+    ('zuul.layout_rules', 'access', 'checkNodeset'),
+    ('zuul.layout_rules', 'proposal', 'addItems'),
+])
+def test_broken_entry_point_in_place_of_ours(group, name, method):
+    # Ours is not there to be found; as if it had been uninstalled.
+    entry_point = types.SimpleNamespace(
+        name=name, group=group, value='shelf:X',
+        load=lambda: type('X', (), {}),
+        dist=types.SimpleNamespace(name='shelf-maker', version='0.7'))
+    with pytest.raises(UserError, match=rf'has no method {method}\(\)'):
+        extensions.loadOne([entry_point])
 
 
 def test_replacing_a_driver_of_zuuls_takes_a_subclass(runProgram, packages):

@@ -1,0 +1,106 @@
+"""With "use-nodepool: false", unknown labels are errors."""
+
+import pytest
+
+from tests.unit.configloader.tenant import Tenant, enter, getErrors
+from tests.unit.configloader.test_proposal import (
+    FILES,
+    JOB,
+    JOBS_FILE,
+    LABELS,
+    LABELS_FILE,
+    NEW_LABEL,
+    PROVIDER,
+    PROVIDER_FILE,
+    SECTION,
+)
+
+
+@pytest.fixture(autouse=True)
+def seams(monkeypatch):
+    enter(monkeypatch)
+
+
+def load(changed, **kwargs):
+    return Tenant({**FILES, **changed}, **kwargs).errors
+
+
+NOT_OFFERED = (
+    'The label "sid" (project example.com/nodes, branch main, file '
+    'zuul.d/labels.yaml, line 11) exists, but no provider of this tenant '
+    'offers it. ')
+ONE_MORE = {LABELS_FILE: LABELS + NEW_LABEL, JOBS_FILE: JOB % 'sid'}
+NO_PROVIDER = {**ONE_MORE, PROVIDER_FILE: ''}
+ALIAS = {**ONE_MORE, LABELS_FILE: LABELS.replace(
+    'description: Stable.', 'aliases: [sid]') + NEW_LABEL}
+
+
+@pytest.mark.parametrize('changed, expected', [
+    ({JOBS_FILE: JOB % 'debain'},
+     'The label "debain" was not found. Did you mean "debian"?'),
+    ({JOBS_FILE: JOB % 'x'},
+     'The label "x" was not found. There are: "debian"'),
+    (ONE_MORE, NOT_OFFERED + 'Attach it to one of: "desk"'),
+    (NO_PROVIDER,
+     NOT_OFFERED + 'Add a provider that does, for there are none'),
+    # The provider for a request is one that has the label itself.
+    (ALIAS, NOT_OFFERED + 'Attach it to one of: "desk"'),
+])
+def test_unknown(changed, expected):
+    assert expected in load(changed)
+    assert load(changed, use_nodepool=True) == []
+
+
+@pytest.mark.parametrize('jobs', [
+    '''
+    - nodeset:
+        name: any
+        alternatives:
+          - nodes: {name: node, label: debian}
+          - nodes: {name: node, label: sid}
+    ''', '''
+    - job: {name: testjob}
+    - project:
+        check:
+          jobs:
+            - testjob:
+                nodeset: {nodes: {name: node, label: sid}}
+    '''])
+def test_wherever_a_nodeset_is(jobs):
+    errors = load({**ONE_MORE, JOBS_FILE: jobs})
+    assert errors == [NOT_OFFERED + 'Attach it to one of: "desk"']
+
+
+def test_an_error_says_it_all():
+    # Where a provider is an error, labels that it may offer are none.
+    changed = {**ONE_MORE, PROVIDER_FILE: SECTION
+               + PROVIDER.replace('[debian]', '[debian, sod]')}
+    error, = load(changed)
+    assert 'refers to the label "sod"' in error
+    # But one that does not exist is unknown all the same.
+    _, error = load({**changed, JOBS_FILE: JOB % 'x'})
+    assert error == 'The label "x" was not found. There are none.'
+
+
+def test_errors_that_were_there_are_recognised():
+    # Else Zuul would blame a change for the errors of others.
+    tenant = Tenant({**FILES, **ONE_MORE, (
+        'config', 'main', 'zuul.yaml'): FILES[
+            'config', 'main', 'zuul.yaml'] + JOB.replace(
+                'testjob', 'other') % 'x'})
+    assert len(tenant.errors) == 2
+    layout, _ = tenant.propose({
+        LABELS_FILE: '# Hello.\n' + LABELS + NEW_LABEL
+        + NEW_LABEL.replace('sid', 'xx'),
+        PROVIDER_FILE: SECTION + PROVIDER.replace('[debian]', '[debian, xx]')
+        + PROVIDER.replace('name: desk', 'name: another')})
+    assert len(getErrors(layout)) == 2
+    assert {error.key for error in layout.loading_errors.errors} == {
+        error.key for error in tenant.layout.loading_errors.errors}
+
+
+def test_others_are_not_concerned():
+    # The tenant keeps what it has, whatever is wrong about it.
+    tenant = Tenant({**FILES, **ONE_MORE})
+    assert tenant.layout.jobs.keys() >= {'base', 'testjob'}
+    assert tenant.layout.providers.keys() == {'desk'}

@@ -1,0 +1,76 @@
+"""A name that is given twice: an error that says where."""
+
+import pytest
+
+from tests.unit.configloader.tenant import Tenant, enter, getErrors
+from tests.unit.configloader.test_proposal import (
+    BASE_FILE,
+    FILES,
+    JOBS,
+    LABELS,
+    LABELS_FILE,
+    PROVIDER,
+    PROVIDER_FILE,
+    SECTION,
+)
+
+
+@pytest.fixture(autouse=True)
+def seams(monkeypatch):
+    enter(monkeypatch)
+
+
+STABLE_FILE = ('nodes', 'stable', 'zuul.d/labels.yaml')
+
+
+def test_two_projects():
+    errors = Tenant({
+        **FILES, BASE_FILE: JOBS + LABELS + SECTION + PROVIDER}).errors
+    kinds = ['Image', 'Flavor', 'Label', 'Section', 'Provider']
+    assert [error.split()[0] for error in errors] == kinds
+    assert errors[2] == (
+        'Label debian already defined in project config: there is one in '
+        'project example.com/config, branch main, file zuul.yaml, line 9, '
+        'and one in project example.com/nodes, branch main, file '
+        'zuul.d/labels.yaml, line 5. Rename one of them, or take it out')
+
+
+def test_one_file():
+    error, = Tenant({**FILES, LABELS_FILE: LABELS
+                     + '- flavor: {name: small}\n'}).errors
+    assert 'line 3, and one' in error
+    assert 'line 10. Rename' in error
+
+
+def test_identical_in_two_branches():
+    assert Tenant({**FILES, STABLE_FILE: '# Hello.\n' + LABELS}).errors == []
+
+
+def test_different_in_two_branches():
+    error, = Tenant({
+        **FILES, STABLE_FILE: LABELS.replace('Stable', 'Old')}).errors
+    assert 'branch main, file zuul.d/labels.yaml, line 5, and' in error
+    assert 'branch stable, file zuul.d/labels.yaml, line 5. In the' in error
+    assert error.endswith('the definitions must be identical')
+
+
+def test_of_a_change():
+    tenant = Tenant(FILES)
+    layout, _ = tenant.propose({
+        PROVIDER_FILE: SECTION + PROVIDER + PROVIDER})
+    error, = getErrors(layout)
+    assert error.startswith('Provider desk already defined: ')
+
+
+def test_errors_that_were_there_are_recognised():
+    tenant = Tenant({**FILES, BASE_FILE: JOBS + LABELS})
+    layout, _ = tenant.propose({BASE_FILE: JOBS + '# Hello.\n' + LABELS},
+                               trusted=True)
+    assert {error.key for error in layout.loading_errors.errors} == {
+        error.key for error in tenant.layout.loading_errors.errors}
+
+
+def test_other_objects_are_zuuls():
+    secret = '- semaphore: {name: one}\n'
+    error, = Tenant({**FILES, LABELS_FILE: LABELS + secret + secret}).errors
+    assert error == 'Semaphore one already defined'

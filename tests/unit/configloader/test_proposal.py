@@ -1,0 +1,286 @@
+"""A change alters no image, label or provider before it has merged."""
+
+import pytest
+
+from tests.unit.configloader.tenant import (
+    CONFIG,
+    NODES,
+    Tenant,
+    enter,
+    getErrors,
+)
+from zuul_nodes.configloader.proposal import Proposal
+
+JOBS = '''
+- job:
+    name: base
+    parent: null
+'''
+LABELS = '''\
+- image: {name: debian, type: cloud}
+
+- flavor: {name: small}
+
+- label:
+    name: debian
+    image: debian
+    flavor: small
+    description: Stable.
+'''
+SECTION = '''
+- section:
+    name: desk
+    connection: null
+    images: [debian]
+    flavors: [small]
+    nodes: [{name: 192.0.2.1, label: debian}]
+'''
+PROVIDER = '''
+- provider:
+    name: desk
+    section: desk
+    labels: [debian]
+'''
+NEW_LABEL = '''
+- label: {name: sid, image: debian, flavor: small}
+'''
+JOB = '''
+- job:
+    name: testjob
+    nodeset:
+      nodes: [{name: node, label: %s}]
+'''
+
+BASE_FILE = (CONFIG, 'main', 'zuul.yaml')
+LABELS_FILE = (NODES, 'main', 'zuul.d/labels.yaml')
+PROVIDER_FILE = (NODES, 'main', 'zuul.d/provider.yaml')
+JOBS_FILE = (NODES, 'main', 'zuul.d/jobs.yaml')
+FILES = {
+    BASE_FILE: JOBS,
+    LABELS_FILE: LABELS,
+    PROVIDER_FILE: SECTION + PROVIDER,
+    JOBS_FILE: JOB % 'debian',
+}
+KINDS = ('images', 'flavors', 'labels', 'sections', 'providers')
+
+
+@pytest.fixture(autouse=True)
+def seams(monkeypatch):
+    enter(monkeypatch)
+
+
+@pytest.fixture
+def tenant():
+    tenant = Tenant(FILES)
+    assert tenant.errors == []
+    return tenant
+
+
+def check(tenant, layout, *but):
+    """Check that the layout has what the tenant's has."""
+    for kind in KINDS:
+        if kind not in but:
+            assert getattr(layout, kind) == getattr(tenant.layout, kind)
+
+
+@pytest.mark.parametrize('files', [
+    # Of the same length: line numbers stay.
+    {JOBS_FILE: JOB.replace('testjob', 'another') % 'debian'},
+    # Stanzas that move.
+    {LABELS_FILE: '# Hello.\n' + LABELS},
+    {LABELS_FILE: None, PROVIDER_FILE: SECTION + LABELS + PROVIDER},
+])
+def test_nothing_to_say(tenant, files):
+    layout, warnings = tenant.propose(files)
+    assert warnings == getErrors(layout) == []
+    check(tenant, layout)
+
+
+def test_jobs_are_speculative(tenant):
+    layout, _ = tenant.propose({JOBS_FILE: JOB % 'debian' + '''
+- job: {name: another}
+'''})
+    assert 'another' in layout.jobs
+    assert 'another' not in tenant.layout.jobs
+
+
+@pytest.mark.parametrize('files, but, expected', [
+    ({LABELS_FILE: LABELS + NEW_LABEL}, '',
+     'The label "sid" (project example.com/nodes, branch main, file '
+     'zuul.d/labels.yaml, line 11) is there when this change has merged, '
+     'and not before.'),
+    ({LABELS_FILE: LABELS.replace('Stable', 'Old')}, '',
+     'The label "debian" (project example.com/nodes, branch main, file '
+     'zuul.d/labels.yaml, line 5) changes when this change has merged. '
+     'Until then jobs use it as it is now.'),
+    ({LABELS_FILE: LABELS.replace('cloud', 'zuul'),
+      PROVIDER_FILE: (SECTION + PROVIDER)}, '', 'The image "debian" '),
+    ({LABELS_FILE: LABELS.replace('name: small', 'name: small, '
+                                  'description: x')}, '',
+     'The flavor "small" '),
+    ({PROVIDER_FILE: (SECTION + PROVIDER).replace('192.0.2.1', '192.0.2.2')},
+     '', 'The section "desk" '),
+    ({PROVIDER_FILE: SECTION + PROVIDER + '    launch-timeout: 60\n'}, '',
+     'The provider "desk" '),
+    # So that the job that builds it can be tried.
+    ({LABELS_FILE: LABELS + '\n- image: {name: sid, type: zuul}\n'},
+     'images', 'The image "sid" '),
+])
+def test_one_is_named(tenant, files, but, expected):
+    layout, warnings = tenant.propose(files)
+    assert getErrors(layout) == []
+    warning, = warnings
+    assert warning.startswith(expected)
+    check(tenant, layout, but)
+    assert layout.images.items() >= tenant.layout.images.items()
+    assert not hasattr(layout, 'proposed')
+
+
+def test_removal(tenant):
+    layout, warnings = tenant.propose({
+        LABELS_FILE: None, PROVIDER_FILE: None, JOBS_FILE: None})
+    assert getErrors(layout) == []
+    assert warnings[2] == (
+        'The label "debian" (project example.com/nodes, branch main, file '
+        'zuul.d/labels.yaml, line 5) goes away when this change has merged. '
+        'Until then jobs use it.')
+    assert len(warnings) == 5
+    check(tenant, layout)
+
+
+def test_changes_ahead_are_not_named(tenant):
+    ahead = {LABELS_FILE: LABELS + NEW_LABEL}
+    layout, warnings = tenant.propose(
+        {JOBS_FILE: JOB.replace('testjob', 'another') % 'debian'}, ahead)
+    assert warnings == getErrors(layout) == []
+    check(tenant, layout)
+
+
+def test_a_config_project():
+    tenant = Tenant({**FILES, BASE_FILE: JOBS + LABELS, LABELS_FILE: ''})
+    files = {BASE_FILE: JOBS + LABELS + NEW_LABEL}
+    layout, warnings = tenant.propose(files, trusted=True)
+    assert getErrors(layout) == []
+    warning, = warnings
+    assert 'file zuul.yaml' in warning
+    # The same change, with changes of other projects ahead.
+    layout, warnings = tenant.propose(files)
+    assert warnings == getErrors(layout) == []
+    check(tenant, layout)
+
+
+def test_said_once(tenant):
+    files = {LABELS_FILE: LABELS + NEW_LABEL}
+    _, warnings = tenant.propose(files)
+    layout, _ = tenant.propose(files)
+    item = type('Item', (), {'changes': [], 'current_build_set': type(
+        'BuildSet', (), {'warning_messages': warnings})})
+    Proposal().warn(item, layout)
+    assert len(warnings) == 1
+
+
+def test_not_too_much(tenant):
+    labels = ''.join(NEW_LABEL.replace('sid', f'sid{number}')
+                     for number in range(200))
+    _, warnings = tenant.propose({LABELS_FILE: LABELS + labels})
+    assert len(warnings) == 31
+    assert warnings[-1] == 'And 170 more of that kind.'
+
+
+@pytest.mark.parametrize('files, expected', [
+    ({LABELS_FILE: LABELS.replace('image: debian', 'image: fedora')},
+     'the image "fedora"'),
+    ({PROVIDER_FILE: SECTION + PROVIDER.replace('[debian]', '[debain]')},
+     'the label "debain"'),
+    ({PROVIDER_FILE: SECTION + PROVIDER + '    boot-speed: 3\n'},
+     'boot-speed'),
+    # Zuul itself drops these two.
+    ({PROVIDER_FILE: SECTION + PROVIDER.replace('labels:', 'lables:')},
+     'lables'),
+    ({PROVIDER_FILE: SECTION.replace('name: desk', 'name: []') + PROVIDER},
+     'expected str'),
+    # What it comes to when it has merged.
+    ({LABELS_FILE: LABELS, PROVIDER_FILE: SECTION
+      + PROVIDER.replace('[debian]', '[]')},
+     'no provider of this tenant offers it'),
+])
+def test_what_is_proposed_is_validated(tenant, files, expected):
+    layout, _ = tenant.propose(files)
+    errors = getErrors(layout)
+    assert any(expected in error for error in errors), errors
+    assert len(set(errors)) == len(errors)
+    check(tenant, layout)
+
+
+def test_not_readable_is_not_removed(tenant):
+    layout, warnings = tenant.propose({
+        LABELS_FILE: LABELS.replace('image: debian', 'image: []')})
+    assert getErrors(layout)
+    assert warnings == []
+
+
+NEW_ON_PROVIDER = {
+    LABELS_FILE: LABELS + NEW_LABEL,
+    PROVIDER_FILE: SECTION + PROVIDER.replace('[debian]', '[debian, sid]'),
+}
+
+
+def test_a_job_needs_what_must_merge_first(tenant):
+    layout, warnings = tenant.propose(
+        {**NEW_ON_PROVIDER, JOBS_FILE: JOB % 'sid'})
+    # It is right when it has merged.
+    assert getErrors(layout) == []
+    assert warnings[0] == (
+        'The job "testjob" (project example.com/nodes, branch main, file '
+        'zuul.d/jobs.yaml, line 2) needs the label "sid" (project '
+        'example.com/nodes, branch main, file zuul.d/labels.yaml, line 11), '
+        'which must merge first: until then no provider of this tenant '
+        'offers this label, and no node can be had.')
+    assert len(warnings) == 3
+    check(tenant, layout)
+
+
+def test_a_nodeset_needs_what_a_change_ahead_adds(tenant):
+    layout, warnings = tenant.propose({JOBS_FILE: '''
+        - nodeset:
+            name: pair
+            nodes: [{name: a, label: debian}, {name: b, label: sid}]
+    '''}, NEW_ON_PROVIDER)
+    assert getErrors(layout) == []
+    warning, = warnings
+    assert warning.startswith('The nodeset "pair" ')
+
+
+def test_nodepool_is_asked_until_then():
+    tenant = Tenant(FILES, use_nodepool=True)
+    layout, warnings = tenant.propose(
+        {**NEW_ON_PROVIDER, JOBS_FILE: JOB % 'sid'})
+    assert getErrors(layout) == []
+    assert warnings[0].endswith('and Nodepool is asked for nodes.')
+
+
+def test_a_fault_of_ours_holds_nothing_up(tenant, monkeypatch):
+    monkeypatch.setattr(Proposal, 'warn', lambda self, item, layout: 1 / 0)
+    layout, _ = tenant.propose({LABELS_FILE: LABELS + NEW_LABEL})
+    error, = layout.loading_errors.errors
+    assert 'ZeroDivisionError' in error.error
+    assert error.severity == 'warning'
+    check(tenant, layout)
+
+
+def test_errors_that_are_there_already():
+    """A change elsewhere is not to blame, though the text gets another."""
+    broken = PROVIDER.replace('name: desk', 'name: broken').replace(
+        'labels: [debian]', 'labels: [unheard-of]')
+    tenant = Tenant(FILES | {BASE_FILE: JOBS + broken})
+    error, = tenant.layout.loading_errors.errors
+    assert 'There are: "debian"' in error.error
+    files = {LABELS_FILE: LABELS + NEW_LABEL}
+    layout, _ = tenant.propose(files)
+    assert layout.loading_errors.error_keys == {error.key}
+    # Another kind of error is one.
+    layout, _ = tenant.propose(
+        files | {PROVIDER_FILE: SECTION.replace('name: desk', 'name: table')
+                 + PROVIDER.replace('section: desk', 'section: table')})
+    other, = layout.loading_errors.errors
+    assert other.name == 'Section Error'

@@ -1,0 +1,90 @@
+"""The seams at which configuration objects come together in a layout.
+
+What is done there is a matter of the rules that entry points give.  Each
+is made once in a process, without arguments, and used by several threads.
+What a rule raises is an error in the configuration of the tenant, or of
+the change under review, that is dealt with, and of no other.
+"""
+
+import contextlib
+import functools
+import logging
+
+log = logging.getLogger("zuul.nodes.layouts")
+
+# Name of the rule -> its methods.
+RULES = {
+    'proposal': ('addItems', 'warn'),
+    'access': ('checkNodeset',),
+    'duplicates': ('explain',),
+}
+
+
+def _withRule(name):
+    """Have a wrapper made with a rule, if there is that rule."""
+    def decorate(wrap):
+        @functools.wraps(wrap)
+        def wrapWithRule(original, extensions):
+            rule_class = extensions.layout_rules.get(name)
+            if rule_class is None:
+                return original
+            return functools.wraps(original)(wrap(original, rule_class()))
+        return wrapWithRule
+    return decorate
+
+
+@_withRule('proposal')
+def wrapAddLayoutItems(add, rule):
+    def wrapper(self, layout, tenant, parsed_config, parse_context,
+                dynamic_layout=False):
+        add_items = functools.partial(add, self)
+        if dynamic_layout:
+            rule.addItems(
+                add_items, layout, tenant, parsed_config, parse_context)
+        else:
+            add_items(layout, tenant, parsed_config, parse_context)
+    return wrapper
+
+
+@_withRule('proposal')
+def wrapCreateDynamicLayout(create, rule):
+    def wrapper(self, item, files, additional_project_branches,
+                ansible_manager, include_config_projects=False):
+        layout = create(self, item, files, additional_project_branches,
+                        ansible_manager, include_config_projects)
+        try:
+            rule.warn(item, layout)
+        except Exception as error:
+            # Only a notice is missing, which is no reason to hold up the
+            # change.
+            log.exception("Unable to compare configurations:")
+            layout.loading_errors.makeError(
+                None, None, f'Unable to say what of this change takes '
+                f'effect when it has merged: {error!r}',
+                severity='warning', name='Comparison Failed')
+        return layout
+    return wrapper
+
+
+@_withRule('access')
+def wrapValidateNodeset(validate, rule):
+    def wrapper(self, layout):
+        from zuul.exceptions import LabelNotFoundError
+        # Labels are what is looked at last, and the rule knows more.
+        with contextlib.suppress(LabelNotFoundError):
+            validate(self, layout)
+        rule.checkNodeset(self, layout)
+    return wrapper
+
+
+@_withRule('duplicates')
+def wrapAddIdenticalObject(add, rule):
+    def wrapper(self, obj_type, obj_dict, new_obj):
+        try:
+            add(self, obj_type, obj_dict, new_obj)
+        except Exception as error:
+            if new_obj.name not in obj_dict:
+                raise
+            raise rule.explain(error, self, obj_type,
+                               obj_dict[new_obj.name], new_obj) from error
+    return wrapper
