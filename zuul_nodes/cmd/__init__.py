@@ -21,6 +21,7 @@ from zuul_nodes.exceptions import UserError
 # name -> what it is for; the module is zuul_nodes.cmd.<name>.
 SUBCOMMANDS = {
     'doctor': 'check that the plugin is whole and fits the installed Zuul',
+    'explain': 'tell where the attributes of a node come from',
     'launcher': 'run the launcher as a process of its own',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'run': "run one of Zuul's commands with the plugin installed",

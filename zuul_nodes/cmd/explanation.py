@@ -1,0 +1,212 @@
+"""Why a node has its attributes: in a table, or as data."""
+
+import json
+import re
+
+from zuul.exceptions import ConfigurationSyntaxError
+from zuul.lib import yamlutil
+
+from zuul_nodes.cmd import output
+from zuul_nodes.configloader.errors import suggest
+from zuul_nodes.exceptions import UserError
+
+# Characters.  Together they make a table of 120 at most.
+WIDTHS = {'attribute': 23, 'value': 27, 'set by': 32, 'overrides': 25}
+# What of a value is shown in the table; JSON has all of it.
+LONG, SHORT = 150, 70
+# What sections and providers are, as opposed to what they are like.
+IDENTITY = frozenset({'name', 'parent', 'abstract', 'section'})
+# The emitter's line breaks are the table's business.
+ONE_LINE = 10 ** 6
+
+
+class Explained:
+    """Everything there is to say of one label of one provider.
+
+    :param Tenant tenant: with its layout.
+    :param dict connections: name -> connection
+    :param str provider_name: of a provider of the tenant.
+    :param str label_name: of a label of the provider.
+    :raises UserError: the tenant does not have the provider, the provider
+        not the label, or the provider is in error.
+    """
+
+    def __init__(self, tenant, connections, provider_name, label_name):
+        layout = tenant.layout
+        message = findError(layout, provider_name)
+        if message:
+            raise UserError(
+                f'the provider "{provider_name}" of the tenant '
+                f'"{tenant.name}" is in error: {message}')
+        if provider_name not in layout.provider_configs:
+            raise UserError(
+                f'the tenant "{tenant.name}" has no provider '
+                f'"{provider_name}". '
+                f'{suggest(provider_name, layout.provider_configs)}')
+        self.tenant = tenant
+        self.provider_config = layout.provider_configs[provider_name]
+        try:
+            self.flattening = self.provider_config.getFlattening(
+                layout, connections)
+            self.explanations = [
+                explanation
+                for explanation in self.flattening.explain(label_name)
+                if explanation.attribute not in IDENTITY]
+            self.sections = self.provider_config.getSections(layout)
+        except ConfigurationSyntaxError as error:
+            raise UserError(_oneLine(str(error))) from error
+        # What is said within a section is said of one of these.
+        self.parts = {'label': label_name} | {
+            kind: self.flattening.parts.label[label_name].structure.get(kind)
+            for kind in ('image', 'flavor')}
+
+    def getData(self):
+        """:return: a list of plain dicts, one an attribute."""
+        return [{
+            'attribute': explanation.attribute,
+            'value': explanation.value,
+            'settings': [{
+                'level': str(source.level),
+                'kind': _getKind(source.origin),
+                'name': source.origin.name,
+                'project': context.project_canonical_name,
+                'branch': context.branch,
+                'file': context.path,
+                'line': getLine(source, explanation.attribute),
+                'value': value,
+            } for source, value in explanation.settings
+                for context in [source.origin.source_context]],
+        } for explanation in self.explanations]
+
+    def getText(self):
+        """:return: some lines about the label, and the table."""
+        projects = {_getProject(source) for explanation in self.explanations
+                    for source, _ in explanation.settings}
+        header = {
+            'Tenant': self.tenant.name,
+            'Provider': self.provider_config.name,
+            'Section': ' -> '.join(
+                section.name for section in self.sections),
+            'Label': self.parts['label'],
+            'Image': self.parts['image'] or '(none)',
+            'Flavor': self.parts['flavor'] or '(none)',
+            'Driver': self.flattening.driver.name,
+        }
+        if len(projects) == 1:
+            header['Project'], = projects
+        rows = [self._getRow(explanation, len(projects) > 1)
+                for explanation in self.explanations]
+        width = max(map(len, header)) + 1
+        return '\n'.join([
+            *(f'{name + ":":{width}} {value}'
+              for name, value in header.items()),
+            output.formatTable(list(WIDTHS), rows, WIDTHS)])
+
+    def _getRow(self, explanation, with_project):
+        settings = list(reversed(explanation.settings))
+        count = countMerged([value for _, value in settings])
+
+        def describe(source):
+            lines = [self._describeLevel(source),
+                     f'{source.origin.source_context.path}:'
+                     f'{getLine(source, explanation.attribute)}']
+            if with_project:
+                lines.append(_getProject(source))
+            return '\n'.join(lines)
+
+        def itemize(several):
+            return '\n'.join(f'{shorten(value, SHORT)}\n{describe(source)}'
+                             for source, value in several)
+        if count == 1:
+            set_by = describe(settings[0][0])
+        else:
+            set_by = 'merged from\n' + itemize(settings[:count])
+        return (explanation.attribute, shorten(explanation.value, LONG),
+                set_by, itemize(settings[count:]))
+
+    def _describeLevel(self, source):
+        """:return: as "image within section", but with the names."""
+        level, origin = str(source.level), source.origin
+        where = f'{_getKind(origin)} "{origin.name}"'
+        if level.endswith('-defaults'):
+            return f'{level} of {where}'
+        part, within, _ = level.partition(' in ')
+        return (f'{part} "{self.parts[part]}" within {where}' if within
+                else where)
+
+
+def countMerged(values):
+    """
+    :param list values: of one attribute, the strongest first.
+    :return: how many of them make up the final value; the others are
+        overridden.
+    """
+    for kind in (dict, list):
+        if isinstance(values[0], kind):
+            return next((count for count, value in enumerate(values)
+                         if not isinstance(value, kind)), len(values))
+    return 1
+
+
+def getLine(source, attribute):
+    """
+    :param Source source: what sets an attribute.
+    :return: the number of the line of the mapping that the attribute
+        stands in, or else of the stanza; None if that is not known.
+    """
+    key = next(key for key in source.attributes if key == attribute)
+    mark = source.origin.start_mark
+    # Zuul counts from zero.
+    line = getattr(key, 'line', mark.line if mark else None)
+    return None if line is None else line + 1
+
+
+def findError(layout, provider_name):
+    """
+    :param Layout layout: a tenant's.
+    :return: why Zuul made nothing of a provider, in one line; None if it
+        did, or if it does not say.
+    """
+    if provider_name in layout.providers:
+        return None
+    # That is all there is in an error to tell about whom it is.
+    stanza = re.compile(
+        rf'the "{re.escape(provider_name)}" provider\s+stanza')
+    for error in layout.loading_errors.errors:
+        if stanza.search(error.error):
+            return _oneLine(f'{error.short_error} ({_getPlace(error.key)})')
+    return None
+
+
+def _getPlace(key):
+    if key.context is None:
+        return 'its place is not known'
+    line = f', line {key.mark.line + 1}' if key.mark else ''
+    return (f'project {key.context.project_canonical_name}, branch '
+            f'{key.context.branch}, file {key.context.path}{line}')
+
+
+def shorten(value, length):
+    """:return: the value as YAML in one line, if need be cut short."""
+    # Plain data, with nothing in it that YAML would refer back to.
+    text = yamlutil.safe_dump(
+        json.loads(json.dumps(value)), default_flow_style=True,
+        sort_keys=False, allow_unicode=True, width=ONE_LINE)
+    text = text.removesuffix('...\n').strip()
+    if '\n' in text:
+        # YAML has no other way to write a text of several lines in one.
+        text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= length else f'{text[:length - 4]} ...'
+
+
+def _getKind(config_object):
+    return type(config_object).__name__.removesuffix('Config').lower()
+
+
+def _getProject(source):
+    context = source.origin.source_context
+    return f'{context.project_canonical_name}, branch {context.branch}'
+
+
+def _oneLine(text):
+    return ' '.join(text.split())

@@ -1,0 +1,205 @@
+"""The layouts of tenants, read beside a running Zuul.
+
+As zuul-web does, from what schedulers leave in ZooKeeper, without
+mergers.  Of each tenant only what has to do with nodes is read: images,
+flavors, labels, sections and providers.  That leaves out most projects.
+"""
+
+from collections import defaultdict
+import contextlib
+from urllib.parse import quote_plus
+
+from kazoo.exceptions import KazooException, NoNodeError
+from zuul.configloader import ConfigLoader, TenantParser
+from zuul.connection import ReadOnlyBranchCacheError, ZKBranchCacheMixin
+from zuul.lib.ansible import AnsibleManager
+from zuul.lib.connections import ConnectionRegistry
+from zuul.model import Abide, TenantTPCRegistry
+from zuul.zk.branch_cache_new import BranchCacheNew
+from zuul.zk.config_cache import SystemConfigCache, UnparsedConfigCache
+from zuul.zk.layout import LayoutStateStore
+from zuul.zk.locks import TENANT_LOCK_ROOT, SessionAwareReadLock, locked
+from zuul.zk.system import SYSTEM_ROOT, ZuulSystem
+
+from zuul_nodes.cmd.readonly import ReadOnlyZooKeeper, WriteRefused
+from zuul_nodes.configloader.errors import suggest
+from zuul_nodes.exceptions import UserError
+
+SCHEDULER = 'See whether the scheduler is running'
+
+
+def connect(config):
+    """Configure the connections of zuul.conf; none of them connects.
+
+    :param ConfigParser config: zuul.conf
+    :return: a ConnectionRegistry, as zuul-web has it, but without the
+        database: that has no say in nodes.
+    :raises UserError: zuul.conf is not right.
+    """
+    connections = ConnectionRegistry()
+    try:
+        connections.configure(config, sources=True, triggers=True,
+                              reporters=True, providers=True)
+    except Exception as error:
+        raise UserError(f'zuul.conf: {error}') from error
+    return connections
+
+
+class NoKeys:
+    """In place of the key storage, which makes keys it does not find.
+
+    Neither secrets nor anything else that needs a key is read here.
+    """
+
+    def getProjectSecretsKeys(self, connection_name, project_name):
+        return None, None
+
+    def getProjectSSHKeys(self, connection_name, project_name):
+        return None, None
+
+    def getTenantSSHKeys(self, tenant_name):
+        return None, None
+
+
+class Tenants:
+    """
+    :param ConfigParser config: zuul.conf
+    :param ConnectionRegistry connections: as of :func:`connect`.
+    :param Waiting waiting: is told what is done.
+    :ivar names: the names of all tenants; after :meth:`open`.
+    :ivar loaded: of those that a scheduler has loaded.
+    """
+
+    def __init__(self, config, connections, waiting):
+        self.zk_client = ReadOnlyZooKeeper.fromConfig(config)
+        self.connections = connections
+        self.waiting = waiting
+        self.names = []
+        self.loaded = []
+
+    def open(self):
+        """Connect to ZooKeeper, and read what tenants there are.
+
+        :raises UserError: ZooKeeper is not to be reached, or no scheduler
+            has written to it.
+        """
+        self.waiting.begin(
+            'Connecting to ZooKeeper', 'See whether it is running')
+        # What it raises itself says more than that it is overdue.
+        self.zk_client.connect(self.waiting.timeout * .9)
+        self.waiting.begin('Reading the configuration of Zuul', SCHEDULER)
+        with _told('the configuration of Zuul'):
+            self._open()
+
+    def _open(self):
+        config_cache = SystemConfigCache(self.zk_client, _ignore)
+        kazoo_client = self.zk_client.client
+        if not (kazoo_client.exists(config_cache.conf_path)
+                and kazoo_client.exists(SYSTEM_ROOT)):
+            raise UserError(
+                f'ZooKeeper at {self.zk_client.hosts} has no configuration '
+                f'of a Zuul: no scheduler has run there yet. Start the '
+                f'scheduler, or take another zuul.conf with -c')
+        self.unparsed_abide, zuul_globals = config_cache.get()
+        self.names = sorted(self.unparsed_abide.tenants)
+        self.states = LayoutStateStore(self.zk_client, _ignore)
+        self.loaded = [name for name in self.names if name in self.states]
+        self.ansible_manager = AnsibleManager(
+            default_version=zuul_globals.default_ansible_version)
+        for connection in self.connections.connections.values():
+            self._giveBranches(connection)
+        self.abide = Abide()
+        self.loader = ConfigLoader(
+            self.connections, ZuulSystem(self.zk_client), self.zk_client,
+            zuul_globals, UnparsedConfigCache(self.zk_client),
+            keystorage=NoKeys())
+        self.loader.loadAuthzRules(self.abide, self.unparsed_abide)
+        self.loader.loadSemaphores(self.abide, self.unparsed_abide)
+
+    def close(self):
+        """Give back all locks; what still waits for one gets an error."""
+        self.zk_client.disconnect()
+
+    def load(self, name):
+        """
+        :param str name: of a tenant.
+        :return: the tenant, a :class:`zuul.model.Tenant`, with its layout.
+        :raises UserError: there is no such tenant, or it can not be read
+            at this time.
+        """
+        if name not in self.names:
+            raise UserError(f'there is no tenant "{name}". '
+                            f'{suggest(name, self.names)}')
+        with _told(f'the tenant "{name}"'):
+            return self._load(name)
+
+    def _load(self, name):
+        self.waiting.begin(
+            f'Waiting for the lock of the tenant {name}',
+            'A scheduler is about to reconfigure it. Try again later, or '
+            'choose another tenant with --tenant')
+        with locked(SessionAwareReadLock(
+                self.zk_client.client,
+                f'{TENANT_LOCK_ROOT}/{quote_plus(name)}')):
+            self.waiting.begin(
+                f'Reading the configuration of the tenant {name}',
+                'See whether its git servers answer')
+            state = self.states.get(name)
+            if state is None:
+                raise UserError(
+                    f'no scheduler has loaded the tenant "{name}" yet. '
+                    f'{SCHEDULER}, and what its log says')
+            self.loader.loadTPCs(self.abide, self.unparsed_abide, [name])
+            self._leaveOutProjects(name)
+            return self.loader.loadTenant(
+                self.abide, name, self.ansible_manager, self.unparsed_abide,
+                min_ltimes=(self.states.getMinLtimes(state)
+                            or defaultdict(lambda: defaultdict(lambda: -1))),
+                layout_uuid=state.uuid,
+                branch_cache_min_ltimes=state.branch_cache_min_ltimes)
+
+    def _leaveOutProjects(self, name):
+        """Keep only what of a tenant's projects may be about nodes."""
+        registry = self.abide.getTPCRegistry(name)
+        kept = TenantTPCRegistry()
+        for tpcs, keep in (
+                (registry.getConfigTPCs(), kept.addConfigTPC),
+                (registry.getUntrustedTPCs(), kept.addUntrustedTPC)):
+            for tpc in tpcs:
+                tpc.load_classes &= frozenset(TenantParser.provider_classes)
+                # It says whose jobs come first, of projects that may be
+                # left out.
+                tpc.shadow_projects = []
+                if tpc.load_classes:
+                    keep(tpc)
+        self.abide.setTPCRegistry(name, kept)
+
+    def _giveBranches(self, connection):
+        """Have a connection know the branches that schedulers know.
+
+        Its own onLoad() does so as well, but some ask their server for
+        more, or make queues of events.
+        """
+        if isinstance(connection, ZKBranchCacheMixin):
+            connection.read_only = True
+            connection._branch_cache = BranchCacheNew(
+                self.zk_client, connection, None)
+
+
+@contextlib.contextmanager
+def _told(what):
+    """Raise errors of ZooKeeper as :class:`UserError`."""
+    try:
+        yield
+    except (ReadOnlyBranchCacheError, NoNodeError) as error:
+        # What everything else is below is there.
+        raise UserError(f'{what} is just being changed by a scheduler. Try '
+                        f'again later') from error
+    except (KazooException, WriteRefused) as error:
+        raise UserError(
+            f'{what} can not be read from ZooKeeper: '
+            f'{type(error).__name__}: {error}. Try again') from error
+
+
+def _ignore():
+    """What changes while it is read is of no interest."""
