@@ -72,7 +72,7 @@ class Explained:
                 'project': context.project_canonical_name,
                 'branch': context.branch,
                 'file': context.path,
-                'line': getLine(source, explanation.attribute),
+                'line': getLine(source),
                 'value': value,
             } for source, value in explanation.settings
                 for context in [source.origin.source_context]],
@@ -109,7 +109,7 @@ class Explained:
         def describe(source):
             lines = [self._describeLevel(source),
                      f'{source.origin.source_context.path}:'
-                     f'{getLine(source, explanation.attribute)}']
+                     f'{getLine(source)}']
             if with_project:
                 lines.append(_getProject(source))
             return '\n'.join(lines)
@@ -148,16 +148,16 @@ def countMerged(values):
     return 1
 
 
-def getLine(source, attribute):
+def getLine(source):
     """
     :param Source source: what sets an attribute.
-    :return: the number of the line of the mapping that the attribute
-        stands in, or else of the stanza; None if that is not known.
+    :return: the number of the line where the entry that the attribute
+        stands in begins, or else the stanza; None if that is not known.
     """
-    key = next(key for key in source.attributes if key == attribute)
-    mark = source.origin.start_mark
+    line, mark = source.line, source.origin.start_mark
+    if line is None and mark:
+        line = mark.line
     # Zuul counts from zero.
-    line = getattr(key, 'line', mark.line if mark else None)
     return None if line is None else line + 1
 
 

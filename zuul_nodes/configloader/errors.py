@@ -11,6 +11,8 @@ from zuul.exceptions import ConfigurationSyntaxError
 
 # More names than that help nobody.
 MANY = 20
+# Nor do longer ones, and there are none.
+LONG = 250
 
 
 class SectionError(ConfigurationSyntaxError):
@@ -65,6 +67,11 @@ def describePlace(config_object):
     line = f', line {mark.line + 1}' if mark else ''
     return (f'project {context.project_canonical_name}, branch '
             f'{context.branch}, file {context.path}{line}')
+
+
+def quote(name):
+    """:return: a name that may not be one, for a message."""
+    return f'"{name[:LONG]}..."' if len(name) > LONG else f'"{name}"'
 
 
 def suggest(name, known):

@@ -7,10 +7,13 @@ flavor or its provider goes where :mod:`zuul_nodes.drivers` describes.
 
 import typing
 
+import voluptuous as vs
+
 from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownNameError,
     describe,
+    quote,
     suggest,
 )
 from zuul_nodes.configloader.parts import RETAIN_LIMIT, Parts
@@ -166,16 +169,26 @@ class Flattening:
                 if source.depth <= depth]
 
     def _addNodeLabels(self):
-        names = self.driver.getNodeLabels(self.parts.settings)
-        for name in names:
+        """Check the labels of static nodes, and add them if asked to."""
+        settings = self.parts.settings
+        try:
+            labels = self.driver.getNodeLabels(settings, aliases=False)
+            names = self.driver.getNodeLabels(settings)
+        except vs.Invalid as error:
+            raise AttributeValueError(
+                f'The {describe(self.provider_config)} has wrong "nodes", '
+                f'or its section has: {error}') from None
+        for name in labels:
             if name not in self.layout.labels:
                 raise UnknownNameError(
                     f'A node of the {describe(self.provider_config)} has '
-                    f'the label "{name}", which this tenant does not have. '
-                    f'{suggest(name, self.layout.labels)}')
-        if self.parts.settings.get(ALL_NODE_LABELS):
+                    f'the label {quote(name)}, which this tenant does not '
+                    f'have. {suggest(name, self.layout.labels)}')
+        if settings.get(ALL_NODE_LABELS):
             for name in names:
-                self.parts.addLabel(name)
+                # An alias need not be a label that there is.
+                if name in self.layout.labels:
+                    self.parts.addLabel(name)
 
     def _flattenPart(self, part):
         config = self._getStructure(part)
@@ -193,7 +206,8 @@ class Flattening:
     def _flattenLabel(self, part, images, flavors):
         values = {name: combine(settings)
                   for name, settings in self.resolve(part).items()}
-        label = self._getStructure(part) | {
+        # Zuul's configurations always have aliases, and so its hashes.
+        label = self._getStructure(part) | {'aliases': []} | {
             name: value for name, value in values.items()
             if name in self.vocabulary.label}
         self.alone[part.name] = {
@@ -264,7 +278,7 @@ class Flattening:
         name = part.structure[kind]
         known = getattr(self.parts, kind)
         raise UnknownNameError(
-            f'The {describe(part.stanza)} needs the {kind} "{name}", which '
-            f'is not attached to the {describe(self.provider_config)}. Add '
-            f'it to "{kind}s" of the {describe(self.section)}. '
-            f'{suggest(name, known)}')
+            f'The {describe(part.stanza)} needs the {kind} {quote(name)}, '
+            f'which is not attached to the '
+            f'{describe(self.provider_config)}. Add it to "{kind}s" of the '
+            f'{describe(self.section)}. {suggest(name, known)}')

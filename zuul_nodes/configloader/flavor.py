@@ -20,7 +20,7 @@ class FlavorParser(zuul.configloader.FlavorParser):
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is not changed.
+        :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`Flavor`.
         """
         return parse(Flavor, super().fromYaml, conf)

@@ -20,7 +20,7 @@ class ImageParser(zuul.configloader.ImageParser):
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is not changed.
+        :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: an :class:`Image`.
         """
         return parse(Image, super().fromYaml, conf)

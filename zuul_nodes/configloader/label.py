@@ -12,6 +12,7 @@ from zuul_nodes.configloader.attributes import (
 from zuul_nodes.configloader.errors import (
     UnknownNameError,
     describe,
+    quote,
     suggest,
 )
 
@@ -32,7 +33,7 @@ class Label(WithAttributes, model.Label):
                 if name is not None and name not in objects:
                     raise UnknownNameError(
                         f'The {describe(self)} refers to the {kind} '
-                        f'"{name}", which this tenant does not have. '
+                        f'{quote(name)}, which this tenant does not have. '
                         f'{suggest(name, objects)}')
 
 
@@ -46,11 +47,13 @@ class LabelParser(zuul.configloader.LabelParser):
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is not changed.
+        :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`Label`.
         """
         label = parse(Label, self._fromYaml, conf)
-        label.attributes['aliases'] = label.aliases
+        if 'aliases' in label.attributes:
+            # One may be given without a list.
+            label.attributes['aliases'] = label.aliases
         return label
 
     def _fromYaml(self, conf):

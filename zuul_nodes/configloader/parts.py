@@ -14,6 +14,7 @@ from zuul_nodes.configloader.errors import (
     UnknownAttributeError,
     UnknownNameError,
     describe,
+    quote,
     suggest,
 )
 from zuul_nodes.configloader.precedence import Level, Source, fillIn, merge
@@ -96,9 +97,10 @@ class Parts:
         self.settings, self.section_settings = {}, {}
         self.provider_sources = []
         self.bodies = []
-        # kind -> name -> [(depth, config object, entry)]
+        # kind -> name -> [(depth, config object, entry, its line)]
         self._entries = {kind: {} for kind in KINDS}
-        # kind -> [(depth, config object, what it says of all of a kind)]
+        # kind -> [(depth, config object, what it says of all of a kind,
+        # the line of that)]
         self._defaults = {kind: [] for kind in KINDS}
         self._depth = len(chain)
         for depth, config_object in enumerate(chain, 1):
@@ -112,7 +114,7 @@ class Parts:
         """Add a label as if the provider listed it."""
         if name not in self.label:
             self.label[name] = self._makePart('label', name, [
-                (self._depth, self.provider_config, {'name': name})])
+                (self._depth, self.provider_config, {'name': name}, None)])
 
     def _read(self, depth, config_object):
         config = spell(config_object.config, self.vocabulary.spellings,
@@ -150,12 +152,14 @@ class Parts:
             raise AttributeValueError(
                 f'The {describe(config_object)} has "{key}" that are no '
                 f'attributes. Write a mapping of attributes to values')
+        line = getattr(settings[key], 'line', None)
         settings[key] = spell(settings[key], self.vocabulary.spellings,
                               config_object)
         if kind == 'image':
             _checkRetainCount(self.settings.get(key, {}), settings[key],
                               config_object, 'all images')
-        self._defaults[kind].append((depth, config_object, settings[key]))
+        self._defaults[kind].append(
+            (depth, config_object, settings[key], line))
 
     def _readEntry(self, kind, entry, depth, config_object):
         name = entry.get('name')
@@ -167,14 +171,16 @@ class Parts:
         if name not in known:
             raise UnknownNameError(
                 f'The {describe(config_object)} refers to the {kind} '
-                f'"{name}", which this tenant does not have. '
+                f'{quote(name)}, which this tenant does not have. '
                 f'{suggest(name, known)}')
         entries = self._entries[kind].setdefault(name, [])
         if entries and entries[-1][0] == depth:
             # Listed twice in one place: the last one counts, as in Zuul.
             entries.pop()
-        entries.append((depth, config_object, spell(
-            entry, self.vocabulary.spellings, config_object)))
+        entries.append((
+            depth, config_object,
+            spell(entry, self.vocabulary.spellings, config_object),
+            getattr(entry, 'line', None)))
 
     def _makePart(self, kind, name, entries):
         stanza = getattr(self.layout, f'{kind}s')[name]
@@ -184,7 +190,7 @@ class Parts:
             if (value := getattr(stanza, key)) is not None})
         own = spell(stanza.attributes, self.vocabulary.spellings, stanza)
         part.sources.append(Source(stanza_level, 0, stanza, own))
-        for depth, config_object, entry in entries:
+        for depth, config_object, entry, line in entries:
             self._checkFinal(part, config_object)
             for key in STRUCTURE[kind] & entry.keys():
                 _checkStructure(part, key, entry[key], config_object)
@@ -199,19 +205,20 @@ class Parts:
             own = merge(own, attributes)
             part.sources.append(Source(
                 entry_levels[config_object is self.provider_config],
-                depth, config_object, attributes))
+                depth, config_object, attributes, line))
         for source in part.sources:
             self._checkAttributes(part, source)
         if part.final is None:
             part.final = self._getDefault(kind, self._depth)
         inheritable = self.vocabulary.inheritable[
             part.structure['type'] if kind == 'image' else kind]
-        for depth, config_object, defaults in self._defaults[kind]:
+        for depth, config_object, defaults, line in self._defaults[kind]:
             if depth <= part.ceiling:
                 part.sources.append(Source(
                     defaults_level, depth, config_object,
                     fillIn({key: value for key, value in defaults.items()
-                            if key in inheritable and key != FINAL}, own)))
+                            if key in inheritable and key != FINAL}, own),
+                    line))
         if kind == 'image':
             part.retain_limit = self._getRetainLimit(part)
         return part
@@ -224,7 +231,7 @@ class Parts:
         depth = max((depth for depth, _ in limits), default=0)
         limits = [limit for where, limit in limits if where == depth] + [
             defaults[RETAIN_LIMIT]
-            for where, _, defaults in self._defaults['image']
+            for where, _, defaults, _ in self._defaults['image']
             if depth < where <= part.ceiling and RETAIN_LIMIT in defaults]
         # What is no number is found by the driver's schema.
         return min((limit for limit in limits if isinstance(limit, int)),
@@ -232,7 +239,7 @@ class Parts:
 
     def _getDefault(self, kind, depth):
         """:return: what is said of all of a kind being final, or None."""
-        return next((defaults[FINAL] for where, _, defaults
+        return next((defaults[FINAL] for where, _, defaults, _
                      in reversed(self._defaults[kind])
                      if where <= depth and FINAL in defaults), None)
 

@@ -6,7 +6,6 @@ sections and for images in providers.  Of two places the one further
 down in :class:`Level` counts; of a section and its parent, the section.
 """
 
-import copy
 import enum
 import typing
 
@@ -42,12 +41,14 @@ class Source(typing.NamedTuple):
 
     ``depth`` counts sections from the one that has no parent; the stanzas
     of images, flavors and labels have 0, the provider has the highest.
-    ``origin`` is the configuration object in which they stand.
+    ``origin`` is the configuration object in which they stand, ``line``
+    where the entry for them begins there, if there is one: from 0.
     """
     level: Level
     depth: int
     origin: object
     attributes: dict
+    line: int | None = None
 
 
 def collect(sources):
@@ -70,7 +71,7 @@ def combine(settings):
     value = settings[0][1]
     for _, over in settings[1:]:
         value = merge(value, over)
-    return copy.deepcopy(value)
+    return _copy(value)
 
 
 def merge(under, over):
@@ -85,6 +86,15 @@ def merge(under, over):
     return over
 
 
+def _copy(value):
+    """:return: plain data that may be changed; quicker than deepcopy."""
+    if isinstance(value, dict):
+        return {key: _copy(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_copy(each) for each in value]
+    return value
+
+
 def fillIn(defaults, own):
     """
     :param dict defaults: what is said of all objects of a kind.
@@ -94,7 +104,9 @@ def fillIn(defaults, own):
     left = {name: value for name, value in defaults.items()
             if name not in own}
     for name in ('tags',):
-        if name in own and name in defaults:
+        # Whatever else they are is found by the driver's schema.
+        if (isinstance(own.get(name), dict)
+                and isinstance(defaults.get(name), dict)):
             left[name] = {key: value for key, value in defaults[name].items()
                           if key not in own[name]}
     return left

@@ -6,7 +6,12 @@ from zuul import model
 import zuul.configloader
 from zuul.driver import ProviderInterface
 
-from zuul_nodes.configloader.errors import SectionError, describe, suggest
+from zuul_nodes.configloader.errors import (
+    SectionError,
+    describe,
+    quote,
+    suggest,
+)
 from zuul_nodes.configloader.flatten import Flattening
 from zuul_nodes.configloader.plain import copyStanza
 
@@ -61,8 +66,8 @@ class ProviderConfig(model.ProviderConfig):
         config_object, name = names[0]
         if name not in connections:
             raise SectionError(
-                f'The {describe(config_object)} has the connection "{name}",'
-                f' which zuul.conf does not have. '
+                f'The {describe(config_object)} has the connection '
+                f'{quote(name)}, which zuul.conf does not have. '
                 f'{suggest(name, connections)}')
         connection = connections[name]
         if not isinstance(connection.driver, ProviderInterface):
@@ -117,15 +122,19 @@ def _getSection(layout, name, who):
         return layout.sections[name]
     except KeyError:
         raise SectionError(
-            f'{who} refers to the section "{name}", which this tenant does '
-            f'not have. {suggest(name, layout.sections)}') from None
+            f'{who} refers to the section {quote(name)}, which this tenant '
+            f'does not have. {suggest(name, layout.sections)}') from None
 
 
 class ProviderParser(zuul.configloader.ProviderParser):
 
-    def fromYaml(self, conf):
-        """:param dict conf: the stanza; it is not changed.
+    # Sections have it in their schema.
+    schema = zuul.configloader.ProviderParser.schema.extend(
+        {'connection': str})
 
+    def fromYaml(self, conf):
+        """
+        :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`ProviderConfig`.
         """
         parsed = super().fromYaml(copyStanza(conf))

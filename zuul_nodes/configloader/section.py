@@ -21,8 +21,8 @@ class SectionParser(zuul.configloader.SectionParser):
         {'connection': vs.Any(str, None)})
 
     def fromYaml(self, conf):
-        """:param dict conf: the stanza; it is not changed.
-
+        """
+        :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`zuul.model.Section`.
         """
         conf = copyStanza(conf)

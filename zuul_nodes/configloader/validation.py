@@ -10,6 +10,8 @@ from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
 from zuul_nodes.configloader.vocabulary import LABEL_ALONE
 
+# No message of Zuul's own is longer.
+LONGEST = 1000
 _LABEL_ALONE = vs.Schema({name: vs.Any(None, schema)
                           for name, schema in LABEL_ALONE.items()})
 
@@ -25,18 +27,15 @@ class Validation:
         self.provider_config = flattening.provider_config
         self.parts = flattening.parts
         self.config = config
-        schema = flattening.vocabulary.schema
-        self.schemas = {'image': schema.getImageSchema(),
-                        'flavor': schema.getFlavorSchema(),
-                        'label': schema.getLabelSchema()}
-        self.provider_schema = flattening.driver.getProviderSchema()
+        self.vocabulary = flattening.vocabulary
 
     def run(self):
         """:raises AttributeValueError: the driver can't have it like that,
             or an image retains more than it may."""
         for kind in KINDS:
             for part in self.config[f'{kind}s']:
-                self._check(self.schemas[kind], part, kind, part['name'])
+                self._check(self.vocabulary.validators[kind], part, kind,
+                            part['name'])
         self._checkProvider({}, 'provider', self.provider_config.name)
         self._checkLabels()
         for image in self.config['images']:
@@ -44,7 +43,7 @@ class Validation:
 
     def _checkProvider(self, changes, kind, name):
         # The lists have been checked.
-        self._check(self.provider_schema,
+        self._check(self.vocabulary.provider_schema,
                     self.config | {key: [] for key in LISTS} | changes,
                     kind, name)
 
@@ -56,8 +55,8 @@ class Validation:
         for name, own in self.flattening.own.items():
             for kind in own.keys() & configs.keys():
                 part = configs[kind][self.parts.label[name].structure[kind]]
-                self._check(self.schemas[kind], part | own[kind],
-                            'label', name)
+                self._check(self.vocabulary.validators[kind],
+                            part | own[kind], 'label', name)
             if 'provider' in own:
                 self._checkProvider(own['provider'], 'label', name)
         for name, alone in self.flattening.alone.items():
@@ -73,7 +72,8 @@ class Validation:
         except vs.Invalid as invalid:
             error = getattr(invalid, 'errors', [invalid])[0]
             path = [str(key) for key in error.path]
-            what = error.error_message
+            # Of what it quotes, no more than one can read.
+            what = error.error_message[:LONGEST]
         except (LookupError, TypeError) as error:
             # A schema with alternatives looks at what tells them apart.
             path, what = [str(error).strip("'")], 'can not be checked'
@@ -81,8 +81,11 @@ class Validation:
             return
         attribute = path[0] if path else None
         where = ' at ' + '.'.join(path[1:]) if path[1:] else ''
+        owner = describe(self.provider_config)
+        if kind != 'provider':
+            owner = f'{kind} "{name}" of the {owner}'
         raise AttributeValueError(
-            f'The {kind} "{name}" of the {describe(self.provider_config)} '
+            f'The {owner} '
             + (f'has a wrong "{attribute}"' if attribute else 'is wrong')
             + f'{where}: {what}. '
             + self._describeOrigins(kind, name, attribute))

@@ -18,6 +18,8 @@ FINAL = 'final'
 LABEL_ALONE = {'min-ready': int, 'max-nodes': int}
 # Attributes of a provider that may as well be said of a label.
 OF_A_NODE = frozenset({'launch-timeout'})
+# As many parts of each kind are remembered as being right.
+REMEMBERED = 10_000
 # Zuul accepts these on the stanza of any image.
 OF_ANY_IMAGE = frozenset({'retain-count', 'max-retain-count'})
 
@@ -43,6 +45,11 @@ class Vocabulary:
         all of these.
     ``provider``
         of a provider, a set of names.
+    ``provider_schema``
+        that of a provider: Zuul makes one each time that it is asked.
+    ``validators``
+        kind -> function that raises if a part is not right; each is a
+        :class:`Validator`.
     ``inheritable``
         kind or type -> what ``<kind>-defaults`` may give it.
     ``spellings``
@@ -50,17 +57,21 @@ class Vocabulary:
     """
 
     def __init__(self, schema):
-        self.schema = schema
         self.label = _attributes('label', schema.getLabelSchema())
         self.label |= LABEL_ALONE.keys()
         self.flavor = _attributes('flavor', schema.getFlavorSchema())
         images = schema.getImageSchema()
+        self.validators = {
+            'image': Validator(images),
+            'flavor': Validator(schema.getFlavorSchema()),
+            'label': Validator(schema.getLabelSchema())}
         self.cloud, self.zuul = (
             _attributes('image', _ofType(images, image_type))
             for image_type in ('cloud', 'zuul'))
         self.image = self.cloud | self.zuul
+        self.provider_schema = schema.getProviderSchema()
         self.provider = frozenset(
-            name for name in _keys(schema.getProviderSchema())
+            name for name in _keys(self.provider_schema)
             if not name.startswith('_'))
         self.inheritable = {
             'label': _keys(schema.getInheritableLabelSchema()),
@@ -71,6 +82,30 @@ class Vocabulary:
         self.known = (self.label | self.flavor | self.image
                       | (OF_A_NODE & self.provider))
         self.spellings = getSpellings(self.known | self.provider)
+
+
+class Validator:
+    """A schema that remembers what has been right.
+
+    Providers of one cloud have many parts in common, and schemas are what
+    takes longest.
+    """
+
+    def __init__(self, schema):
+        self.schema = schema
+        self.right = set()
+
+    def __call__(self, part):
+        """
+        :param dict part: of a flat configuration.
+        :raises: what the schema raises.
+        """
+        written = repr(part)
+        if written not in self.right:
+            self.schema(part)
+            if len(self.right) >= REMEMBERED:
+                self.right.clear()
+            self.right.add(written)
 
 
 def _attributes(kind, schema):

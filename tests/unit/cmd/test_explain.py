@@ -103,13 +103,13 @@ def test_table():
         f'Project:  {PROJECT}']
     rows = getRows(text)
     assert rows['boot-timeout'] == [
-        '300', 'section "desk" zuul.d/nodes.yaml:31',
-        '200 section "base" zuul.d/nodes.yaml:19 '
-        '100 label "node" zuul.d/nodes.yaml:12']
+        '300', 'section "desk" zuul.d/nodes.yaml:30',
+        '200 section "base" zuul.d/nodes.yaml:18 '
+        '100 label "node" zuul.d/nodes.yaml:11']
     assert rows['username'] == [
         'admin',
         'image "debian" within section "base" zuul.d/nodes.yaml:26',
-        'debian image "debian" zuul.d/nodes.yaml:2']
+        'debian image "debian" zuul.d/nodes.yaml:1']
     assert rows['volume-size'] == [
         '10', 'label-defaults of section "base" zuul.d/nodes.yaml:24', '']
     assert rows['tags'] == [
@@ -117,8 +117,8 @@ def test_table():
         'merged from '
         '{level: provider} label "node" within provider "desk" '
         'zuul.d/nodes.yaml:42 '
-        '{owner: desk} section "desk" zuul.d/nodes.yaml:31 '
-        '{system: debian, level: image} image "debian" zuul.d/nodes.yaml:2',
+        '{owner: desk} section "desk" zuul.d/nodes.yaml:30 '
+        '{system: debian, level: image} image "debian" zuul.d/nodes.yaml:1',
         '']
     # What names the parts stands above the table.
     assert not {'name', 'section', 'parent', 'abstract'} & rows.keys()
@@ -134,9 +134,9 @@ def test_data():
             'project': 'example.com/nodes', 'branch': 'main',
             'file': 'zuul.d/nodes.yaml', 'line': line, 'value': value,
         } for level, kind, name, line, value in (
-            ('label', 'label', 'node', 12, 100),
-            ('section', 'section', 'base', 19, 200),
-            ('section', 'section', 'desk', 31, 300))]}
+            ('label', 'label', 'node', 11, 100),
+            ('section', 'section', 'base', 18, 200),
+            ('section', 'section', 'desk', 30, 300))]}
     assert [(setting['level'], setting['kind'])
             for setting in data['tags']['settings']] == [
         ('image', 'image'), ('section', 'section'),
@@ -156,11 +156,10 @@ def test_several_projects():
 
 
 def test_attribute_by_another_name():
-    # The name that the driver knows has the line of the other.
     tenant = makeTenant(NODES.replace('instance-type', 'flavor-name'))
     rows = getRows(explained(tenant).getText())
     assert rows['instance-type'][1] == (
-        'flavor "small" zuul.d/nodes.yaml:8')
+        'flavor "small" zuul.d/nodes.yaml:7')
 
 
 @pytest.mark.parametrize('provider, label, expected', [

@@ -111,7 +111,7 @@ def checkTable(result):
               if colon and not line.startswith('|')}
     assert header == {
         'Tenant': 'quickstart', 'Provider': 'local', 'Section': 'local',
-        'Label': 'debian-local', 'Image': 'debian', 'Flavor': 'local',
+        'Label': 'debian-local', 'Image': '(none)', 'Flavor': '(none)',
         'Driver': 'static', 'Project': 'localhost/zuul-config, branch master'}
     for expected in ('host-key-checking', 'label "debian-local" within',
                      'zuul.d/nodes.yaml:'):
@@ -123,17 +123,17 @@ def checkJSON(result, site):
     data = {item['attribute']: item for item in json.loads(result.stdout)}
     lines = site.nodes_file.read_text().splitlines()
 
-    def check(attribute, value, level, kind, first_line):
+    def check(attribute, value, level, kind, name, first_line):
         assert data[attribute]['value'] == value
         assert data[attribute]['settings'] == [{
-            'level': level, 'kind': kind, 'name': 'local',
+            'level': level, 'kind': kind, 'name': name,
             'project': 'localhost/zuul-config', 'branch': 'master',
             'file': 'zuul.d/nodes.yaml',
             'line': lines.index(first_line) + 1, 'value': value}]
     check('host-key-checking', True, 'label in provider', 'provider',
-          '      - name: debian-local')
-    check('python-path', '/usr/bin/python3', 'image in section', 'section',
-          '      - name: debian')
+          'local', '      - name: debian-local')
+    check('python-path', '/usr/bin/python3', 'label', 'label',
+          'debian-local', '    name: debian-local')
     assert data['connection']['value'] == 'null'
     assert data['nodes']['value'][0]['connection-port'] == site.node.port
 

@@ -221,3 +221,13 @@ def test_equality_sees_attributes(stanza):
         for attributes in ({'iops': 1}, {'iops': 1}, {'iops': 2}))
     assert first == same
     assert first != other
+
+
+@pytest.mark.parametrize('own, defaults', [
+    ({'a': 'b'}, ['a']), ({'a': 'b'}, 3), ({'a': 'b'}, None),
+    (['a'], {'a': 'b'}), (3, {'a': 'b'}),
+])
+def test_tags_that_are_none(own, defaults):
+    with pytest.raises(AttributeValueError, match='has a wrong "'):
+        load(label={'tags': own},
+             section={'label-defaults': {'tags': defaults}})
