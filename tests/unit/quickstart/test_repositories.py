@@ -32,8 +32,8 @@ def test_what_zuul_reads_is_valid_and_complete(repositories):
         published = git(repositories.directory / name, 'ls-tree', '-r',
                         '--name-only', 'master')
         assert published == git(checkout, 'ls-files')
-    assert set(objects) == {'image', 'flavor', 'label', 'section',
-                            'provider', 'pipeline', 'job', 'project'}
+    assert set(objects) == {'label', 'section', 'provider', 'pipeline',
+                            'job', 'project'}
 
 
 def test_the_node_is_filled_in(repositories):
