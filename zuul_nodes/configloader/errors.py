@@ -25,6 +25,12 @@ class UnknownNameError(ConfigurationSyntaxError):
     zuul_error_problem = 'unknown name'
 
 
+class UnknownConnectionError(ConfigurationSyntaxError):
+    # As Zuul calls its own.
+    zuul_error_name = 'Unknown Connection'
+    zuul_error_problem = 'unknown connection'
+
+
 class UnknownAttributeError(ConfigurationSyntaxError):
     zuul_error_name = 'Unknown Attribute'
     zuul_error_problem = 'unknown attribute'

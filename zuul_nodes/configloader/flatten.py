@@ -181,9 +181,10 @@ class Flattening:
         for name in labels:
             if name not in self.layout.labels:
                 raise UnknownNameError(
-                    f'A node of the {describe(self.provider_config)} has '
-                    f'the label {quote(name)}, which this tenant does not '
-                    f'have. {suggest(name, self.layout.labels)}')
+                    f'Label {quote(name)} is not attached to '
+                    f'{describe(self.provider_config)}, of which a node has '
+                    f'it: this tenant does not have that label. '
+                    f'{suggest(name, self.layout.labels)}')
         if settings.get(ALL_NODE_LABELS):
             for name in names:
                 # An alias need not be a label that there is.

@@ -8,6 +8,7 @@ from zuul.driver import ProviderInterface
 
 from zuul_nodes.configloader.errors import (
     SectionError,
+    UnknownConnectionError,
     describe,
     quote,
     suggest,
@@ -65,7 +66,7 @@ class ProviderConfig(model.ProviderConfig):
                 f'{describe(names[1][0])}. Take one of them out')
         config_object, name = names[0]
         if name not in connections:
-            raise SectionError(
+            raise UnknownConnectionError(
                 f'The {describe(config_object)} has the connection '
                 f'{quote(name)}, which zuul.conf does not have. '
                 f'{suggest(name, connections)}')

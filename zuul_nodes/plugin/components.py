@@ -24,7 +24,8 @@ def wrapPrime(prime, extensions):
         # Errors in zuul.conf come before the work of loading tenants.
         classes = getEmbedded(config, extensions.components)
         prime(self, config)
-        _endOnSIGTERM(self)
+        if classes:
+            _endOnSIGTERM(self)
         components = getComponents(self)
         try:
             components.start(config, classes)

@@ -133,7 +133,7 @@ def checkJSON(result, site):
     check('host-key-checking', True, 'label in provider', 'provider',
           'local', '      - name: debian-local')
     check('python-path', '/usr/bin/python3', 'label', 'label',
-          'debian-local', '    name: debian-local')
+          'debian-local', '- label:')
     assert data['connection']['value'] == 'null'
     assert data['nodes']['value'][0]['connection-port'] == site.node.port
 

@@ -43,14 +43,10 @@ IN_CHECK = '''
 SPARE = '''
 - label:
     name: spare
-    image: debian
-    flavor: local
 
 - section:
     name: spare
     connection: null
-    images: [debian]
-    flavors: [local]
     nodes:
       - name: 127.0.0.1
         connection-port: 1

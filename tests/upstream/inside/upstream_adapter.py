@@ -1,0 +1,153 @@
+"""A pytest plugin that has Zuul's tests test our classes.
+
+The plugin for Zuul enters as it enters Zuul's commands, so parsers, layout
+rules and drivers are ours.  Only what Zuul's tests make by themselves is
+put in its place here: the launcher.
+
+Besides, it adapts the tests to a machine without a database server: they
+get SQLite.  And everything that listens does so on loopback only.
+
+With ``--stock`` our classes stay away, for a comparison.
+"""
+
+import functools
+import importlib
+import json
+import os
+import threading
+
+import fixtures
+import pytest
+
+from zuul_nodes import plugin
+from zuul_nodes.launcher import Launcher
+from zuul_nodes.quickstart import loopback
+
+
+class TestLauncher(Launcher):
+    """Our launcher, with the lock by which Zuul's tests hold it up."""
+
+    # For pytest, which goes by names.
+    __test__ = False
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._test_lock = threading.Lock()
+
+    def _run(self):
+        with self._test_lock:
+            return super()._run()
+
+
+class SQLiteFixture(fixtures.Fixture):
+    """In place of Zuul's ``MySQLSchemaFixture``; the parameters are its.
+
+    :ivar str dburi: where the database is.
+    """
+
+    def __init__(self, test_id, random_databases, delete_databases):
+        super().__init__()
+
+    def _setUp(self):
+        directory = self.useFixture(fixtures.TempDir(
+            rootdir=os.environ['ZUUL_TEST_ROOT'])).path
+        self.dburi = f'sqlite:///{directory}/zuul.sqlite'
+
+
+def wrapSetupConfig(setup, ansible_root):
+    @functools.wraps(setup)
+    def wrapper(self, config_file):
+        config = setup(self, config_file)
+        # The tests make their launchers themselves.
+        config.set('launcher', 'embedded', 'false')
+        config.set('executor', 'ansible_root', ansible_root)
+        return config
+    return wrapper
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup('upstream')
+    group.addoption('--stock', action='store_true',
+                    help="with Zuul's own classes")
+    group.addoption('--ansible-root', help='where Ansible is')
+    group.addoption('--without', action='append', default=[],
+                    help='a test not to run, as Class.test')
+    group.addoption('--outcomes', help='write outcomes here, a JSON file')
+    group.addoption('--logs', help='write a log of each failure here')
+
+
+def pytest_configure(config):
+    if hasattr(config, 'workerinput') or not config.getoption('numprocesses'):
+        _adapt(config)
+    if not hasattr(config, 'workerinput'):
+        config.pluginmanager.register(Recorder(
+            config.getoption('outcomes'), config.getoption('logs')))
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if getName(item.nodeid) in config.getoption('without'):
+            item.add_marker(pytest.mark.skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    # Zuul's fake sockets say that they are the standard output, which some
+    # tests have polled.  It is a file here, for which that does not work;
+    # the standard error is a pipe.
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        return (yield)
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+
+
+def getName(node_id):
+    """:return: what expected.yaml calls a test: Class.test."""
+    return node_id.partition('::')[2].replace('::', '.')
+
+
+def _adapt(config):
+    """Change what Zuul's tests work with, before they are imported."""
+    loopback.guard()
+    stock = config.getoption('stock')
+    if not stock and not plugin.install():
+        raise pytest.UsageError('the plugin does not enter Zuul')
+    base = importlib.import_module('tests.base')
+    base.MySQLSchemaFixture = SQLiteFixture
+    base.ZuulTestCase.setup_config = wrapSetupConfig(
+        base.ZuulTestCase.setup_config, config.getoption('ansible_root'))
+    if not stock:
+        base.TestLauncher = TestLauncher
+
+
+class Recorder:
+    """Keeps what comes of each test.
+
+    :param path: of the file for test -> outcome.
+    :param logs: the directory for what failed tests have to say.
+    """
+
+    def __init__(self, path, logs):
+        self.path = path
+        self.logs = logs
+        self.outcomes = {}
+
+    def pytest_runtest_logreport(self, report):
+        name = getName(report.nodeid)
+        # Each test has three phases; the worst of them counts.
+        if report.failed:
+            self.outcomes[name] = 'failed'
+            with open(os.path.join(self.logs, f'{name}.log'), 'a',
+                      errors='replace') as log:
+                log.write(report.longreprtext + '\n')
+        elif report.skipped:
+            self.outcomes.setdefault(name, 'skipped')
+        elif report.when == 'call':
+            self.outcomes.setdefault(name, 'passed')
+
+    def pytest_sessionfinish(self):
+        with open(self.path, 'w') as outcomes:
+            json.dump(self.outcomes, outcomes)
