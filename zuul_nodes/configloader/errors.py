@@ -6,11 +6,14 @@ wrong, where else one has to look, and what would be right.
 """
 
 import difflib
+import heapq
 
 from zuul.exceptions import ConfigurationSyntaxError
 
 # More names than that help nobody.
 MANY = 20
+# So many are compared with one that is not there.
+ALIKE = 100
 # Nor do longer ones, and there are none.
 LONG = 250
 
@@ -56,21 +59,24 @@ class FinalError(ConfigurationSyntaxError):
     zuul_error_problem = 'change of something final'
 
 
-def describe(config_object):
+def describe(config_object, line=None):
     """
     :param config_object: an image, flavor, label, section or provider.
+    :param int line: where in its file to look, from 0; it begins there if
+        None.
     :return: what it is, with its place in git.
     """
     kind = type(config_object).__name__.removesuffix('Config').lower()
     return (f'{kind} "{config_object.name}" '
-            f'({describePlace(config_object)})')
+            f'({describePlace(config_object, line)})')
 
 
-def describePlace(config_object):
+def describePlace(config_object, line=None):
     """:return: project, branch, file and line, in words."""
     context = config_object.source_context
-    mark = config_object.start_mark
-    line = f', line {mark.line + 1}' if mark else ''
+    if line is None and config_object.start_mark:
+        line = config_object.start_mark.line
+    line = '' if line is None else f', line {line + 1}'
     return (f'project {context.project_canonical_name}, branch '
             f'{context.branch}, file {context.path}{line}')
 
@@ -83,12 +89,16 @@ def quote(name):
 def suggest(name, known):
     """:return: a sentence with the known name that was probably meant, or
         with what names there are."""
-    near = difflib.get_close_matches(str(name), known, 1)
+    name = str(name)
+    # To compare takes long, and there may be many names and many errors.
+    alike = [each for each in known if abs(len(each) - len(name)) < 4
+             and (each[:1] == name[:1] or each[-1:] == name[-1:])]
+    near = difflib.get_close_matches(name, alike[:ALIKE], 1)
     if near:
         return f'Did you mean "{near[0]}"?'
     if not known:
         return 'There are none.'
-    names = [f'"{name}"' for name in sorted(known)]
-    if len(names) > MANY:
-        names[MANY:] = [f'and {len(names) - MANY} more']
+    names = [f'"{name}"' for name in heapq.nsmallest(MANY, known)]
+    if len(known) > MANY:
+        names.append(f'and {len(known) - MANY} more')
     return 'There are: ' + ', '.join(names)

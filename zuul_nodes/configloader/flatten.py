@@ -16,8 +16,8 @@ from zuul_nodes.configloader.errors import (
     quote,
     suggest,
 )
-from zuul_nodes.configloader.parts import RETAIN_LIMIT, Parts
-from zuul_nodes.configloader.precedence import collect, combine
+from zuul_nodes.configloader.parts import Parts
+from zuul_nodes.configloader.precedence import collect, combine, exclude
 from zuul_nodes.configloader.validation import Validation
 from zuul_nodes.configloader.vocabulary import (
     FINAL,
@@ -118,10 +118,11 @@ class Flattening:
         parts = [part for part in (image, flavor, label) if part]
         found = collect([*self.parts.bodies, *(
             source for part in parts for source in part.sources)])
-        if all(part.ceiling > len(self.parts.bodies) for part in parts):
-            return found
-        return {name: left for name, settings in found.items()
-                if (left := self._underCeiling(name, settings, parts))}
+        if any(part.ceiling <= len(self.parts.bodies) for part in parts):
+            found = {name: left for name, settings in found.items()
+                     if (left := self._underCeiling(name, settings, parts))}
+        exclude(found, self.vocabulary.exclusive)
+        return found
 
     def collectPart(self, part):
         """
@@ -136,7 +137,9 @@ class Flattening:
             name: value for name, value in source.attributes.items()
             if name not in self.vocabulary.label})
             for source in self.parts.bodies if source.depth <= part.ceiling]
-        return collect([*part.sources, *bodies])
+        found = collect([*part.sources, *bodies])
+        exclude(found, self.vocabulary.exclusive)
+        return found
 
     def explain(self, label_name):
         """
@@ -196,8 +199,6 @@ class Flattening:
         attributes = self._getAttributes(config, part.kind)
         config.update((name, combine(settings)) for name, settings
                       in self.collectPart(part).items() if name in attributes)
-        if part.retain_limit is not None and RETAIN_LIMIT in attributes:
-            config[RETAIN_LIMIT] = part.retain_limit
         return config
 
     def _getStructure(self, part):
@@ -248,6 +249,7 @@ class Flattening:
                 f'{describe(self.provider_config)} has availability zones '
                 f'that are no names')
         del label[ZONES]
+        zones = list(dict.fromkeys(zones))
         if len(zones) > 1:
             return zones
         label.update((ZONES, zone) for zone in zones)

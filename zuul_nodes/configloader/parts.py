@@ -52,8 +52,6 @@ class Part:
         the depth below which nothing changes it any more.
     ``sources``
         of its attributes: stanza, defaults and entries.
-    ``retain_limit``
-        the least "max-retain-count" that counts for it, or None.
     """
     kind: str
     stanza: object
@@ -61,7 +59,6 @@ class Part:
     final: object = None
     ceiling: float = math.inf
     sources: list = dataclasses.field(default_factory=list)
-    retain_limit: object = None
 
     @property
     def name(self):
@@ -155,6 +152,12 @@ class Parts:
         line = getattr(settings[key], 'line', None)
         settings[key] = spell(settings[key], self.vocabulary.spellings,
                               config_object)
+        known = set(self.vocabulary.inheritable[kind])
+        for name in settings[key]:
+            if name not in known:
+                self._refuseAttribute(
+                    name, f'"{key}" of the {describe(config_object, line)}',
+                    known)
         if kind == 'image':
             _checkRetainCount(self.settings.get(key, {}), settings[key],
                               config_object, 'all images')
@@ -184,58 +187,92 @@ class Parts:
 
     def _makePart(self, kind, name, entries):
         stanza = getattr(self.layout, f'{kind}s')[name]
-        stanza_level, defaults_level, *entry_levels = LEVELS[kind]
         part = Part(kind, stanza, {
             key: value for key in STRUCTURE[kind]
             if (value := getattr(stanza, key)) is not None})
         own = spell(stanza.attributes, self.vocabulary.spellings, stanza)
-        part.sources.append(Source(stanza_level, 0, stanza, own))
+        part.sources.append(Source(LEVELS[kind][0], 0, stanza, own))
         for depth, config_object, entry, line in entries:
-            self._checkFinal(part, config_object)
-            for key in STRUCTURE[kind] & entry.keys():
-                _checkStructure(part, key, entry[key], config_object)
-                part.structure[key] = entry[key]
-            part.final = entry.get(FINAL, self._getDefault(kind, depth))
-            part.ceiling = depth if part.final else math.inf
-            attributes = {key: value for key, value in entry.items()
-                          if key != FINAL and key not in STRUCTURE[kind]}
-            if kind == 'image':
-                _checkRetainCount(own, attributes, config_object,
-                                  f'the image "{name}"')
-            own = merge(own, attributes)
-            part.sources.append(Source(
-                entry_levels[config_object is self.provider_config],
-                depth, config_object, attributes, line))
+            last = self._addEntry(part, own, depth, config_object, entry,
+                                  line)
+            own = merge(own, last)
         for source in part.sources:
             self._checkAttributes(part, source)
         if part.final is None:
             part.final = self._getDefault(kind, self._depth)
-        inheritable = self.vocabulary.inheritable[
-            part.structure['type'] if kind == 'image' else kind]
-        for depth, config_object, defaults, line in self._defaults[kind]:
-            if depth <= part.ceiling:
-                part.sources.append(Source(
-                    defaults_level, depth, config_object,
-                    fillIn({key: value for key, value in defaults.items()
-                            if key in inheritable and key != FINAL}, own),
-                    line))
+        self._addDefaults(part, own)
         if kind == 'image':
-            part.retain_limit = self._getRetainLimit(part)
+            self._lowerRetainLimit(part, own, last)
         return part
 
-    def _getRetainLimit(self, part):
-        """A limit further down lowers one above, be it a default."""
-        limits = [(source.depth, source.attributes[RETAIN_LIMIT])
-                  for source in part.sources
-                  if RETAIN_LIMIT in source.attributes]
-        depth = max((depth for depth, _ in limits), default=0)
-        limits = [limit for where, limit in limits if where == depth] + [
-            defaults[RETAIN_LIMIT]
-            for where, _, defaults, _ in self._defaults['image']
-            if depth < where <= part.ceiling and RETAIN_LIMIT in defaults]
-        # What is no number is found by the driver's schema.
-        return min((limit for limit in limits if isinstance(limit, int)),
-                   default=None)
+    def _addEntry(self, part, own, depth, config_object, entry, line):
+        """
+        :param dict own: what the stanza and the entries above say.
+        :return: the attributes that this entry sets.
+        """
+        self._checkFinal(part, config_object, line)
+        structure = STRUCTURE[part.kind]
+        for key in structure & entry.keys():
+            _checkStructure(part, key, entry[key], config_object)
+            part.structure[key] = entry[key]
+        default = self._getDefault(part.kind, depth)
+        part.final = entry.get(FINAL, default or None)
+        part.ceiling = depth if part.final or default else math.inf
+        attributes = {key: value for key, value in entry.items()
+                      if key != FINAL and key not in structure}
+        if part.kind == 'image':
+            _checkRetainCount(own, attributes, config_object,
+                              f'the image "{part.name}"')
+        level = LEVELS[part.kind][
+            3 if config_object is self.provider_config else 2]
+        part.sources += (
+            Source(level, depth, config_object, said, line)
+            for level, said in self._split(level, attributes))
+        return attributes
+
+    def _addDefaults(self, part, own):
+        inheritable = self.vocabulary.inheritable[
+            part.structure['type'] if part.kind == 'image' else part.kind]
+        for depth, config_object, defaults, line in self._defaults[part.kind]:
+            if depth <= part.ceiling:
+                said = {key: value for key, value in defaults.items()
+                        if key in inheritable and key != FINAL}
+                part.sources.append(Source(
+                    LEVELS[part.kind][1], depth, config_object,
+                    fillIn(said, own), line))
+
+    def _split(self, level, attributes):
+        """
+        To Zuul, what a label or a flavor says itself counts more than what
+        any entry for its image says.  What only images have comes after
+        what the provider says of all nodes.
+
+        :return: [(level, attributes)]
+        """
+        if level != Level.IMAGE_IN_PROVIDER:
+            return [(level, attributes)]
+        shared = attributes.keys() & self.vocabulary.label
+        return [(Level.IMAGE_IN_SECTION,
+                 {key: attributes[key] for key in shared}),
+                (level, {key: value for key, value in attributes.items()
+                         if key not in shared})]
+
+    def _lowerRetainLimit(self, part, own, last):
+        """A default lowers a limit from above, as Zuul has it.
+
+        :param dict own: what stanza and entries say.
+        :param dict last: what the last entry says.
+        """
+        limit = own.get(RETAIN_LIMIT)
+        if RETAIN_LIMIT in last or not isinstance(limit, int):
+            return
+        for depth, config_object, defaults, line in self._defaults['image']:
+            lower = defaults.get(RETAIN_LIMIT)
+            if (isinstance(lower, int) and lower < limit
+                    and depth <= part.ceiling):
+                part.sources.append(Source(
+                    Level.IMAGE_IN_PROVIDER, depth, config_object,
+                    {RETAIN_LIMIT: lower}, line))
 
     def _getDefault(self, kind, depth):
         """:return: what is said of all of a kind being final, or None."""
@@ -243,12 +280,13 @@ class Parts:
                      in reversed(self._defaults[kind])
                      if where <= depth and FINAL in defaults), None)
 
-    def _checkFinal(self, part, config_object):
+    def _checkFinal(self, part, config_object, line):
         if part.final and part.final != 'allow-override':
+            above = part.sources[-1]
             raise FinalError(
-                f'The {describe(config_object)} has an entry for the '
+                f'The {describe(config_object, line)} has an entry for the '
                 f'{part.kind} "{part.name}", but the '
-                f'{describe(part.sources[-1].origin)} makes it final. Take '
+                f'{describe(above.origin, above.line)} makes it final. Take '
                 f'the entry out, or make it "final: allow-override" there')
 
     def _checkAttributes(self, part, source):
@@ -266,7 +304,11 @@ class Parts:
             what = f'The {describe(part.stanza)}'
             if source.origin is not part.stanza:
                 what = (f'The entry for the {part.kind} "{part.name}" of '
-                        f'the {describe(source.origin)}')
+                        f'the {describe(source.origin, source.line)}')
+            elif name == FINAL:
+                raise UnknownAttributeError(
+                    f'{what} is "final", which only an entry for it in a '
+                    f'section or a provider can be. Move it there')
             self._refuseAttribute(name, what, known)
 
     def _refuseAttribute(self, name, what, known):

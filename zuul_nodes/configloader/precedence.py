@@ -14,8 +14,7 @@ class Level(enum.IntEnum):
     """The places where an attribute may be set, the weakest first.
 
     Defaults fill in what neither the stanza nor the entries of an object
-    say: Zuul's rule, which knows no order between them and what an
-    image, a flavor or a label says of itself.
+    say, as in Zuul.
     """
     IMAGE = enum.auto()
     FLAVOR = enum.auto()
@@ -63,6 +62,21 @@ def collect(sources):
     return found
 
 
+def exclude(found, groups):
+    """Let the strongest of what excludes one another stay.
+
+    :param dict found: as of :func:`collect`; changed.
+    :param groups: sets of attributes of which there can be one.
+    """
+    for group in groups:
+        if len(members := group & found.keys()) > 1:
+            strength = {name: _getStrength(found[name][-1][0])
+                        for name in members}
+            for name in members:
+                if strength[name] < max(strength.values()):
+                    del found[name]
+
+
 def combine(settings):
     """
     :param list settings: of one attribute, as of :func:`collect`.
@@ -103,12 +117,11 @@ def fillIn(defaults, own):
     """
     left = {name: value for name, value in defaults.items()
             if name not in own}
-    for name in ('tags',):
-        # Whatever else they are is found by the driver's schema.
-        if (isinstance(own.get(name), dict)
-                and isinstance(defaults.get(name), dict)):
-            left[name] = {key: value for key, value in defaults[name].items()
-                          if key not in own[name]}
+    tags, own_tags = defaults.get('tags'), own.get('tags')
+    # Whatever else they are is found by the driver's schema.
+    if isinstance(tags, dict) and isinstance(own_tags, dict):
+        left['tags'] = {key: value for key, value in tags.items()
+                        if key not in own_tags}
     return left
 
 

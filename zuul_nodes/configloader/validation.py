@@ -80,6 +80,10 @@ class Validation:
         else:
             return
         attribute = path[0] if path else None
+        if attribute not in (self.vocabulary.known
+                             | self.vocabulary.provider):
+            # Something about several of them together.
+            attribute, path = None, []
         where = ' at ' + '.'.join(path[1:]) if path[1:] else ''
         owner = describe(self.provider_config)
         if kind != 'provider':
@@ -102,12 +106,14 @@ class Validation:
 
     def _describeOrigins(self, kind, name, attribute):
         """:return: a sentence that says where an attribute is set."""
-        origins = [source.origin for source
-                   in self._getSources(kind, name, attribute)]
-        if not origins:
+        sources = self._getSources(kind, name, attribute)
+        if attribute is None:
+            return f'See the stanza of the {kind} and the entries for it'
+        if not sources:
             return (f'It is set nowhere: set it in the provider, its '
                     f'section or the stanza of the {kind}')
-        return 'It is set by the ' + ' and the '.join(map(describe, origins))
+        return 'It is set by the ' + ' and the '.join(
+            describe(source.origin, source.line) for source in sources)
 
     def _getSources(self, kind, name, attribute):
         if kind == 'provider':

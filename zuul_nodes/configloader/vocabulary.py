@@ -1,6 +1,8 @@
 """Which attributes a driver knows; its schemas say so."""
 
+import collections
 import functools
+import hashlib
 
 import voluptuous as vs
 
@@ -54,6 +56,8 @@ class Vocabulary:
         kind or type -> what ``<kind>-defaults`` may give it.
     ``spellings``
         another name -> the name that the driver knows.
+    ``exclusive``
+        sets of attributes of which there can be one.
     """
 
     def __init__(self, schema):
@@ -78,10 +82,14 @@ class Vocabulary:
             'flavor': _keys(schema.getInheritableFlavorSchema()),
             'cloud': _keys(schema.getInheritableCloudImageSchema()),
             'zuul': _keys(schema.getInheritableZuulImageSchema()),
+            'image': _keys(schema.getInheritableImageSchema()),
         }
         self.known = (self.label | self.flavor | self.image
                       | (OF_A_NODE & self.provider))
         self.spellings = getSpellings(self.known | self.provider)
+        self.exclusive = [
+            group for validator in self.validators.values()
+            for group in _exclusiveGroups(validator.schema)]
 
 
 class Validator:
@@ -93,6 +101,7 @@ class Validator:
 
     def __init__(self, schema):
         self.schema = schema
+        # Hashes: what is written may be long.
         self.right = set()
 
     def __call__(self, part):
@@ -100,12 +109,12 @@ class Validator:
         :param dict part: of a flat configuration.
         :raises: what the schema raises.
         """
-        written = repr(part)
-        if written not in self.right:
+        digest = hashlib.sha256(repr(part).encode()).digest()
+        if digest not in self.right:
             self.schema(part)
             if len(self.right) >= REMEMBERED:
                 self.right.clear()
-            self.right.add(written)
+            self.right.add(digest)
 
 
 def _attributes(kind, schema):
@@ -116,6 +125,16 @@ def _keys(schema):
     """:return: the names that are keys in any of a schema's alternatives."""
     return {_name(key) for alternative in _alternatives(schema)
             for key in alternative if isinstance(_name(key), str)}
+
+
+def _exclusiveGroups(schema):
+    """:return: yields the sets of names that exclude one another."""
+    for alternative in _alternatives(schema):
+        groups = collections.defaultdict(set)
+        for key in alternative:
+            if isinstance(key, vs.Exclusive):
+                groups[key.group_of_exclusion].add(_name(key))
+        yield from groups.values()
 
 
 def _alternatives(schema):

@@ -57,7 +57,10 @@ def findMissing(tenant_providers, nodes, is_mine):
             if isMadeFrom(kind, own.get(kind.provider)):
                 ready.update(dict.fromkeys(kind.names, number))
         for name, candidates in _getMakers(providers, is_mine).items():
-            while ready[name] < candidates[0].labels[name].min_ready:
+            # Providers may say different numbers.
+            wanted = max(provider.labels[name].min_ready
+                         for provider in candidates)
+            while ready[name] < wanted:
                 provider = random.choice(candidates)
                 label = provider.labels[name]
                 yield label, provider

@@ -70,8 +70,9 @@ def test_wrong_value(level, expected, attribute, kind, name):
 
 def test_missing_value():
     text = document().replace('"instance-type": "t3.small"', '')
-    with pytest.raises(AttributeValueError,
-                       match='The flavor "small" of the provider "desk"'):
+    with pytest.raises(AttributeValueError, match=(
+            r'The flavor "small" of the provider "desk" .* is wrong: Provide '
+            r'either "instance-type", or "fleet" keys. See the stanza of')):
         makeProvider(text.replace('"small", }', '"small"}'), ZUUL_CONF)
 
 
@@ -210,6 +211,60 @@ def test_limit_of_retained_images():
             '"image-id": "ami-1"', '"retain-count": 1')
     with pytest.raises(AttributeValueError, match=(
             'has a "retain-count" of 3, but its "max-retain-count" is 2')):
+        makeProvider(text, ZUUL_CONF)
+
+
+def test_a_limit_in_an_entry_is_no_matter_of_defaults():
+    text = document(
+        image={'type': 'zuul'},
+        provider={'image-defaults': {'max-retain-count': 2}},
+        **{'image in section': {'max-retain-count': 3, 'retain-count': 3},
+           'image in provider': {'max-retain-count': 3}}).replace(
+            '"image-id": "ami-1"', '"retain-count": 1')
+    image = makeProvider(text, ZUUL_CONF).images['debian']
+    assert image.max_retain_count == 3
+
+
+@pytest.mark.parametrize('defaults, final', [
+    ([False, True], True), ([True, None], True), ([None, None], False)])
+def test_final_by_default(defaults, final):
+    above, below = (
+        {'flavor-defaults': {} if each is None else {'final': each}}
+        for each in defaults)
+    flavor = load(provider=below, section=above).flavors['small']
+    assert flavor.final is final
+
+
+def test_final_stanza():
+    with pytest.raises(UnknownAttributeError, match=(
+            r'The label "node" .* is "final", which only an entry for it')):
+        load(label={'final': True})
+
+
+def test_unknown_attribute_in_defaults():
+    with pytest.raises(UnknownAttributeError, match=(
+            r'"label-defaults" of the section "desk" .* has the attribute '
+            r'"boot-timout".* Did you mean "boot-timeout"\?')):
+        load(section={'label-defaults': {'boot-timout': 3}})
+
+
+def test_the_line_is_that_of_the_entry():
+    text = '''
+- image: {name: debian, type: cloud}
+- section:
+    name: desk
+    connection: cloud
+    region: here
+
+    images:
+
+      - name: debian
+        image-id: 3
+- provider: {name: desk, section: desk}
+'''
+    with pytest.raises(AttributeValueError, match=(
+            r'wrong "image-id": expected str. It is set by the section '
+            r'"desk" .*, line 10\)')):
         makeProvider(text, ZUUL_CONF)
 
 

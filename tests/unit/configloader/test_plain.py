@@ -16,6 +16,7 @@ from tests.fixtures.layout import (
 )
 from zuul_nodes.configloader.errors import (
     SectionError,
+    UnknownConnectionError,
     UnknownNameError,
     ValueNotAllowedError,
 )
@@ -100,7 +101,7 @@ def test_keys_are_sorted(keys, right):
     (f'- label: {{name: x, aliases: {LONG}}}', UnknownNameError),
     (f'- provider: {{name: x, section: {LONG}}}', SectionError),
     (f'- section: {{name: x, connection: {LONG}}}\n'
-     '- provider: {name: x, section: x}', SectionError),
+     '- provider: {name: x, section: x}', UnknownConnectionError),
     ('- section: {name: x, connection: null, nodes: []}\n'
      f'- provider: {{name: x, section: x, labels: [{LONG}]}}',
      UnknownNameError),

@@ -140,8 +140,11 @@ def test_what_a_label_says_is_its_own(level, attribute):
     ('label in section', 'label in provider'),
     ('flavor in section', 'label in section'),
     ('label in section', 'provider'),
-    ('provider', 'image in provider'),
+    # As in Zuul, where an image counts less than a flavor or a label.
     ('image in section', 'image in provider'),
+    ('image in provider', 'flavor in section'),
+    ('image in provider', 'label in section'),
+    ('image in provider', 'provider'),
     ('image in provider', 'label in provider'),
 ])
 def test_other_places(below, above):
@@ -151,6 +154,21 @@ def test_other_places(below, above):
     label = node['label']
     assert (label.volume_size, label.iops) == (20, 100)
     assert label.tags == {'a': 'weak', 'b': 'strong'}
+
+
+def test_what_only_an_image_has_at_the_provider():
+    node = getNode(provider={'username': 'zuul', 'python-path': '/opt/python'},
+                   **{'image in provider': {'username': 'Administrator'}})
+    assert node['image'].username == 'Administrator'
+    assert node['image'].python_path == '/opt/python'
+
+
+@pytest.mark.parametrize('level', ['image in section', 'image in provider'])
+def test_one_attribute_in_place_of_another(level):
+    # The section above has an "image-id".
+    node = getNode(**{level: {'image-filters': [{'name': 'x'}]}})
+    assert node['image'].image_id is None
+    assert node['image'].image_filters
 
 
 @pytest.mark.parametrize('kind, stanza, entry, attribute', [
@@ -176,7 +194,7 @@ def test_place_of_defaults():
     # They count like an entry for each object in the section.
     defaults = {'label-defaults': {'volume-size': 6}}
     for weaker in ('image', 'flavor', 'section', 'image in section',
-                   'flavor in section'):
+                   'flavor in section', 'image in provider'):
         node = getNode(**{'base section': defaults,
                           weaker: {'volume-size': 5}})
         assert node['label'].volume_size == 6

@@ -116,6 +116,15 @@ def test_static_nodes_count_but_are_not_made(zuul_conf):
     assert {provider.name for _, provider in found} == {'rack'}
 
 
+@pytest.mark.parametrize('numbers', [(1, 5), (5, 1)])
+def test_the_highest_number_of_a_tenants_providers(zuul_conf, numbers):
+    connections = makeRegistry(zuul_conf)
+    providers = [provider for name, number in zip('ab', numbers, strict=True)
+                 for provider in makeProviders(
+                     connections, cloud(name, min_ready=number))]
+    assert count({'tenant': providers}, []) == 5
+
+
 def test_labels_of_other_launchers(zuul_conf):
     providers = makeProviders(makeRegistry(zuul_conf), cloud())
     assert not list(findMissing({'tenant': providers}, [],
