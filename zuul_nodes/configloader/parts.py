@@ -7,6 +7,7 @@ flavors and labels.
 
 import dataclasses
 import math
+import typing
 
 from zuul_nodes.configloader.errors import (
     AttributeValueError,
@@ -29,14 +30,24 @@ from zuul_nodes.configloader.vocabulary import (
 KINDS = ('image', 'flavor', 'label')
 RETAIN_LIMIT = 'max-retain-count'
 LISTS = frozenset(f'{kind}s' for kind in KINDS)
+
+
+class Levels(typing.NamedTuple):
+    """The places where attributes of one kind of object are set."""
+    stanza: Level
+    defaults: Level
+    in_section: Level
+    in_provider: Level | None
+
+
 LEVELS = {
-    # kind: (stanza, defaults, entry in a section, entry in a provider)
-    'image': (Level.IMAGE, Level.IMAGE_DEFAULTS,
-              Level.IMAGE_IN_SECTION, Level.IMAGE_IN_PROVIDER),
-    'flavor': (Level.FLAVOR, Level.FLAVOR_DEFAULTS,
-               Level.FLAVOR_IN_SECTION, None),
-    'label': (Level.LABEL, Level.LABEL_DEFAULTS,
-              Level.LABEL_IN_SECTION, Level.LABEL_IN_PROVIDER),
+    'image': Levels(Level.IMAGE, Level.IMAGE_DEFAULTS,
+                    Level.IMAGE_IN_SECTION, Level.IMAGE_IN_PROVIDER),
+    # Zuul allows no flavors in providers.
+    'flavor': Levels(Level.FLAVOR, Level.FLAVOR_DEFAULTS,
+                     Level.FLAVOR_IN_SECTION, None),
+    'label': Levels(Level.LABEL, Level.LABEL_DEFAULTS,
+                    Level.LABEL_IN_SECTION, Level.LABEL_IN_PROVIDER),
 }
 
 
@@ -191,7 +202,7 @@ class Parts:
             key: value for key in STRUCTURE[kind]
             if (value := getattr(stanza, key)) is not None})
         own = spell(stanza.attributes, self.vocabulary.spellings, stanza)
-        part.sources.append(Source(LEVELS[kind][0], 0, stanza, own))
+        part.sources.append(Source(LEVELS[kind].stanza, 0, stanza, own))
         for depth, config_object, entry, line in entries:
             last = self._addEntry(part, own, depth, config_object, entry,
                                   line)
@@ -223,8 +234,9 @@ class Parts:
         if part.kind == 'image':
             _checkRetainCount(own, attributes, config_object,
                               f'the image "{part.name}"')
-        level = LEVELS[part.kind][
-            3 if config_object is self.provider_config else 2]
+        levels = LEVELS[part.kind]
+        level = (levels.in_provider if config_object is self.provider_config
+                 else levels.in_section)
         part.sources += (
             Source(level, depth, config_object, said, line)
             for level, said in self._split(level, attributes))
@@ -238,7 +250,7 @@ class Parts:
                 said = {key: value for key, value in defaults.items()
                         if key in inheritable and key != FINAL}
                 part.sources.append(Source(
-                    LEVELS[part.kind][1], depth, config_object,
+                    LEVELS[part.kind].defaults, depth, config_object,
                     fillIn(said, own), line))
 
     def _split(self, level, attributes):
