@@ -7,7 +7,12 @@ from zuul.exceptions import ConfigurationSyntaxError
 from zuul.lib import yamlutil
 
 from zuul_nodes.cmd import output
-from zuul_nodes.configloader.errors import suggest
+from zuul_nodes.configloader.errors import (
+    formatPlace,
+    getKind,
+    getLineNumber,
+    suggest,
+)
 from zuul_nodes.exceptions import UserError
 
 # Characters.  Together they make a table of 120 at most.
@@ -67,12 +72,12 @@ class Explained:
             'value': explanation.value,
             'settings': [{
                 'level': str(source.level),
-                'kind': _getKind(source.origin),
+                'kind': getKind(source.origin),
                 'name': source.origin.name,
                 'project': context.project_canonical_name,
                 'branch': context.branch,
                 'file': context.path,
-                'line': getLine(source),
+                'line': getLineNumber(source.origin, source.line),
                 'value': value,
             } for source, value in explanation.settings
                 for context in [source.origin.source_context]],
@@ -109,7 +114,7 @@ class Explained:
         def describe(source):
             lines = [self._describeLevel(source),
                      f'{source.origin.source_context.path}:'
-                     f'{getLine(source)}']
+                     f'{getLineNumber(source.origin, source.line)}']
             if with_project:
                 lines.append(_getProject(source))
             return '\n'.join(lines)
@@ -127,7 +132,7 @@ class Explained:
     def _describeLevel(self, source):
         """:return: as "image within section", but with the names."""
         level, origin = str(source.level), source.origin
-        where = f'{_getKind(origin)} "{origin.name}"'
+        where = f'{getKind(origin)} "{origin.name}"'
         if level.endswith('-defaults'):
             return f'{level} of {where}'
         part, within, _ = level.partition(' in ')
@@ -146,19 +151,6 @@ def countMerged(values):
             return next((count for count, value in enumerate(values)
                          if not isinstance(value, kind)), len(values))
     return 1
-
-
-def getLine(source):
-    """
-    :param Source source: what sets an attribute.
-    :return: the number of the line where the entry that the attribute
-        stands in begins, or else the stanza; None if that is not known.
-    """
-    line, mark = source.line, source.origin.start_mark
-    if line is None and mark:
-        line = mark.line
-    # Zuul counts from zero.
-    return None if line is None else line + 1
 
 
 def findError(layout, provider_name):
@@ -181,9 +173,7 @@ def findError(layout, provider_name):
 def _getPlace(key):
     if key.context is None:
         return 'its place is not known'
-    line = f', line {key.mark.line + 1}' if key.mark else ''
-    return (f'project {key.context.project_canonical_name}, branch '
-            f'{key.context.branch}, file {key.context.path}{line}')
+    return formatPlace(key.context, key.mark.line + 1 if key.mark else None)
 
 
 def shorten(value, length):
@@ -197,10 +187,6 @@ def shorten(value, length):
         # YAML has no other way to write a text of several lines in one.
         text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= length else f'{text[:length - 4]} ...'
-
-
-def _getKind(config_object):
-    return type(config_object).__name__.removesuffix('Config').lower()
 
 
 def _getProject(source):

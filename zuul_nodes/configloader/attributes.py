@@ -37,6 +37,14 @@ def openSchema(schema, changes=None):
     return schema.extend(changes or {}, extra=vs.ALLOW_EXTRA)
 
 
+def recast(cls, parsed):
+    """:return: what a parser of Zuul's has made, as an object of ``cls``,
+        a subclass of its class."""
+    ours = cls.__new__(cls)
+    vars(ours).update(vars(parsed))
+    return ours
+
+
 def parse(cls, parser, conf):
     """
     :param cls: the class that the object shall have.
@@ -46,8 +54,7 @@ def parse(cls, parser, conf):
     :raises: ConfigurationSyntaxError, or voluptuous.Invalid.
     """
     conf = copyStanza(conf)
-    parsed = cls.__new__(cls)
-    vars(parsed).update(vars(parser(conf)))
+    parsed = recast(cls, parser(conf))
     structure = STRUCTURE[cls.__name__.lower()]
     parsed.attributes = {name: value for name, value in conf.items()
                          if name not in structure and name not in MARKS}

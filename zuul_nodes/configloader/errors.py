@@ -66,19 +66,51 @@ def describe(config_object, line=None):
         None.
     :return: what it is, with its place in git.
     """
-    kind = type(config_object).__name__.removesuffix('Config').lower()
-    return (f'{kind} "{config_object.name}" '
+    return (f'{getKind(config_object)} "{config_object.name}" '
             f'({describePlace(config_object, line)})')
+
+
+def getKind(config_object):
+    """:return: what it is called in git: "image", "provider", ..."""
+    return type(config_object).__name__.removesuffix('Config').lower()
 
 
 def describePlace(config_object, line=None):
     """:return: project, branch, file and line, in words."""
-    context = config_object.source_context
-    if line is None and config_object.start_mark:
-        line = config_object.start_mark.line
-    line = '' if line is None else f', line {line + 1}'
+    return formatPlace(config_object.source_context,
+                       getLineNumber(config_object, line))
+
+
+def formatPlace(context, line_number):
+    """
+    :param SourceContext context: of a stanza.
+    :param int line_number: counted from 1, or None if not known.
+    :return: project, branch, file and line, in words.
+    """
+    line = '' if line_number is None else f', line {line_number}'
     return (f'project {context.project_canonical_name}, branch '
             f'{context.branch}, file {context.path}{line}')
+
+
+def getLineNumber(config_object, line=None):
+    """
+    :param int line: within the stanza, as Zuul counts: from 0; where the
+        stanza begins if None.
+    :return: the number, counted from 1; None if it is not known.
+    """
+    if line is None and config_object.start_mark:
+        line = config_object.start_mark.line
+    return None if line is None else line + 1
+
+
+def explainUnknown(who, kind, name, known):
+    """
+    :param str who: refers to something that is not there.
+    :param known: the names of what there is of that kind.
+    :return: a sentence that says so, and one with what would be right.
+    """
+    return (f'{who} refers to the {kind} {quote(name)}, which this tenant '
+            f'does not have. {suggest(name, known)}')
 
 
 def quote(name):

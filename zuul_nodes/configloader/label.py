@@ -12,8 +12,7 @@ from zuul_nodes.configloader.attributes import (
 from zuul_nodes.configloader.errors import (
     UnknownNameError,
     describe,
-    quote,
-    suggest,
+    explainUnknown,
 )
 
 
@@ -31,10 +30,8 @@ class Label(WithAttributes, model.Label):
             for name in names:
                 # Static nodes need neither image nor flavor.
                 if name is not None and name not in objects:
-                    raise UnknownNameError(
-                        f'The {describe(self)} refers to the {kind} '
-                        f'{quote(name)}, which this tenant does not have. '
-                        f'{suggest(name, objects)}')
+                    raise UnknownNameError(explainUnknown(
+                        f'The {describe(self)}', kind, name, objects))
 
 
 class LabelParser(zuul.configloader.LabelParser):

@@ -15,7 +15,7 @@ from zuul_nodes.configloader.errors import (
     UnknownAttributeError,
     UnknownNameError,
     describe,
-    quote,
+    explainUnknown,
     suggest,
 )
 from zuul_nodes.configloader.precedence import Level, Source, fillIn, merge
@@ -183,10 +183,8 @@ class Parts:
                 f'without the name of a {kind}')
         known = getattr(self.layout, f'{kind}s')
         if name not in known:
-            raise UnknownNameError(
-                f'The {describe(config_object)} refers to the {kind} '
-                f'{quote(name)}, which this tenant does not have. '
-                f'{suggest(name, known)}')
+            raise UnknownNameError(explainUnknown(
+                f'The {describe(config_object)}', kind, name, known))
         entries = self._entries[kind].setdefault(name, [])
         if entries and entries[-1][0] == depth:
             # Listed twice in one place: the last one counts, as in Zuul.

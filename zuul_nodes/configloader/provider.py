@@ -6,10 +6,12 @@ from zuul import model
 import zuul.configloader
 from zuul.driver import ProviderInterface
 
+from zuul_nodes.configloader.attributes import recast
 from zuul_nodes.configloader.errors import (
     SectionError,
     UnknownConnectionError,
     describe,
+    explainUnknown,
     quote,
     suggest,
 )
@@ -122,9 +124,8 @@ def _getSection(layout, name, who):
     try:
         return layout.sections[name]
     except KeyError:
-        raise SectionError(
-            f'{who} refers to the section {quote(name)}, which this tenant '
-            f'does not have. {suggest(name, layout.sections)}') from None
+        raise SectionError(explainUnknown(
+            who, 'section', name, layout.sections)) from None
 
 
 class ProviderParser(zuul.configloader.ProviderParser):
@@ -138,9 +139,8 @@ class ProviderParser(zuul.configloader.ProviderParser):
         :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`ProviderConfig`.
         """
-        parsed = super().fromYaml(copyStanza(conf))
-        provider_config = ProviderConfig(parsed.name, parsed.section)
-        vars(provider_config).update(vars(parsed))
+        provider_config = recast(
+            ProviderConfig, super().fromYaml(copyStanza(conf)))
         # It is accepted here, but no driver's schema has it.
         provider_config.config.pop('description', None)
         return provider_config

@@ -106,9 +106,9 @@ class Validation:
 
     def _describeOrigins(self, kind, name, attribute):
         """:return: a sentence that says where an attribute is set."""
-        sources = self._getSources(kind, name, attribute)
         if attribute is None:
             return f'See the stanza of the {kind} and the entries for it'
+        sources = self._getSources(kind, name, attribute)
         if not sources:
             return (f'It is set nowhere: set it in the provider, its '
                     f'section or the stanza of the {kind}')

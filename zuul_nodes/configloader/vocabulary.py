@@ -61,14 +61,14 @@ class Vocabulary:
     """
 
     def __init__(self, schema):
-        self.label = _attributes('label', schema.getLabelSchema())
-        self.label |= LABEL_ALONE.keys()
-        self.flavor = _attributes('flavor', schema.getFlavorSchema())
-        images = schema.getImageSchema()
-        self.validators = {
-            'image': Validator(images),
-            'flavor': Validator(schema.getFlavorSchema()),
-            'label': Validator(schema.getLabelSchema())}
+        images, flavors, labels = (
+            schema.getImageSchema(), schema.getFlavorSchema(),
+            schema.getLabelSchema())
+        self.validators = {'image': Validator(images),
+                           'flavor': Validator(flavors),
+                           'label': Validator(labels)}
+        self.label = _attributes('label', labels) | LABEL_ALONE.keys()
+        self.flavor = _attributes('flavor', flavors)
         self.cloud, self.zuul = (
             _attributes('image', _ofType(images, image_type))
             for image_type in ('cloud', 'zuul'))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.configloader.tenant import Tenant, enter, getErrors
+from tests.unit.configloader.tenant import Tenant, getErrors
 from tests.unit.configloader.test_proposal import (
     FILES,
     JOB,
@@ -15,10 +15,7 @@ from tests.unit.configloader.test_proposal import (
     SECTION,
 )
 
-
-@pytest.fixture(autouse=True)
-def seams(monkeypatch):
-    enter(monkeypatch)
+pytestmark = pytest.mark.usefixtures('seams')
 
 
 def load(changed, **kwargs):

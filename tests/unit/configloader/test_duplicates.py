@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.configloader.tenant import Tenant, enter, getErrors
+from tests.unit.configloader.tenant import Tenant, getErrors
 from tests.unit.configloader.test_proposal import (
     BASE_FILE,
     FILES,
@@ -14,11 +14,7 @@ from tests.unit.configloader.test_proposal import (
     SECTION,
 )
 
-
-@pytest.fixture(autouse=True)
-def seams(monkeypatch):
-    enter(monkeypatch)
-
+pytestmark = pytest.mark.usefixtures('seams')
 
 STABLE_FILE = ('nodes', 'stable', 'zuul.d/labels.yaml')
 

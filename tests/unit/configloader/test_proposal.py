@@ -6,10 +6,11 @@ from tests.unit.configloader.tenant import (
     CONFIG,
     NODES,
     Tenant,
-    enter,
     getErrors,
 )
 from zuul_nodes.configloader.proposal import Proposal
+
+pytestmark = pytest.mark.usefixtures('seams')
 
 JOBS = '''
 - job:
@@ -64,13 +65,8 @@ FILES = {
 KINDS = ('images', 'flavors', 'labels', 'sections', 'providers')
 
 
-@pytest.fixture(autouse=True)
-def seams(monkeypatch):
-    enter(monkeypatch)
-
-
 @pytest.fixture
-def tenant():
+def tenant(seams):
     tenant = Tenant(FILES)
     assert tenant.errors == []
     return tenant
