@@ -24,9 +24,11 @@ from zuul_nodes.configloader.vocabulary import (
     LABEL_ALONE,
     OF_A_NODE,
     OF_ANY_IMAGE,
+    PRIORITY,
+    PROVIDER_ALONE,
     getVocabulary,
 )
-from zuul_nodes.drivers import OWN
+from zuul_nodes.drivers import DEFAULT_PRIORITY, OWN
 
 ZONES = 'az'
 LIMITS = 'resource-limits'
@@ -71,6 +73,10 @@ class Flattening:
         # what of them no driver's schema has.
         self.own = {}
         self.alone = {}
+        # What no driver's schema has of the provider.
+        self.provider_alone = {
+            name: value for name, value in self.parts.settings.items()
+            if name in PROVIDER_ALONE}
 
     def flatten(self):
         """
@@ -83,7 +89,9 @@ class Flattening:
             for kind in ('image', 'flavor'))
         labels = [self._flattenLabel(part, images, flavors)
                   for part in self.parts.label.values()]
-        config = {**self.parts.settings, 'labels': labels,
+        settings = {name: value for name, value in self.parts.settings.items()
+                    if name not in PROVIDER_ALONE}
+        config = {**settings, 'labels': labels,
                   'images': [*images.values(), *self._getMadeUp('image')],
                   'flavors': [*flavors.values(), *self._getMadeUp('flavor')]}
         Validation(self, config).run()
@@ -99,12 +107,17 @@ class Flattening:
 
         :param dict config: the flat configuration; changed.
         """
-        limits = self.parts.section_settings.get(LIMITS)
+        of_provider = {}
+        if limits := self.parts.section_settings.get(LIMITS):
+            of_provider['section'] = {
+                'name': self.section.canonical_name, 'limits': limits}
+        priority = self.provider_alone.get(PRIORITY)
+        if priority not in (None, DEFAULT_PRIORITY):
+            of_provider[PRIORITY] = priority
         for label in config['labels']:
             label.update(self.alone[label['name']])
-            if limits:
-                label.setdefault(OWN, {})['section'] = {
-                    'name': self.section.canonical_name, 'limits': limits}
+            if of_provider:
+                label.setdefault(OWN, {}).update(of_provider)
 
     def resolve(self, label):
         """
@@ -157,7 +170,7 @@ class Flattening:
         of_provider = {
             name: settings for name, settings
             in collect(self.parts.provider_sources).items()
-            if name not in found}
+            if name not in found or name in PROVIDER_ALONE}
         return [Explanation(name, combine(settings), settings)
                 for name, settings in sorted(found.items())
                 + sorted(of_provider.items())]

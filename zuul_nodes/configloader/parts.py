@@ -24,6 +24,7 @@ from zuul_nodes.configloader.vocabulary import (
     FINAL,
     OF_A_NODE,
     OF_ANY_IMAGE,
+    PROVIDER_ALONE,
     STRUCTURE,
 )
 
@@ -131,7 +132,7 @@ class Parts:
         for name, value in config.items():
             if name in LISTS:
                 continue
-            if name in self.vocabulary.known:
+            if name in self.vocabulary.known and name not in PROVIDER_ALONE:
                 body[name] = value
             if name in self.vocabulary.provider:
                 settings[name] = value

@@ -8,12 +8,13 @@ import voluptuous as vs
 
 from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
-from zuul_nodes.configloader.vocabulary import LABEL_ALONE
+from zuul_nodes.configloader.vocabulary import LABEL_ALONE, PROVIDER_ALONE
 
 # No message of Zuul's own is longer.
 LONGEST = 1000
 _LABEL_ALONE = vs.Schema({name: vs.Any(None, schema)
                           for name, schema in LABEL_ALONE.items()})
+_PROVIDER_ALONE = vs.Schema(PROVIDER_ALONE)
 
 
 class Validation:
@@ -37,6 +38,8 @@ class Validation:
                 self._check(self.vocabulary.validators[kind], part, kind,
                             part['name'])
         self._checkProvider({}, 'provider', self.provider_config.name)
+        self._check(_PROVIDER_ALONE, self.flattening.provider_alone,
+                    'provider', self.provider_config.name)
         self._checkLabels()
         for image in self.config['images']:
             self._checkRetainCount(image)

@@ -18,6 +18,20 @@ FINAL = 'final'
 # Zuul takes these from the label's stanza alone; no driver's schema has
 # them, but its records do.
 LABEL_ALONE = {'min-ready': int, 'max-nodes': int}
+
+
+def _checkPriority(value):
+    # A boolean is an integer to Python, and to voluptuous.
+    if value is not None and (type(value) is not int or value < 0):
+        raise vs.Invalid('expected an integer, 0 or more')
+    return value
+
+
+PRIORITY = 'priority'
+# What the stanzas of providers and sections have with every driver, though
+# no driver's schema has it.  There it is the provider's, whatever else has
+# an attribute of that name, as flavors of Azure have.
+PROVIDER_ALONE = {PRIORITY: _checkPriority}
 # Attributes of a provider that may as well be said of a label.
 OF_A_NODE = frozenset({'launch-timeout'})
 # As many parts of each kind are remembered as being right.
@@ -76,7 +90,7 @@ class Vocabulary:
         self.provider_schema = schema.getProviderSchema()
         self.provider = frozenset(
             name for name in _keys(self.provider_schema)
-            if not name.startswith('_'))
+            if not name.startswith('_')) | PROVIDER_ALONE.keys()
         self.inheritable = {
             'label': _keys(schema.getInheritableLabelSchema()),
             'flavor': _keys(schema.getInheritableFlavorSchema()),

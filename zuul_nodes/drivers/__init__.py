@@ -15,7 +15,10 @@ a label has an entry of ours, ``zuul_nodes``, a dictionary of
 ``section``
     ``name``, the canonical name of the section that the provider is
     attached to, and ``limits``, the quota that all of that section's
-    providers share: resource -> number.
+    providers share: resource -> number,
+``priority``
+    of the provider: an integer, 0 or more.  The provider with the least
+    comes first; :data:`DEFAULT_PRIORITY` is left out.
 
 Parts that say nothing are left out, and so is an empty entry.
 :func:`forNode` puts it to use; no driver needs to know of it.
@@ -39,6 +42,9 @@ import zlib
 
 # An entry in the configuration of a label, and so an attribute of it.
 OWN = 'zuul_nodes'
+DEFAULT_PRIORITY = 100
+# What is said of the provider, whichever node it makes.
+_OF_THE_PROVIDER = frozenset({'section', 'priority'})
 
 
 def getOwn(label):
@@ -60,7 +66,7 @@ def forNode(provider, label_name, key):
     """
     label = provider.labels[label_name]
     own = getOwn(label)
-    if not own.keys() - {'section'}:
+    if own.keys() <= _OF_THE_PROVIDER:
         return provider
     view = copy.copy(provider)
     if zones := own.get('zones'):

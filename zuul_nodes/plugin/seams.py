@@ -15,7 +15,13 @@ import operator
 
 from packaging.requirements import Requirement
 
-from zuul_nodes.plugin import components, layouts, parsers, registry
+from zuul_nodes.plugin import (
+    components,
+    layouts,
+    nodesets,
+    parsers,
+    registry,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +89,10 @@ SEAMS = (
          '(self, obj_type, obj_dict, new_obj)',
          'an error about a name that is given twice says where both are',
          layouts.wrapAddIdenticalObject),
+    Seam('zuul.launcher.client', 'LauncherClient.getNodesetInfo',
+         '(self, request)',
+         'nodes of one provider for a paused job and those that wait for it',
+         nodesets.wrapGetNodesetInfo),
     Seam('zuul.scheduler', 'Scheduler.prime',
          '(self, config)',
          'components start when the scheduler has its layouts',

@@ -124,6 +124,15 @@ def test_table():
     assert not {'name', 'section', 'parent', 'abstract'} & rows.keys()
 
 
+def test_priority():
+    rows = getRows(explained(makeTenant(NODES.replace(
+        'abstract: true', 'abstract: true\n    priority: 5').replace(
+            'section: desk', 'section: desk\n    priority: 3'))).getText())
+    assert rows['priority'] == [
+        '3', 'provider "desk" zuul.d/nodes.yaml:39',
+        '5 section "base" zuul.d/nodes.yaml:18']
+
+
 def test_data():
     data = {item['attribute']: item
             for item in explained(makeTenant()).getData()}

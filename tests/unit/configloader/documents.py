@@ -217,7 +217,8 @@ ATTRIBUTES = [
     'market-type', 'object-storage', 'include-all-node-labels', 'host',
     'host-key', 'label', 'zuul_nodes', 'config_hash', 'branch',
     'project_canonical_name', '_source_context', '_start_mark', '__class__',
-    '__dict__', 'boot-speed', 'image_id', 'Name']
+    '__dict__', 'boot-speed', 'image_id', 'Name',
+    'priority']
 FINALS = [True, False, 'allow-override', None, 'yes', 1, 0, '', 'never',
           Raw('[true]'), Raw('{allow-override: true}'), Raw('1.0')]
 SPELLINGS = [('tags', 'meta'), ('az', 'availability-zones'),

@@ -13,6 +13,7 @@ from zuul_nodes.plugin import extensions
 REPORT = '''
 import zuul.cmd
 import zuul.configloader
+import zuul.launcher.client
 import zuul.lib.connections
 import zuul.model
 import zuul.scheduler
@@ -24,6 +25,7 @@ EVERY_SEAM = str([
     'ConnectionRegistry.configure', 'ParseContext.__init__',
     'TenantParser._addLayoutItems', 'ConfigLoader.createDynamicLayout',
     'NodeSet.validateReferences', 'Layout._addIdenticalObject',
+    'LauncherClient.getNodesetInfo',
     'Scheduler.prime', 'Scheduler.stop']) + '\n'
 NO_SEAM = '[]\n'
 

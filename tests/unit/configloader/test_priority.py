@@ -1,0 +1,146 @@
+"""The priority of a provider among the others of a tenant."""
+
+import configparser
+import copy
+
+import pytest
+
+from tests.fixtures.layout import (
+    makeConnections,
+    makeLayout,
+    makeProvider,
+)
+from tests.unit.configloader.test_precedence import ZUUL_CONF, document
+from zuul_nodes.configloader.errors import (
+    AttributeValueError,
+    UnknownAttributeError,
+)
+from zuul_nodes.drivers import forNode, getOwn
+
+PLACE = r'\(project example.com/nodes, branch main, file .*, line 1\)'
+# Its flavors have a priority of another kind.
+AZURE_CONF = '[connection cloud]\ndriver=azure\n'
+
+
+def load(**attributes):
+    return makeProvider(document(**attributes), ZUUL_CONF)
+
+
+def getPriorities(provider):
+    """:return: what each of the labels has of it, or None."""
+    return {name: getOwn(label).get('priority')
+            for name, label in provider.labels.items()}
+
+
+@pytest.mark.parametrize('base, section, provider, expected', [
+    (None, None, None, None),
+    (5, None, None, 5),
+    (5, 6, None, 6),
+    (5, 6, 7, 7),
+    (7, None, 0, 0),
+    (None, 0, None, 0),
+    (None, 200, None, 200),
+    # The default is not written down, whoever says it.
+    (5, None, 100, None),
+    (100, None, None, None),
+])
+def test_the_nearest_counts(base, section, provider, expected):
+    levels = {'base section': base, 'section': section, 'provider': provider}
+    found = getPriorities(load(**{
+        level: {'priority': value} for level, value in levels.items()
+        if value is not None}))
+    assert found == {'node': expected, 'neighbour': expected}
+
+
+def test_null_is_the_default():
+    assert getPriorities(load(section={'priority': 5}, provider={
+        'priority': None}))['node'] is None
+
+
+def test_nothing_is_made_or_uploaded_anew():
+    def getHashes(provider):
+        return ([label.config_hash for label in provider.labels.values()],
+                [(image.config_hash, image.zuul_config_hash)
+                 for image in provider.images.values()],
+                [flavor.config_hash for flavor in provider.flavors.values()])
+    assert getHashes(load(section={'priority': 5})) == getHashes(load())
+
+
+def test_no_record_of_the_provider_has_it():
+    # Zuul would refuse to read it.
+    provider = load(section={'priority': 5})
+    assert 'priority' not in provider.config
+    assert not hasattr(provider, 'priority')
+
+
+@pytest.mark.parametrize('attributes', [
+    {'section': {'priority': 5}},
+    {'section': {'quota': {'instances': 10}}},
+    {'section': {'priority': 5, 'quota': {'instances': 10}}},
+])
+def test_no_node_is_made_differently(attributes):
+    provider = load(**attributes)
+    assert forNode(provider, 'node', 'key') is provider
+
+
+def test_beside_what_a_label_says():
+    provider = load(section={'quota': {'instances': 10}},
+                    provider={'priority': 5}, label={'launch-timeout': 7})
+    assert provider.labels['node'].zuul_nodes == {
+        'provider': {'launch-timeout': 7}, 'priority': 5,
+        'section': {'name': 'example.com%2Fnodes/desk',
+                    'limits': {'instances': 10}}}
+    assert forNode(provider, 'node', 'key').launch_timeout == 7
+
+
+def test_labels_do_not_share_their_entry():
+    first, second = load(
+        provider={'priority': 5, 'launch-timeout': 3},
+        label={'launch-timeout': 7}).config['labels']
+    before = copy.deepcopy(second)
+    first['zuul_nodes']['priority'] = 6
+    assert second == before
+
+
+@pytest.mark.parametrize('value', [-1, 1.5, '5', 'high', True, [], {}])
+@pytest.mark.parametrize('level, origin', [
+    ('provider', 'provider "desk"'), ('section', 'section "desk"'),
+    ('base section', 'section "base"')])
+def test_wrong_value(level, origin, value):
+    with pytest.raises(AttributeValueError, match=(
+            rf'The provider "desk" {PLACE} has a wrong "priority": expected '
+            rf'an integer, 0 or more\. .* set by the {origin} {PLACE}')):
+        load(**{level: {'priority': value}})
+
+
+@pytest.mark.parametrize('level', [
+    'image', 'flavor', 'label', 'image in section', 'label in provider'])
+def test_only_providers_have_it(level):
+    with pytest.raises(UnknownAttributeError, match='"priority", which the'):
+        load(**{level: {'priority': 5}})
+
+
+def test_misspelt():
+    with pytest.raises(UnknownAttributeError, match=(
+            r'"priorty", .* Did you mean "priority"\?')):
+        load(provider={'priorty': 5})
+
+
+def flattenAzure(**attributes):
+    text = document(**attributes, **{'base section': {
+        'subnet-id': 'net', 'resource-group': 'zuul'}})
+    text = text.replace('instance-type', 'vm-size')
+    config = configparser.ConfigParser()
+    config.read_string(AZURE_CONF)
+    layout = makeLayout(text)
+    return layout.provider_configs['desk'].flattenConfig(
+        layout, makeConnections(config))
+
+
+def test_a_driver_whose_flavors_have_another():
+    config = flattenAzure(section={'priority': 5}, **{
+        'flavor in section': {'priority': 'spot'}})
+    assert config['labels'][0]['zuul_nodes'] == {'priority': 5}
+    assert config['flavors'][0]['priority'] == 'spot'
+    with pytest.raises(AttributeValueError, match='expected an integer'):
+        flattenAzure(section={'priority': 'spot'})
