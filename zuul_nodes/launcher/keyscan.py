@@ -1,12 +1,393 @@
-"""Host keys: what a machine shows must be what is known of it."""
+"""Host keys of new machines: read from many at once, by one thread.
 
-import base64
-import binascii
-import hashlib
+What a scan does is Zuul's: it connects until the machine answers, and
+then once for each type of host key.  When it takes its next step is
+decided here: as soon as its connection, its negotiation or its time has
+come, and not before.  Only paramiko, which negotiates, and the look-up of
+a name have threads of their own, for as long as they take.
 
-from zuul.exceptions import LaunchKeyscanException
+How many connect at the same time is limited.  A machine that does not
+answer gives its place to the next one after each attempt, so those that
+never answer do not hold up the others.
+"""
 
-NO_KEY = ('unknown', '')
+import collections
+import concurrent.futures
+import contextlib
+import heapq
+import ipaddress
+import itertools
+import logging
+import math
+import os
+import select
+import threading
+import time
+
+from zuul.exceptions import ConnectionTimeoutException, LaunchKeyscanException
+from zuul.launcher import server
+
+from zuul_nodes.launcher.hostkeys import selectHostKeys
+
+# Seconds from an attempt that has failed to the next one.
+RETRY = 1
+# Seconds after which Zuul's request gives up an attempt to connect.
+ATTEMPT = 10
+SSH_TYPES = ('ssh', 'network_cli')
+
+
+def needsScan(node):
+    """
+    :param ProviderNode node: one whose instance has been made.
+    :return: whether it is to be connected to before it is used.
+    """
+    return bool(node.host_key_checking and node.interface_ip
+                and node.connection_port)
+
+
+class KeyScanner:
+    """Connects to machines and reads their host keys.
+
+    :param done: called as ``done(key, scan)`` from the scanner's thread
+        when a scan is complete; not for one that was cancelled before.
+    :param int max_active: how many may be connected to at the same time.
+    """
+
+    log = logging.getLogger('zuul.nodes.KeyScanner')
+
+    def __init__(self, done, max_active=100):
+        self.done = done
+        self.max_active = max_active
+        # What is not complete: key -> Scan.
+        self._scans = {}
+        self._lock = threading.Lock()
+        self._sockets = Sockets()
+        self._stopped = False
+        self._thread = threading.Thread(
+            target=self._run, name='KeyScanner', daemon=True)
+        # Those without an attempt under way: the ones whose turn is next,
+        # and a heap of those whose next attempt is due later.
+        self._pending = collections.deque()
+        self._waiting = []
+        self._numbers = itertools.count()
+        self._active = []
+
+    def start(self):
+        self._thread.start()
+
+    def stop(self):
+        """Give up all that is under way; nobody is told of it."""
+        self._stopped = True
+        self._sockets.wake()
+
+    def join(self):
+        """Returns when all connections are closed."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def add(self, key, node, log):
+        """Begin a scan, or go on with the one that is under way.
+
+        :param key: what the scan is called.
+        :param ProviderNode node: whose host keys are to be read.
+        :param log: where the scan says what happens.
+        :return: the :class:`Scan`.
+        """
+        with self._lock:
+            if key in self._scans:
+                return self._scans[key]
+            scan = self._scans[key] = Scan(key, node, log, self._sockets)
+        self._pending.append(scan)
+        self._sockets.wake()
+        return scan
+
+    def cancel(self, key):
+        """Give up a scan, if there is one."""
+        with self._lock:
+            scan = self._scans.pop(key, None)
+            if scan is None:
+                return
+            scan.cancelled = True
+        self._sockets.wake()
+
+    def length(self):
+        """:return: how many scans are not complete."""
+        return len(self._scans)
+
+    def _run(self):
+        try:
+            while not self._stopped:
+                self._step(self._sockets.wait(self._getTimeout()))
+        finally:
+            for scan in self._active:
+                scan.close()
+            self._sockets.close()
+
+    def _getTimeout(self):
+        """:return: for how many seconds there is nothing to do unless
+            something happens; None for ever."""
+        if self._pending and len(self._active) < self.max_active:
+            return 0
+        times = [scan.due for scan in self._active]
+        if self._waiting:
+            times.append(self._waiting[0][0])
+        return max(0, min(times) - time.monotonic()) if times else None
+
+    def _step(self, ready):
+        """:param set ready: the descriptors of sockets that are ready."""
+        # For all, before one's descriptor can become another's.
+        for scan in self._active:
+            scan.noteReady(ready)
+        now = time.monotonic()
+        while self._waiting and self._waiting[0][0] <= now:
+            self._pending.append(heapq.heappop(self._waiting)[-1])
+        while self._pending and len(self._active) < self.max_active:
+            self._active.append(self._pending.popleft())
+        for scan in list(self._active):
+            if scan.cancelled:
+                scan.close()
+                self._active.remove(scan)
+            elif scan.isDue(now) and not scan.advance(now):
+                self._active.remove(scan)
+                if scan.complete:
+                    self._tell(scan)
+                else:
+                    heapq.heappush(self._waiting, (
+                        scan.due, next(self._numbers), scan))
+
+    def _tell(self, scan):
+        with self._lock:
+            if scan.cancelled:
+                return
+            del self._scans[scan.key]
+        try:
+            self.done(scan.key, scan)
+        except Exception:
+            self.log.exception('Error after the scan of %s:', scan.key)
+
+
+class Scan:
+    """The scan of one machine.
+
+    :ivar bool complete: whether there is a result.
+    :ivar bool cancelled: whether nobody waits for it any more.
+    :ivar bool host_key_checking: whether the node is to be scanned.
+    :ivar bool gather_hostkeys: whether its host keys are to be read;
+        otherwise its port has to accept a connection, no more.
+    :ivar float due: when to advance, if nothing happens before.
+    """
+
+    def __init__(self, key, node, log, sockets):
+        self.key = key
+        self.node = node
+        self.log = log
+        self.host_key_checking = node.host_key_checking
+        self.gather_hostkeys = node.connection_type in SSH_TYPES
+        self.complete = False
+        self.cancelled = False
+        self.due = -math.inf
+        self._sockets = sockets
+        self._start_time = None
+        self._deadline = None
+        self._lookup = None
+        self._request = None
+        self._ready = False
+        self._paused = False
+        self._keys = []
+        self._exception = None
+
+    def result(self):
+        """
+        :return: a list of host keys, such as ``ssh-ed25519 AAAA...``.
+        :raises ConnectionTimeoutException: it did not answer in time.
+        :raises OSError: its name can not be looked up.
+        """
+        if self._exception:
+            raise self._exception
+        return self._keys
+
+    def noteReady(self, descriptors):
+        """:param set descriptors: those of sockets that are ready."""
+        sock = self._request and self._request.sock
+        if sock and sock.fileno() in descriptors:
+            self._ready = True
+
+    def isDue(self, now):
+        """:return: whether there is something to do."""
+        if now >= self.due:
+            return True
+        if self._request is None:
+            return self._lookup.done()
+        event = self._request.event
+        return not self._paused and (
+            self._ready or (event is not None and event.is_set()))
+
+    def advance(self, now):
+        """Do what there is to do.
+
+        :return: whether an attempt is under way.  If not, the scan is
+            complete, or its next attempt is due later.
+        """
+        try:
+            if needsScan(self.node):
+                return self._advance(now)
+            self._finish()
+        except Exception as error:
+            self._finish(error)
+        return False
+
+    def close(self):
+        """Give it up."""
+        if self._request:
+            self._request.fail(concurrent.futures.CancelledError())
+
+    def _advance(self, now):
+        if self._start_time is None:
+            # Waiting for the first turn is not the machine's fault.
+            self._start_time = now
+            self._deadline = now + self.node.boot_timeout
+            self._lookup = lookUp(self.node, self.log, self._sockets)
+        if now >= self._deadline:
+            raise ConnectionTimeoutException(
+                f'Timeout connecting to {self.node.interface_ip} '
+                f'on port {self.node.connection_port}')
+        if self._request is None:
+            if not self._lookup.done():
+                self.due = self._deadline
+                return True
+            self._request = self._lookup.result()
+            self._request.start_time = self._start_time
+            self._request.setWorker(self._sockets)
+        return self._advanceRequest(now)
+
+    def _advanceRequest(self, now):
+        request = self._request
+        failures = request.key_connection_failures
+        ready, self._ready = self._ready, False
+        request.advance(ready)
+        if request.complete:
+            self._finish()
+            return False
+        # Once it has answered, Zuul connects again at once, as often as
+        # that is refused.
+        self._paused = request.key_connection_failures > failures
+        if self._paused or request.state == request.START:
+            due = now + RETRY
+        elif request.state in (request.CONNECTING_INIT,
+                               request.CONNECTING_KEY):
+            due = request.connect_start_time + ATTEMPT
+        else:
+            due = self._deadline
+        self.due = min(due, self._deadline)
+        return request.state != request.START
+
+    def _finish(self, error=None):
+        if self._request:
+            if error:
+                self._request.fail(error)
+            else:
+                self._request.cleanup()
+                self._keys = self._request.keys
+        self._exception = error
+        self.complete = True
+
+
+class Request(server.NodescanRequest):
+    """Zuul's state machine of a scan; looks up the name when it is made."""
+
+    def _connect(self):
+        try:
+            super()._connect()
+        except OSError as error:
+            # No route at present, for example: an attempt that failed
+            # before it could wait.
+            self.log.debug('Unable to connect to %s on port %s: %s',
+                           self.ip, self.port, error)
+            self.connect_start_time = -math.inf
+
+    def _close(self):
+        transport = self.transport
+        super()._close()
+        # If paramiko did not come to an end of the handshake, its thread
+        # for the time-out of that would wait on.
+        with contextlib.suppress(AttributeError):
+            transport.packetizer.complete_handshake()
+
+
+def lookUp(node, log, sockets):
+    """Look up the address of a node.
+
+    :param ProviderNode node: the node.
+    :param log: for its request.
+    :param Sockets sockets: woken as soon as it is known.
+    :return: a Future of a :class:`Request`.
+    """
+    future = concurrent.futures.Future()
+
+    def run():
+        try:
+            future.set_result(Request(node, log))
+        except Exception as error:
+            future.set_exception(error)
+
+    try:
+        ipaddress.ip_address(node.interface_ip)
+    except ValueError:
+        future.add_done_callback(lambda future: sockets.wake())
+        threading.Thread(target=run, name=f'Lookup-{node.interface_ip}',
+                         daemon=True).start()
+    else:
+        run()
+    return future
+
+
+class Sockets:
+    """What is waited for; the worker, in the eyes of Zuul's requests.
+
+    :ivar int wake_write: to write to it ends the wait.
+    """
+
+    def __init__(self):
+        self.wake_read, self.wake_write = os.pipe()
+        os.set_blocking(self.wake_read, False)
+        os.set_blocking(self.wake_write, False)
+        self._poll = server.NodescanWorker._poll_class()
+        self._poll.register(self.wake_read, select.EPOLLIN)
+
+    def __del__(self):
+        # Not before: threads of paramiko that are about to end write to
+        # the pipe, which by then could be another one.
+        os.close(self.wake_read)
+        os.close(self.wake_write)
+
+    def wake(self):
+        # A full pipe wakes as well.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self.wake_write, b'\n')
+
+    def wait(self, timeout):
+        """
+        :param float timeout: seconds, or None.
+        :return: the descriptors of sockets that are connected, or failed
+            to be; each of them once.
+        """
+        ready = {descriptor for descriptor, _ in self._poll.poll(timeout)}
+        if self.wake_read in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.wake_read, select.PIPE_BUF)
+        return ready
+
+    def close(self):
+        """There is nothing to wait for any more."""
+        self._poll = None
+
+    def registerDescriptor(self, sock):
+        self._poll.register(sock, select.EPOLLOUT | select.EPOLLONESHOT)
+
+    def unRegisterDescriptor(self, sock):
+        # Paramiko may have closed it.
+        with contextlib.suppress(ValueError, OSError):
+            self._poll.unregister(sock)
 
 
 class HostKeyCheck:
@@ -60,52 +441,3 @@ class HostKeyCheck:
         if uuid in provider.nodes:
             return getattr(provider.nodes[uuid], 'host_keys', [])
         return node.host_keys
-
-
-def selectHostKeys(expected, found):
-    """
-    :param list expected: the host keys that are known of a machine,
-        strings such as ``ssh-ed25519 AAAAC3Nz...``, perhaps with a host
-        before that and a comment after it.
-    :param list found: those that it shows, as Zuul scans them.
-    :return: a list of those found that were expected, one at least.
-    :raises LaunchKeyscanException: there is none.
-    """
-    expected_keys = {_split(key) for key in expected} - {NO_KEY}
-    # The scan asks for the algorithms of one type of key one by one.
-    selected = list(dict.fromkeys(
-        ' '.join(_split(key)) for key in found
-        if _split(key) in expected_keys))
-    if not selected:
-        raise LaunchKeyscanException(
-            f'expected the host key {_describe(expected)}; '
-            f'found {_describe(found)}')
-    return selected
-
-
-def getFingerprint(key):
-    """:return: the type and the fingerprint of a host key, the latter as
-    ``ssh-keygen -l`` prints it."""
-    key_type, encoded = _split(key)
-    try:
-        data = base64.b64decode(encoded)
-    except binascii.Error:
-        data = b''
-    if not data:
-        return f'{key_type} (no valid key)'
-    digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
-    return f'{key_type} SHA256:{digest.rstrip("=")}'
-
-
-def _describe(keys):
-    return ', '.join(dict.fromkeys(map(getFingerprint, keys))) or 'none'
-
-
-def _split(key):
-    """:return: (type, base64 data) of a host key."""
-    words = key.split()
-    for index, word in enumerate(words[1:], 1):
-        # The data begin with the length of the type: three zero bytes.
-        if word.startswith('AAAA'):
-            return words[index - 1], word
-    return NO_KEY

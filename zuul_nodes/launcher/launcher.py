@@ -1,29 +1,71 @@
 """The launcher as a component: inside the scheduler, or on its own.
 
-For now this hosts Zuul's own launcher.  What belongs to a process
-rather than to the work (a command socket, a monitoring server, the
-export of traces) is left out, for the process has it already: the
-scheduler, or :mod:`zuul_nodes.launcher.process`.
+What belongs to a process rather than to the work (a command socket, a
+monitoring server, the export of traces) is not here, for the process has
+it already: the scheduler, or :mod:`zuul_nodes.launcher.process`.
 """
 
-import copy
-import queue
+import collections
+import logging
 import secrets
 import socket
+import threading
+import time
 
-from zuul.launcher import server
+from kazoo.protocol.states import KazooState
 from zuul.lib.config import get_default
+import zuul.lib.repl
+from zuul.lib.statsd import get_statsd
+from zuul.model import ProviderNode
+from zuul.version import get_version_string
+from zuul.zk import ZooKeeperClient
+from zuul.zk.components import COMPONENT_REGISTRY, LauncherComponent
+from zuul.zk.event_queues import (
+    PipelineResultEventQueue,
+    TenantTriggerEventQueue,
+)
+from zuul.zk.image_registry import ImageBuildRegistry, ImageUploadRegistry
+from zuul.zk.system import ZuulSystem
 
-from zuul_nodes.launcher.keyscan import HostKeyCheck
-from zuul_nodes.launcher.minready import MinReadyMixin
-from zuul_nodes.launcher.quota import QuotaMixin
-from zuul_nodes.launcher.registration import RegistrationMixin
-from zuul_nodes.launcher.scope import ScopeMixin
+from zuul_nodes.launcher import minready
+from zuul_nodes.launcher.cleanup import Cleanup
+from zuul_nodes.launcher.creation import Maker
+from zuul_nodes.launcher.division import Division
+from zuul_nodes.launcher.images import Images
+from zuul_nodes.launcher.keyscan import KeyScanner
+from zuul_nodes.launcher.layouts import Layouts
+from zuul_nodes.launcher.machines import Machines
+from zuul_nodes.launcher.nodes import NodeReconciler
+from zuul_nodes.launcher.planner import Planner
+from zuul_nodes.launcher.pools import Pools
+from zuul_nodes.launcher.published import PublishedReservations
+from zuul_nodes.launcher.records import Records
+from zuul_nodes.launcher.registration import Registration
+from zuul_nodes.launcher.requests import RequestReconciler
+from zuul_nodes.launcher.snapshots import Snapshots
+from zuul_nodes.launcher.stats import Stats
+from zuul_nodes.launcher.store import Store
 from zuul_nodes.launcher.tempdir import TempDirectory
+from zuul_nodes.launcher.workqueue import WorkQueue, getPause
+
+# Threads that look at what has changed.
+WORKERS = 4
+# Time-outs are in seconds.
+DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
+            'endpoint_workers': 8}
+# How long to wait at the end for drivers that have been called.
+STOP_TIMEOUT = 10.0
+# Nodes to be ready are counted together with what changes within this
+# time (seconds).
+MIN_READY_DELAY = 0.2
+
+LAYOUT = ('layout', '')
+IMAGES = ('images', '')
+MIN_READY = ('minready', '')
+DIVISION = ('division', '')
 
 
-class Launcher(ScopeMixin, QuotaMixin, MinReadyMixin, RegistrationMixin,
-               HostKeyCheck, server.Launcher):
+class Launcher:
     """
     :param ConfigParser config: zuul.conf
     :param ConnectionRegistry connections: the launcher's own; stopped
@@ -31,37 +73,343 @@ class Launcher(ScopeMixin, QuotaMixin, MinReadyMixin, RegistrationMixin,
     :param str _hostname: its name in the component registry, for tests.
     """
 
+    log = logging.getLogger('zuul.Launcher')
+
     def __init__(self, config, connections, _hostname=None):
-        name = _hostname or makeName()
+        self.config = config
+        self.connections = connections
+        self.hostname = _hostname or makeName()
+        self.stop_event = threading.Event()
+        # Until then, ZooKeeper can be used.
+        self.join_event = threading.Event()
+        self.repl = None
+        self.connection_filter = self._getFilter()
         self.own_temp_directory = TempDirectory(
             get_default(config, 'launcher', 'temp_dir', '/tmp',
-                        expand_user=True), name)
-        super().__init__(self._makeConfig(config), connections, name)
-        self.command_socket = NoCommandSocket()
+                        expand_user=True), self.hostname)
+        self.temp_dir = str(self.own_temp_directory.path)
+        self.statsd = get_statsd(config, {'hostname': self.hostname})
+        self._connect()
+        self._makeParts()
 
-    def _makeConfig(self, config):
-        """:return: a copy of ``config`` for a launcher in a process."""
-        config = copy.deepcopy(config)
-        config.remove_section('tracing')
-        if not config.has_section('launcher'):
-            config.add_section('launcher')
-        config.remove_option('launcher', 'prometheus_port')
-        # Zuul's launcher empties its directory when it starts.
-        config.set('launcher', 'temp_dir',
-                   str(self.own_temp_directory.path).replace('%', '%%'))
-        return config
+    def _getFilter(self):
+        text = get_default(self.config, 'launcher', 'connection_filter')
+        return [name.strip() for name in text.split(',')] if text else None
+
+    def _connect(self):
+        self.zk_client = ZooKeeperClient.fromConfig(self.config)
+        self.zk_client.connect()
+        self.zk_client.client.add_listener(self._listen)
+        self.system = ZuulSystem(self.zk_client)
+        self.trigger_events = TenantTriggerEventQueue.createRegistry(
+            self.zk_client, self.connections)
+        self.result_events = PipelineResultEventQueue.createRegistry(
+            self.zk_client)
+        COMPONENT_REGISTRY.create(self.zk_client)
+        self.component_info = LauncherComponent(
+            self.zk_client, self.hostname, version=get_version_string(),
+            connection_filter=self.connection_filter)
+        self.component_info.register()
+
+    def _makeParts(self):
+        registry = COMPONENT_REGISTRY.registry
+        self.queue = WorkQueue(self.work, WORKERS)
+        self.store = Store(self.zk_client, self.hostname, self.join_event)
+        self.division = Division(registry, self.component_info)
+        self.layouts = Layouts(
+            self.zk_client, self.connections, self.system.system_id,
+            lambda lock: self.createZKContext(lock, self.log),
+            lambda: self.queue.add(LAYOUT))
+        self.image_build_registry = ImageBuildRegistry(
+            self.zk_client, lambda: self.queue.add(IMAGES))
+        self.image_upload_registry = ImageUploadRegistry(
+            self.zk_client, lambda: self.queue.add(IMAGES))
+        self.images = Images(self)
+        self.planner = Planner(
+            lambda request_id: self.queue.add(('request', request_id)),
+            canUse=self.images.canUse, isHandled=self.division.isHandled)
+        self._paused = collections.Counter()
+        self._waiting = collections.defaultdict(set)
+        self._assigned = collections.defaultdict(set)
+        self._request_of = {}
+        self._host_of = {}
+        self.api = Records(
+            self.zk_client, registry, self.component_info, self._changed,
+            self.connection_filter)
+        self.reservations = PublishedReservations(
+            self.zk_client, self.hostname, self.planner.setReservations)
+        self.pools = Pools(
+            int(self._getOption('endpoint_workers')),
+            float(self._getOption('call_timeout')),
+            lambda name, delay: self.queue.addAfter(('pool', name), delay))
+        self.scanner = KeyScanner(lambda key, scan: self.queue.add(key))
+        self.machines = Machines(self)
+        self.snapshots = Snapshots(self)
+        self.stats = Stats(self)
+        self.maker = Maker(self)
+        self.node_reconciler = NodeReconciler(self)
+        self.request_reconciler = RequestReconciler(
+            self, float(self._getOption('unhandled_timeout')))
+        self.registration = Registration(self)
+        self.cleanup = Cleanup(self, self._submit)
+        self.handlers = {
+            'request': self.request_reconciler.reconcile,
+            'node': self.node_reconciler.reconcile,
+            'static': self.registration.reconcile,
+            'provider': self.planner.resume,
+            'endpoint': self.cleanup.reconcile,
+            'pool': self.pools.check,
+            'lock': self._removeLock,
+            'layout': lambda _: self._updateLayouts(),
+            'images': lambda _: self._lookAtImages(),
+            'minready': lambda _: self._makeReady(),
+            'division': lambda _: self._divide(),
+        }
+        registry.registerCallback(self._tellDivision)
+
+    def _getOption(self, name):
+        return get_default(self.config, 'launcher', name, DEFAULTS[name])
+
+    # What the parts use
+
+    @property
+    def scope(self):
+        return self.layouts.scope
+
+    @property
+    def tenant_providers(self):
+        return self.layouts.tenant_providers
+
+    @property
+    def local_layout_state(self):
+        return self.layouts.states
+
+    def createZKContext(self, lock, log):
+        return self.store.context(lock, log)
+
+    def getEndpoints(self):
+        """:return: canonical name -> endpoint of each that we handle."""
+        endpoints = {}
+        for provider in self.scope.getUnique():
+            if self.division.handles(provider.connection_name):
+                endpoint = provider.getEndpoint()
+                endpoints[endpoint.canonical_name] = endpoint
+        return endpoints
+
+    def isStatic(self, node):
+        connection = self.connections.connections.get(node.connection_name)
+        return connection is not None and connection.driver.name == 'static'
+
+    def commitNew(self, transaction, nodes):
+        """Write new nodes; they are known before the watch tells of them.
+
+        :param Transaction transaction: which creates them.
+        :raises: as the transaction.
+        """
+        cache = self.api.nodes_cache
+        for node in nodes:
+            cache.insert(node)
+        try:
+            transaction.commit()
+        except BaseException:
+            for node in nodes:
+                cache.discard(node)
+            raise
+        for node in nodes:
+            self._changed('node', node.uuid, node)
+
+    def waitForRoom(self, node):
+        """Look at a node again when its provider has lost another."""
+        self._waiting[node.provider].add(node.uuid)
+
+    def pauseAfter(self, node, failure, reason):
+        """No new nodes from a provider for some time, more each time."""
+        if failure.value not in ('quota', 'temporary'):
+            return
+        pause = getPause(self._paused[node.provider], first=1, longest=300)
+        self._paused[node.provider] += 1
+        self.log.info('Provider %s is paused for %.1f seconds: %s',
+                      node.provider, pause, reason)
+        self.planner.pause(node.provider, time.monotonic() + pause, reason)
+        self.queue.addAfter(('provider', node.provider), pause)
+
+    def clearPause(self, node):
+        self._paused.pop(node.provider, None)
+
+    # What happens
+
+    def work(self, key):
+        """Look at what has changed; the handler of the work queue."""
+        kind, name = key
+        self.handlers[kind](name)
+
+    def _changed(self, kind, record_id, record):
+        """A record of a request or a node has changed."""
+        self.queue.add((kind, record_id))
+        if kind == 'request':
+            if record is None:
+                for node_id in self._assigned.pop(record_id, ()):
+                    self.queue.add(('node', node_id))
+            return
+        self._keepAssignment(record_id, record)
+        if record is None:
+            self.planner.removeNode(record_id)
+            if host_id := self._host_of.pop(record_id, None):
+                self.queue.add(('node', host_id))
+        else:
+            self.planner.updateNode(record)
+            if record.request_id and record.state not in (
+                    record.State.REQUESTED, record.State.BUILDING):
+                self.queue.add(('request', record.request_id))
+            if record.main_node_id:
+                self._host_of[record_id] = record.main_node_id
+                self.queue.add(('node', record.main_node_id))
+        if record is None or not record.request_id:
+            self.queue.addAfter(MIN_READY, MIN_READY_DELAY)
+
+    def _keepAssignment(self, node_id, node):
+        request_id = node.request_id if node is not None else None
+        old = self._request_of.get(node_id)
+        if old == request_id:
+            return
+        if old:
+            self._assigned[old].discard(node_id)
+            self.queue.add(('request', old))
+        if request_id:
+            self._assigned[request_id].add(node_id)
+            self._request_of[node_id] = request_id
+        else:
+            self._request_of.pop(node_id, None)
+
+    def _listen(self, state):
+        """Called by kazoo, about the session."""
+        if state == KazooState.LOST:
+            # All locks are, too.  When there is a session again, the
+            # caches tell of all records.
+            self.reservations.forgetSession()
+
+    def _tellDivision(self):
+        self.queue.add(DIVISION)
+
+    def _divide(self):
+        """Launchers come and go, and leave what is ours now."""
+        if not self.division.hasChanged():
+            # It was a component of another kind.
+            return
+        self._lookAtAll()
+
+    def _lookAtAll(self):
+        for request in self.api.requests_cache.getItems():
+            self.queue.add(('request', request.uuid))
+        for node in self.api.nodes_cache.getItems():
+            self.queue.add(('node', node.uuid))
+        for name in self.getEndpoints():
+            self.queue.add(('endpoint', name))
+        self.queue.add(MIN_READY)
+
+    def _updateLayouts(self):
+        tenants = self.layouts.update()
+        if tenants:
+            self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
+            self._startEndpoints()
+            self.planner.setScope(self.scope)
+            if self.component_info.state != self.component_info.RUNNING:
+                self.component_info.state = self.component_info.RUNNING
+        if tenants or self.layouts.put_off:
+            self.layouts.put_off = False
+            self.queue.add(IMAGES)
+            for name in self.scope.by_name:
+                self.queue.add(('static', name))
+            self._lookAtAll()
+
+    def _startEndpoints(self):
+        for endpoint in self.getEndpoints().values():
+            try:
+                endpoint.start()
+            except Exception:
+                self.log.exception('Unable to start endpoint %s:',
+                                   endpoint.canonical_name)
+
+    def _makeReady(self):
+        if not minready.isWanted(self.tenant_providers):
+            return
+        for label, provider in minready.findMissing(
+                self.tenant_providers, self.api.getProviderNodes(),
+                self.division.isMyLabel):
+            self._makeReadyNode(label, provider)
+
+    def _makeReadyNode(self, label, provider):
+        records = self.maker.makeNode(
+            minready.makeSlot(label, provider), ProviderNode.State.REQUESTED)
+        transaction = self.store.transaction()
+        for record in records:
+            transaction.create(record)
+        self.commitNew(transaction, records)
+        self.log.info('Making node %s of label %s at %s to be ready',
+                      records[0].uuid, label.name, provider.canonical_name)
+
+    def _lookAtImages(self):
+        # What a tenant wants that is not known yet must not be deleted.
+        if self.layouts.states and self.layouts.isUpToDate():
+            self.images.reconcile()
+
+    def _removeLock(self, path):
+        if not self.store.removeLock(path):
+            self.queue.retry(('lock', path))
+
+    def _submit(self, endpoint, function):
+        def done(_, error):
+            if error is not None:
+                self.log.error('Unable to look after endpoint %s:',
+                               endpoint.canonical_name, exc_info=error)
+        self.pools.submit(endpoint, function, done, 'Looking after resources')
+
+    # Start and end
+
+    def start(self):
+        self.scanner.start()
+        self.images.start()
+        self.queue.start()
+        self.stats.start()
+        self.queue.add(LAYOUT)
 
     def stop(self):
-        """Stop; what has not begun of the uploads is left to others."""
-        for executor in (self.upload_executor, self.endpoint_import_executor,
-                         self.endpoint_upload_executor):
-            executor.shutdown(wait=False, cancel_futures=True)
-        super().stop()
+        """Stop; what has not begun is left to others."""
+        self.log.debug('Stopping launcher')
+        self.component_info.state = self.component_info.STOPPED
+        self.stopRepl()
+        COMPONENT_REGISTRY.registry.unregisterCallback(self._tellDivision)
+        self.stop_event.set()
+        self.queue.stop()
+        self.stats.stop()
+        self.images.stop()
+        self.scanner.stop()
+        self.pools.stop()
+        self.connections.stop()
 
     def join(self):
         """Returns when all that the launcher did has ended."""
-        super().join()
+        self.queue.join()
+        self.pools.join(STOP_TIMEOUT)
+        self.stats.join()
+        self.images.join()
+        self.scanner.join()
+        self.join_event.set()
+        self.api.stop()
+        self.reservations.stop()
+        self.zk_client.disconnect()
         self.own_temp_directory.remove()
+        self.log.debug('Stopped launcher')
+
+    def startRepl(self):
+        if not self.repl:
+            self.repl = zuul.lib.repl.REPLServer(self)
+            self.repl.start()
+
+    def stopRepl(self):
+        if self.repl:
+            self.repl.stop()
+            self.repl = None
 
 
 def makeName():
@@ -70,19 +418,3 @@ def makeName():
     Work is divided over launchers by name, also over several on one host.
     """
     return f'{socket.getfqdn()}-{secrets.token_hex(4)}'
-
-
-class NoCommandSocket:
-    """In place of a command socket: no command ever comes."""
-
-    def __init__(self):
-        self.queue = queue.Queue()
-
-    def start(self):
-        pass
-
-    def stop(self):
-        self.queue.put(('_stop', []))
-
-    def get(self):
-        return self.queue.get()

@@ -3,12 +3,11 @@
 import collections
 import random
 import typing
+import uuid
 
-from zuul.launcher.server import scores_for_label
-from zuul.lib.collections import DefaultKeyDict
 from zuul.model import ProviderNode
-from zuul.zk.components import COMPONENT_REGISTRY
 
+from zuul_nodes.launcher.decisions import Host, Slot
 from zuul_nodes.launcher.scope import isMadeFrom
 
 # Those that failed count until they are gone, so that a cloud that makes
@@ -84,15 +83,18 @@ def _getMakers(providers, is_mine):
     return makers
 
 
-class MinReadyMixin:
-    """Makes Zuul's launcher count what a tenant can really use."""
+def makeSlot(label, provider):
+    """:return: a Slot: the node that is to be made."""
+    host = None
+    node_id = uuid.uuid4().hex
+    if label.slots and label.slots > 1:
+        host = Host(node_id, provider, label.name, tuple(
+            uuid.uuid4().hex for _ in range(label.slots)))
+    return Slot(0, label.name, provider, None, node_id, host)
 
-    def _getMissingMinReadySlots(self):
-        launchers = {component.hostname: component for component
-                     in COMPONENT_REGISTRY.registry.all('launcher')}
-        scores = DefaultKeyDict(
-            lambda name: scores_for_label(name, set(launchers)))
-        return findMissing(
-            self.tenant_providers, self.api.getProviderNodes(),
-            lambda name: self._hasHighestMinReadyScore(
-                name, scores, launchers))
+
+def isWanted(tenant_providers):
+    """:return: whether any label is to have ready nodes."""
+    return any(label.min_ready for providers in tenant_providers.values()
+               for provider in providers
+               for label in provider.labels.values())

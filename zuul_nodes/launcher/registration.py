@@ -1,72 +1,75 @@
 """Static nodes: registered instead of made.
 
 The driver brings the record of a machine up to date when it rebuilds it.
-What is left is the launcher's: who registers them, and slots.
+What is left is the launcher's: which of them have a record.
 """
 
-import copy
+import logging
 
-from zuul.launcher.subnodes import SubnodeStateMachine
 from zuul.model import ProviderNode
 
-from zuul_nodes.launcher.scope import getEntry
+from zuul_nodes.launcher.store import Conflict
 
-# Slots that have come to this are of no use as they are, but nothing is
-# wrong with the machine.
-REPLACED_STATES = (
-    ProviderNode.State.OUTDATED,
-    ProviderNode.State.USED,
-    ProviderNode.State.SLOT_HOST,
-)
+log = logging.getLogger('zuul.Launcher')
 
 
-class RegistrationMixin:
-    """Makes Zuul's launcher register anew what has changed."""
+class Registration:
+    """
+    :param Launcher launcher: that handles the nodes.
+    """
 
-    def _cleanupNode(self, node, log):
-        providers = self.scope.getProviders(node)
-        if not providers and self._isStatic(node):
-            # There is nobody left who could be asked how to delete it.
-            with self.createZKContext(node._lock, log) as ctx:
-                node.delete(ctx)
-                node.releaseLock(ctx)
+    def __init__(self, launcher):
+        self.launcher = launcher
+
+    def reconcile(self, provider_name):
+        """Register what a provider has, and end what it has no more."""
+        launcher = self.launcher
+        providers = [
+            provider for provider in launcher.scope.by_name.get(
+                provider_name, [])
+            if provider.driver.name == 'static'
+            and launcher.division.handles(provider.connection_name)]
+        if not providers or not launcher.layouts.isUpToDate():
             return
-        if ((node.main_node_id or node.subnodes)
-                and node.state in REPLACED_STATES
-                and any(getEntry(node, provider) for provider in providers)):
-            # A machine and its slots can not be rebuilt one by one, so
-            # they are removed and registered again.
-            node._set(delete_state_machine=SubnodeStateMachine())
-        super()._cleanupNode(node, log)
-        if (node.state == node.State.REBUILDING and node.request_id
-                and not self.api.getNodesetRequest(node.request_id)):
-            # Zuul rebuilds what is nobody's, but does not take what was
-            # used before from the request that is gone.
-            with self.createZKContext(node._lock, log) as ctx:
-                node.unassign(ctx)
-            self.wake_event.set()
+        # One tenant's object may have nodes that another's has not.
+        entries = {node_id: (provider, entry) for provider in providers
+                   for node_id, entry in provider.nodes.items()}
+        for node_id, (provider, entry) in entries.items():
+            if launcher.api.getProviderNode(node_id) is None:
+                self._register(provider, entry)
+        for node in launcher.api.getProviderNodes():
+            if (node.provider == provider_name
+                    and (node.main_node_id or node.uuid) not in entries
+                    and node.state != ProviderNode.State.DEREGISTER):
+                self._deregister(node)
 
-    def _isStatic(self, node):
-        connection = self.connections.connections.get(node.connection_name)
-        return connection is not None and connection.driver.name == 'static'
+    def _register(self, provider, entry):
+        records = self.launcher.maker.makeStaticNode(provider, entry)
+        transaction = self.launcher.store.transaction()
+        for record in records:
+            transaction.create(record)
+        try:
+            self.launcher.commitNew(transaction, records)
+        except Conflict:
+            # Another launcher was quicker, or its lock is still there.
+            if not self.launcher.store.exists(records[0].getPath()):
+                self.launcher.store.removeLock(records[0].getLockPath())
+                raise
+            return
+        log.info('Registered static node %s of %s', records[0].uuid,
+                 provider.canonical_name)
 
-    def _deRegisterStaticNodes(self, provider):
-        # What another tenant's object of that provider has is to stay.
-        everybodys = copy.copy(provider)
-        everybodys._set(nodes={
-            node_id: entry
-            for other in self.scope.by_name[provider.canonical_name]
-            for node_id, entry in other.nodes.items()})
-        super()._deRegisterStaticNodes(everybodys)
-
-    def _processMinReady(self):
-        super()._processMinReady()
-        if not self.layout_updated_event.is_set():
-            self._registerMissing()
-
-    def _registerMissing(self):
-        """Register the static nodes that have been removed."""
-        for provider in self._getHandledProviders():
-            if any(self.api.getProviderNode(node_id) is None
-                   for node_id in provider.nodes):
-                self._registerStaticNodes(provider)
+    def _deregister(self, node):
+        """Nodes in use stay until they are given back."""
+        store = self.launcher.store
+        if node.is_locked or not store.acquire(node):
+            return
+        log.info('Deregistering %s', node)
+        transaction = store.transaction()
+        transaction.update(node, state=ProviderNode.State.DEREGISTER)
+        transaction.unlock(node)
+        try:
+            transaction.commit()
+        except BaseException:
+            store.release(node)
+            raise

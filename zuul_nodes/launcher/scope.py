@@ -103,6 +103,8 @@ class Scope:
     Good for as long as no tenant's layout changes.
 
     :param dict tenant_providers: tenant -> its providers.
+    :param set unreadable: canonical names of those that nobody here knows
+        how to use.
     :ivar dict by_tenant: tenant -> canonical name -> provider.
     :ivar dict by_name: canonical name -> the tenants' objects.
     :ivar dict by_section: name of a section -> canonical name -> one of
@@ -110,7 +112,8 @@ class Scope:
     :ivar forNode: :func:`zuul_nodes.drivers.forNode`, remembering.
     """
 
-    def __init__(self, tenant_providers):
+    def __init__(self, tenant_providers, unreadable=frozenset()):
+        self.unreadable = unreadable
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)
         self.by_section = collections.defaultdict(dict)
@@ -128,76 +131,58 @@ class Scope:
         """:return: the tenants' objects of the node's provider."""
         return self.by_name.get(node.provider, [])
 
+    def getUnique(self):
+        """:return: yields one of the tenants' objects of each provider."""
+        for providers in self.by_name.values():
+            yield providers[0]
 
-class ScopeMixin:
-    """Makes Zuul's launcher keep tenants and definitions apart."""
+    def getProvidersAt(self, endpoint):
+        """:return: a list of the tenants' objects of the providers there.
+        """
+        return [provider for providers in self.by_name.values()
+                for provider in providers
+                if provider.getEndpoint() is endpoint]
 
-    _scope = None
+    def findProvider(self, node):
+        """:return: the provider of the node's tenant, or None."""
+        return chooseProvider(node, self.getProviders(node))
 
-    @property
-    def scope(self):
-        if self._scope is None:
-            self._scope = Scope(self.tenant_providers)
-        return self._scope
-
-    def _updateTenantProviders(self, tenant_name):
-        try:
-            return super()._updateTenantProviders(tenant_name)
-        finally:
-            self._scope = None
-
-    def _getProviderForNode(self, node, ignore_label=False):
-        """:return: the provider of the node's tenant, as it makes nodes
-            with that label."""
-        if not node.provider:
-            return super()._getProviderForNode(node, ignore_label)
-        provider = chooseProvider(node, self.scope.getProviders(node))
+    def getProviderFor(self, node, ignore_label=False):
+        """
+        :param bool ignore_label: any provider that sees what the node's
+            provider, which may be gone, has left, is good enough.
+        :return: the provider of the node's tenant, as it makes nodes with
+            that label.
+        :raises ProviderNodeError: there is none.
+        """
+        provider = self.findProvider(node)
         if ignore_label:
             provider = provider or self._getNeighbour(node)
         if provider is None:
-            raise ProviderNodeError(f'Unable to find provider for {node}')
+            raise ProviderNodeError(
+                f'there is no provider {node.provider} any more')
         if ignore_label or node.label not in provider.labels:
             return provider
-        return self.scope.forNode(
+        return self.forNode(
             provider, node.label, getZoneKey(node)
             if 'zones' in getOwn(provider.labels[node.label]) else '')
 
-    def _getHandledProviders(self):
-        """:return: yields the providers whose nodes are ours to make."""
-        for provider in self._getProviders():
-            if (not self.connection_filter
-                    or provider.connection_name in self.connection_filter):
-                yield provider
-
-    def _getNeighbour(self, node):
-        """:return: any provider that sees what the node's provider, which
-            is gone, has left."""
-        for provider in self._getProviders():
-            if (provider.connection_name == node.connection_name
-                    and provider.getEndpoint().name == node.endpoint_name):
-                return provider
-        return None
-
-    def _hasProvider(self, node):
+    def hasProvider(self, node):
         """:return: whether the node may stay, if nobody has it."""
-        if not node.provider:
-            return super()._hasProvider(node)
-        providers = self.scope.getProviders(node)
+        if node.provider in self.unreadable:
+            return True
+        providers = self.getProviders(node)
         if node.state not in RETIRED_STATES:
             return bool(providers)
         return any(isCurrent(node, provider) for provider in providers)
 
-    def _filterUnassignedNodes(self, unassigned_nodes, request):
-        found = super()._filterUnassignedNodes(unassigned_nodes, request)
-        providers = self.scope.by_tenant.get(request.tenant_name, {})
-        for label_name in set(request.labels):
-            for node in found.getNodesForLabel(label_name):
-                if not isFor(node, providers.get(node.provider)):
-                    found.removeNode(node)
-        return found
+    def isEntry(self, node, provider):
+        """:return: whether the provider has that static node."""
+        return getEntry(node, provider) is not None
 
-    def _requestNode(self, label, request, provider, *args, **kwargs):
-        # A new node's record does not have the zone.
-        provider = self.scope.forNode(provider, label.name, '')
-        return super()._requestNode(
-            provider.labels[label.name], request, provider, *args, **kwargs)
+    def _getNeighbour(self, node):
+        for provider in self.getUnique():
+            if (provider.connection_name == node.connection_name
+                    and provider.getEndpoint().name == node.endpoint_name):
+                return provider
+        return None

@@ -52,7 +52,7 @@ def ready(launcher):
 def test_made_once(steps):
     steps.setLayout(cloud())
     steps.runUntil(lambda: ready(steps) == 2)
-    steps._run()
+    steps.run()
     assert len(steps.nodes()) == 2
 
 

@@ -75,7 +75,7 @@ def test_what_has_not_changed_stays(steps):
     steps.setLayout(desk(aliases='[other]'))
     before = readyNode(steps)
     steps.setLayout(desk(aliases='[other]'))
-    steps._run()
+    steps.run()
     assert readyNode(steps) is before
 
 
@@ -84,8 +84,8 @@ def test_what_is_in_use_changes_afterwards(steps):
     readyNode(steps)
     node = use(steps, 'big')
     steps.setLayout(desk(label='other'))
-    steps._run()
-    assert steps.nodes() == [node]
+    steps.run()
+    assert [each.uuid for each in steps.nodes()] == [node.uuid]
     giveBack(steps, node)
     steps.runUntil(lambda: [each.label for each in steps.nodes(State.READY)]
                    == ['other'])
@@ -132,7 +132,7 @@ def test_a_node_of_one_tenant_only(steps):
     steps.setLayout(desk().replace('127.0.0.1', '127.0.0.2'), 'second')
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 2)
     steps.setLayout(desk(), 'first')
-    steps._run()
+    steps.run()
     assert len(steps.nodes(State.READY)) == 2
 
 
@@ -163,12 +163,12 @@ def use(launcher, label):
     """:return: the node that was given to a job, and is not locked."""
     request = launcher.addRequest(label)
     launcher.runUntil(lambda: request.state == request.State.FULFILLED)
-    node = launcher.api.getProviderNode(*request.nodes)
+    node_id, = request.nodes
     with launcher.context() as context:
+        # As the executor has it.
+        node = ProviderNode.fromZK(context, ProviderNode._getPath(node_id))
+        assert node.acquireLock(context)
         node.updateAttributes(context, state=State.IN_USE)
-        # The executor would hold the lock for as long as it is in use.
-        launcher_lock = node.acquireLock(context)
-    assert launcher_lock
     with launcher.context() as context:
         request.delete(context)
     launcher.runUntil(

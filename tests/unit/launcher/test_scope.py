@@ -1,9 +1,10 @@
 """Which provider object makes a node, and who may have it."""
 
 import pytest
-from zuul.launcher.server import LabelNodeMapping, ProviderNodeError
+from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode, QuotaInformation
 
+from zuul_nodes.launcher.minready import makeSlot
 from zuul_nodes.launcher.scope import getZoneKey
 
 State = ProviderNode.State
@@ -48,7 +49,7 @@ def tenants(steps):
 
 
 def providerOf(launcher, node, **kwargs):
-    return launcher._getProviderForNode(node, **kwargs)
+    return launcher.scope.getProviderFor(node, **kwargs)
 
 
 def assign(launcher, node, tenant):
@@ -56,14 +57,11 @@ def assign(launcher, node, tenant):
         node.assign(context, request_id='request', tenant_name=tenant)
 
 
-def offered(launcher, request):
-    """:return: the nodes that a request may be given."""
-    nodes = LabelNodeMapping()
-    for node in launcher.nodes():
-        nodes.addNode(node)
-    found = launcher._filterUnassignedNodes(nodes, request)
-    return [node for label in request.labels
-            for node in found.getNodesForLabel(label)]
+def served(launcher, *labels, **kwargs):
+    """:return: the ids of the nodes that a request is given."""
+    request = launcher.addRequest(*labels, **kwargs)
+    launcher.runUntil(lambda: request.state == request.State.FULFILLED)
+    return request.nodes
 
 
 @pytest.mark.parametrize('tenant', ['first', 'second', 'third'])
@@ -116,35 +114,38 @@ def test_providers_are_those_of_the_latest_layout(steps):
 
 
 @pytest.mark.parametrize('state', ProviderNode.ASSIGNABLE_STATES)
-def test_a_request_is_offered_what_its_tenant_defines(tenants, state):
+def test_a_request_gets_what_its_tenant_defines(tenants, state):
     nodes = {name: tenants.addNode(tenants.getProvider('rack', name), 'big',
                                    state=state)
              for name in ('first', 'second')}
-    for tenant, node in (('first', nodes['first']),
-                         ('second', nodes['second']),
-                         ('third', nodes['first'])):
-        request = tenants.addRequest('big', tenant=tenant)
-        assert offered(tenants, request) == [node]
+    assert served(tenants, 'big', tenant='second') == [nodes['second'].uuid]
+    assert served(tenants, 'big', tenant='third') == [nodes['first'].uuid]
+    # There is no other.
+    assert served(tenants, 'big', tenant='first') not in [
+        [node.uuid] for node in nodes.values()]
 
 
-def test_a_request_is_not_offered_what_was_changed(steps):
+def test_a_request_does_not_get_what_was_changed(steps):
     steps.setLayout(cloud())
     provider = steps.getProvider('rack')
-    steps.addNode(provider, 'big', label_config_hash='old',
-                  state=State.BUILDING)
+    old = steps.addNode(provider, 'big', label_config_hash='old',
+                        state=State.BUILDING)
     node = steps.addNode(provider, 'big', state=State.BUILDING)
-    assert offered(steps, steps.addRequest('big')) == [node]
+    assert served(steps, 'big', 'big')[0] == node.uuid
+    assert all(each.request_id is None for each in steps.nodes()
+               if each.uuid == old.uuid)
 
 
 def test_a_node_with_an_alias_is_matched_by_its_own_label(steps):
     steps.setLayout(cloud(aliases='[other]'))
     provider = steps.getProvider('rack')
     node = steps.addNode(provider, 'big', state=State.BUILDING)
-    steps.addNode(provider, 'big', state=State.BUILDING,
-                  label_config_hash=provider.labels['other'].config_hash)
-    steps.addNode(provider, 'big', state=State.BUILDING,
-                  label='gone', label_aliases=['other'])
-    assert offered(steps, steps.addRequest('other')) == [node]
+    for label, config_hash in (
+            ('big', provider.labels['other'].config_hash),
+            ('gone', provider.labels['big'].config_hash)):
+        steps.addNode(provider, 'big', state=State.BUILDING, label=label,
+                      label_aliases=['other'], label_config_hash=config_hash)
+    assert served(steps, 'other') == [node.uuid]
 
 
 def test_a_ready_node_with_an_old_label_is_retired(steps):
@@ -153,7 +154,7 @@ def test_a_ready_node_with_an_old_label_is_retired(steps):
     old = steps.addNode(provider, 'big', state=State.READY)
     kept = steps.addNode(provider, 'other', state=State.READY)
     held = steps.addNode(provider, 'big', state=State.HOLD)
-    steps._run()
+    steps.run()
     assert old.state == State.READY
     steps.setLayout(cloud(20))
     steps.runUntil(lambda: {node.uuid for node in steps.nodes()}
@@ -166,7 +167,7 @@ def test_a_waiting_node_with_an_old_label_is_retired(steps):
     provider = steps.getProvider('rack')
     node = steps.addNode(provider, 'big', state=State.REQUESTED,
                          quota=QuotaInformation(instances=2))
-    steps._run()
+    steps.run()
     assert node.state == State.REQUESTED
     steps.setLayout(cloud(20) + '    resource-limits: {instances: 1}\n')
     steps.runUntil(lambda: steps.nodes() == [])
@@ -176,19 +177,21 @@ def test_what_another_tenant_still_defines_is_kept(tenants):
     node = tenants.addNode(tenants.getProvider('rack', 'first'), 'big',
                            state=State.READY)
     tenants.setLayout(cloud(30), 'first')
-    tenants._run()
+    tenants.run()
     assert tenants.nodes(State.READY) == [node]
     tenants.setLayout(cloud(30), 'third')
     tenants.runUntil(lambda: tenants.nodes() == [])
 
 
-def test_nothing_is_retired_by_an_old_layout(steps):
+def test_nothing_is_retired_by_an_old_layout(steps, monkeypatch):
     steps.setLayout(cloud())
+    monkeypatch.setattr(steps.layouts, 'isUpToDate', lambda: False)
     node = steps.addNode(steps.getProvider('rack'), 'big',
                          state=State.READY, label_config_hash='newer')
-    steps.layout_updated_event.set()
-    steps._processNodes()
+    steps.run()
     assert node.state == State.READY
+    monkeypatch.undo()
+    steps.setLayout(cloud())
     steps.runUntil(lambda: node.state != State.READY)
 
 
@@ -201,9 +204,8 @@ def test_the_record_of_a_new_node_is_as_its_label_says(steps):
             ('big', ('somebody', '/opt/python', 'cmd', 'winrm', 5986)),
             ('other', (None,) * 5)):
         provider = steps.getProvider('rack')
-        with steps.context() as context:
-            node, _ = steps._requestNode(
-                provider.labels[label], None, provider, steps.log, context)
+        node, = steps.maker.makeNode(
+            makeSlot(provider.labels[label], provider), State.BUILDING)
         assert (node.username, node.python_path, node.shell_type,
                 node.connection_type, node.connection_port) == values
 

@@ -29,14 +29,60 @@ class TestLauncher(Launcher):
 
     # For pytest, which goes by names.
     __test__ = False
+    _start_cleanup = True
 
     def __init__(self, *args, **kwargs):
+        self._test_lock = WorkLock()
         super().__init__(*args, **kwargs)
-        self._test_lock = threading.Lock()
+        submit = self.pools.submit
+        self.pools.submit = lambda endpoint, function, done, description: (
+            submit(endpoint, self._test_lock.during(function),
+                   self._test_lock.during(done), description))
 
-    def _run(self):
-        with self._test_lock:
-            return super()._run()
+    def start(self):
+        if not self._start_cleanup:
+            # What Zuul's tests have of a cloud can not tell what is in it.
+            self.cleanup.cleanUp = lambda endpoint, turn=None: None
+        super().start()
+
+    def work(self, key):
+        self._test_lock.during(super().work)(key)
+
+
+class WorkLock:
+    """A lock that waits until nobody works, and keeps everybody from it;
+    those who work do so side by side."""
+
+    def __init__(self):
+        self._condition = threading.Condition()
+        self._working = 0
+        self._held = False
+
+    def __enter__(self):
+        with self._condition:
+            self._condition.wait_for(
+                lambda: not (self._held or self._working))
+            self._held = True
+
+    def __exit__(self, *args):
+        with self._condition:
+            self._held = False
+            self._condition.notify_all()
+
+    def during(self, function):
+        """:return: a function that is not called while the lock is held."""
+        @functools.wraps(function)
+        def wrapper(*args):
+            with self._condition:
+                self._condition.wait_for(lambda: not self._held)
+                self._working += 1
+            try:
+                return function(*args)
+            finally:
+                with self._condition:
+                    self._working -= 1
+                    self._condition.notify_all()
+        return wrapper
 
 
 class SQLiteFixture(fixtures.Fixture):

@@ -16,7 +16,7 @@ from tests.fixtures.staticnodes import (
     makeConfig,
     makeProvider,
 )
-from zuul_nodes.launcher.keyscan import getFingerprint, selectHostKeys
+from zuul_nodes.launcher.hostkeys import getFingerprint, selectHostKeys
 from zuul_nodes.quickstart import leftovers, ports
 from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
 

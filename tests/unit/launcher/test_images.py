@@ -1,0 +1,325 @@
+"""Which uploads there are to be, and which of them a node gets."""
+
+import types
+
+import pytest
+
+from tests.fixtures.images import (
+    LAYOUT,
+    PROVIDER,
+    FileServer,
+    ImageLauncher,
+    waitFor,
+)
+from zuul_nodes.launcher.images import NoImageError, getKept
+
+
+@pytest.fixture
+def launcher(zuul_conf, tmp_path):
+    launcher = ImageLauncher(zuul_conf, tmp_path)
+    yield launcher
+    launcher.end()
+
+
+@pytest.fixture
+def file_server():
+    server = FileServer()
+    yield server
+    server.end()
+
+
+def node(label, upload_uuid=None):
+    return types.SimpleNamespace(label=label, image_upload_uuid=upload_uuid)
+
+
+def request(upload_uuid=None, *image_names):
+    return types.SimpleNamespace(image_upload_uuid=upload_uuid,
+                                 image_names=list(image_names) or None)
+
+
+def externalId(launcher, *args, name='rack'):
+    return launcher.images.getExternalId(
+        node(*args), launcher.getProvider(name))
+
+
+def isGone(launcher, *uploads):
+    return not ({upload.uuid for upload in uploads}
+                & {upload.uuid for upload in launcher.getUploads()})
+
+
+# What nodes get
+
+def test_the_newest_that_is_ready_and_validated(launcher):
+    launcher.addReady('old', timestamp=1)
+    launcher.addReady('new', timestamp=3)
+    launcher.addReady('older', timestamp=2)
+    launcher.addReady('unvalidated', timestamp=4, validated=None)
+    launcher.addReady('not ready', timestamp=5, _state='deleting')
+    launcher.addReady('elsewhere', 'debian', 'other', timestamp=6)
+    launcher.addReady('another image', 'fedora', timestamp=7)
+    assert externalId(launcher, 'debian') == 'new'
+    assert externalId(launcher, 'debian', name='other') == 'elsewhere'
+
+
+def test_an_image_of_the_cloud(launcher):
+    assert externalId(launcher, 'stock') is None
+    assert externalId(launcher, 'stock', 'any') is None
+    assert launcher.images.isReady(launcher.getProvider(), 'stock')
+    assert launcher.images.canUse(
+        request('any', 'stock'), launcher.getProvider(), 'stock')
+
+
+def test_no_image_yet(launcher):
+    launcher.addReady('unvalidated', validated=False)
+    with pytest.raises(NoImageError, match='debian'):
+        externalId(launcher, 'debian')
+    assert not launcher.images.isReady(launcher.getProvider(), 'debian')
+    launcher.addReady('image')
+    assert launcher.images.isReady(launcher.getProvider(), 'debian')
+    assert not launcher.images.isReady(launcher.getProvider(), 'fedora')
+
+
+def test_an_upload_under_test(launcher):
+    launcher.addReady('in service')
+    tested = launcher.addReady('under test', validated=None)
+    assert externalId(launcher, 'debian', tested.uuid) == 'under test'
+    assert externalId(launcher, 'debian') == 'in service'
+
+
+def test_another_image_beside_one_under_test(launcher):
+    tested = launcher.addReady('under test', validated=None)
+    launcher.addReady('fedora', 'fedora')
+    assert externalId(launcher, 'fedora', tested.uuid) == 'fedora'
+
+
+def test_an_upload_under_test_that_is_elsewhere(launcher):
+    launcher.addReady('in service')
+    tested = launcher.addReady('other', 'debian', 'other', validated=None)
+    with pytest.raises(NoImageError, match=tested.uuid):
+        externalId(launcher, 'debian', tested.uuid)
+
+
+def test_an_upload_under_test_that_is_gone(launcher):
+    """Another image must not be validated in its place."""
+    launcher.addReady('in service')
+    with pytest.raises(NoImageError, match='gone'):
+        externalId(launcher, 'debian', 'gone')
+
+
+def test_an_upload_under_test_without_an_image(launcher):
+    tested = launcher.addUpload(launcher.addArtifact())
+    with pytest.raises(NoImageError):
+        externalId(launcher, 'debian', tested.uuid)
+
+
+def test_who_can_validate(launcher):
+    rack, other = map(launcher.getProvider, ('rack', 'other'))
+    tested = launcher.addReady('under test', validated=None)
+    validation = request(tested.uuid, 'debian')
+    canUse = launcher.images.canUse
+    assert canUse(validation, rack, 'debian')
+    assert not canUse(validation, other, 'debian')
+    # Other nodes of the same request may come from anywhere.
+    assert canUse(validation, other, 'fedora')
+    assert canUse(validation, other, 'stock')
+    assert canUse(request(), other, 'debian')
+    gone = request('gone', 'debian')
+    assert not canUse(gone, rack, 'debian')
+    assert canUse(gone, rack, 'fedora')
+
+
+# Retention
+
+def kept(launcher):
+    provider = launcher.getProvider()
+    image = provider.images['debian']
+    uuids = getKept(launcher.image_upload_registry.getUploadsForImage(
+        image.canonical_name), image, provider)
+    return {upload.external_id or upload.state
+            for upload in launcher.getUploads() if upload.uuid in uuids}
+
+
+def test_the_newest_stay(launcher):
+    for number in range(1, 5):
+        launcher.addReady(f'{number}', timestamp=number)
+    assert kept(launcher) == {'3', '4'}
+
+
+def test_what_is_newer_stays_for_its_validation(launcher):
+    launcher.addReady('old', timestamp=1, validated=False)
+    launcher.addReady('valid', timestamp=2)
+    for number in range(3, 6):
+        launcher.addReady(f'{number}', timestamp=number, validated=None)
+    assert kept(launcher) == {'valid', '4', '5'}
+
+
+def test_what_is_not_complete_stays(launcher):
+    artifact = launcher.addArtifact()
+    launcher.addUpload(artifact, timestamp=1, _state='failed')
+    launcher.addReady('valid', timestamp=2)
+    for number, state in enumerate(('pending', 'uploading'), 3):
+        launcher.addUpload(artifact, timestamp=number, _state=state)
+    assert kept(launcher) == {'valid', 'pending', 'uploading'}
+
+
+def test_old_uploads_are_deleted_and_then_their_artifacts(launcher):
+    launcher.queue.start()
+    old = [launcher.addReady(f'{number}', timestamp=number)
+           for number in range(1, 5)]
+    waitFor(lambda: isGone(launcher, *old[:2]))
+    waitFor(lambda: len(launcher.image_build_registry.getItems()) == 2)
+    assert set(launcher.clouds['rack'].images) == {'3', '4'}
+    assert not isGone(launcher, old[2]) and not isGone(launcher, old[3])
+    for upload in old[:2]:
+        locks = f'{upload.ROOT}/{upload.LOCKS_PATH}'
+        waitFor(lambda path=f'{locks}/{upload.uuid}':
+                not launcher.zk_client.client.exists(path))
+
+
+def test_an_artifact_that_is_newer_than_any_upload(launcher):
+    launcher.addReady('image', timestamp=1)
+    new = launcher.addArtifact(timestamp=2)
+    launcher.images.reconcile()
+    launcher.images.deletes.stop()
+    launcher.images.deletes.join()
+    assert new in launcher.image_build_registry.getItems()
+
+
+def test_what_a_user_wants_deleted(launcher):
+    artifact = launcher.addArtifact(state='deleting')
+    by_artifact = launcher.addUpload(
+        artifact, external_id='1', validated=True, _state='ready')
+    by_upload = launcher.addReady('2', _state='deleting')
+    launcher.queue.start()
+    launcher.images.start()
+    waitFor(lambda: isGone(launcher, by_artifact, by_upload))
+    assert not launcher.clouds['rack'].images
+
+
+def test_without_provider_they_stay(launcher):
+    upload = launcher.addReady('image', _state='deleting')
+    launcher.setLayout(LAYOUT)
+    launcher.images.reconcile()
+    assert upload in launcher.getUploads()
+    launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'))
+    launcher.images.reconcile()
+    waitFor(lambda: isGone(launcher, upload))
+
+
+def test_an_endpoint_that_others_handle(launcher):
+    upload = launcher.addReady('image', _state='deleting')
+    pending = launcher.addUpload(launcher.addArtifact())
+    launcher.endpoints = {}
+    launcher.images.reconcile()
+    launcher.images.uploads.stop()
+    launcher.images.uploads.join()
+    assert upload in launcher.getUploads()
+    assert pending.state == 'pending'
+
+
+def test_an_image_that_the_provider_has_no_more(launcher):
+    upload = launcher.addReady('image', 'fedora')
+    launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
+        '      - fedora\n', '').replace('[debian, fedora, ', '[debian, '))
+    launcher.queue.start()
+    launcher.images.start()
+    waitFor(lambda: isGone(launcher, upload))
+
+
+def test_one_bad_record_concerns_its_image_only(launcher):
+    """An image whose uploads can not be compared loses none."""
+    bad = [launcher.addReady(f'fedora {number}', 'fedora', timestamp=when)
+           for number, when in enumerate((1, 2, 3, None))]
+    old = [launcher.addReady(f'{number}', timestamp=number)
+           for number in range(1, 4)]
+    launcher.addUpload(launcher.addArtifact(), artifact_uuid='unknown')
+    launcher.queue.start()
+    launcher.images.start()
+    waitFor(lambda: isGone(launcher, old[0]))
+    for upload in (*bad, *old[1:]):
+        assert not isGone(launcher, upload)
+
+
+# Deletes
+
+def test_a_delete_that_fails_is_tried_again_after_a_pause(launcher):
+    cloud = launcher.clouds['rack']
+    cloud.errors = [RuntimeError('the cloud says no')] * 2
+    upload = launcher.addReady('image', _state='deleting')
+    launcher.images.reconcile()
+    waitFor(lambda: cloud.calls)
+    # Looking at it does not mean trying it.
+    for _ in range(20):
+        launcher.images.reconcile()
+    assert len(cloud.calls) == 1
+    waitFor(lambda: isGone(launcher, upload))
+    assert cloud.calls == ['delete'] * 3
+    assert not cloud.images
+
+
+def test_deletes_do_not_wait_for_uploads_nor_for_one_another(
+        launcher, file_server):
+    file_server.files['image'] = b'image'
+    rack, other = launcher.clouds['rack'], launcher.clouds['other']
+    rack.answers.clear()
+    artifact = launcher.addArtifact(url=f'{file_server.url}/image')
+    launcher.addUpload(artifact)
+    launcher.queue.start()
+    waitFor(lambda: rack.calls == ['upload'])
+    for number in range(9):
+        launcher.addReady(f'{number}', _state='deleting')
+    waitFor(lambda: 'delete' in rack.calls)
+    deleted = launcher.addReady('x', 'debian', 'other')
+    launcher.setState(deleted, 'deleting')
+    waitFor(lambda: isGone(launcher, deleted))
+    assert other.calls == ['delete']
+    assert len(rack.images) == 9
+
+
+def test_an_upload_that_somebody_else_has_locked(launcher):
+    upload = launcher.addReady('image', _state='deleting')
+    other = type(upload)()
+    other._set(uuid=upload.uuid)
+    with launcher.context() as context, other.locked(context):
+        launcher.images.reconcile()
+        deletes = launcher.images.deletes
+        queue, = deletes._queues.values()
+        waitFor(lambda: queue.isIdle() and queue._due)
+        assert not launcher.clouds['rack'].calls
+    waitFor(lambda: isGone(launcher, upload))
+
+
+def test_what_has_changed_since_the_decision_is_not_deleted(launcher):
+    upload = launcher.addReady('image', validated=False)
+    version = upload.getZKVersion()
+    with launcher.context() as context:
+        upload.updateAttributes(context, validated=True)
+    deletes = launcher.images.deletes
+    deletes._deleteLocked(deletes._deleteUpload, upload, version)
+    assert upload.state == 'ready'
+    deletes._deleteLocked(
+        deletes._deleteUpload, upload, upload.getZKVersion())
+    waitFor(lambda: isGone(launcher, upload))
+
+
+# Events
+
+def test_events(launcher):
+    upload = launcher.addReady('image', validated=None)
+    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    launcher.images.addValidateEvent(upload)
+    launcher.images.addDeleteEvent(artifact)
+    assert launcher.getEvents() == [
+        ('image-validate', ['debian'], upload.uuid),
+        ('image-delete', ['debian'], None)]
+    upload._set(artifact_uuid='unknown')
+    launcher.images.addValidateEvent(upload)
+    assert len(launcher.getEvents()) == 2
+
+
+def test_stop_without_start(launcher):
+    launcher.images.stop()
+    launcher.images.join()
+    launcher.addReady('image', _state='deleting')
+    launcher.images.reconcile()
+    assert not launcher.clouds['rack'].calls

@@ -1,0 +1,597 @@
+"""Many machines are scanned at once, as soon as they answer."""
+
+import collections
+import contextlib
+import errno
+import gc
+import logging
+import os
+import pathlib
+import queue
+import shutil
+import socket
+import threading
+import time
+import types
+
+import pytest
+from zuul.driver.static.staticmodel import StaticProviderNode
+from zuul.exceptions import ConnectionTimeoutException
+from zuul.launcher import server
+
+from tests.fixtures.hostkeys import HostKey
+from zuul_nodes.launcher import keyscan
+from zuul_nodes.launcher.keyscan import KeyScanner, needsScan
+from zuul_nodes.quickstart import ports
+from zuul_nodes.quickstart.process import Process, waitFor
+from zuul_nodes.quickstart.sshd import PRIVILEGE_SEPARATION_DIRECTORY
+
+LOOPBACK = ports.LOOPBACK
+LOG = logging.getLogger('scan')
+KEY_TYPES = ('ed25519', 'ecdsa', 'rsa')
+
+
+def makeNode(port, **attributes):
+    return types.SimpleNamespace(**{
+        'host_key_checking': True, 'boot_timeout': 60,
+        'connection_type': 'ssh', 'interface_ip': LOOPBACK,
+        'connection_port': port, **attributes})
+
+
+class Scanner(KeyScanner):
+    """Keeps what is done for a test to wait for.
+
+    :ivar list timeouts: for how long it was ready to wait, each time.
+    """
+
+    def __init__(self, **kwargs):
+        self.results = queue.Queue()
+        self.timeouts = []
+        super().__init__(lambda *result: self.results.put(result), **kwargs)
+
+    def _getTimeout(self):
+        self.timeouts.append(super()._getTimeout())
+        return self.timeouts[-1]
+
+    def next(self):
+        """:return: (key, scan) of the next one that is complete."""
+        key, scan = self.results.get(timeout=30)
+        assert scan.complete
+        return key, scan
+
+
+@pytest.fixture
+def makeScanner():
+    scanners = []
+
+    def make(**kwargs):
+        scanner = Scanner(**kwargs)
+        scanners.append(scanner)
+        scanner.start()
+        return scanner
+    yield make
+    for scanner in scanners:
+        scanner.stop()
+        scanner.join()
+
+
+@pytest.fixture
+def scanner(makeScanner):
+    return makeScanner()
+
+
+@pytest.fixture
+def connects(monkeypatch):
+    """:return: a list of the addresses that were connected to."""
+    addresses = []
+
+    class Socket(socket.socket):
+        def connect(self, address):
+            addresses.append(address)
+            super().connect(address)
+
+    monkeypatch.setattr(server.NodescanRequest, '_socket_class', Socket)
+    return addresses
+
+
+@pytest.fixture(scope='module')
+def sshd(tmp_path_factory):
+    """:return: a real server: its ``port`` and its ``keys``."""
+    if shutil.which('sshd') is None:
+        pytest.skip('needs sshd')
+    directory = tmp_path_factory.mktemp('sshd')
+    keys = [HostKey(directory / kind, kind) for kind in KEY_TYPES]
+    port = ports.freePort()
+    config = directory / 'sshd_config'
+    config.write_text('\n'.join([
+        f'ListenAddress {LOOPBACK}', f'Port {port}', 'PidFile none',
+        'MaxStartups 1000', *(f'HostKey {key.path}' for key in keys)]))
+    if os.geteuid() == 0:
+        PRIVILEGE_SEPARATION_DIRECTORY.mkdir(mode=0o755, exist_ok=True)
+    process = Process('sshd', [shutil.which('sshd'), '-D', '-e', '-f', config],
+                      directory / 'log', os.environ)
+    process.start()
+    process.waitFor(lambda: not ports.isFree(port), 'it does not listen', 15)
+    yield types.SimpleNamespace(
+        port=port, keys={key.recorded for key in keys})
+    process.stop()
+
+
+class Listener:
+    """Accepts connections and says nothing, as far as a test can see.
+
+    :param port: where; any if None.
+    """
+
+    def __init__(self, port=None, family=socket.AF_INET, address=LOOPBACK):
+        self.socket = socket.socket(family)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind((address, port or ports.freePort()))
+        self.socket.listen(1000)
+        self.socket.settimeout(30)
+        self.port = self.socket.getsockname()[1]
+        self.connections = []
+
+    def accept(self, count=1):
+        """Returns when there are so many more connections."""
+        for _ in range(count):
+            self.connections.append(self.socket.accept()[0])
+            self.connections[-1].settimeout(30)
+
+    def isQuiet(self):
+        """:return: whether nobody else is about to connect."""
+        self.socket.settimeout(0.1)
+        try:
+            self.accept()
+        except TimeoutError:
+            return True
+        finally:
+            self.socket.settimeout(30)
+        return False
+
+    def isLeft(self):
+        """:return: True, as soon as the others have closed all."""
+        for connection in self.connections:
+            with contextlib.suppress(ConnectionResetError):
+                while connection.recv(1024):
+                    pass
+        return True
+
+    def close(self):
+        self.socket.close()
+        for connection in self.connections:
+            connection.close()
+
+
+@pytest.fixture
+def listen():
+    """:return: a function that makes a :class:`Listener`."""
+    listeners = []
+
+    def make(*args, **kwargs):
+        listeners.append(Listener(*args, **kwargs))
+        return listeners[-1]
+    yield make
+    for listener in listeners:
+        listener.close()
+
+
+@pytest.mark.parametrize('connection_type', ['ssh', 'network_cli'])
+def test_host_keys(scanner, sshd, connection_type):
+    scan = scanner.add('node', makeNode(
+        sshd.port, connection_type=connection_type), LOG)
+    assert scan.host_key_checking
+    assert scan.gather_hostkeys
+    assert scanner.next() == ('node', scan)
+    assert set(scan.result()) == sshd.keys
+    assert scanner.length() == 0
+
+
+def test_host_keys_of_many(scanner, sshd):
+    scans = {key: scanner.add(key, makeNode(sshd.port), LOG)
+             for key in range(20)}
+    assert dict(scanner.next() for _ in scans) == scans
+    for scan in scans.values():
+        assert set(scan.result()) == sshd.keys
+
+
+@pytest.mark.parametrize('attributes', [
+    {'interface_ip': 'localhost'},
+    # Only an IPv4 address of itself.
+    {'interface_ip': '::ffff:127.0.0.1'},
+])
+def test_names_and_addresses(scanner, sshd, attributes, monkeypatch):
+    lookup = socket.getaddrinfo
+    monkeypatch.setattr(socket, 'getaddrinfo', lambda host, port: lookup(
+        host, port, 0 if ':' in host else socket.AF_INET))
+    scan = scanner.add('node', makeNode(sshd.port, **attributes), LOG)
+    scanner.next()
+    assert set(scan.result()) == sshd.keys
+
+
+def test_ipv6(scanner, listen):
+    try:
+        listener = listen(family=socket.AF_INET6, address='::1')
+    except OSError:
+        pytest.skip('needs IPv6')
+    scan = scanner.add('node', makeNode(
+        listener.port, interface_ip='::1', connection_type='winrm'), LOG)
+    scanner.next()
+    assert scan.result() == []
+
+
+def test_no_ssh(scanner, listen):
+    """Of others no more is wanted than that they accept a connection."""
+    listener = listen()
+    scan = scanner.add(
+        'node', makeNode(listener.port, connection_type='winrm'), LOG)
+    assert not scan.gather_hostkeys
+    scanner.next()
+    assert scan.result() == []
+    listener.accept()
+    assert listener.isLeft()
+    assert listener.isQuiet()
+
+
+@pytest.mark.parametrize('attributes', [
+    {'host_key_checking': False}, {'host_key_checking': None},
+    {'connection_port': None}, {'connection_port': 0},
+    {'interface_ip': None}, {'interface_ip': ''}])
+def test_no_scan(scanner, connects, attributes):
+    node = makeNode(22, **attributes)
+    assert not needsScan(node)
+    scan = scanner.add('node', node, LOG)
+    scanner.next()
+    assert scan.result() == []
+    assert not connects
+
+
+def test_a_scan():
+    assert needsScan(makeNode(22))
+    assert needsScan(makeNode(5986, connection_type='winrm'))
+    node = StaticProviderNode()
+    node._set(host_key_checking=True, interface_ip='192.0.2.1')
+    assert needsScan(node)
+
+
+def test_refused_at_first(scanner, connects, sshd, listen, monkeypatch):
+    monkeypatch.setattr(keyscan, 'RETRY', 0.1)
+    port = ports.freePort()
+    scan = scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
+    waitFor(lambda: len(connects) > 2, 'it is tried again', 30)
+    assert not scan.complete
+    listen(port)
+    scanner.next()
+    assert scan.result() == []
+    # Between two attempts there is nothing to do.
+    assert len(scanner.timeouts) < 4 * len(connects)
+
+
+def test_no_route_at_first(scanner, connects, listen, monkeypatch):
+    monkeypatch.setattr(keyscan, 'RETRY', 0.1)
+
+    class Socket(server.NodescanRequest._socket_class):
+        def connect(self, address):
+            if len(connects) < 2:
+                connects.append(address)
+                raise OSError(errno.ENETUNREACH, 'Network is unreachable')
+            super().connect(address)
+
+    monkeypatch.setattr(server.NodescanRequest, '_socket_class', Socket)
+    scan = scanner.add(
+        'node', makeNode(listen().port, connection_type='winrm'), LOG)
+    scanner.next()
+    assert scan.result() == []
+    assert len(connects) == 3
+
+
+def test_not_in_time(scanner, connects, listen, monkeypatch):
+    monkeypatch.setattr(keyscan, 'RETRY', 0.1)
+    silent, full = listen(), listen()
+    # The queue of what it is to accept has one place.
+    full.socket.listen(0)
+    with socket.create_connection((LOOPBACK, full.port)):
+        for port in (ports.freePort(), silent.port, full.port):
+            start = time.monotonic()
+            scan = scanner.add('node', makeNode(port, boot_timeout=0.5), LOG)
+            scanner.next()
+            assert 0.5 <= time.monotonic() - start < 5
+            with pytest.raises(
+                    ConnectionTimeoutException,
+                    match=f'Timeout connecting to 127.0.0.1 on port {port}'):
+                scan.result()
+    silent.accept()
+    assert silent.isLeft()
+    assert scanner.length() == 0
+
+
+def test_an_attempt_takes_too_long(scanner, connects, listen, monkeypatch):
+    """A packet may be lost; a new connection may get through."""
+    full = listen()
+    full.socket.listen(0)
+    with socket.create_connection((LOOPBACK, full.port)):
+        scanner.add('node', makeNode(full.port), LOG)
+        waitFor(lambda: scanner.timeouts[-1] and scanner.timeouts[-1] > 9,
+                'it waits for the connection', 30)
+        assert len(connects) == 1
+        clock = types.SimpleNamespace(
+            monotonic=lambda monotonic=time.monotonic: monotonic() + 10,
+            time=time.time)
+        for module in (keyscan, server):
+            monkeypatch.setattr(module, 'time', clock)
+        scanner._sockets.wake()
+        waitFor(lambda: len(connects) > 1, 'it is tried again', 30)
+
+
+def test_it_goes_away_again(scanner, connects, sshd, listen, monkeypatch):
+    """Its first answer is no promise: no hot loop, and an end."""
+    listener = listen()
+    scan = scanner.add('node', makeNode(listener.port, boot_timeout=1.5), LOG)
+    listener.accept()
+    listener.socket.close()
+    forward(listener.connections[0], sshd.port)
+    scanner.next()
+    with pytest.raises(ConnectionTimeoutException):
+        scan.result()
+    assert 1 < len(connects) < 6
+    assert len(scanner.timeouts) < 30
+
+
+def test_it_comes_back(scanner, connects, sshd, listen, monkeypatch):
+    monkeypatch.setattr(keyscan, 'RETRY', 0.1)
+    listener = listen()
+    scan = scanner.add('node', makeNode(listener.port), LOG)
+    listener.accept()
+    listener.socket.close()
+    forward(listener.connections[0], sshd.port)
+    waitFor(lambda: len(connects) > 3, 'it is tried again', 30)
+    listener = listen(listener.port)
+    while not scan.complete:
+        with contextlib.suppress(TimeoutError):
+            listener.socket.settimeout(0.1)
+            listener.accept()
+            forward(listener.connections[-1], sshd.port)
+    assert set(scan.result()) == sshd.keys
+
+
+def forward(connection, port):
+    """Connect a connection to a port, both ways."""
+    target = socket.create_connection((LOOPBACK, port))
+    for source, sink in ((connection, target), (target, connection)):
+        threading.Thread(target=copy, args=(source, sink)).start()
+
+
+def copy(source, sink):
+    with contextlib.suppress(OSError):
+        while data := source.recv(4096):
+            sink.sendall(data)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_RDWR)
+
+
+def test_unknown_name(scanner, listen):
+    scan = scanner.add('unknown', makeNode(
+        22, interface_ip='no-such-host.invalid'), LOG)
+    assert scanner.next() == ('unknown', scan)
+    with pytest.raises(socket.gaierror):
+        scan.result()
+    scanner.add('node', makeNode(
+        listen().port, connection_type='winrm'), LOG)
+    assert scanner.next()[0] == 'node'
+
+
+@pytest.mark.parametrize('end', ['answer', 'timeout', 'cancel'])
+def test_slow_name(scanner, listen, monkeypatch, end):
+    """The look-up of one name keeps nobody else waiting."""
+    lookup, answer = socket.getaddrinfo, threading.Event()
+
+    def getaddrinfo(host, port):
+        if host == 'slow.example.com':
+            answer.wait(30)
+            host = LOOPBACK
+        return lookup(host, port)
+
+    monkeypatch.setattr(socket, 'getaddrinfo', getaddrinfo)
+    port = listen().port
+    slow = scanner.add('slow', makeNode(
+        port, interface_ip='slow.example.com', connection_type='winrm',
+        boot_timeout=1 if end == 'timeout' else 60), LOG)
+    scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
+    assert scanner.next()[0] == 'node'
+    if end == 'cancel':
+        scanner.cancel('slow')
+        answer.set()
+        scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
+        assert scanner.next()[0] == 'node'
+        assert not slow.complete
+    elif end == 'answer':
+        answer.set()
+        assert scanner.next() == ('slow', slow)
+        assert slow.result() == []
+    else:
+        assert scanner.next() == ('slow', slow)
+        answer.set()
+        with pytest.raises(ConnectionTimeoutException):
+            slow.result()
+    waitFor(lambda: not any(thread.name.startswith('Lookup')
+                            for thread in threading.enumerate()),
+            'its thread ends', 10)
+
+
+def test_many_at_once(makeScanner, listen):
+    """Each of them is connected to while all others still are."""
+    scanner, listener = makeScanner(max_active=200), listen()
+    for key in range(200):
+        scanner.add(key, makeNode(listener.port), LOG)
+    listener.accept(200)
+    assert scanner.length() == 200
+    for key in range(200):
+        scanner.cancel(key)
+    assert listener.isLeft()
+
+
+def test_many_come_to_an_end(scanner, listen):
+    listener = listen()
+    for key in range(200):
+        scanner.add(
+            key, makeNode(listener.port, connection_type='winrm'), LOG)
+    assert {scanner.next()[0] for _ in range(200)} == set(range(200))
+    assert scanner.length() == 0
+
+
+def test_no_more_than_that(makeScanner, listen):
+    scanner, listener = makeScanner(max_active=3), listen()
+    for key in range(8):
+        scanner.add(key, makeNode(listener.port), LOG)
+    listener.accept(3)
+    assert listener.isQuiet()
+    # One of them is not there, another one waits for its first turn.
+    for key in (0, 1, 7):
+        scanner.cancel(key)
+    listener.accept(2)
+    assert listener.isQuiet()
+    assert scanner.length() == 5
+    for key in range(2, 5):
+        scanner.cancel(key)
+    listener.accept(2)
+    assert listener.isQuiet()
+
+
+def test_turns(makeScanner, connects, listen):
+    """Those that do not answer hold nobody up."""
+    scanner, listener = makeScanner(max_active=1), listen()
+    for key in range(3):
+        scanner.add(key, makeNode(ports.freePort()), LOG)
+    for key in range(3, 6):
+        scanner.add(
+            key, makeNode(listener.port, connection_type='winrm'), LOG)
+    assert [scanner.next()[0] for _ in range(3)] == [3, 4, 5]
+    assert scanner.length() == 3
+    # Each of the others had its turn, one after the other.
+    first = [port for _, port in connects[:6]]
+    assert len(set(first[:3])) == 3
+    assert first[3:] == [listener.port] * 3
+
+
+def test_the_wait_for_a_turn_does_not_count(makeScanner, listen):
+    scanner, listener = makeScanner(max_active=1), listen()
+    for key in range(2):
+        scanner.add(key, makeNode(listener.port, boot_timeout=0.5), LOG)
+    start = time.monotonic()
+    assert [scanner.next()[0] for _ in range(2)] == [0, 1]
+    assert time.monotonic() - start >= 1
+
+
+def test_cancel(scanner, listen):
+    listener = listen()
+    scan = scanner.add('node', makeNode(listener.port), LOG)
+    listener.accept()
+    assert scanner.add('node', makeNode(listener.port), LOG) is scan
+    scanner.cancel('node')
+    assert scanner.length() == 0
+    assert listener.isLeft()
+    again = scanner.add(
+        'node', makeNode(listener.port, connection_type='winrm'), LOG)
+    # That of the one that was cancelled would have come before.
+    assert scanner.next() == ('node', again)
+    assert again is not scan
+    assert not scan.complete
+    scanner.cancel('node')
+    scanner.cancel('unknown')
+
+
+def test_idle(scanner, listen):
+    """Nothing happens unless there is something to do."""
+    listener = listen()
+    scanner.add('node', makeNode(listener.port), LOG)
+    listener.accept()
+    waitFor(lambda: scanner.timeouts[-1] and scanner.timeouts[-1] > 50,
+            'it waits for the banner', 10)
+    count = len(scanner.timeouts)
+    assert listener.isQuiet()
+    assert len(scanner.timeouts) == count
+    scanner.cancel('node')
+    waitFor(lambda: scanner.timeouts[-1] is None, 'it waits', 10)
+    assert count < len(scanner.timeouts) < count + 5
+
+
+def test_stop(listen, sshd):
+    """Nothing is left of anything."""
+    listener = listen()
+    files, threads = getOpenFiles(), set(threading.enumerate())
+    scanner = Scanner(max_active=5)
+    scanner.start()
+    scanner.add('keys', makeNode(sshd.port), LOG)
+    scanner.next()
+    for key in range(8):
+        scanner.add(key, makeNode(listener.port), LOG)
+    scanner.add('refused', makeNode(ports.freePort()), LOG)
+    listener.accept(5)
+    scanner.cancel(0)
+    listener.accept()
+    scanner.stop()
+    scanner.join()
+    assert listener.isLeft()
+    for connection in listener.connections:
+        connection.close()
+    assert scanner.results.empty()
+    # Late ones do no harm.
+    scanner.add('late', makeNode(listener.port), LOG)
+    scanner.cancel(1)
+    scanner.stop()
+    scanner.join()
+    waitFor(lambda: set(threading.enumerate()) <= threads,
+            'the threads end', 10)
+    # Two ends of one pipe; it goes with the scanner.
+    assert list((getOpenFiles() - files).values()) == [2]
+    del scanner
+    gc.collect()
+    assert not getOpenFiles() - files
+
+
+def getOpenFiles():
+    """:return: a Counter: what is open, as the kernel names it."""
+    names = collections.Counter()
+    for path in pathlib.Path('/proc/self/fd').iterdir():
+        # The directory itself is open only as long as it is listed.
+        with contextlib.suppress(FileNotFoundError):
+            names[os.readlink(path)] += 1
+    return names
+
+
+def test_it_was_never_started():
+    scanner = Scanner()
+    scanner.add('node', makeNode(22), LOG)
+    scanner.stop()
+    scanner.join()
+
+
+def test_error_in_what_follows(caplog, listen):
+    keys = queue.Queue()
+
+    def done(key, scan):
+        keys.put(key)
+        raise ValueError('what follows')
+
+    scanner = KeyScanner(done)
+    scanner.start()
+    port = listen().port
+    for key in ('first', 'second'):
+        scanner.add(key, makeNode(port, connection_type='winrm'), LOG)
+        assert keys.get(timeout=10) == key
+    scanner.stop()
+    scanner.join()
+    assert 'Error after the scan of first' in caplog.text
+    assert 'ValueError: what follows' in caplog.text
+
+
+def test_error_in_a_scan(scanner, listen):
+    """It is that scan's."""
+    port = listen().port
+    scanner.add('bad', makeNode(port, boot_timeout=None), LOG)
+    key, scan = scanner.next()
+    assert key == 'bad'
+    with pytest.raises(TypeError):
+        scan.result()
+    scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
+    assert scanner.next()[0] == 'node'

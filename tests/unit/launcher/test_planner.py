@@ -1,0 +1,443 @@
+"""Which provider a request gets, and which nodes."""
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.planning import (
+    Endpoint,
+    Label,
+    Provider,
+    StaticProvider,
+    World,
+    assign,
+    makeRequest,
+)
+from zuul_nodes.launcher.planner import Grant, Impossible, Wait
+
+State = ProviderNode.State
+
+
+def where(decision):
+    """:return: names of the providers of what was granted."""
+    assert isinstance(decision, Grant), decision
+    return [slot.provider.name for slot in decision.slots]
+
+
+def data(failed=(), temporary=()):
+    return {'uuid': None, 'failed_providers': list(failed),
+            'temporary': dict.fromkeys(temporary, 'busy')}
+
+
+def test_a_new_node():
+    provider = Provider('a', 'big')
+    request, grant = World(provider).request('big')
+    slot, = grant.slots
+    assert (slot.index, slot.label_name, slot.provider, slot.node, slot.host
+            ) == (0, 'big', provider, None, None)
+    assert grant.request_id == request.uuid and not grant.forgiven
+
+
+def test_slots_are_in_the_order_of_labels():
+    provider = Provider('a', 'big', 'small')
+    world = World(provider)
+    node = world.addNode(provider, 'small')
+    _, grant = world.request('big', 'small', 'big')
+    assert [slot.index for slot in grant.slots] == [0, 1, 2]
+    assert [slot.label_name for slot in grant.slots] == [
+        'big', 'small', 'big']
+    assert [slot.node for slot in grant.slots] == [None, node, None]
+
+
+def test_all_nodes_are_from_one_provider():
+    world = World(Provider('a', 'big'), Provider('b', 'big', 'small'),
+                  Provider('c', 'small'))
+    assert where(world.request('big', 'small')[1]) == ['b', 'b']
+
+
+def test_the_whole_nodeset_needs_room():
+    """It does not help that there is room for the first of its nodes."""
+    world = World(Provider('a', 'big', limits={'instances': 3}),
+                  Provider('b', 'big', limits={'instances': 3}))
+    assert where(world.request('big', 'big')[1]) == ['a', 'a']
+    assert where(world.request('big', 'big')[1]) == ['b', 'b']
+    assert isinstance(world.request('big', 'big')[1], Wait)
+
+
+def test_several_providers_if_none_has_all_labels():
+    world = World(Provider('a', 'big'), Provider('b', 'small'),
+                  Provider('c', 'big'))
+    assert where(world.request('big', 'small', 'big')[1]) == ['a', 'b', 'a']
+
+
+def test_several_providers_if_none_could_ever_serve_all():
+    world = World(Provider('a', 'big', limits={'instances': 2}),
+                  Provider('b', 'big', limits={'instances': 2}))
+    assert where(world.request(*['big'] * 3)[1]) == ['a', 'a', 'b']
+    assert isinstance(world.request(*['big'] * 5)[1], Impossible)
+
+
+def test_no_mixture_while_one_could_serve_all_later():
+    world = World(Provider('a', 'big', limits={'instances': 2}),
+                  Provider('b', 'big', limits={'instances': 1}))
+    world.request('big')
+    _, wait = world.request('big', 'big')
+    assert wait.reservation == ('a',)
+
+
+def test_the_label_with_the_least_choice_is_placed_first():
+    world = World(Provider('a', 'big', 'small', limits={'instances': 1}),
+                  Provider('b', 'big', limits={'instances': 1}))
+    assert where(world.request('big', 'small')[1]) == ['b', 'a']
+
+
+def test_a_mixture_is_granted_as_a_whole():
+    world = World(Provider('a', 'big', limits={'instances': 1}),
+                  Provider('b', 'small', limits={'instances': 1}))
+    first, _ = world.request('big')
+    _, wait = world.request('big', 'small')
+    assert set(wait.reservation) == {'a', 'b'}
+    # It goes first at both, though it takes neither.
+    assert isinstance(world.request('small')[1], Wait)
+    world.finish(first)
+    assert where(world.serve()[0]) == ['a', 'b']
+
+
+# The order of providers
+
+def test_the_priority_of_providers():
+    a = Provider('a', 'big', priority=100)
+    b = Provider('b', 'big', priority=10, limits={'instances': 1})
+    world = World(a, b, Provider('c', 'big'))
+    world.addNode(a, 'big')
+    assert where(world.request('big')[1]) == ['b']
+    assert where(world.request('big')[1]) == ['a']
+
+
+def test_the_preferred_provider_comes_first():
+    world = World(Provider('a', 'big', priority=1),
+                  Provider('b', 'big', limits={'instances': 1}))
+    assert where(world.request('big', preferred_provider='b')[1]) == ['b']
+    # It is no more than preferred.
+    assert where(world.request('big', preferred_provider='b')[1]) == ['a']
+    assert where(world.request('big', preferred_provider='x')[1]) == ['a']
+
+
+def test_a_provider_with_nodes_that_are_there():
+    b = Provider('b', 'big')
+    world = World(Provider('a', 'big'), b)
+    node = world.addNode(b, 'big')
+    _, grant = world.request('big', 'big')
+    assert where(grant) == ['b', 'b']
+    assert [slot.node for slot in grant.slots] == [node, None]
+
+
+def test_a_provider_of_which_less_is_used():
+    world = World(Provider('a', 'big', limits={'instances': 10}),
+                  Provider('b', 'big', limits={'instances': 20}))
+    used = [where(world.request('big')[1])[0] for _ in range(12)]
+    assert used.count('b') == 8
+
+
+def test_launchers_do_not_all_choose_the_same():
+    orders = []
+
+    def reverse(providers):
+        orders.append(list(providers))
+        providers.reverse()
+    world = World(Provider('a', 'big'), Provider('b', 'big'),
+                  shuffle=reverse)
+    assert where(world.request('big')[1]) == ['b']
+    assert orders
+
+
+# Nodes that are there
+
+def test_the_nearest_to_be_ready():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    nodes = [world.addNode(provider, 'big', state) for state in (
+        State.REQUESTED, State.READY, State.BUILDING)]
+    granted = [world.request('big')[1].slots[0].node for _ in range(4)]
+    assert granted == [nodes[1], nodes[2], nodes[0], None]
+
+
+@pytest.mark.parametrize('attributes', [
+    {'subnodes': ['other']}, {'is_locked': True},
+    {'label_config_hash': 'old'}, {'provider': 'gone'},
+    {'max_ready_age': 1, 'state_time': 0},
+], ids=str)
+def test_what_is_not_to_be_had(attributes):
+    provider = Provider('a', 'big')
+    world = World(provider)
+    world.addNode(provider, 'big', **attributes)
+    assert world.request('big')[1].slots[0].node is None
+
+
+@pytest.mark.parametrize('state', [
+    state for state in State if state not in ProviderNode.ASSIGNABLE_STATES])
+def test_states_that_are_for_nobody(state):
+    provider = Provider('a', 'big')
+    world = World(provider)
+    world.addNode(provider, 'big', state)
+    assert world.request('big')[1].slots[0].node is None
+
+
+def test_what_is_built_may_be_locked():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big', State.BUILDING, is_locked=True)
+    assert world.request('big')[1].slots[0].node is node
+
+
+def test_what_is_somebodys():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big')
+    assign(node, makeRequest('big'))
+    world.planner.updateNode(node)
+    assert world.request('big')[1].slots[0].node is None
+
+
+def test_a_node_is_granted_once():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big')
+    grants = [world.planner.plan(makeRequest('big')) for _ in range(2)]
+    # As its lock is taken, to write the first grant.
+    node._set(is_locked=True)
+    world.planner.updateNode(node)
+    node._set(is_locked=False)
+    world.planner.updateNode(node)
+    grants.append(world.planner.plan(makeRequest('big')))
+    assert [grant.slots[0].node for grant in grants] == [node, None, None]
+
+
+def test_nodes_with_aliases_are_shared_out():
+    """It takes no luck to find the way in which there are enough."""
+    world = World(StaticProvider(
+        'desks', ['a', 'b'], ['a', 'c'], ['b', 'a'], ['c', 'b']))
+    for labels in ('abca', 'bcaa', 'aabb', 'ccbb'):
+        request, grant = world.request(*labels)
+        assert isinstance(grant, Grant), labels
+        assert len({slot.node_id for slot in grant.slots}) == 4
+        for slot in grant.slots:
+            assert slot.label_name in slot.node.all_labels
+        world.finish(request)
+
+
+def test_the_nodes_of_a_tenant():
+    ours = Provider('a', Label('big', config_hash='x'), tenant='ours')
+    theirs = Provider('a', Label('big', config_hash='y'), tenant='theirs',
+                      endpoint=ours.endpoint)
+    world = World(ours, theirs)
+    node = world.addNode(theirs, 'big')
+    assert world.request('big', tenant='ours')[1].slots[0].node is None
+    assert world.request('big', tenant='theirs')[1].slots[0].node is node
+
+
+def test_nodes_of_one_zone():
+    provider = Provider('a', 'big', 'small')
+    world = World(provider)
+    for label_name, zone in (('big', 'x'), ('big', 'y'), ('small', 'y'),
+                             ('small', 'z'), ('small', 'z')):
+        world.addNode(provider, label_name, az=zone)
+    for labels, zones in ((('big', 'small'), ['y', 'y']),
+                          (('small', 'small'), ['z', 'z'])):
+        grant = world.request(*labels)[1]
+        assert [slot.node.az for slot in grant.slots] == zones
+    # Rather another zone than another node.
+    assert world.request('big', 'big')[1].slots[0].node.az == 'x'
+
+
+# Slots
+
+def test_a_host_with_slots():
+    provider = Provider('a', Label('big', slots=3), limits={'instances': 2})
+    world = World(provider)
+    _, grant = world.request('big', 'big')
+    host, = {slot.host for slot in grant.slots}
+    assert len(host.subnode_ids) == 3
+    assert {slot.node_id for slot in grant.slots} < set(host.subnode_ids)
+    assert (host.provider, host.label_name) == (provider, 'big')
+    # The third slot, and a new host.
+    _, grant = world.request('big', 'big')
+    assert [slot.node_id in host.subnode_ids for slot in grant.slots] == [
+        True, False]
+    assert grant.slots[1].host not in (None, host)
+
+
+def test_slots_that_are_about_to_be_there():
+    """Requests at the same time do not make a host each."""
+    world = World(Provider('a', Label('big', slots=2)))
+    requests = [makeRequest('big') for _ in range(4)]
+    world.requests = {request.uuid: request for request in requests}
+    first, *others = [world.planner.plan(request) for request in requests]
+    assert all(isinstance(other, Wait) for other in others)
+    world.write(first)
+    world.serve()
+    assert len(world.nodes) == 2 * 3
+
+
+def test_slots_of_a_host_that_was_not_written():
+    world = World(Provider('a', Label('big', slots=2),
+                           limits={'instances': 1}))
+    grant = world.planner.plan(makeRequest('big'))
+    request, _ = world.request('big')
+    world.planner.release(grant)
+    assert world.woken == [request.uuid]
+    world.serve()
+    assert not world.planner.ledger.claims
+
+
+# Failures
+
+def test_who_gave_up_is_out():
+    world = World(Provider('a', 'big', attempts=2), Provider('b', 'big'))
+    for failed, name in ((['a'], 'a'), (['a', 'a'], 'b')):
+        _, grant = world.request('big', 'big', provider_node_data=[
+            data(), data(failed)])
+        assert where(grant) == [name, name]
+
+
+def test_no_provider_is_left():
+    world = World(Provider('a', 'big', attempts=1), Provider('b', 'small'))
+    _, answer = world.request('big', 'small', 'none', provider_node_data=[
+        data(['a']), data(), data()])
+    assert isinstance(answer, Impossible)
+    assert 'Label big: a: gave up after 1 attempts' in answer.reason
+    assert 'Label none: no provider of tenant tenant has it' in answer.reason
+
+
+def test_a_failure_for_the_moment():
+    world = World(Provider('a', 'big', priority=1), Provider('b', 'big'))
+    for temporary, name, forgiven in (
+            ([], 'a', False), ('a', 'b', False), ('ab', 'a', True)):
+        _, grant = world.request('big', provider_node_data=[
+            data(temporary=temporary)])
+        assert (where(grant), grant.forgiven) == ([name], forgiven)
+
+
+# What providers can not do
+
+def test_images():
+    images = {'b'}
+    a = Provider('a', 'big')
+    world = World(a, Provider('b', 'big'), canUse=(
+        lambda request, provider, label_name: provider.name in images
+        and label_name == 'big'))
+    assert where(world.request('big')[1]) == ['b']
+    # A node that is there is good enough.
+    images.clear()
+    world.planner.limitsChanged()
+    node = world.addNode(a, 'big')
+    assert world.request('big')[1].slots[0].node is node
+    _, answer = world.request('big')
+    assert isinstance(answer, Impossible) and 'image' in answer.reason
+
+
+def test_a_request_that_validates_an_image_gets_new_nodes():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    world.addNode(provider, 'big')
+    _, grant = world.request('big', image_upload_uuid='upload')
+    assert grant.slots[0].node is None
+
+
+def test_a_connection_that_nobody_handles():
+    handled = set()
+    world = World(Provider('a', 'big'), isHandled=handled.__contains__)
+    request, wait = world.request('big')
+    assert 'no running launcher handles connection rack' in wait.reason
+    handled.add('rack')
+    world.planner.limitsChanged()
+    assert world.woken == [request.uuid]
+
+
+def test_a_paused_provider():
+    now = [1000]
+    provider = Provider('a', 'big')
+    world = World(provider, clock=lambda: now[0])
+    world.planner.pause('a', 1010, 'the cloud has no room')
+    node = world.addNode(provider, 'big')
+    assert world.request('big')[1].slots[0].node is node
+    request, wait = world.request('big')
+    assert 'the cloud has no room' in wait.reason
+    now[0] = 1020
+    world.planner.resume('a')
+    assert world.woken == [request.uuid]
+    assert where(world.serve()[0]) == ['a']
+
+
+def test_a_driver_that_raises(caplog):
+    """Others go on; and the request waits, for it may yet be served."""
+    broken = Provider('a', 'big', 'odd', priority=1)
+    broken.getQuotaForLabel = None
+    world = World(broken, Provider('b', 'big', limits={'instances': 1}))
+    assert where(world.request('big')[1]) == ['b']
+    request, wait = world.request('odd')
+    assert 'not known' in wait.reason
+    assert len([each for each in caplog.records
+                if 'odd' in each.message]) == 1
+    del broken.getQuotaForLabel
+    world.planner.limitsChanged(['a'])
+    assert world.woken == [request.uuid]
+
+
+def test_limits_that_can_not_be_asked_for(caplog):
+    broken = Provider('a', 'big', priority=1)
+    broken.getEndpointLimits = None
+    world = World(broken, Provider('b', 'big'))
+    assert where(world.request('big')[1]) == ['b']
+    assert caplog.records
+
+
+@pytest.mark.parametrize('limit', [0, -1, -99])
+def test_absurd_limits(limit):
+    world = World(Provider('a', 'big', limits={'instances': limit}))
+    _, answer = world.request('big')
+    assert isinstance(answer, Impossible)
+    assert 'provider a has 0 instances in all, 1 needed' in answer.reason
+
+
+def test_a_tenant_without_providers():
+    answer = World().request('big', tenant='nobody')[1]
+    assert isinstance(answer, Impossible)
+    assert 'no provider of tenant nobody has it' in answer.reason
+
+
+def test_grants_are_repeated_until_they_are_written():
+    world = World(Provider('a', 'big'))
+    request = makeRequest('big')
+    grant = world.planner.plan(request)
+    assert world.planner.plan(request) is grant
+    world.planner.release(grant)
+    assert world.planner.plan(request) != grant
+
+
+def test_a_grant_of_an_old_layout_is_not_repeated():
+    old, new = Provider('a', 'big'), Provider('a', 'big')
+    world = World(old)
+    request = makeRequest('big')
+    world.planner.plan(request)
+    world.setProviders(new)
+    assert world.planner.plan(request).slots[0].provider is new
+
+
+def test_a_grant_whose_node_is_gone_is_not_repeated():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big')
+    request = makeRequest('big')
+    assert world.planner.plan(request).slots[0].node is node
+    world.removeNode(node)
+    assert world.planner.plan(request).slots[0].node is None
+
+
+def test_the_endpoint_is_shared():
+    endpoint = Endpoint('region', {'cores': 8})
+    world = World(*(
+        Provider(name, Label('big', {'cores': 4}), endpoint=endpoint)
+        for name in 'ab'))
+    assert isinstance(world.request('big')[1], Grant)
+    assert isinstance(world.request('big')[1], Grant)
+    assert isinstance(world.request('big')[1], Wait)

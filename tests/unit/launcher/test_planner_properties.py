@@ -1,0 +1,222 @@
+"""Whatever happens, in whatever order."""
+
+import collections
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+)
+
+from tests.fixtures.planning import (
+    Endpoint,
+    Label,
+    Provider,
+    StaticProvider,
+    World,
+    makeRequest,
+)
+from zuul_nodes.launcher.planner import Grant, Impossible, Wait, getRank
+
+LABELS = ('big', 'small', 'desk', 'chair')
+limit = st.sampled_from((3, 2, 4, 6, 1, 0))
+
+
+class Planning(RuleBasedStateMachine):
+    """Requests come, are served as soon as they are woken or later, and
+    end; nodes come and go."""
+
+    @initialize(limits=st.lists(limit, min_size=5, max_size=5),
+                max_nodes=st.none() | st.integers(1, 4),
+                nodes=st.lists(st.sampled_from(
+                    [['desk'], ['chair'], ['desk', 'chair'],
+                     ['chair', 'desk']]), max_size=4))
+    def begin(self, limits, max_nodes, nodes):
+        def labels():
+            return (Label('big', {'instances': 1, 'cores': 3}),
+                    Label('small', {'instances': 1, 'cores': 1},
+                          max_nodes=max_nodes))
+        region = Endpoint('region', {'cores': 3 * limits[0]})
+        section = {'name': 'site/rack', 'limits': {'instances': limits[1]}}
+        self.a = Provider('a', *labels(), endpoint=region, section=section,
+                          limits={'instances': limits[2]})
+        self.b = Provider('b', *labels(), endpoint=region,
+                          limits={'cores': limits[3]})
+        self.c = Provider('c', *labels(), section=section,
+                          limits={'cores': limits[4]})
+        self.max_nodes = max_nodes
+        self.world = World(
+            self.a, self.b, self.c, StaticProvider('desks', *nodes))
+        self.planner = self.world.planner
+        self.running = {}
+        self.waiting = {}
+        self.unwritten = {}
+
+    # What happens
+
+    @rule(labels=st.lists(st.sampled_from(LABELS), min_size=1, max_size=4),
+          priority=st.integers(0, 1), number=st.integers(1, 5))
+    def request(self, labels, priority, number):
+        for _ in range(number):
+            request = makeRequest(*labels, priority=priority)
+            self.world.requests[request.uuid] = request
+            self.plan(request)
+
+    def plan(self, request):
+        decision = self.planner.plan(request)
+        assert self.waiting.pop(request.uuid, request) is request
+        if isinstance(decision, Grant):
+            self.unwritten[request.uuid] = decision
+            # Of those who need the same, nobody is overtaken.
+            assert not any(
+                getRank(other) < getRank(request)
+                and other.labels == request.labels
+                and other.uuid not in self.world.woken
+                for other in self.waiting.values())
+        elif isinstance(decision, Wait):
+            assert decision.reason
+            self.waiting[request.uuid] = request
+        else:
+            assert isinstance(decision, Impossible) and decision.reason
+
+    @rule(index=st.integers(0, 9))
+    def serve(self, index):
+        if self.world.woken:
+            self.plan(self.world.requests[self.world.woken.pop(
+                index % len(self.world.woken))])
+
+    @rule(index=st.integers(0, 9))
+    def planAgain(self, index):
+        if request := self.choose(self.waiting, index):
+            woken = self.world.woken
+            woken[:] = [each for each in woken if each != request.uuid]
+            self.plan(request)
+
+    @rule()
+    def writeAll(self):
+        while self.unwritten:
+            self.write(0)
+
+    @rule(index=st.integers(0, 9))
+    def write(self, index):
+        if grant := self.choose(self.unwritten, index):
+            self.world.write(self.unwritten.pop(grant.request_id))
+            self.running[grant.request_id] = self.world.requests[
+                grant.request_id]
+
+    @rule(index=st.integers(0, 9))
+    def fail(self, index):
+        if grant := self.choose(self.unwritten, index):
+            self.planner.release(self.unwritten.pop(grant.request_id))
+
+    @rule(index=st.integers(0, 9))
+    def finish(self, index):
+        if request := self.choose(self.running, index):
+            self.world.finish(self.running.pop(request.uuid))
+
+    @rule(index=st.integers(0, 9))
+    def forget(self, index):
+        if request := self.choose(self.waiting, index):
+            del self.waiting[request.uuid]
+            woken = self.world.woken
+            woken[:] = [each for each in woken if each != request.uuid]
+            self.planner.forget(request.uuid)
+
+    @rule(label=st.sampled_from(('big', 'small')))
+    def makeReady(self, label):
+        """As for ``min-ready``, if there is room."""
+        request = makeRequest(label)
+        decision = self.planner.plan(request)
+        self.planner.forget(request.uuid)
+        if isinstance(decision, Grant) and decision.slots[0].node is None:
+            self.world.addNode(decision.slots[0].provider, label)
+
+    @rule(name=st.sampled_from('abc'))
+    def pause(self, name):
+        self.planner.pause(name, float('inf'), 'of a test')
+
+    @rule(name=st.sampled_from('abc'))
+    def resume(self, name):
+        self.planner.resume(name)
+
+    @staticmethod
+    def choose(records, index):
+        return records and list(records.values())[index % len(records)]
+
+    # What is always so
+
+    @invariant()
+    def no_limit_is_exceeded(self):
+        used = collections.Counter()
+        for node in self.world.nodes.values():
+            for resource, amount in node.quota.quota.items():
+                used[node.provider, resource] += amount
+            if node.label == 'small':
+                used['small'] += 1
+        for grant in self.unwritten.values():
+            for slot in grant.slots:
+                if slot.node is None:
+                    need = slot.provider.labels[slot.label_name].need
+                    for resource, amount in need.items():
+                        used[slot.provider.name, resource] += amount
+                    used['small'] += slot.label_name == 'small'
+        for provider in (self.a, self.b, self.c):
+            for resource, amount in provider.resource_limits.items():
+                assert used[provider.name, resource] <= amount
+        region, section = self.a.endpoint, self.a.labels['big'].zuul_nodes
+        assert used['a', 'cores'] + used['b', 'cores'] <= (
+            region.limits['cores'])
+        assert used['a', 'instances'] + used['c', 'instances'] <= (
+            section['section']['limits']['instances'])
+        assert self.max_nodes is None or used['small'] <= self.max_nodes
+
+    @invariant()
+    def no_node_is_granted_twice(self):
+        granted = [slot.node_id for grant in self.unwritten.values()
+                   for slot in grant.slots]
+        granted += [node.uuid for node in self.world.nodes.values()
+                    if node.request_id]
+        assert len(granted) == len(set(granted))
+
+    @invariant()
+    def nobody_waits_who_could_be_served(self):
+        """All who can are woken; the others are told the same again."""
+        for request_id, request in sorted(
+                self.waiting.items(), key=lambda item: getRank(item[1])):
+            if request_id not in self.world.woken:
+                assert isinstance(self.planner.plan(request), Wait)
+        assert len(self.planner.waiting.requests) + len(
+            self.world.woken) == len(self.waiting)
+
+    def teardown(self):
+        """Everybody is served in the end."""
+        for name in 'abc':
+            self.planner.resume(name)
+        rounds = 2 * (len(self.waiting) + len(self.running)
+                      + len(self.unwritten)) + 9
+        for _ in range(rounds):
+            while self.world.woken:
+                self.serve(0)
+            while self.unwritten:
+                self.write(0)
+            # Nobody has asked for these, so they are of no account.
+            for node in list(self.world.nodes.values()):
+                if not node.request_id and node.label in ('big', 'small'):
+                    self.world.removeNode(node)
+            if self.running:
+                self.finish(0)
+        assert not (self.waiting or self.running or self.world.woken)
+        ledger = self.planner.ledger
+        assert not (ledger.claims or ledger.reservations.by_request)
+        assert not any(amount for (account, _), amount in ledger.used.items()
+                       if account.name != 'desks'
+                       and account.kind != 'label')
+
+
+Planning.TestCase.settings = settings(
+    max_examples=100, stateful_step_count=40, deadline=None,
+    suppress_health_check=list(HealthCheck))
+TestPlanning = Planning.TestCase

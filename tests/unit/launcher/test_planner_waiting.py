@@ -1,0 +1,430 @@
+"""Who waits, for what, and who is served next."""
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.planning import (
+    Endpoint,
+    Label,
+    Provider,
+    StaticProvider,
+    World,
+    makeRequest,
+)
+from zuul_nodes.launcher.planner import (
+    Grant,
+    Impossible,
+    Reservation,
+    Wait,
+    getRank,
+)
+
+State = ProviderNode.State
+BIG = Label('big', {'instances': 3})
+
+
+def one(**kwargs):
+    """:return: a provider of single nodes and of one that takes all."""
+    return Provider('a', 'small', BIG, limits={'instances': 3}, **kwargs)
+
+
+def fill(world, number, label='small'):
+    """:return: requests that have been served."""
+    requests = []
+    for _ in range(number):
+        request, decision = world.request(label)
+        assert isinstance(decision, Grant)
+        requests.append(request)
+    return requests
+
+
+def test_what_becomes_free_is_for_the_first():
+    world = World(one())
+    running = fill(world, 3)
+    waiting = [world.request('small')[0] for _ in range(3)]
+    for done, request in zip(running, waiting, strict=True):
+        world.finish(done)
+        assert world.woken == [request.uuid]
+        assert isinstance(world.serve()[0], Grant)
+
+
+def test_who_comes_later_does_not_overtake():
+    """Even between a request's being woken and its being planned."""
+    world = World(one())
+    done, *_ = fill(world, 3)
+    first, _ = world.request('small')
+    world.finish(done)
+    for labels in (['small'], ['big']):
+        assert isinstance(world.request(*labels)[1], Wait)
+    assert world.woken == [first.uuid]
+    assert isinstance(world.serve()[0], Grant)
+
+
+@pytest.mark.parametrize('urgent', [
+    {'priority': -1}, {'_relative_priority': -1}, {'age': 999}], ids=str)
+def test_who_is_more_urgent_is_first(urgent):
+    world = World(one())
+    done, *_ = fill(world, 3)
+    world.request('small')
+    request, wait = world.request('small', **urgent)
+    assert wait.reservation == ('a',)
+    assert set(world.planner.getReservations()) == {request.uuid}
+    world.finish(done)
+    assert world.woken == [request.uuid]
+
+
+def test_a_request_becomes_more_urgent():
+    world = World(one())
+    done, *_ = fill(world, 3)
+    (first, _), (second, wait) = (world.request('small') for _ in range(2))
+    assert '1 requests that need the same are ahead' in wait.reason
+    assert first.uuid in wait.reason
+    second._set(_relative_priority=-1)
+    assert world.plan(second).reservation == ('a',)
+    assert world.plan(first).reservation == ()
+    world.finish(done)
+    assert world.woken == [second.uuid]
+
+
+def test_nobody_who_can_not_use_it_is_woken():
+    world = World(one(), Provider('b', 'other', limits={'instances': 1}))
+    other, = fill(world, 1, 'other')
+    fill(world, 3)
+    world.request('small')
+    world.finish(other)
+    assert world.woken == []
+
+
+def test_a_large_request_in_a_stream_of_small_ones():
+    world = World(one())
+    running = fill(world, 3)
+    large, wait = world.request('big')
+    assert wait.reservation == ('a',)
+    served = []
+    for _ in range(3):
+        running.append(world.request('small')[0])
+        world.finish(running.pop(0))
+        served += world.serve()
+    assert [grant.request_id for grant in served] == [large.uuid]
+
+
+def test_others_go_on_elsewhere():
+    world = World(one(), Provider('b', 'small'))
+    fill(world, 1)
+    _, wait = world.request('big')
+    assert wait.reservation == ('a',)
+    _, grant = world.request('small')
+    assert grant.slots[0].provider.name == 'b'
+
+
+def test_nodes_that_are_there_are_kept():
+    world = World(StaticProvider('desks', *[['desk']] * 2))
+    first, second = fill(world, 2, 'desk')
+    both, wait = world.request('desk', 'desk')
+    assert wait.reservation == ('desks',)
+    single, _ = world.request('desk')
+    world.finish(first)
+    assert world.woken == []
+    world.finish(second)
+    assert world.woken == [both.uuid]
+    world.serve()
+    world.finish(both)
+    assert world.woken == [single.uuid]
+
+
+def test_nodes_are_kept_no_longer():
+    world = World(StaticProvider('desks', *[['desk']] * 2))
+    fill(world, 1, 'desk')
+    both, _ = world.request('desk', 'desk')
+    single, _ = world.request('desk')
+    world.planner.forget(both.uuid)
+    assert world.woken == [single.uuid]
+
+
+def test_two_requests_for_all_static_nodes():
+    """None holds what the other waits for."""
+    world = World(StaticProvider('desks', *[['desk']] * 3))
+    blocker, = fill(world, 1, 'desk')
+    waiting = [world.request(*['desk'] * 3)[0] for _ in range(2)]
+    assert len(world.getNodes(blocker)) == 1
+    for done, request in zip([blocker, *waiting], waiting, strict=False):
+        world.finish(done)
+        assert [grant.request_id for grant in world.serve()] == [
+            request.uuid]
+
+
+def test_requests_reserve_different_providers():
+    world = World(one(), Provider('b', BIG, limits={'instances': 3}))
+    fill(world, 1)
+    fill(world, 1, 'big')
+    first, wait = world.request('big')
+    assert wait.reservation == ('a',)
+    # Nobody who needs the same is behind with a reservation of its own.
+    assert world.request('big')[1].reservation == ()
+    _, wait = world.request('big', preferred_provider='a')
+    assert wait.reservation == ('b',)
+    world.planner.forget(first.uuid)
+    assert len(world.planner.getReservations()) == 2
+
+
+def test_what_is_reserved_goes_to_the_next_in_line():
+    world = World(one(priority=1), Provider(
+        'b', BIG, limits={'instances': 3}))
+    small, = fill(world, 1)
+    running, = fill(world, 1, 'big')
+    first, second = (world.request('big')[0] for _ in range(2))
+    world.finish(running)
+    assert [grant.request_id for grant in world.serve()] == [first.uuid]
+    # The best of them, not where something has just become free.
+    assert world.plan(second).reservation == ('a',)
+    world.finish(small)
+    assert [grant.request_id for grant in world.serve()] == [second.uuid]
+
+
+def test_the_provider_that_makes_nodes_is_reserved():
+    world = World(
+        Provider('a', 'big', priority=1, connection='nobody'),
+        Provider('b', 'big', limits={'instances': 1}),
+        isHandled='rack'.__eq__)
+    fill(world, 1, 'big')
+    assert world.request('big')[1].reservation == ('b',)
+
+
+def test_what_is_reserved_ends():
+    world = World(one())
+    fill(world, 1)
+    large, _ = world.request('big')
+    small, _ = world.request('small')
+    assert world.woken == []
+    world.planner.forget(large.uuid)
+    assert world.woken == [small.uuid]
+    assert world.planner.getReservations() == {}
+    assert world.planner.getReason(large.uuid) is None
+
+
+def test_room_that_nobody_took():
+    world = World(one())
+    done, *_ = fill(world, 3)
+    first, second = (world.request('small')[0] for _ in range(2))
+    world.finish(done)
+    assert world.woken == [first.uuid]
+    world.planner.forget(first.uuid)
+    assert world.woken == [first.uuid, second.uuid]
+
+
+def test_a_grant_that_could_not_be_written():
+    world = World(one())
+    fill(world, 2)
+    grant = world.planner.plan(makeRequest('small'))
+    request, wait = world.request('small')
+    assert isinstance(wait, Wait)
+    world.planner.release(grant)
+    assert world.woken == [request.uuid]
+
+
+def test_a_grant_counts_until_the_records_do():
+    provider = one()
+    world = World(provider)
+    request = makeRequest('small', 'small', 'small')
+    grant = world.planner.plan(request)
+    world.planner.confirm(grant)
+    assert isinstance(world.request('small')[1], Wait)
+    world.requests[request.uuid] = request
+    world.write(grant)
+    world.planner.forget(request.uuid)
+    assert world.woken == []
+    world.removeNode(world.getNodes(request)[0])
+    assert len(world.woken) == 1
+
+
+def test_a_node_that_comes_back():
+    world = World(StaticProvider('desks', ['desk'], ['desk', 'chair']))
+    first, second = fill(world, 2, 'desk')
+    world.request('desk')
+    chair, _ = world.request('chair')
+    world.finish(second)
+    # The first in order could take it, too, and does.
+    assert world.woken != [chair.uuid]
+    world.serve()
+    world.finish(first)
+    assert world.woken == []
+
+
+def test_all_who_can_be_served_are_woken_at_once():
+    provider = one()
+    world = World(provider)
+    fill(world, 3)
+    waiting = [world.request('small')[0] for _ in range(5)]
+    provider.resource_limits = {'instances': 7}
+    world.planner.limitsChanged(['a'])
+    assert world.woken == [request.uuid for request in waiting[:4]]
+
+
+def test_limits_that_became_too_small():
+    provider = one()
+    world = World(provider)
+    fill(world, 1)
+    waiting = [world.request('big')[0] for _ in range(2)]
+    provider.resource_limits = {'instances': 2}
+    world.planner.limitsChanged(['a'])
+    assert world.woken == [request.uuid for request in waiting]
+    assert all(isinstance(answer, Impossible) for answer in world.serve())
+    assert world.planner.getReservations() == {}
+
+
+def test_what_is_not_zuuls():
+    endpoint = Endpoint('region', {'instances': 2})
+    world = World(Provider('a', 'small', endpoint=endpoint))
+    endpoint.quota_cache.quota = {'instances': 2}
+    # That may change, so it is no reason to fail.
+    request, wait = world.request('small')
+    assert isinstance(wait, Wait)
+    endpoint.quota_cache.quota = {'instances': 1}
+    world.planner.limitsChanged()
+    assert world.woken == [request.uuid]
+
+
+def test_a_new_layout():
+    world = World(one())
+    fill(world, 3)
+    kept, gone = world.request('small')[0], world.request('big')[0]
+    world.setProviders(
+        Provider('a', 'small', limits={'instances': 3}),
+        Provider('b', 'small'))
+    assert set(world.woken) == {kept.uuid, gone.uuid}
+    decisions = world.serve()
+    assert {type(decision) for decision in decisions} == {Grant, Impossible}
+
+
+def test_a_layout_that_comes_later():
+    world = World()
+    provider = one()
+    world.addNode(provider, 'small')
+    assert isinstance(world.request('small')[1], Impossible)
+    world.setProviders(provider)
+    assert world.request('small')[1].slots[0].node
+
+
+# What is shared
+
+@pytest.mark.parametrize('shared', [
+    {'section': {'name': 'site/rack', 'limits': {'instances': 1}}},
+    {'endpoint': Endpoint('region', {'instances': 1})}])
+def test_room_at_another_provider(shared):
+    """What it frees is of use here, if there is a limit for both."""
+    world = World(Provider('a', 'big', **shared),
+                  Provider('b', 'small', **shared))
+    done, = fill(world, 1, 'big')
+    request, wait = world.request('small')
+    assert 'has 1 instances, 1 in use, 1 needed' in wait.reason
+    world.finish(done)
+    assert world.woken == [request.uuid]
+
+
+def test_the_number_of_nodes_of_a_tenant():
+    def provider(name, tenant):
+        return Provider(name, Label('big', max_nodes=2), tenant=tenant,
+                        endpoint=Endpoint(name))
+    a, b = provider('a', 'tenant'), provider('b', 'tenant')
+    world = World(a, b, provider('a', 'other'))
+    # It counts for both tenants as long as it is nobody's.
+    world.addNode(a, 'big')
+    fill(world, 1, 'big')
+    first, = fill(world, 1, 'big')
+    request, wait = world.request('big')
+    assert 'label big has 2 nodes, 2 in use, 1 needed' in wait.reason
+    for _ in range(2):
+        assert isinstance(world.request('big', tenant='other')[1], Grant)
+    # At whichever provider.
+    node = world.addNode(b, 'big')
+    assert world.woken == [request.uuid]
+    assert world.serve()[0].slots[0].node is node
+    second, _ = world.request('big')
+    world.finish(first)
+    assert world.woken == []
+    world.finish(request)
+    assert world.woken == [second.uuid]
+    assert isinstance(world.request(*['big'] * 3)[1], Impossible)
+
+
+def test_only_what_is_needed_can_lack():
+    world = World(Provider(
+        'a', Label('big', {'cores': 4}), Label('odd', {'cores': 0}),
+        limits={'cores': 4}))
+    fill(world, 1, 'big')
+    fill(world, 5, 'odd')
+    assert isinstance(world.request('big')[1], Wait)
+
+
+# Other launchers
+
+def other(**kwargs):
+    """:return: what another launcher has reserved."""
+    request = makeRequest('big', **kwargs)
+    return {request.uuid: (Reservation(
+        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
+
+
+def test_the_reservations_of_other_launchers():
+    world = World(one())
+    world.planner.setReservations(other())
+    request, wait = world.request('small')
+    assert 'kept for request' in wait.reason
+    assert world.planner.getReservations() == {}
+    world.planner.setReservations({})
+    assert world.woken == [request.uuid]
+
+
+def test_those_of_requests_behind_do_not_count():
+    world = World(one())
+    request = makeRequest('small')
+    world.planner.setReservations(other())
+    assert isinstance(world.planner.plan(request), Grant)
+
+
+def test_what_is_to_be_published():
+    world = World(one())
+    fill(world, 1)
+    request, _ = world.request('big')
+    assert world.planner.getReservations() == {request.uuid: (Reservation(
+        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
+
+
+def test_reservations_of_an_unknown_provider():
+    world = World()
+    world.planner.setReservations(other())
+    world.setProviders(one())
+    assert isinstance(world.request('small')[1], Wait)
+
+
+def test_what_can_not_be_tried_stops_nobody_else(caplog):
+    broken = []
+    world = World(
+        Provider('a', 'small', 'odd', limits={'instances': 3}),
+        canUse=lambda request, provider, label_name: (
+            label_name != 'odd' or not broken or broken.index(None)))
+    running = fill(world, 3)
+    odd, _ = world.request('odd')
+    small, _ = world.request('small')
+    broken.append('now')
+    # One place is kept for whom it could not be decided.
+    for done in running[:2]:
+        world.finish(done)
+    assert f'Unable to plan request {odd.uuid}' in caplog.text
+    assert world.woken == [small.uuid]
+
+
+# Cost
+
+def test_the_number_of_those_who_wait_is_of_no_account():
+    """Whoever is served, nobody else is looked at."""
+    looked = []
+    world = World(
+        one(), canUse=lambda request, *args: looked.append(request) or True)
+    done, *_ = fill(world, 3)
+    for _ in range(200):
+        world.request('small')
+    looked.clear()
+    world.finish(done)
+    world.serve()
+    assert len({request.uuid for request in looked}) == 2

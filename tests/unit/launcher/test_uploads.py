@@ -1,0 +1,426 @@
+"""How artifacts get to the endpoints, and what uploads come to."""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from zuul.lib.statsd import normalize_statsd_name
+
+from tests.fixtures.images import (
+    FileServer,
+    ImageLauncher,
+    UploadJob,
+    waitFor,
+)
+from zuul_nodes.launcher import artifacts
+
+DATA = os.urandom(1000)
+SHA256 = hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.fixture
+def server():
+    server = FileServer()
+    server.files['image'] = DATA
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def launcher(zuul_conf, tmp_path):
+    launcher = ImageLauncher(zuul_conf, tmp_path)
+    launcher.queue.start()
+    yield launcher
+    launcher.end()
+
+
+@pytest.fixture
+def rack(launcher):
+    return launcher.clouds['rack']
+
+
+@pytest.fixture
+def addArtifact(launcher, server):
+    """:return: a function of a path on the server; gives an artifact that
+    is not ready yet."""
+    def add(path='/image', sha256=SHA256, **kwargs):
+        return launcher.addArtifact(
+            state=None, url=server.url + path, sha256=sha256, **kwargs)
+    return add
+
+
+def upload(launcher, artifact, *names):
+    """:return: a list of uploads, in the order of the providers."""
+    uploads = [launcher.addUpload(artifact, name)
+               for name in names or ['rack']]
+    launcher.setState(artifact, 'ready')
+    return uploads
+
+
+def waitForResults(launcher, *states):
+    """Wait until there is nothing left to do."""
+    def isDone():
+        uploads = launcher.getUploads()
+        return (launcher.getStates() == sorted(states)
+                and not any(upload.is_locked for upload in uploads)
+                and not launcher.images.uploads.upload_uuids_in_queue)
+    waitFor(isDone)
+
+
+def gets(server):
+    return [path for method, path, _ in server.requests if method == 'GET']
+
+
+# The way of an upload
+
+def test_one_download_for_all(launcher, server, addArtifact, tmp_path):
+    artifact = addArtifact()
+    uploads = upload(launcher, artifact, 'rack', 'other')
+    waitForResults(launcher, 'ready', 'ready')
+    for each, cloud in zip(uploads, launcher.clouds.values(), strict=True):
+        # Its name in the cloud tells what it is of.
+        assert each.external_id == f'debian-{each.uuid}'
+        assert cloud.images == {each.external_id: DATA}
+    assert gets(server) == ['/image']
+    assert sorted(launcher.getEvents()) == sorted(
+        ('image-validate', ['debian'], each.uuid) for each in uploads)
+    waitFor(lambda: not list(tmp_path.iterdir()))
+
+
+def test_what_is_validated_already(launcher, rack, addArtifact):
+    artifact = addArtifact()
+    launcher.addUpload(artifact, validated=True)
+    launcher.setState(artifact, 'ready')
+    waitForResults(launcher, 'ready')
+    assert launcher.getEvents() == []
+
+
+def test_statistics(launcher, addArtifact):
+    uploads = upload(launcher, addArtifact())
+    waitForResults(launcher, 'ready')
+    image = normalize_statsd_name(uploads[0].canonical_name).replace('/', '_')
+    assert launcher.statsd.timers == [
+        f'zuul.image.{image}.upload.rack_rack.duration']
+    metric = 'zuul.launcher.server.{hostname}.'
+    waitFor(lambda: launcher.statsd.gauges[f'{metric}upload_workers']
+            == [0, 1, 0])
+    assert launcher.statsd.gauges[f'{metric}endpoint_upload_workers'] == [
+        0, 1, 0]
+    assert launcher.statsd.gauges[f'{metric}endpoint_import_workers'] == [0]
+
+
+def test_nothing_is_uploaded_twice(launcher, rack, addArtifact):
+    rack.answers.clear()
+    upload(launcher, addArtifact())
+    waitFor(lambda: rack.calls)
+    for _ in range(10):
+        launcher.images.reconcile()
+    rack.answers.set()
+    waitForResults(launcher, 'ready')
+    assert rack.calls == ['upload']
+
+
+def test_an_endpoint_that_hangs_holds_up_nobody_else(
+        launcher, rack, addArtifact):
+    rack.answers.clear()
+    mine, others = upload(launcher, addArtifact(), 'rack', 'other')
+    waitFor(lambda: others.state == 'ready' and not others.is_locked)
+    later, = upload(launcher, addArtifact(), 'other')
+    waitFor(lambda: later.state == 'ready')
+    assert mine.state == 'uploading'
+    rack.answers.set()
+    waitForResults(launcher, 'ready', 'ready', 'ready')
+
+
+def test_an_import_needs_no_download(launcher, rack, server, addArtifact):
+    class ImportJob(UploadJob):
+        def run(self):
+            return self.cloud.upload(self.name, b'imported')
+
+    launcher.getProvider()._set(
+        getImageImportJob=lambda url, image, name, *args: ImportJob(
+            rack, name))
+    uploaded, = upload(launcher, addArtifact())
+    waitForResults(launcher, 'ready')
+    assert rack.images[uploaded.external_id] == b'imported'
+    assert server.requests == []
+
+
+# Copies
+
+@pytest.fixture
+def copying(launcher):
+    """The other cloud can copy from the rack."""
+    provider = launcher.getProvider('rack')
+    launcher.clouds['other'].sources = [provider.canonical_name]
+    return launcher
+
+
+def test_a_copy_follows_its_source(copying, server, addArtifact):
+    source, copied = upload(copying, addArtifact(), 'rack', 'other')
+    waitForResults(copying, 'ready', 'ready')
+    assert copying.clouds['other'].images[copied.external_id] == (
+        f'copy of {source.external_id}'.encode())
+    assert len(copying.getEvents()) == 2
+
+
+def test_a_copy_of_what_is_there(copying, server, addArtifact):
+    artifact = addArtifact()
+    copying.addUpload(artifact, external_id='1', _state='ready',
+                      validated=True)
+    copied, = upload(copying, artifact, 'other')
+    waitForResults(copying, 'ready', 'ready')
+    assert copying.clouds['other'].images == {copied.external_id: b'copy of 1'}
+    assert server.requests == []
+
+
+def test_without_source_there_is_no_copy(copying, addArtifact):
+    for cloud in copying.clouds.values():
+        cloud.errors = [RuntimeError('no')] * 3
+    upload(copying, addArtifact(), 'rack', 'other')
+    waitForResults(copying, 'failed', 'failed')
+    for cloud in copying.clouds.values():
+        assert not cloud.images
+
+
+# Failures
+
+def test_an_upload_that_fails_is_replaced(launcher, rack, addArtifact):
+    rack.errors = [RuntimeError('no'), None]
+    first, = upload(launcher, addArtifact())
+    waitForResults(launcher, 'ready')
+    second, = launcher.getUploads()
+    assert (second.uuid != first.uuid, second.attempt) == (True, 1)
+    assert rack.calls == ['upload'] * 2
+
+
+@pytest.mark.parametrize('path, sha256', [
+    ('/missing', SHA256), ('/broken/image', None), ('/image', 'f00')])
+def test_three_attempts(launcher, rack, server, addArtifact, tmp_path, path,
+                        sha256):
+    upload(launcher, addArtifact(path, sha256))
+    waitForResults(launcher, 'failed')
+    assert launcher.getUploads()[0].attempt == 2
+    assert len([method for method, *_ in server.requests
+                if method == 'HEAD']) == 3
+    assert rack.calls == []
+    waitFor(lambda: not list(tmp_path.iterdir()))
+
+
+def test_checksums_may_be_upper_case(launcher, addArtifact):
+    upload(launcher, addArtifact(sha256=SHA256.upper()))
+    waitForResults(launcher, 'ready')
+
+
+def test_a_cloud_may_know_another_way(launcher, rack, addArtifact):
+    def fail(url, path):
+        raise RuntimeError(url)
+
+    def download(url, path):
+        pathlib.Path(path).write_bytes(DATA)
+        return path
+
+    launcher.getProvider('rack')._set(downloadUrl=fail)
+    launcher.getProvider('other')._set(downloadUrl=download)
+    artifact = addArtifact()
+    with launcher.context() as context:
+        artifact.updateAttributes(context, url='s3://bucket/image')
+    upload(launcher, artifact)
+    waitForResults(launcher, 'ready')
+    assert list(rack.images.values()) == [DATA]
+
+
+def test_a_provider_that_can_not_plan(launcher, addArtifact):
+    """It concerns that one only."""
+    def fail(*args):
+        raise RuntimeError('no')
+
+    launcher.getProvider('rack')._set(getImageUploadJob=fail)
+    _, others = upload(launcher, addArtifact(), 'rack', 'other')
+    waitForResults(launcher, 'failed', 'ready')
+    assert others.state == 'ready'
+
+
+def test_a_provider_that_is_unknown(launcher, addArtifact):
+    artifact = addArtifact()
+    unknown = launcher.addUpload(artifact, providers=['unknown'])
+    known, = upload(launcher, artifact)
+    waitForResults(launcher, 'pending', 'ready')
+    assert (unknown.state, known.state) == ('pending', 'ready')
+
+
+def test_a_provider_that_has_moved(launcher, rack, addArtifact):
+    """What belongs to one endpoint is not uploaded to another one."""
+    artifact = addArtifact()
+    launcher.addUpload(artifact, providers=[
+        launcher.getProvider('other').canonical_name])
+    upload(launcher, artifact)
+    waitForResults(launcher, 'pending', 'ready')
+    assert launcher.clouds['other'].calls == []
+
+
+# Somebody else's, and those of the dead
+
+def test_an_upload_that_was_left_behind(launcher, rack, addArtifact):
+    artifact = addArtifact()
+    launcher.addUpload(artifact, _state='uploading')
+    launcher.setState(artifact, 'ready')
+    waitForResults(launcher, 'ready')
+    assert rack.calls == ['upload']
+    assert launcher.getUploads()[0].attempt == 0
+
+
+def test_an_upload_that_was_all_but_complete(launcher, rack, addArtifact):
+    artifact = addArtifact()
+    left = launcher.addUpload(artifact, _state='uploading', external_id='1')
+    launcher.setState(artifact, 'ready')
+    waitForResults(launcher, 'ready')
+    assert rack.calls == []
+    assert launcher.getEvents() == [
+        ('image-validate', ['debian'], left.uuid)]
+
+
+def lockAsAnother(context, record):
+    other = type(record)()
+    other._set(uuid=record.uuid)
+    return other.locked(context)
+
+
+def test_an_upload_that_another_launcher_makes(launcher, rack, addArtifact):
+    artifact = addArtifact()
+    theirs = launcher.addUpload(artifact, _state='uploading')
+    with launcher.context() as context, lockAsAnother(context, theirs):
+        mine, = upload(launcher, artifact, 'other')
+        waitFor(lambda: mine.state == 'ready')
+        launcher.images.reconcile()
+        assert theirs.state == 'uploading'
+    waitForResults(launcher, 'ready', 'ready')
+
+
+def test_a_lock_that_the_cache_has_not_seen(launcher, rack, addArtifact):
+    """It is not tried again and again."""
+    artifact = addArtifact()
+    theirs = launcher.addUpload(artifact, _state='uploading')
+    uploads = launcher.images.uploads
+    attempts = []
+    with launcher.context() as context, lockAsAnother(context, theirs):
+        waitFor(lambda: theirs.is_locked)
+        acquireLock = theirs.acquireLock
+        theirs._set(acquireLock=lambda *args, **kwargs: attempts.append(
+            theirs) or acquireLock(*args, **kwargs))
+        theirs._set(is_locked=False)
+        launcher.setState(artifact, 'ready')
+        waitFor(lambda: attempts and not uploads.isFree(theirs))
+        theirs._set(is_locked=False)
+        for _ in range(20):
+            launcher.images.reconcile()
+        assert len(attempts) == 1
+    waitForResults(launcher, 'ready')
+
+
+def test_an_artifact_that_another_launcher_has(launcher, rack, addArtifact):
+    artifact = addArtifact()
+    launcher.addUpload(artifact)
+    in_queue = launcher.images.uploads.upload_uuids_in_queue
+    with launcher.context() as context, lockAsAnother(context, artifact):
+        launcher.setState(artifact, 'ready')
+        waitFor(lambda: in_queue)
+        waitFor(lambda: not in_queue)
+        assert launcher.getStates() == ['pending']
+    waitForResults(launcher, 'ready')
+
+
+# The end
+
+def test_stop_ends_a_download(launcher, rack, server, addArtifact, tmp_path):
+    server.answers.clear()
+    uploaded, = upload(launcher, addArtifact())
+    waitFor(lambda: server.requests)
+    launcher.images.stop()
+    server.answers.set()
+    launcher.images.join()
+    assert launcher.getStates() == ['pending']
+    assert not uploaded.hasLock()
+    # It only has asked for the size, and has not tried anything else.
+    assert gets(server) == rack.calls == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_stop_does_not_wait_for_what_waits(launcher, rack, addArtifact):
+    rack.answers.clear()
+    artifact = addArtifact()
+    uploads = upload(launcher, artifact, *['rack'] * 7)
+    waitFor(lambda: len(rack.calls) == 5)
+    launcher.images.stop()
+    rack.answers.set()
+    launcher.images.join()
+    # What has been uploaded is not forgotten, the rest has not begun.
+    assert launcher.getStates() == ['pending'] * 2 + ['ready'] * 5
+    assert len(rack.calls) == 5
+    assert not any(each.hasLock() for each in uploads)
+
+
+# Files
+
+def noCheck():
+    pass
+
+
+@pytest.mark.parametrize('path', [
+    '/image', '/whole/image', '/signed/image?token=1', '/moved/image'])
+def test_download(server, tmp_path, monkeypatch, path):
+    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 128)
+    target = tmp_path / 'image'
+    artifacts.download(server.url + path, target, noCheck)
+    assert target.read_bytes() == DATA
+    if path == '/image':
+        assert len(gets(server)) == 8
+
+
+def test_every_request_has_a_timeout(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(artifacts, 'TIMEOUT', (1, 0.1))
+    server.answers.clear()
+    with pytest.raises(OSError, match='timed out'):
+        artifacts.download(f'{server.url}/image', tmp_path / 'i', noCheck)
+    with pytest.raises(OSError, match='timed out'):
+        artifacts.download(
+            f'{server.url}/signed/image', tmp_path / 'i', noCheck)
+    with pytest.raises(OSError, match='timed out'):
+        artifacts._downloadChunk(f'{server.url}/image', tmp_path / 'i',
+                                 0, 10, 10, noCheck)
+
+
+def test_secrets_in_urls_are_not_shown():
+    assert artifacts.getName('https://host/image?X-Amz-Signature=1') == (
+        'https://host/image')
+
+
+needs_zstd = pytest.mark.skipif(
+    not shutil.which('zstd'), reason='the program zstd is not installed')
+
+
+@needs_zstd
+def test_a_compressed_artifact(launcher, rack, server, addArtifact, tmp_path):
+    server.files['image.zst'] = subprocess.run(
+        ['zstd', '-c'], input=DATA, capture_output=True, check=True).stdout
+    upload(launcher, addArtifact('/image.zst?token=1'))
+    waitForResults(launcher, 'ready')
+    assert list(rack.images.values()) == [DATA]
+    waitFor(lambda: not list(tmp_path.iterdir()))
+
+
+@needs_zstd
+def test_what_is_not_compressed(tmp_path):
+    path = tmp_path / 'image.zst'
+    path.write_bytes(DATA)
+    with pytest.raises(artifacts.ArtifactError, match='zstd'):
+        artifacts.decompress(str(path), noCheck)
+
+
+def test_without_zstd(tmp_path, monkeypatch):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    with pytest.raises(artifacts.ArtifactError, match='not installed'):
+        artifacts.decompress(str(tmp_path / 'image.zst'), noCheck)

@@ -1,0 +1,154 @@
+"""The records of nodes that are to be made."""
+
+import time
+import uuid
+
+from opentelemetry import trace
+from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
+from zuul.lib import tracing
+from zuul.model import ProviderNode, QuotaInformation
+
+TRACER = trace.get_tracer('zuul')
+
+
+class Maker:
+    """
+    :param Launcher launcher: whose nodes these are.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        # It is written on all that is made.
+        self.system_id = launcher.system.system_id
+
+    def makeNode(self, slot, state, request=None):
+        """
+        :param Slot slot: which node, by which provider.
+        :param State state: what it begins with.
+        :param NodesetRequest request: whom it is for, if anybody.
+        :return: a list of records, none of them written: the node, or a
+            host with its slots after it.
+        """
+        # A new node's record does not have the zone.
+        provider = self.launcher.scope.forNode(
+            slot.provider, slot.label_name, '')
+        label = provider.labels[slot.label_name]
+        common = self._getAttributes(provider, label, state)
+        own = self._getRequestAttributes(
+            provider, label, request) if request else {}
+        host = slot.host
+        node_id = host.node_id if host else slot.node_id
+        node = _make(
+            provider.driver.getProviderNodeClass(), uuid=node_id,
+            tags=provider.getNodeTags(
+                self.system_id, label, node_id, request),
+            **common | ({'subnodes': list(host.subnode_ids)}
+                        if host else own))
+        return [node, *self._makeSlots(node, common, own, slot)]
+
+    def makeStaticNode(self, provider, entry):
+        """
+        :param entry: what the provider says of a static node.
+        :return: a list of records as :meth:`makeNode`.
+        """
+        label = provider.labels[entry.label]
+        number = label.slots if label.slots and label.slots > 1 else 0
+        slot = StaticSlot(entry, provider, number)
+        common = self._getAttributes(
+            self.launcher.scope.forNode(provider, label.name, ''), label,
+            ProviderNode.State.REGISTERING)
+        common |= {
+            'connection_port': entry.connection_port,
+            'username': entry.username,
+            'label_aliases': list({*entry.aliases, *label.aliases})}
+        node = _make(
+            provider.driver.getProviderNodeClass(), uuid=slot.node_id,
+            tags=provider.getNodeTags(
+                self.system_id, label, slot.node_id),
+            **common, **({'subnodes': slot.host.subnode_ids}
+                         if slot.host else {}))
+        return [node, *self._makeSlots(node, common, {}, slot)]
+
+    def _makeSlots(self, node, common, own, slot):
+        """:return: yields a record for each slot of a host."""
+        if not slot.host:
+            return
+        for number, subnode_id in enumerate(slot.host.subnode_ids):
+            yield _make(
+                SubnodeProviderNode, uuid=subnode_id, slot=number,
+                main_node_id=node.uuid,
+                create_state_machine=SubnodeStateMachine(),
+                # The host takes all that its slots use.
+                **common | {'quota': QuotaInformation()}
+                | (own if subnode_id == slot.node_id else {}))
+
+    def _getAttributes(self, provider, label, state):
+        image = provider.images[label.image]
+        now = time.time()
+        return {
+            'state': state,
+            'state_time': now,
+            'request_time': now,
+            'label': label.name,
+            'label_config_hash': label.config_hash,
+            'label_aliases': list(label.aliases),
+            'max_ready_age': label.max_ready_age,
+            'max_age': label.max_age,
+            'min_retention_time': label.min_retention_time,
+            'host_key_checking': label.host_key_checking,
+            'boot_timeout': label.boot_timeout,
+            'snapshot_timeout': label.snapshot_timeout,
+            'snapshot_expiration': label.snapshot_expiration,
+            'executor_zone': label.executor_zone,
+            'connection_name': provider.connection_name,
+            'connection_port': image.connection_port,
+            'connection_type': image.connection_type,
+            'username': image.username,
+            'python_path': image.python_path,
+            'shell_type': image.shell_type,
+            'quota': provider.getQuotaForLabel(label),
+            'provider': provider.canonical_name,
+            'endpoint_name': provider.getEndpoint().name,
+            'reuse': label.reuse,
+        }
+
+    def _getRequestAttributes(self, provider, label, request):
+        with trace.use_span(request._span):
+            span = TRACER.start_span('ProviderNode')
+        attributes = {
+            # Where traces are not exported, spans are empty.
+            'span_info': tracing.getSpanInfo(span)
+            if span.is_recording() else None,
+            'zuul_event_id': request.zuul_event_id,
+            # The zone of a node is chosen by it, for all of a request.
+            'request_time': request.request_time,
+        }
+        image = provider.images[label.image]
+        if request.image_upload_uuid and image.name in (
+                request.image_names or [image.name]):
+            # Other nodes of a validation job are like any job's.
+            attributes['image_upload_uuid'] = request.image_upload_uuid
+        return attributes
+
+
+class StaticSlot:
+    """A static node, in the form of a planned one."""
+
+    def __init__(self, entry, provider, number):
+        self.node_id = entry.node_id
+        self.provider = provider
+        self.label_name = entry.label
+        self.host = StaticHost(self.node_id, number) if number else None
+
+
+class StaticHost:
+    def __init__(self, node_id, number):
+        self.node_id = node_id
+        self.subnode_ids = [uuid.uuid4().hex for _ in range(number)]
+
+
+def _make(record_class, **attributes):
+    record = record_class()
+    # What it is in ZooKeeper, the watch tells.
+    record._set(_zstat=None, **attributes)
+    return record

@@ -1,0 +1,118 @@
+"""Deletes of uploads and artifacts that were decided to be deleted.
+
+For each endpoint there is a work queue, so that one where deletes fail or
+hang holds up nobody else, least of all uploads.  One that fails is tried
+again after a pause, and each pause is longer than the last.
+"""
+
+import functools
+import logging
+import threading
+
+from kazoo.exceptions import NoNodeError
+from zuul.zk.exceptions import LockException
+
+from zuul_nodes.launcher.transfers import getProviders
+from zuul_nodes.launcher.uploads import KEY
+from zuul_nodes.launcher.workqueue import WorkQueue
+
+# At a time, for each endpoint.
+DELETES = 2
+
+
+class Deletes:
+    """
+    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self._lock = threading.Lock()
+        self._queues = {}
+        # Key -> version of the record, as of which it was decided.
+        self._decided = {}
+        self._running = True
+
+    def stop(self):
+        with self._lock:
+            self._running = False
+            for queue in self._queues.values():
+                queue.stop()
+
+    def join(self):
+        for queue in self._queues.values():
+            queue.join()
+
+    def addUpload(self, upload):
+        self._add(upload.endpoint_name, ('image upload', upload.uuid), upload)
+
+    def addArtifact(self, artifact):
+        self._add('', ('image artifact', artifact.uuid), artifact)
+
+    def _add(self, endpoint_name, key, record):
+        with self._lock:
+            # One that is known already has its own time.
+            if not self._running or key in self._decided:
+                return
+            self._decided[key] = record.getZKVersion()
+            if endpoint_name not in self._queues:
+                queue = WorkQueue(functools.partial(
+                    self._handle, endpoint_name), DELETES)
+                self._queues[endpoint_name] = queue
+                queue.start()
+            self._queues[endpoint_name].add(key)
+
+    def _handle(self, endpoint_name, key):
+        kind, uuid = key
+        delete, registry = {
+            'image upload': (self._deleteUpload,
+                             self.launcher.image_upload_registry),
+            'image artifact': (self._deleteArtifact,
+                               self.launcher.image_build_registry)}[kind]
+        if record := registry.getItem(uuid):
+            try:
+                self._deleteLocked(delete, record, self._decided[key])
+            except LockException:
+                self._queues[endpoint_name].retry(key)
+                return
+            except NoNodeError:
+                self.log.debug('Somebody else has deleted %s', record)
+        del self._decided[key]
+        # Whether it is to be deleted may have changed.
+        self.launcher.queue.add(KEY)
+
+    def _deleteLocked(self, delete, record, version):
+        with self.launcher.createZKContext(None, self.log) as context, \
+                record.locked(context, blocking=False) as lock, \
+                self.launcher.createZKContext(lock, self.log) as own_context:
+            record.refresh(own_context)
+            if (record.state == record.State.DELETING
+                    or record.getZKVersion() == version):
+                delete(own_context, record)
+
+    def _deleteUpload(self, context, upload):
+        provider = self._findProvider(upload)
+        if provider is None:
+            return
+        self.log.info('Deleting %s', upload)
+        # Nobody is to use it from now on.
+        if upload.state != upload.State.DELETING:
+            with upload.activeContext(context):
+                upload.state = upload.State.DELETING
+        if upload.external_id:
+            provider.deleteImage(upload.external_id)
+        upload.delete(context)
+
+    def _findProvider(self, upload):
+        """:return: one of the upload's providers, or None.  They may have
+        moved; one that is still there is best."""
+        return min(
+            getProviders(self.launcher.scope, upload), default=None,
+            key=lambda provider:
+                provider.getEndpoint().canonical_name != upload.endpoint_name)
+
+    def _deleteArtifact(self, context, artifact):
+        self.log.info('Deleting %s, which has no uploads', artifact)
+        artifact.delete(context)

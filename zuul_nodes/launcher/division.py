@@ -1,0 +1,76 @@
+"""Which launcher looks after what.
+
+All launchers reckon alike, without asking one another: of those that run
+and handle the connection, the one with the least score of Zuul's for the
+record.  When one of them comes or goes, what was its share is divided
+anew; the rest stays where it is.
+"""
+
+from zuul.launcher.server import endpoint_score, scores_for_label
+from zuul.zk.launcher import launcher_score
+
+
+class Division:
+    """
+    :param ComponentRegistry registry: who there is.
+    :param LauncherComponent component: ourselves.
+    """
+
+    def __init__(self, registry, component):
+        self.registry = registry
+        self.component = component
+        self._launchers = None
+
+    def hasChanged(self):
+        """:return: whether others than at the last call share the work."""
+        launchers = {
+            (launcher.hostname, tuple(launcher.connection_filter or ()))
+            for launcher in list(self.registry.all('launcher'))
+            if launcher.state == launcher.RUNNING}
+        changed = launchers != self._launchers
+        self._launchers = launchers
+        return changed
+
+    def getLaunchers(self, connection_name=None):
+        """
+        :return: the names of those that run, and handle the connection.
+        """
+        return [
+            launcher.hostname for launcher in
+            list(self.registry.all('launcher'))
+            if launcher.state == launcher.RUNNING and (
+                connection_name is None or not launcher.connection_filter
+                or connection_name in launcher.connection_filter)]
+
+    def isHandled(self, connection_name):
+        """:return: whether anybody makes nodes there."""
+        return bool(self.getLaunchers(connection_name))
+
+    def handles(self, connection_name):
+        """:return: whether we do."""
+        own = self.component.connection_filter
+        return not own or connection_name in own
+
+    def isMyRequest(self, request):
+        return self._isMine(self.getLaunchers(),
+                            lambda name: launcher_score(name, request))
+
+    def isMyNode(self, node):
+        return self._isMine(self.getLaunchers(node.connection_name),
+                            lambda name: launcher_score(name, node))
+
+    def isMyEndpoint(self, endpoint):
+        return self._isMine(
+            self.getLaunchers(endpoint.connection.connection_name),
+            lambda name: endpoint_score(name, endpoint))
+
+    def isMyLabel(self, canonical_name):
+        """For the nodes that are made before anybody asks for them."""
+        launchers = self.getLaunchers()
+        scores = scores_for_label(canonical_name, launchers)
+        return bool(scores) and (
+            scores[min(scores)] == self.component.hostname)
+
+    def _isMine(self, launchers, getScore):
+        return bool(launchers) and (
+            min(launchers, key=getScore) == self.component.hostname)

@@ -1,0 +1,96 @@
+"""What an error of a driver means for a node and its provider.
+
+Quota: there is no room; wait.  Temporary: the cloud can not answer now;
+try again later or elsewhere.  Permanent: it is no use to try again here.
+All else counts as an attempt to launch the node, of which a provider has
+a number.
+"""
+
+import enum
+import socket
+
+from zuul.exceptions import QuotaException
+
+# What clouds' libraries call the status of an answer.
+STATUS_ATTRIBUTES = ('http_status', 'status_code', 'status', 'code')
+# Request time-out, too early, too many requests; 5xx besides.
+TEMPORARY_STATUS = (408, 425, 429)
+# Those of AWS that come with status 400.
+THROTTLING = ('Throttling', 'ThrottlingException', 'RequestLimitExceeded',
+              'RequestThrottled', 'TooManyRequestsException',
+              'InternalError', 'Unavailable', 'ServiceUnavailable')
+# Of libraries that a launcher does not need to have.
+CONNECTION_ERRORS = (
+    'ConnectFailure', 'ConnectTimeout', 'ConnectionError', 'ConnectionClosed',
+    'ConnectionClosedError', 'EndpointConnectionError', 'HTTPClientError',
+    'MaxRetryError', 'NewConnectionError', 'ProtocolError', 'ReadTimeout',
+    'ReadTimeoutError', 'RetriableConnectionFailure', 'SSLError',
+    'ServiceRequestError', 'ServiceResponseError', 'Timeout',
+    'TransportError')
+
+
+class Failure(enum.Enum):
+    QUOTA = 'quota'
+    TEMPORARY = 'temporary'
+    PERMANENT = 'permanent'
+    ATTEMPT = 'attempt'
+
+
+def classify(error):
+    """
+    :param Exception error: raised by a driver.  An attribute ``failure``
+        of it, the value of a :class:`Failure`, decides.
+    :return: a :class:`Failure`.
+    """
+    said = getattr(error, 'failure', None)
+    if said in {failure.value for failure in Failure}:
+        return Failure(said)
+    if isinstance(error, QuotaException):
+        return Failure.QUOTA
+    for each in _getChain(error):
+        if isinstance(each, TimeoutError | ConnectionError | socket.gaierror):
+            return Failure.TEMPORARY
+        if any(base.__name__ in CONNECTION_ERRORS
+               for base in type(each).__mro__):
+            return Failure.TEMPORARY
+        if _getCode(each) in THROTTLING:
+            return Failure.TEMPORARY
+        status = _getStatus(each)
+        if status in TEMPORARY_STATUS or status >= 500:
+            return Failure.TEMPORARY
+    return Failure.ATTEMPT
+
+
+def describe(error):
+    """:return: an error in one line, for a record that people see."""
+    text = ' '.join(str(error).split())
+    return text[:500] or type(error).__name__
+
+
+def _getChain(error):
+    """:return: yields the error and what it was raised from."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (
+            None if error.__suppress_context__ else error.__context__)
+
+
+def _getStatus(error):
+    for each in (error, getattr(error, 'response', None)):
+        for name in STATUS_ATTRIBUTES:
+            value = getattr(each, name, None)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+    return _getResponse(error).get(
+        'ResponseMetadata', {}).get('HTTPStatusCode', 0)
+
+
+def _getCode(error):
+    return _getResponse(error).get('Error', {}).get('Code')
+
+
+def _getResponse(error):
+    response = getattr(error, 'response', None)
+    return response if isinstance(response, dict) else {}

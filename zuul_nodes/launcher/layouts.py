@@ -1,0 +1,129 @@
+"""The providers of all tenants, as their layouts have them."""
+
+import logging
+import threading
+
+from kazoo.exceptions import NoNodeError
+from zuul.provider import BaseProvider
+from zuul.zk.layout import LayoutProvidersStore, LayoutStateStore
+from zuul.zk.locks import tenant_read_lock
+
+from zuul_nodes.launcher.scope import Scope
+
+
+class Layouts:
+    """
+    :param ZooKeeperClient zk_client:
+    :param ConnectionRegistry connections: the launcher's own.
+    :param str system_id: Zuul's.
+    :param makeContext: makes a ZKContext of a lock.
+    :param changed: called when a layout may have changed.
+    :ivar dict tenant_providers: tenant -> its providers.
+    :ivar dict states: tenant -> the layout's state that they are from.
+    :ivar Scope scope: the same, to be looked up.
+    :ivar bool put_off: whether somebody waits for the next update.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, zk_client, connections, system_id, makeContext,
+                 changed):
+        self.zk_client = zk_client
+        self.connections = connections
+        self.system_id = system_id
+        self.makeContext = makeContext
+        self.changed = changed
+        self.tenant_providers = {}
+        self.unreadable = {}
+        self.states = {}
+        self.scope = Scope({})
+        self.put_off = False
+        self._outdated = threading.Event()
+        self._outdated.set()
+        self.providers_store = LayoutProvidersStore(
+            zk_client, connections, system_id)
+        self.tenant_states = LayoutStateStore(zk_client, self._tell)
+
+    def _tell(self):
+        self._outdated.set()
+        self.changed()
+
+    def isUpToDate(self):
+        """
+        :return: whether no layout has changed since it was read.  If not,
+            whoever asks is to be asked again after the next update.
+        """
+        if self._outdated.is_set():
+            self.put_off = True
+            return False
+        return True
+
+    def update(self):
+        """Read what has changed.
+
+        :return: the names of tenants that have other providers now.
+        """
+        self._outdated.clear()
+        try:
+            names = [name for name in
+                     {*self.tenant_providers, *self.tenant_states}
+                     if self._updateTenant(name)]
+        except BaseException:
+            self._outdated.set()
+            raise
+        if names:
+            self.scope = Scope(
+                self.tenant_providers, set().union(*self.unreadable.values()))
+        return names
+
+    def _updateTenant(self, name):
+        if self.states.get(name) == self.tenant_states.get(name):
+            return False
+        with tenant_read_lock(self.zk_client, name, self.log) as lock:
+            state = self.tenant_states.get(name)
+            # Others read these while we work.
+            if state is None:
+                self.tenant_providers = {
+                    tenant: providers for tenant, providers
+                    in self.tenant_providers.items() if tenant != name}
+                self.unreadable.pop(name, None)
+                self.states.pop(name, None)
+                return True
+            self.tenant_providers = {
+                **self.tenant_providers,
+                name: list(self._getProviders(self.makeContext(lock), name))}
+            self.states[name] = state
+        return True
+
+    def _getProviders(self, context, tenant_name):
+        """:return: yields those that can be read."""
+        unreadable = self.unreadable[tenant_name] = set()
+        for name in self._getNames(tenant_name):
+            path = f'{self._getRoot(tenant_name)}/{name}/config'
+            try:
+                yield BaseProvider.fromZK(
+                    context, path, self.connections, self.system_id,
+                    self.zk_client)
+            except Exception:
+                # It may need a driver or a connection that is not here.
+                # Its nodes are left alone.
+                self.log.exception(
+                    'Unable to read the provider at %s; tenant %s goes on '
+                    'without it:', path, tenant_name)
+                unreadable.add(name)
+
+    def _getNames(self, tenant_name):
+        """:return: yields the canonical names of a tenant's providers."""
+        root = self._getRoot(tenant_name)
+        for repository in self._getChildren(root):
+            for name in self._getChildren(f'{root}/{repository}'):
+                yield f'{repository}/{name}'
+
+    def _getRoot(self, tenant_name):
+        return f'{self.providers_store.tenant_root}/{tenant_name}/provider'
+
+    def _getChildren(self, path):
+        try:
+            return self.zk_client.client.get_children(path)
+        except NoNodeError:
+            return []

@@ -1,0 +1,314 @@
+"""Who has which nodes, and how much of every limit is used.
+
+The ledger has an entry for each node: for those with a record, as it was
+seen last, and for those that were granted and have none yet.
+"""
+
+import collections
+import typing
+
+from zuul.model import ProviderNode
+
+from zuul_nodes.launcher.limits import (
+    Account,
+    Limits,
+    getLabelKey,
+    getShortName,
+)
+from zuul_nodes.launcher.reservations import Reservations
+from zuul_nodes.launcher.scope import Scope, chooseProvider
+from zuul_nodes.launcher.stock import Kind, Stock, getKind
+
+
+class Entry(typing.NamedTuple):
+    """
+    :ivar ProviderNode node: or None: there is no record yet.
+    :ivar dict charges: key -> amount, see :class:`.limits.Limits`.
+    :ivar Kind kind: if anybody may have the node, or None.
+    :ivar tuple spare: provider and label of a slot that will be anybody's
+        as soon as it has a record, or None.
+    """
+    node: ProviderNode | None = None
+    charges: dict = {}
+    kind: Kind | None = None
+    spare: tuple | None = None
+
+
+NOTHING = Entry()
+
+
+class Shortage(typing.NamedTuple):
+    """Why there is no room."""
+    account: Account
+    resource: str
+    needed: int
+    limit: int
+    used: int
+    reserved: int
+    ahead: str | None
+
+    def __str__(self):
+        text = (f'{self.account} has {self.limit} {self.resource}, '
+                f'{self.used} in use, {self.needed} needed')
+        if self.ahead:
+            text += f', {self.reserved} kept for request {self.ahead}'
+        return text
+
+
+class Unknown(typing.NamedTuple):
+    """The driver can't say whether there is room."""
+    provider: str
+
+    def __str__(self):
+        return f'limits of {getShortName(self.provider)} are not known'
+
+
+class Ledger:
+    """
+    :ivar dict used: key -> amount.
+    :ivar dict claims: uuid of a node -> the request that it was granted
+        to, until the node's record says so.
+    :ivar set changed: names of providers which may have room, or nodes,
+        for somebody that they had not before; to be emptied by whom it
+        concerns.
+    """
+
+    def __init__(self):
+        self.reservations = Reservations()
+        self.stock = Stock()
+        self.used = collections.Counter()
+        self.claims = {}
+        self.changed = set()
+        self._entries = {}
+        # The other way round: request -> nodes, key -> nodes.
+        self._claimed = collections.defaultdict(set)
+        self._members = collections.defaultdict(set)
+        self._spare = collections.Counter()
+        # Keys of which somebody who waits needs more.
+        self._short = set()
+        self.setScope(Scope({}), Limits(Scope({})))
+
+    def setScope(self, scope, limits):
+        self.scope = scope
+        self.limits = limits
+        self.changed.update(scope.by_name)
+        for node_id, entry in self._entries.items():
+            if entry.node is not None:
+                self._write(node_id, self._describe(entry.node))
+
+    # What is there
+
+    def update(self, node):
+        """:param ProviderNode node: its record, as it is now."""
+        if (node.request_id or node.subnodes
+                or self._entries.get(node.uuid, NOTHING).spare):
+            self._unclaim(node.uuid)
+        self._write(node.uuid, self._describe(node))
+
+    def remove(self, node_id):
+        self._unclaim(node_id)
+        self._write(node_id, NOTHING)
+
+    def getNode(self, node_id):
+        """:return: the node, if it has a record."""
+        return self._entries.get(node_id, NOTHING).node
+
+    # What is going to be
+
+    def claim(self, grant):
+        """Have all nodes of a grant be the request's."""
+        hosts = set()
+        for slot in grant.slots:
+            provider = slot.provider
+            charges = {getLabelKey(provider.tenant_name, slot.label_name): 1}
+            if slot.host:
+                hosts.add(slot.host)
+            elif slot.node is None:
+                charges.update(self.limits.getCharges(
+                    provider, slot.label_name))
+            self._claim(grant, slot.node_id, charges)
+        for host in hosts:
+            self._claim(grant, host.node_id, self.limits.getCharges(
+                host.provider, host.label_name))
+            for node_id in host.subnode_ids:
+                if node_id not in self.claims:
+                    self._claim(grant, node_id, spare=(
+                        host.provider.canonical_name, host.label_name))
+
+    def holds(self, grant):
+        """:return: whether all of its nodes still are the request's."""
+        return all(self.claims.get(slot.node_id) == grant.request_id
+                   for slot in grant.slots)
+
+    def release(self, request_id):
+        """End all claims of a request."""
+        for node_id in list(self._claimed.get(request_id, ())):
+            self._unclaim(node_id)
+            node = self.getNode(node_id)
+            self._write(node_id, self._describe(node) if node else NOTHING)
+
+    def getSpare(self, provider, label_name):
+        """:return: how many slots will be anybody's in a moment."""
+        return self._spare[provider.canonical_name, label_name]
+
+    # What may be had
+
+    def getFree(self, provider, label_name, number, rank, zone=None):
+        """
+        :param tuple rank: of the request that they are for.
+        :return: uuids of nodes as of :meth:`.stock.Stock.find`.
+        """
+        return self.stock.find(
+            provider, label_name, number, self.reservations.getLabels(
+                provider.canonical_name, rank), zone)
+
+    def getShortage(self, provider, charges, rank):
+        """
+        :param BaseProvider provider: the tenant's, with its limits.
+        :param dict charges: what is needed, key -> amount.
+        :param tuple rank: of the request that it is for.
+        :return: None if there is room, or what says why there is none.
+        """
+        limits = self.limits.getUsable(provider)
+        if limits is None:
+            return Unknown(provider.canonical_name)
+        for key, needed in charges.items():
+            if (limit := limits.get(key)) is None:
+                continue
+            used = self.used[key]
+            reserved, ahead = self.reservations.getAhead(key, rank)
+            if used + reserved + needed > limit:
+                self._short.add(key)
+                return Shortage(*key, needed, limit, used, reserved, ahead)
+        return None
+
+    def getShare(self, provider):
+        """:return: of what may be used, the part that is."""
+        limits = self.limits.getUsable(provider)
+        if limits is None:
+            return 1.0
+        share = 0.0
+        for key, limit in limits.items():
+            if key[0].kind != 'label':
+                share = max(share, self.used[key] / limit if limit else 1.0)
+        # Launchers do not all choose the same, if there is little
+        # difference.
+        return round(share, 1) if share < 1 else share
+
+    def fits(self, node):
+        """
+        :return: whether there is room for a node, besides those whose
+            records are not younger.
+        """
+        provider = chooseProvider(node, self.scope.getProviders(node))
+        limits = provider and self.limits.getUsable(provider)
+        if limits is None:
+            return provider is None
+        for key, amount in self._describe(node).charges.items():
+            if (limit := limits.get(key)) is None:
+                continue
+            members = self._members[key]
+            others = self.used[key] - (amount if node.uuid in members else 0)
+            # Without a look at each of them, in most cases.
+            if (others + amount > limit
+                    and self._getOlder(key, node) + amount > limit):
+                return False
+        return True
+
+    def _getOlder(self, key, node):
+        """:return: how much is used by nodes that are not younger."""
+        age = _getAge(node)
+        entries = [self._entries[node_id] for node_id in self._members[key]]
+        return sum(entry.charges[key] for entry in entries
+                   if entry.node and _getAge(entry.node) < age)
+
+    # Reservations
+
+    def reserve(self, reservation, charges):
+        self.reservations.add(reservation, charges)
+
+    def unreserve(self, request_id):
+        names, keys = self.reservations.remove(request_id)
+        self.changed.update(names)
+        for key in keys:
+            self._improve(key)
+
+    # How it is written
+
+    def _describe(self, node):
+        """:return: an entry for a node."""
+        quota = node.quota.getResources() if node.quota else {}
+        charges = {
+            (account, resource): amount
+            for account in self.limits.getAccounts(
+                node.provider, node.connection_name, node.endpoint_name)
+            for resource, amount in quota.items() if amount > 0}
+        if not node.subnodes:
+            charges.update(dict.fromkeys(self._getLabelKeys(node), 1))
+        return Entry(node, charges, None if node.uuid in self.claims
+                     else getKind(node))
+
+    def _getLabelKeys(self, node):
+        if tenant_name := node.tenant_name:
+            return [getLabelKey(tenant_name, node.label)]
+        # It counts for all who could have it.
+        return [getLabelKey(provider.tenant_name, node.label)
+                for provider in self.scope.getProviders(node)
+                if (label := provider.labels.get(node.label))
+                and label.max_nodes is not None]
+
+    def _write(self, node_id, new):
+        """Put an entry in the place of the one that is there."""
+        old = self._entries.get(node_id, NOTHING)
+        if new is NOTHING:
+            self._entries.pop(node_id, None)
+        else:
+            self._entries[node_id] = new
+        if old.charges != new.charges:
+            self._charge(node_id, old.charges, new.charges)
+        if old.kind != new.kind or old.node is not new.node:
+            if old.kind:
+                self.stock.remove(old.kind, old.node)
+            if new.kind:
+                self.stock.add(new.kind, new.node)
+                self.changed.add(new.kind.provider)
+        if old.spare != new.spare:
+            if old.spare:
+                self._spare[old.spare] -= 1
+                self.changed.add(old.spare[0])
+            if new.spare:
+                self._spare[new.spare] += 1
+
+    def _charge(self, node_id, old, new):
+        for key, amount in new.items():
+            self.used[key] += amount
+            self._members[key].add(node_id)
+        for key, amount in old.items():
+            self.used[key] -= amount
+            if key not in new:
+                self._members[key].discard(node_id)
+            if amount > new.get(key, 0):
+                self._improve(key)
+
+    def _improve(self, key):
+        if key in self._short:
+            self._short.discard(key)
+            self.changed |= self.limits.users.get(key[0], set())
+
+    def _claim(self, grant, node_id, charges=None, spare=None):
+        self.claims[node_id] = grant.request_id
+        self._claimed[grant.request_id].add(node_id)
+        # A node with a record keeps what it has.
+        entry = self._entries.get(node_id) or Entry(
+            charges=charges or {}, spare=spare)
+        self._write(node_id, entry._replace(kind=None))
+
+    def _unclaim(self, node_id):
+        if request_id := self.claims.pop(node_id, None):
+            self._claimed[request_id].discard(node_id)
+            if not self._claimed[request_id]:
+                del self._claimed[request_id]
+
+
+def _getAge(node):
+    return node.getZKczxid() or 0, node.uuid

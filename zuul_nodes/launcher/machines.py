@@ -1,0 +1,182 @@
+"""The state machines of drivers: each step in a thread of its endpoint.
+
+Between two steps, what a machine knows is in the node's record, so that
+any launcher can go on from there.
+"""
+
+import time
+
+from zuul.launcher.server import LaunchTimeoutError
+from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
+
+from zuul_nodes.launcher.workqueue import getPause
+
+# A machine that waits for its cloud is asked again after this part of the
+# time that it has taken already, within these limits (seconds).
+PATIENCE = 0.1
+SHORTEST_WAIT = 0.05
+LONGEST_WAIT = 2.0
+# A machine goes on without a break as long as it gets on, but not longer
+# than this without a record of it.
+UNRECORDED = 0.02
+# A machine that gets on for ever gives others a turn.
+MOST_STEPS = 20
+# Deletions that fail are tried again for so long.  Then the record goes;
+# what is left in the cloud is found by its tags.
+DELETE_TIMEOUT = 600.0
+
+
+class Machines:
+    """
+    :param Launcher launcher: whose nodes these are.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self._busy = set()
+        # Nodes that somebody has asked for during a step.
+        self._asked = set()
+        self._began = {}
+        self._failures = {}
+
+    def isBusy(self, node_id):
+        """:return: whether a step is under way."""
+        if node_id not in self._busy:
+            return False
+        self._asked.add(node_id)
+        # It may have ended meanwhile, and not seen that.
+        return node_id in self._busy
+
+    def forget(self, node_id):
+        """The node is somebody else's, or in another state."""
+        self._began.pop(node_id, None)
+        self._failures.pop(node_id, None)
+
+    def create(self, node, provider, done, log):
+        """Take steps towards a node.
+
+        :param done: called in another thread: with how long to wait before
+            the next step, or None if the node is there; and with None or
+            what was raised.
+        """
+        def step():
+            machine = node.create_state_machine
+            if machine is None:
+                machine = provider.getCreateStateMachine(
+                    node, self.launcher.images.getExternalId(node, provider),
+                    log)
+                node.create_state_machine = machine
+            if machine.state == machine.START:
+                machine.start_time = time.time()
+            self._advance(node, machine, log)
+            if machine.complete:
+                return None
+            elapsed = self._getElapsed(node)
+            if provider.launch_timeout and elapsed > provider.launch_timeout:
+                raise LaunchTimeoutError(
+                    f'not created in {provider.launch_timeout} seconds')
+            return _getWait(elapsed)
+
+        self._submit(node, provider, step, done, 'Creating')
+
+    def delete(self, node, provider, done, log):
+        """Take steps towards the end of a node; as :meth:`create`, but
+        what is raised is tried again for some time."""
+        def step():
+            machine = node.delete_state_machine
+            if machine is None:
+                machine = (
+                    SubnodeStateMachine()
+                    if isinstance(node, SubnodeProviderNode)
+                    and provider.driver.name != 'static'
+                    else provider.getDeleteStateMachine(node, log))
+                node.delete_state_machine = machine
+            if not machine.complete:
+                self._advance(node, machine, log)
+            if machine.complete:
+                return None
+            elapsed = self._getElapsed(node)
+            if elapsed > DELETE_TIMEOUT:
+                log.error('Unable to delete node %s in %s seconds',
+                          node, DELETE_TIMEOUT)
+                machine.fail()
+                return None
+            return _getWait(elapsed)
+
+        def end(wait, error):
+            if error is not None:
+                wait, error = self._retryDelete(node, error, log), None
+            done(wait, error)
+
+        self._submit(node, provider, step, end, 'Deleting')
+
+
+    def _retryDelete(self, node, error, log):
+        """:return: how long to wait before the next attempt."""
+        attempt = self._failures.get(node.uuid, 0)
+        self._failures[node.uuid] = attempt + 1
+        wait = getPause(attempt)
+        if self._getElapsed(node) > DELETE_TIMEOUT:
+            log.error('Unable to delete node %s: %s', node, error)
+            node._set(delete_state_machine=SubnodeStateMachine())
+            return 0
+        log.warning('Unable to delete node %s, trying again in %.1f '
+                    'seconds: %s', node, wait, error, exc_info=error)
+        # From what is recorded, not from what has failed half way.
+        node._set(delete_state_machine=None)
+        return wait
+
+    def _submit(self, node, provider, step, done, what):
+        self._busy.add(node.uuid)
+        self._began.setdefault(node.uuid, time.monotonic())
+
+        def run():
+            if not node.hasLock():
+                # Somebody else may be at it already.
+                return 0
+            # Drivers write to the node.
+            node._set(_active_context=self)
+            try:
+                return step()
+            finally:
+                node._set(_active_context=None)
+
+        def end(wait, error):
+            if isinstance(error, TimeoutError):
+                # The thread that hangs can do no more harm to the record.
+                node._set(_active_context=None)
+            try:
+                done(wait, error)
+            finally:
+                self._busy.discard(node.uuid)
+                if node.uuid in self._asked:
+                    self._asked.discard(node.uuid)
+                    self.launcher.queue.add(('node', node.uuid))
+
+        self.launcher.pools.submit(provider.getEndpoint(), run, end,
+                                   f'{what} node {node.uuid}')
+
+    def _advance(self, node, machine, log):
+        recorded = time.monotonic()
+        for _ in range(MOST_STEPS):
+            state = machine.state
+            machine.advance()
+            if machine.state == state:
+                return
+            log.debug('Node %s advanced from %s to %s',
+                      node, state, machine.state)
+            if machine.complete:
+                return
+            if time.monotonic() - recorded > UNRECORDED:
+                self.launcher.node_reconciler.save(node)
+                recorded = time.monotonic()
+
+    def _getElapsed(self, node):
+        """:return: how long this launcher is at it, whatever becomes of
+            the clock."""
+        return time.monotonic() - self._began.get(
+            node.uuid, time.monotonic())
+
+
+def _getWait(elapsed):
+    return min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT)

@@ -1,0 +1,33 @@
+"""Spans of a node's life, under the names that Zuul gives them."""
+
+from opentelemetry import trace
+from zuul.lib import tracing
+
+TRACER = trace.get_tracer('zuul')
+
+
+def traceCreation(node):
+    """A node has been created, or has failed."""
+    machine = node.create_state_machine
+    if machine is None:
+        return
+    with trace.use_span(tracing.restoreSpan(node.span_info)):
+        _traceFrom(machine.start_time, 'ProviderNodeCreate', node)
+
+
+def traceDeletion(node):
+    """A node is gone: the end of all of its life."""
+    span = tracing.restoreSpan(node.span_info)
+    with trace.use_span(span, end_on_exit=True):
+        span.set_attributes(_getAttributes(node))
+        if machine := node.delete_state_machine:
+            _traceFrom(machine.start_time, 'ProviderNodeDelete', node)
+
+
+def _traceFrom(start_time, name, node):
+    TRACER.start_span(name, start_time=start_time,
+                      attributes=_getAttributes(node)).end()
+
+
+def _getAttributes(node):
+    return node.getSpanAttributes()

@@ -1,0 +1,129 @@
+"""Which providers a nodeset can come from, and which are tried first.
+
+All of its nodes come from one provider, if there is one that could serve
+them all when nothing else is in use.
+"""
+
+from zuul_nodes.launcher.limits import getShortName
+from zuul_nodes.launcher.selection import Draft
+
+
+class Options:
+    """
+    :param Needs needs: of one request, or of all that have the same.
+    :param dict providers: the tenant's: canonical name -> provider.
+    :param Ever ever: what there is if nothing is in use.
+    :param bool forgiven: whether temporary failures do not count.
+    :ivar dict ways: provider -> a draft of the nodeset, all from there, as
+        it can be served once; of all providers that ever can.
+    :ivar Draft mix: the same from several providers, if none can alone;
+        or None.
+    :ivar set names: canonical names of the providers that may be tried.
+    """
+
+    def __init__(self, needs, providers, ever, forgiven=False):
+        self.needs = needs
+        self.ever = ever
+        self.forgiven = forgiven
+        self.providers = list(providers.values())
+        candidates = {
+            want: {provider for provider in self.providers
+                   if not self._getRefusal(want, provider)}
+            for want in needs.wants}
+        # Where there is the least choice, it is made first.
+        self.candidates = dict(sorted(
+            candidates.items(), key=lambda item: len(item[1])))
+        self.names = {
+            provider.canonical_name
+            for each in candidates.values() for provider in each}
+        # Some of them have no room even if nothing is in use, but perhaps
+        # they have nodes that are there.
+        self.singles = [
+            provider for provider in self.providers
+            if all(provider in each for each in self.candidates.values())]
+        self.ways = {
+            provider: draft for provider in self.singles
+            if (draft := self._fill(ever, [provider]))}
+        self.mix = None if self.ways else self._fill(ever, self._getAll())
+
+    @property
+    def possible(self):
+        return bool(self.ways or self.mix)
+
+    def choose(self, view, names=None):
+        """
+        :param Now view: what there is.
+        :param names: canonical names of the only providers that may have
+            got room; None for all.
+        :return: a draft with a node for each want, or None; and a dict,
+            name of a provider -> why it can't.
+        """
+        blockers = {}
+        for provider in view.getOrder(self.singles, names):
+            if draft := self._fill(view, [provider], blockers):
+                return draft, blockers
+        if self.mix:
+            return self._fill(
+                view, view.getOrder(self._getAll()), blockers), blockers
+        return None, blockers
+
+    def getReservable(self, view, names=None):
+        """
+        :return: a list of drafts, the best first, of what can be reserved.
+        """
+        if self.mix:
+            return [self.mix]
+        order = view.getOrder(self.ways, names)
+        # What makes no nodes for other reasons is of no use to wait for.
+        order.sort(key=lambda provider: any(
+            provider.driver.name != 'static'
+            and view.getObstacle(want, provider)
+            for want in self.needs.wants))
+        return [self.ways[provider] for provider in order]
+
+    def explain(self):
+        """:return: for each label, why no provider can serve it."""
+        reasons = {}
+        for want in self.needs.wants:
+            blockers = {}
+            for provider in self.providers:
+                name = provider.canonical_name
+                if want.label_name not in provider.labels:
+                    continue
+                if refusal := self._getRefusal(want, provider):
+                    blockers[name] = refusal
+                else:
+                    self._fill(self.ever, [provider], blockers, [want])
+            reasons[want.label_name] = '; '.join(
+                f'{getShortName(name)}: {reason}'
+                for name, reason in blockers.items()) or (
+                    'there is no room for it beside the others'
+                    if self.candidates[want] else
+                    f'no provider of tenant {self.needs.tenant_name} has it')
+        return 'No provider can serve it. ' + '. '.join(
+            f'Label {name}: {reason}' for name, reason in reasons.items())
+
+    def _getAll(self):
+        return [provider for provider in self.providers
+                if provider.canonical_name in self.names]
+
+    def _fill(self, view, providers, blockers=None, wants=None):
+        draft = Draft(self.needs, view)
+        candidates = self.candidates
+        if wants is not None:
+            candidates = {want: candidates[want] for want in wants}
+        if draft.fill(candidates, providers):
+            return draft
+        if blockers is not None:
+            blockers.update(draft.blockers)
+        return None
+
+    def _getRefusal(self, want, provider):
+        name = provider.canonical_name
+        if want.label_name not in provider.labels:
+            return 'has no such label'
+        if want.failed.count(name) >= provider.launch_attempts:
+            return f'gave up after {provider.launch_attempts} attempts'
+        if name in want.temporary and not self.forgiven:
+            return 'failed for the moment'
+        return None

@@ -1,0 +1,368 @@
+"""Decides which provider serves a request, and with which nodes.
+
+Everything here is in memory; others write what was decided.  Between two
+calls, nobody waits who could be served: whatever becomes free is offered
+at once to those who wait, in order, and granted to the first who can use
+it.  That request is woken, and finds its grant when it is planned again.
+So nobody is overtaken, and a request that could not use what became free
+is not troubled at all.
+"""
+
+import collections
+import contextlib
+import functools
+import heapq
+import logging
+import random
+import threading
+import time
+
+from zuul_nodes.launcher.decisions import (
+    Grant,
+    Host,
+    Impossible,
+    Slot,
+    Wait,
+)
+from zuul_nodes.launcher.ledger import Ledger
+from zuul_nodes.launcher.limits import Limits, getLabelKey, getShortName
+from zuul_nodes.launcher.options import Options
+from zuul_nodes.launcher.reservations import Reservation
+from zuul_nodes.launcher.scope import Scope
+from zuul_nodes.launcher.selection import Ever, Now, getNeeds
+from zuul_nodes.launcher.waiting import Waiting, getRank
+
+__all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Reservation', 'Slot',
+           'Wait', 'getRank']
+
+# How many different needs are remembered.
+NEEDS = 1024
+
+
+class Planner:
+    """
+    :param wake: called with the uuid of a request that is to be planned
+        again.
+    :param canUse: tells for a request, a provider and the name of a label
+        whether that provider has the image for it.  For requests with
+        equal labels, tenant and images, the answer is the same.
+    :param isHandled: tells for the name of a connection whether there is
+        a launcher that makes nodes there.
+    :param shuffle: puts a list into another order.
+    """
+
+    log = logging.getLogger('zuul.nodes.Planner')
+
+    def __init__(self, wake, canUse=lambda *args: True,
+                 isHandled=lambda name: True, shuffle=random.shuffle,
+                 clock=time.monotonic):
+        self.wake = wake
+        self.canUse = canUse
+        self.isHandled = isHandled
+        self.shuffle = shuffle
+        self.clock = clock
+        self.scope = Scope({})
+        self.ledger = Ledger()
+        self.waiting = Waiting()
+        # What has not been written yet: uuid of a request -> its grant
+        # and its needs.
+        self._grants = {}
+        self._options = {}
+        self._pauses = {}
+        self._others = {}
+        self._woken = []
+        self._lock = threading.Lock()
+
+    # Requests
+
+    def plan(self, request):
+        """
+        :param NodesetRequest request: new, or planned before; it has no
+            nodes.
+        :return: a Grant, a Wait or an Impossible.  What is granted is
+            nobody else's until the records say so, or :meth:`release` or
+            :meth:`forget`.
+        """
+        with self._change():
+            needs = getNeeds(request)
+            if grant := self._collect(request, needs):
+                return grant
+            options = self._getOptions(needs, request)
+            line, ahead = self.waiting.put(request, needs, options)
+            # Only the first in a line has reservations.
+            for rank in line.ranks[1:2] if not ahead else ():
+                self.ledger.unreserve(rank[-1])
+            if not ahead and (grant := self._serve(line)):
+                return grant
+            if not options.possible:
+                self._leave(request.uuid)
+                return Impossible(options.explain())
+            return self._wait(line, getRank(request))
+
+    def confirm(self, grant):
+        """:param Grant grant: that was written."""
+        with self._lock:
+            self._grants.pop(grant.request_id, None)
+
+    def release(self, grant):
+        """:param Grant grant: that could not be written."""
+        with self._change():
+            if self._grants.pop(grant.request_id, None):
+                self.ledger.release(grant.request_id)
+
+    def forget(self, request_id):
+        """The request is gone, or another launcher's.
+
+        To be called for each request in the end: it ends all that has
+        not been seen in the records.
+        """
+        with self._change():
+            self._leave(request_id)
+            self._grants.pop(request_id, None)
+            self.ledger.release(request_id)
+
+    def getReason(self, request_id):
+        """:return: for people, for what a request waits; or None."""
+        with self._lock:
+            line, rank = self.waiting.find(request_id)
+            return line and self._wait(line, rank).reason
+
+    # What changes
+
+    def setScope(self, scope):
+        """:param Scope scope: of new layouts."""
+        with self._change():
+            self.scope = scope
+            self.ledger.setScope(scope, Limits(scope, self.clock))
+            for request_id, several in self._others.items():
+                self.ledger.unreserve(request_id)
+                self._addReservations(several)
+            self._reconsider(self.waiting.lines.values())
+
+    def updateNode(self, node):
+        """:param ProviderNode node: as it is now."""
+        with self._change():
+            self.ledger.update(node)
+
+    def removeNode(self, node_id):
+        with self._change():
+            self.ledger.remove(node_id)
+
+    def limitsChanged(self, names=None):
+        """What providers can make has changed: their quota, what others
+        use of it, their images or their launchers.
+
+        :param names: canonical names of the providers; None for all.
+        """
+        with self._change():
+            names = set(self.scope.by_name if names is None else names)
+            self.ledger.limits.forget(names)
+            self.ledger.changed |= names
+            self._reconsider(self.waiting.getLines(names))
+
+    def pause(self, provider_name, until, reason):
+        """Have a provider make no nodes; :meth:`resume` is to be called.
+
+        :param float until: when it ends in any case, by
+            ``time.monotonic()``.
+        """
+        with self._change():
+            self._pauses[provider_name] = until, reason
+
+    def resume(self, provider_name):
+        with self._change():
+            self._pauses.pop(provider_name, None)
+            self.ledger.changed.add(provider_name)
+
+    def setReservations(self, reservations):
+        """
+        :param dict reservations: all of other launchers: uuid of a
+            request -> a tuple of Reservation.
+        """
+        with self._change():
+            for request_id in self._others.keys() - reservations.keys():
+                self.ledger.unreserve(request_id)
+            for request_id, several in reservations.items():
+                if self._others.get(request_id) != several:
+                    self.ledger.unreserve(request_id)
+                    self._addReservations(several)
+            self._others = dict(reservations)
+
+    def getReservations(self):
+        """:return: dict as for :meth:`setReservations`: this launcher's."""
+        with self._lock:
+            return {request_id: several for request_id, several
+                    in self.ledger.reservations.by_request.items()
+                    if request_id not in self._others}
+
+    def fits(self, node):
+        """Whether the creation of a node may begin.
+
+        Launchers that decided at the same time do not know of each other.
+        Of nodes that are too many together, the younger do not begin.
+
+        :param ProviderNode node: with a record.
+        """
+        with self._lock:
+            return self.ledger.fits(node)
+
+    # How it is done
+
+    @contextlib.contextmanager
+    def _change(self):
+        with self._lock:
+            yield
+            self._offer()
+            woken, self._woken = self._woken, []
+        for request_id in woken:
+            self.wake(request_id)
+
+    def _offer(self):
+        """Offer what has become free to those who wait."""
+        while self.ledger.changed:
+            names, self.ledger.changed = self.ledger.changed, set()
+            heads = [(line.head, line)
+                     for line in self.waiting.getLines(names)]
+            heapq.heapify(heads)
+            while heads:
+                rank, line = heapq.heappop(heads)
+                try:
+                    grant = self._serve(line, names | self.ledger.changed)
+                except Exception:
+                    # Whatever is wrong with it, others go on.
+                    self.log.exception('Unable to plan request %s', rank[-1])
+                    continue
+                if grant:
+                    self._woken.append(rank[-1])
+                    if line.ranks:
+                        heapq.heappush(heads, (line.head, line))
+
+    def _serve(self, line, names=None):
+        """
+        :param names: of the providers that have changed since the line was
+            tried the last time; None for all.
+        :return: a grant for the first in the line; or None, then it has
+            reservations as far as possible.
+        """
+        rank, options = line.head, line.options
+        request_id = rank[-1]
+        request = self.waiting.requests[request_id]
+        view = Now(self.ledger, rank, line.needs,
+                   functools.partial(self._getPause, request), self.shuffle)
+        draft, blockers = options.choose(view, names)
+        if draft is None:
+            line.blockers.update(blockers)
+            if request_id not in self.ledger.reservations.by_request:
+                self._reserve(line, view, names)
+            return None
+        grant = draft.getGrant(request_id, options.forgiven)
+        self.ledger.claim(grant)
+        self._leave(request_id)
+        self._grants[request_id] = grant, line.needs
+        return grant
+
+    def _getPause(self, request, provider, label_name):
+        """:return: why a provider makes no nodes now, or None."""
+        if provider.driver.name == 'static':
+            return 'no node is free'
+        until, reason = self._pauses.get(
+            provider.canonical_name, (0, None))
+        if self.clock() < until:
+            return f'is paused: {reason}'
+        if not self.isHandled(provider.connection_name):
+            return (f'no running launcher handles connection '
+                    f'{provider.connection_name}')
+        if not self.canUse(request, provider, label_name):
+            return 'has no image for it'
+        if self.ledger.limits.getCharges(provider, label_name) is None:
+            return 'what it needs is not known'
+        if self.ledger.getSpare(provider, label_name):
+            return 'slots are being made'
+        return None
+
+    def _reserve(self, line, view, names):
+        """Reserve the best way of serving the first in a line that nobody
+        ahead has reserved."""
+        isReserved = self.ledger.reservations.isReserved
+        for draft in line.options.getReservable(view, names):
+            found = draft.getReservations(line.head)
+            if not any(isReserved(each.provider, each.rank)
+                       for each in found):
+                self._addReservations(found)
+                return
+
+    def _addReservations(self, reservations):
+        for each in reservations:
+            provider = self.scope.by_tenant.get(
+                each.tenant, {}).get(each.provider)
+            if provider is None:
+                continue
+            charges = collections.Counter({
+                (account, resource): amount for account
+                in self.ledger.limits.getProviderAccounts(provider)
+                for resource, amount in each.quota.items()})
+            if charges:
+                charges.update(getLabelKey(each.tenant, label_name)
+                               for label_name in each.labels)
+            self.ledger.reserve(each, charges)
+
+    def _reconsider(self, lines):
+        """Look anew at how those who wait can be served."""
+        self._options.clear()
+        for line in list(lines):
+            request_id = line.head[-1]
+            self.ledger.unreserve(request_id)
+            options = self._getOptions(
+                line.needs, self.waiting.requests[request_id])
+            self.waiting.setOptions(line, options)
+            line.blockers.clear()
+            if not options.possible:
+                self._woken += [rank[-1] for rank in line.ranks]
+
+    def _getOptions(self, needs, request):
+        if (options := self._options.get(needs)) is None:
+            if len(self._options) >= NEEDS:
+                self._options.clear()
+            providers = self.scope.by_tenant.get(needs.tenant_name, {})
+            ever = Ever(self.ledger.limits,
+                        lambda *args: self.canUse(request, *args))
+            options = Options(needs, providers, ever)
+            if not options.possible and any(
+                    want.temporary for want in needs.wants):
+                options = Options(needs, providers, ever, forgiven=True)
+            self._options[needs] = options
+        return options
+
+    def _collect(self, request, needs):
+        """:return: what has been granted to a request already, or None."""
+        grant, granted_needs = self._grants.get(request.uuid, (None, None))
+        if grant is None:
+            return None
+        providers = self.scope.by_tenant.get(request.tenant_name, {})
+        if needs == granted_needs and self.ledger.holds(grant) and all(
+                providers.get(slot.provider.canonical_name) is slot.provider
+                for slot in grant.slots):
+            return grant
+        self._grants.pop(request.uuid)
+        self.ledger.release(request.uuid)
+        self._offer()
+        return None
+
+    def _leave(self, request_id):
+        self.waiting.remove(request_id)
+        self.ledger.unreserve(request_id)
+
+    def _wait(self, line, rank):
+        """:return: what a request is told that has a place in a line."""
+        if ahead := line.getAhead(rank):
+            return Wait(f'{ahead} requests that need the same are ahead, '
+                        f'the first is {line.head[-1]}')
+        labels = collections.Counter(
+            want.label_name for want in line.needs.wants)
+        text = ', '.join(f'{number} {name}'
+                         for name, number in labels.items())
+        reasons = '; '.join(f'{getShortName(name)}: {blocker}'
+                            for name, blocker in line.blockers.items())
+        return Wait(f'No provider has room for {text} now. {reasons}', tuple(
+            each.provider for each
+            in self.ledger.reservations.by_request.get(rank[-1], ())))

@@ -1,0 +1,215 @@
+"""Threads for what drivers do, some for each endpoint.
+
+A cloud that is slow, hangs or limits the rate of calls keeps its own
+threads waiting and nobody else's.
+"""
+
+import collections
+import logging
+import threading
+import time
+
+
+class Call:
+    """
+    :param function: what is to be called.
+    :param done: called with its result and None, or None and its error.
+    :param description: what it is about, for people.
+    """
+
+    def __init__(self, function, done, description):
+        self.function = function
+        self.done = done
+        self.description = description
+        self.started = None
+        self.given_up = False
+
+
+class Pool:
+    """The threads of an endpoint.
+
+    :param str name: the endpoint's canonical name.
+    :param int workers: how many calls there may be at a time.
+    :param float timeout: seconds that a call may take.
+    :param float rate: calls a second, or None.
+    :param watch: called with seconds; :meth:`check` is to be called after
+        that time.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, name, workers, timeout, rate, watch):
+        self.name = name
+        self.workers = workers
+        self.timeout = timeout
+        self.interval = 1 / rate if rate else 0
+        self.watch = watch
+        self._condition = threading.Condition()
+        self._calls = collections.deque()
+        self._active = set()
+        self._threads = 0
+        self._idle = 0
+        self._ending = 0
+        self._next_time = 0
+        self._watched = False
+        self._running = True
+
+    def submit(self, call):
+        with self._condition:
+            if not self._running:
+                return
+            self._calls.append(call)
+            if self._idle >= len(self._calls):
+                self._condition.notify()
+            elif self._threads < self.workers:
+                self._startThread()
+
+    def check(self):
+        """Give up calls that take too long.
+
+        Nobody can end a thread; another one takes its place.  What the
+        call comes to is not looked at any more.
+        """
+        late = []
+        with self._condition:
+            self._watched = False
+            now = time.monotonic()
+            for call in list(self._active):
+                if now - call.started >= self.timeout:
+                    call.given_up = True
+                    self._active.discard(call)
+                    late.append(call)
+                    self._threads -= 1
+                    if self._calls:
+                        self._startThread()
+            if self._active and self._running:
+                self._watch(min(call.started for call in self._active)
+                            + self.timeout - now)
+        for call in late:
+            self.log.error('%s at %s takes more than %s seconds',
+                           call.description, self.name, self.timeout)
+            self._end(call, None, TimeoutError(
+                f'no answer in {self.timeout:g} seconds'))
+
+    def stop(self):
+        with self._condition:
+            self._running = False
+            self._calls.clear()
+            self._condition.notify_all()
+
+    def join(self, timeout):
+        """Wait for the calls that are under way, not for ever."""
+        end = time.monotonic() + timeout
+        with self._condition:
+            while (self._active or self._ending) and time.monotonic() < end:
+                self._condition.wait(end - time.monotonic())
+
+    def length(self):
+        return len(self._calls) + len(self._active) + self._ending
+
+    def _startThread(self):
+        self._threads += 1
+        threading.Thread(target=self._run, name=f'Endpoint {self.name}',
+                         daemon=True).start()
+
+    def _run(self):
+        while (call := self._take()) is not None:
+            result = error = None
+            try:
+                result = call.function()
+            except Exception as raised:
+                error = raised
+            with self._condition:
+                if call.given_up:
+                    # Somebody else has this thread's place.
+                    return
+                self._active.discard(call)
+                self._ending += 1
+            self._end(call, result, error)
+            with self._condition:
+                self._ending -= 1
+                if not self._running:
+                    self._condition.notify_all()
+
+    def _take(self):
+        with self._condition:
+            self._idle += 1
+            while self._running and not self._calls:
+                self._condition.wait()
+            self._idle -= 1
+            if not self._running:
+                return None
+            call = self._calls.popleft()
+            wait = 0
+            if self.interval:
+                now = time.monotonic()
+                wait = max(0, self._next_time - now)
+                self._next_time = now + wait + self.interval
+        if wait:
+            time.sleep(wait)
+        with self._condition:
+            call.started = time.monotonic()
+            self._active.add(call)
+            if not self._watched:
+                self._watch(self.timeout)
+        return call
+
+    def _watch(self, delay):
+        self._watched = True
+        self.watch(delay)
+
+    def _end(self, call, result, error):
+        try:
+            call.done(result, error)
+        except Exception:
+            self.log.exception('%s:', call.description)
+
+
+class Pools:
+    """
+    :param int workers: threads for each endpoint.
+    :param float timeout: seconds that a call may take.
+    :param watch: called with the name of an endpoint and seconds;
+        :meth:`check` is to be called for it after that time.
+    """
+
+    def __init__(self, workers, timeout, watch):
+        self.workers = workers
+        self.timeout = timeout
+        self.watch = watch
+        self._pools = {}
+        self._lock = threading.Lock()
+
+    def submit(self, endpoint, function, done, description):
+        """Call a function in one of the endpoint's threads."""
+        self._get(endpoint).submit(Call(function, done, description))
+
+    def check(self, name):
+        if pool := self._pools.get(name):
+            pool.check()
+
+    def length(self):
+        return sum(pool.length() for pool in list(self._pools.values()))
+
+    def stop(self):
+        with self._lock:
+            for pool in self._pools.values():
+                pool.stop()
+
+    def join(self, timeout):
+        end = time.monotonic() + timeout
+        for pool in list(self._pools.values()):
+            pool.join(end - time.monotonic())
+
+    def _get(self, endpoint):
+        name = endpoint.canonical_name
+        with self._lock:
+            if name not in self._pools:
+                # Most drivers keep to the rate of their connection by
+                # themselves.
+                rate = None if hasattr(endpoint, 'rate_limiter') else getattr(
+                    endpoint.connection, 'rate', None)
+                self._pools[name] = Pool(
+                    name, self.workers, self.timeout, rate,
+                    lambda delay: self.watch(name, delay))
+            return self._pools[name]

@@ -1,0 +1,141 @@
+"""The records of requests and nodes, as they are seen to change.
+
+They are Zuul's caches: watches keep a copy of every record.  Ours tell
+which record has changed instead of that something has, and read no more
+of ZooKeeper than what they were told of.
+"""
+
+import threading
+
+from zuul.model import (
+    NodesetRequest,
+    ProviderNode,
+    ProviderNodeAssignment,
+    ProviderNodeLifecycle,
+    ProviderNodeSnapshot,
+)
+from zuul.zk import launcher
+from zuul.zk.launcher import LockableZKObjectCache
+from zuul.zk.zkobject import ZKContext
+
+from zuul_nodes.launcher.store import Known
+
+# Parts of a node's record: name of the znode -> attribute of the node.
+NODE_PARTS = {
+    ProviderNodeAssignment.ASSIGNMENT_PATH: 'assignment',
+    ProviderNodeLifecycle.LIFECYCLE_PATH: 'lifecycle',
+}
+REQUEST_PARTS = {'revision': '_revision'}
+
+
+class KnownPart(tuple):
+    """Data and stat of a part, as something that can be asked for them."""
+
+    __slots__ = ()
+
+    def get(self):
+        return tuple(self)
+
+
+class Cache(LockableZKObjectCache):
+    """
+    :param changed: called with the id of a record that has changed, and
+        the record, or None if there is none any more.
+    :param dict parts: name of a znode below a record -> the attribute of
+        the record that stands for it.
+    """
+
+    def __init__(self, zk_client, record_class, items_path, parts, changed):
+        self.changed = changed
+        self.parts = parts
+        self.known_parts = {}
+        super().__init__(
+            zk_client, None, root=record_class.ROOT, items_path=items_path,
+            locks_path=record_class.LOCKS_PATH, zkobject_class=record_class)
+        # Zuul's records read their parts whenever they are read
+        # themselves; the watch has told of these already.
+        self._zk_context = ZKContext(
+            Known(self.known_parts), None, None, self.log)
+
+    def _cacheListener(self, event):
+        # One thread less on the way of every change.
+        self._handleCacheEvent(event)
+
+    def parsePath(self, path):
+        parts = self._parsePath(path)
+        if parts is None or parts[0] != self.items_path:
+            # Of a lock, it is enough to know that it is there.
+            return None, False, None
+        if len(parts) == 2:
+            return (parts[1],), True, None
+        return None, len(parts) == 3 and parts[2] in self.parts, None
+
+    def preCacheHook(self, event, exists, data=None, stat=None):
+        parts = self._parsePath(event.path)
+        if parts is None or len(parts) != 3:
+            return
+        kind, record_id, name = parts
+        record = self._cached_objects.get((record_id,))
+        if kind == self.locks_path:
+            if record is not None:
+                self._setContender(record, name, exists)
+        elif name in self.parts:
+            self._setPart(record, event.path, self.parts[name],
+                          data if exists else None, stat)
+        elif name != ProviderNodeSnapshot.SNAPSHOT_PATH:
+            return
+        self.changed(record_id, record)
+
+    def postCacheHook(self, event, data, stat, key, obj):
+        self.changed(key[0], self._cached_objects.get(key))
+
+    def discard(self, record):
+        """Forget a record that was inserted and could not be written."""
+        if self._cached_objects.get((record.uuid,)) is record and (
+                record.getZKVersion() is None):
+            self._cached_objects.pop((record.uuid,), None)
+
+    def _setContender(self, record, name, exists):
+        if exists:
+            record._lock_contenders[name] = None
+        else:
+            record._lock_contenders.pop(name, None)
+        record._set(is_locked=bool(record._lock_contenders))
+
+    def _setPart(self, record, path, attribute, data, stat):
+        if data is None:
+            self.known_parts.pop(path, None)
+        else:
+            self.known_parts[path] = KnownPart((data, stat))
+        if record is None:
+            return
+        part = getattr(record, attribute)
+        if data is not None:
+            part._updateFromRaw(self._zk_context, data, stat, None)
+        else:
+            part._set(_zstat=None)
+            if hasattr(part, '_clear'):
+                part._clear()
+
+
+class Records(launcher.LauncherApi):
+    """
+    :param ZooKeeperClient zk_client:
+    :param changed: called with a kind, ``request`` or ``node``, the id of
+        a record and the record or None.
+    """
+
+    def __init__(self, zk_client, registry, component, changed,
+                 connection_filter=None):
+        self.zk_client = zk_client
+        self.component_registry = registry
+        self.component_info = component
+        self.connection_filter = connection_filter
+        self.stop_event = threading.Event()
+        self.requests_cache = Cache(
+            zk_client, NodesetRequest, NodesetRequest.REQUESTS_PATH,
+            REQUEST_PARTS,
+            lambda *args: changed('request', *args))
+        self.nodes_cache = Cache(
+            zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
+            lambda *args: changed('node', *args))

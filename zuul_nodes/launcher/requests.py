@@ -1,0 +1,360 @@
+"""The life of a request: planned, granted, fulfilled or failed.
+
+A request waits unlocked and holds nothing.  When the planner has a place
+for all of its nodes, all of them are written at once: the new nodes, the
+assignments, and the request itself.  If one of them fails, all go back
+and the request is planned anew.
+"""
+
+import copy
+import logging
+import time
+
+from opentelemetry import trace
+from zuul.lib import tracing
+from zuul.lib.logutil import get_annotated_logger
+from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
+
+from zuul_nodes.launcher.failures import Failure
+from zuul_nodes.launcher.planner import Grant, Impossible
+from zuul_nodes.launcher.store import Conflict
+
+State = NodesetRequest.State
+NodeState = ProviderNode.State
+TRACER = trace.get_tracer('zuul')
+
+# In these, a node of a request is there or will be.
+GOOD_STATES = (*ProviderNode.CREATE_STATES, NodeState.READY,
+               NodeState.SLOT_HOST)
+
+
+class RequestReconciler:
+    """
+    :param Launcher launcher: whose requests these are.
+    :param float unhandled_timeout: seconds that a request waits for a
+        launcher that handles a connection that it needs.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, launcher, unhandled_timeout):
+        self.launcher = launcher
+        self.api = launcher.api
+        self.store = launcher.store
+        self.queue = launcher.queue
+        self.planner = launcher.planner
+        self.unhandled_timeout = unhandled_timeout
+        self._reasons = {}
+        # When we first saw that a request waits for a launcher.
+        self._unhandled = {}
+
+    def reconcile(self, request_id):
+        """Take the next step of a request, if it is ours to take."""
+        request = self.api.getNodesetRequest(request_id)
+        if request is None or not self._isOurs(request):
+            self._forget(request_id)
+            return
+        log = get_annotated_logger(self.log, request, request=request_id)
+        try:
+            if request.state == State.REQUESTED and any(request.nodes):
+                # Zuul's launcher lets requests keep nodes while they wait.
+                self._goBack(request, self._getNodes(request), log)
+            elif request.state == State.REQUESTED:
+                self._plan(request, log)
+            elif request.state == State.ACCEPTED:
+                self._check(request, log)
+            else:
+                self._end(request, request.state, log)
+        except Conflict as conflict:
+            log.debug('Looking at request %s again: %s', request, conflict)
+            self.store.release(request)
+            self.queue.retry(('request', request_id))
+
+    def _isOurs(self, request):
+        if request.state == State.TEST_HOLD or _isDone(request):
+            return False
+        return request.hasLock() or (
+            not request.is_locked
+            and self.launcher.division.isMyRequest(request))
+
+    def _forget(self, request_id):
+        self.planner.forget(request_id)
+        self.launcher.reservations.withdraw(request_id)
+        self._reasons.pop(request_id, None)
+        self._unhandled.pop(request_id, None)
+
+    # Waiting
+
+    def _plan(self, request, log):
+        decision = self.planner.plan(request)
+        if isinstance(decision, Grant):
+            self._grant(request, decision, log)
+        elif isinstance(decision, Impossible):
+            self._end(request, State.FAILED, log, decision.reason)
+        else:
+            self._wait(request, decision, log)
+
+    def _wait(self, request, decision, log):
+        if self._reasons.get(request.uuid) != decision.reason:
+            self._reasons[request.uuid] = decision.reason
+            log.info('Request %s waits: %s', request.uuid, decision.reason)
+        self.launcher.reservations.publish(
+            request.uuid,
+            self.planner.getReservations().get(request.uuid, ()))
+        self._watchUnhandled(request, log)
+
+    def _watchUnhandled(self, request, log):
+        """Do not wait for ever for launchers that do not run."""
+        connections = self._getUnhandled(request)
+        if not connections:
+            self._unhandled.pop(request.uuid, None)
+            return
+        now = time.monotonic()
+        since = self._unhandled.setdefault(request.uuid, now)
+        left = since + self.unhandled_timeout - now
+        if left > 0:
+            self.queue.addAfter(('request', request.uuid), left)
+            return
+        self._end(request, State.FAILED, log, (
+            'no running launcher handles '
+            + ', '.join(f'connection {name}' for name in connections)
+            + f'; waited {self.unhandled_timeout:g} seconds'))
+
+    def _getUnhandled(self, request):
+        """:return: the connections that a label can only be had from, if
+            nobody handles them; those of the first such label."""
+        providers = self.launcher.scope.by_tenant.get(
+            request.tenant_name, {}).values()
+        for label_name in dict.fromkeys(request.labels):
+            connections = {provider.connection_name for provider in providers
+                           if label_name in provider.labels}
+            if connections and not any(
+                    map(self.launcher.division.isHandled, connections)):
+                return sorted(connections)
+        return []
+
+    # Granting
+
+    def _grant(self, request, grant, log):
+        try:
+            self._write(request, grant, log)
+        except BaseException:
+            self.planner.release(grant)
+            raise
+        for slot in grant.slots:
+            if slot.node is not None:
+                self.planner.updateNode(slot.node)
+        self._forget(request.uuid)
+
+    def _write(self, request, grant, log):
+        # A ready node may be about to expire, or be held by a user: they
+        # have its lock then.  One that is built is its builder's.
+        ready = [slot.node for slot in grant.slots
+                 if slot.node is not None
+                 and slot.node.state == NodeState.READY]
+        if not self.store.acquire(request, *ready):
+            raise Conflict('somebody else has a lock')
+        try:
+            self._startSpan(request)
+            transaction = self.store.transaction()
+            new = self._addNodes(transaction, request, grant, log)
+            for node in ready:
+                transaction.check(node)
+                transaction.unlock(node)
+            self._addRequest(transaction, request, grant, len(ready), log)
+            self.launcher.commitNew(transaction, new)
+        except BaseException:
+            self.store.release(request, *ready)
+            raise
+        self.planner.confirm(grant)
+
+    def _addNodes(self, transaction, request, grant, log):
+        """:return: the records of new nodes."""
+        new = []
+        hosts = {}
+        for slot in grant.slots:
+            node = slot.node
+            host_id = slot.host.node_id if slot.host else None
+            if node is None and host_id in hosts:
+                node = hosts[host_id][slot.node_id]
+            elif node is None:
+                records = self.launcher.maker.makeNode(
+                    slot, NodeState.BUILDING, request)
+                for record in records:
+                    transaction.create(
+                        record, lock=record is records[0]
+                        and self.launcher.division.handles(
+                            record.connection_name))
+                new += records
+                by_id = {record.uuid: record for record in records}
+                if slot.host:
+                    hosts[host_id] = by_id
+                node = by_id[slot.node_id]
+            node.assignment._set(
+                request_id=request.uuid, tenant_name=request.tenant_name,
+                min_request_version=request.getZKVersion() + 1)
+            transaction.createPart(node.assignment)
+            log.debug('Assigning node %s', node)
+        return new
+
+    def _addRequest(self, transaction, request, grant, number_ready, log):
+        data = []
+        for slot in grant.slots:
+            entry = dict(request.getProviderNodeData(slot.index)
+                         or {'failed_providers': []})
+            if grant.forgiven:
+                entry.pop('temporary', None)
+            label = slot.provider.labels[slot.label_name]
+            data.append(entry | {
+                'uuid': slot.node_id,
+                'executor_zone': slot.node.executor_zone if slot.node
+                else label.executor_zone})
+        if number_ready == len(grant.slots):
+            log.debug('Request %s is fulfilled by ready nodes', request)
+            self._addEnd(transaction, request, State.FULFILLED,
+                         provider_node_data=data)
+        else:
+            log.debug('Accepting request %s', request)
+            transaction.update(request, state=State.ACCEPTED,
+                               provider_node_data=data)
+
+    # Granted
+
+    def _check(self, request, log):
+        nodes = self._getNodes(request)
+        if all(node is not None and node.state in GOOD_STATES
+               and node.request_id == request.uuid for node in nodes):
+            if all(node.state in ProviderNode.FINAL_STATES
+                   for node in nodes):
+                self._end(request, State.FULFILLED, log)
+            elif not request.hasLock() and self.store.acquire(request):
+                # It was another launcher's.
+                self._startSpan(request)
+            return
+        self._goBack(request, nodes, log)
+
+    def _getNodes(self, request):
+        """
+        :return: the nodes of a request; None in place of those that are
+            gone.
+        :raises Conflict: the watch has not told of one yet.
+        """
+        nodes = list(map(self.api.getProviderNode, request.nodes))
+        for node, node_id in zip(nodes, request.nodes, strict=True):
+            if node is None and node_id and self.store.exists(
+                    ProviderNode._getPath(node_id)):
+                raise Conflict(f'node {node_id} is not known yet')
+            if node is not None and not node.request_id and (
+                    self.store.exists(node.assignment.getPath())):
+                raise Conflict(f'the assignment of {node_id} is not known yet')
+        return nodes
+
+    def _goBack(self, request, nodes, log):
+        """Some nodes have failed: none is kept while others are waited
+        for, so that no two requests can wait for one another."""
+        if not self.store.acquire(request):
+            return
+        self._startSpan(request)
+        data = [self._getEntry(request, index, node)
+                for index, node in enumerate(nodes)]
+        if reason := self._getEnd(request, data):
+            self._end(request, State.FAILED, log, reason)
+            return
+        transaction = self.store.transaction()
+        for node in nodes:
+            if node is not None and node.request_id == request.uuid:
+                log.info('Request %s gives up node %s', request.uuid, node)
+                transaction.deletePart(node.assignment)
+        transaction.update(request, state=State.REQUESTED,
+                           provider_node_data=data)
+        transaction.unlock(request)
+        transaction.commit()
+        for node in nodes:
+            if node is not None:
+                self.planner.updateNode(node)
+                self.queue.add(('node', node.uuid))
+        self.queue.add(('request', request.uuid))
+
+    def _getEntry(self, request, index, node):
+        """:return: what the record is to say of a node that goes back."""
+        entry = {**request.getProviderNodeData(index), 'uuid': None}
+        if node is not None:
+            provider = self.launcher.scope.by_tenant.get(
+                request.tenant_name, {}).get(node.provider)
+            _addFailure(entry, node,
+                        provider.launch_attempts if provider else 1)
+        return entry
+
+    def _getEnd(self, request, data):
+        """
+        :return: why no provider is left for a request of which the record
+            would say that; None if there is one.
+        """
+        request = copy.copy(request)
+        request._set(provider_node_data=data)
+        decision = self.planner.plan(request)
+        self.planner.forget(request.uuid)
+        if not isinstance(decision, Impossible):
+            return None
+        failures = [f'{provider}: {reason}' for entry in data
+                    for provider, reason in entry.get('reasons', {}).items()]
+        return '; '.join(dict.fromkeys((decision.reason, *failures)))
+
+    # The end
+
+    def _end(self, request, state, log, reason=None):
+        """Write how a request has ended, and tell the pipeline."""
+        if not self.store.acquire(request):
+            return
+        self._startSpan(request)
+        transaction = self.store.transaction()
+        if state == State.FAILED:
+            # Its nodes go when the scheduler has removed the record.
+            log.error('Marking request %s as %s: %s', request, state, reason)
+        else:
+            log.debug('Marking request %s as %s', request, state)
+        self._addEnd(transaction, request, state)
+        transaction.commit()
+        self._forget(request.uuid)
+
+    def _addEnd(self, transaction, request, state, **attributes):
+        transaction.update(
+            request, state=state,
+            event_state=request.EventState.COMPLETE, **attributes)
+        transaction.unlock(request)
+        transaction.tell(
+            self.launcher.result_events[request.tenant_name][
+                request.pipeline_name],
+            NodesProvisionedEvent(request.uuid, request.buildset_uuid))
+        self._endSpan(request, state)
+
+    def _startSpan(self, request):
+        if getattr(request, '_span', None) is None:
+            with trace.use_span(tracing.restoreSpan(request.span_info)):
+                request._set(
+                    _span=TRACER.start_span('NodesetRequestProcessing'))
+
+    def _endSpan(self, request, state):
+        request._span.set_attributes(
+            {**request.getSpanAttributes(), 'state': state})
+        request._span.end()
+        request._set(_span=None)
+
+
+def _isDone(request):
+    return (request.state in request.FINAL_STATES
+            and request.event_state == request.EventState.COMPLETE)
+
+
+def _addFailure(entry, node, attempts):
+    """Remember which provider has failed, and how."""
+    if node.state == NodeState.TEMPFAILED:
+        entry['temporary'] = entry.get('temporary', {}) | {
+            node.provider: node.comment or 'unknown'}
+    elif node.state == NodeState.FAILED:
+        permanent = (node.create_state or {}).get(
+            'failure') == Failure.PERMANENT.value
+        entry['failed_providers'] = entry.get('failed_providers', []) + [
+            node.provider] * (attempts if permanent else 1)
+        entry['reasons'] = entry.get('reasons', {}) | {
+            node.provider: node.comment or 'unknown'}

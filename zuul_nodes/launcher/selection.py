@@ -1,0 +1,303 @@
+"""How a nodeset can be served: by which providers, and by which nodes.
+
+The same way of choosing is used twice: with all that is in use, for what
+a request gets now, and as if nothing were, for what it can ever get.
+"""
+
+import collections
+import typing
+import uuid
+
+from zuul_nodes.drivers import DEFAULT_PRIORITY, getOwn
+from zuul_nodes.launcher.decisions import Grant, Host, Slot
+from zuul_nodes.launcher.limits import getLabelKey
+from zuul_nodes.launcher.reservations import Reservation
+
+
+class Want(typing.NamedTuple):
+    """One node that a request needs.
+
+    :ivar tuple failed: names of providers, one for each failed attempt.
+    :ivar frozenset temporary: names of those that can't do it now.
+    """
+    index: int
+    label_name: str
+    failed: tuple
+    temporary: frozenset
+
+
+class Needs(typing.NamedTuple):
+    """All that a decision depends on: equal needs are served alike."""
+    tenant_name: str
+    wants: tuple
+    preferred_provider: str | None
+    image_upload_uuid: str | None
+    image_names: tuple
+
+
+def getNeeds(request):
+    """:return: what a request needs that has no nodes."""
+    wants = []
+    for index, label_name in enumerate(request.labels):
+        data = request.getProviderNodeData(index) or {}
+        wants.append(Want(
+            index, label_name, tuple(data.get('failed_providers') or ()),
+            frozenset(data.get('temporary') or ())))
+    return Needs(
+        request.tenant_name, tuple(wants), request.preferred_provider,
+        request.image_upload_uuid, tuple(request.image_names or ()))
+
+
+class Machine:
+    """What is to be made: a node, or a host with slots."""
+
+    def __init__(self, provider, label, want):
+        self.provider = provider
+        self.label = label
+        self.wants = [want]
+        self.slots = max(label.slots or 1, 1)
+
+    def hasSlot(self, provider, label_name):
+        return (len(self.wants) < self.slots and provider is self.provider
+                and label_name in (self.label.name, *self.label.aliases))
+
+
+class Draft:
+    """A nodeset on paper.
+
+    :param Needs needs: whose.
+    :param view: :class:`Now` or :class:`Ever`.
+    :ivar dict blockers: name of a provider -> why it can't.
+    """
+
+    def __init__(self, needs, view):
+        self.needs = needs
+        self.view = view
+        self.providers = {}
+        self.machines = []
+        self.charges = {}
+        self.blockers = {}
+        self._taken = {}
+        self._choices = {}
+
+    def fill(self, candidates, providers):
+        """
+        :param dict candidates: want -> the providers that may serve it.
+        :param providers: that are to be tried, the best first.
+        :return: whether there is a node for each want.
+        """
+        return all(
+            any(self._add(want, provider)
+                for provider in self._getOrder(providers)
+                if provider in able)
+            for want, able in candidates.items())
+
+    def getGrant(self, request_id, forgiven):
+        """:return: it, with the uuids of what is to be made."""
+        slots = [
+            self._makeSlot(want, self.view.getNode(node_id), node_id)
+            for node_id, want in self._taken.items()]
+        for machine in self.machines:
+            node_ids = [uuid.uuid4().hex for _ in range(machine.slots)]
+            host = Host(uuid.uuid4().hex, machine.provider,
+                        machine.label.name, tuple(node_ids)
+                        ) if machine.slots > 1 else None
+            slots += [
+                self._makeSlot(want, None, node_id, host)
+                for want, node_id in zip(
+                    machine.wants, node_ids, strict=False)]
+        return Grant(request_id, tuple(sorted(
+            slots, key=lambda slot: slot.index)), forgiven)
+
+    def getReservations(self, rank):
+        """:return: a list of what is to be reserved for it."""
+        labels = collections.defaultdict(list)
+        quota = collections.defaultdict(collections.Counter)
+        for want, provider in self.providers.items():
+            labels[provider].append(want.label_name)
+        for machine in self.machines:
+            quota[machine.provider].update({
+                resource: amount
+                for (account, resource), amount in self.view.getCharges(
+                    machine.provider, machine.label.name).items()
+                if account.kind == 'provider'})
+        return [Reservation(provider.canonical_name, rank, tuple(names),
+                            self.needs.tenant_name, dict(quota[provider]))
+                for provider, names in labels.items()]
+
+    def _makeSlot(self, want, node, node_id, host=None):
+        return Slot(want.index, want.label_name, self.providers[want],
+                    node, node_id, host)
+
+    def _getOrder(self, providers):
+        if len(providers) == 1:
+            return providers
+        used = set(self.providers.values())
+        return sorted(providers, key=lambda provider: provider not in used)
+
+    def _add(self, want, provider):
+        self._choices[want] = self.view.getChoices(
+            want, provider)
+        if self._match(want, set()) or self._make(want, provider):
+            self.providers[want] = provider
+            return True
+        return False
+
+    def _match(self, want, seen):
+        """Find a node that is there, though others may have to take
+        other ones then."""
+        for node_id in self._choices[want]:
+            if node_id not in seen:
+                seen.add(node_id)
+                other = self._taken.get(node_id)
+                if other is None or self._match(other, seen):
+                    self._taken[node_id] = want
+                    return True
+        return False
+
+    def _make(self, want, provider):
+        name = provider.canonical_name
+        if blocker := self.view.getObstacle(want, provider):
+            self.blockers[name] = blocker
+            return False
+        label = provider.labels[want.label_name]
+        machine = next((each for each in self.machines if each.hasSlot(
+            provider, label.name)), None)
+        charges = {getLabelKey(self.needs.tenant_name, label.name): 1}
+        if machine is None:
+            charges.update(self.view.getCharges(provider, label.name))
+        needed = {key: amount + self.charges.get(key, 0)
+                  for key, amount in charges.items()}
+        if blocker := self.view.getShortage(provider, needed):
+            self.blockers[name] = blocker
+            return False
+        self.charges.update(needed)
+        if machine is None:
+            self.machines.append(Machine(provider, label, want))
+        else:
+            machine.wants.append(want)
+        return True
+
+
+class Ever:
+    """As if nothing were in use.
+
+    :param Limits limits:
+    :param canMake: tells for a provider and a label whether the provider
+        may make it, whatever it has room for.
+    """
+
+    def __init__(self, limits, canMake):
+        self.limits = limits
+        self.canMake = canMake
+
+    def getChoices(self, want, provider):
+        if not provider.nodes:
+            return []
+        return [
+            (entry.node_id, number)
+            for entry in sorted(provider.nodes.values(),
+                                key=lambda entry: len(entry.aliases or ()))
+            if want.label_name in _getNames(entry, provider)
+            for number in range(max(
+                provider.labels[entry.label].slots or 1, 1))]
+
+    def getObstacle(self, want, provider):
+        if provider.driver.name == 'static':
+            return f'{provider.name} has not enough nodes'
+        if not self.canMake(provider, want.label_name):
+            return f'{provider.name} has no image for it'
+        return None
+
+    def getCharges(self, provider, label_name):
+        return self.limits.getCharges(provider, label_name) or {}
+
+    def getShortage(self, provider, needed):
+        limits = self.limits.getTotal(provider) or {}
+        for key, amount in needed.items():
+            if amount > limits.get(key, amount):
+                account, resource = key
+                return (f'{account} has {limits[key]} {resource} in all, '
+                        f'{amount} needed')
+        return None
+
+
+class Now:
+    """As things are.
+
+    :param Ledger ledger:
+    :param tuple rank: of the request.
+    :param getPause: gives for a provider and a label why no node can be
+        made now, or None.
+    :param shuffle: puts a list into another order.
+    """
+
+    def __init__(self, ledger, rank, needs, getPause, shuffle):
+        self.ledger = ledger
+        self.rank = rank
+        self.needs = needs
+        self.shuffle = shuffle
+        self.getPause = getPause
+        self.getNode = ledger.getNode
+        self.label_names = {want.label_name for want in needs.wants}
+        self._zones = {}
+
+    def getChoices(self, want, provider):
+        if self.needs.image_upload_uuid:
+            return []
+        return self.ledger.getFree(
+            provider, want.label_name, len(self.needs.wants), self.rank,
+            self._getZone(provider))
+
+    def getObstacle(self, want, provider):
+        return self.getPause(provider, want.label_name)
+
+    def getCharges(self, provider, label_name):
+        return self.ledger.limits.getCharges(provider, label_name)
+
+    def getShortage(self, provider, needed):
+        return self.ledger.getShortage(
+            provider, needed, self.rank)
+
+    def getOrder(self, providers, names=None):
+        """
+        :param names: canonical names of those that count; None for all.
+        :return: a list of the providers, the best first.
+        """
+        order = [provider for provider in providers
+                 if names is None or provider.canonical_name in names]
+        if len(order) > 1:
+            self.shuffle(order)
+            order.sort(key=self._getMerit)
+        return order
+
+    def _getMerit(self, provider):
+        label = next(iter(provider.labels.values()))
+        return (
+            provider.canonical_name != self.needs.preferred_provider,
+            getOwn(label).get('priority', DEFAULT_PRIORITY),
+            -sum(self.ledger.stock.count(provider, label_name)
+                 for label_name in self.label_names),
+            self.ledger.getShare(provider))
+
+    def _getZone(self, provider):
+        """:return: the zone with the most nodes for it."""
+        if len(self.needs.wants) < 2:
+            return None
+        if provider not in self._zones:
+            wanted = collections.Counter(
+                want.label_name for want in self.needs.wants)
+            zones = collections.Counter()
+            for label_name, number in wanted.items():
+                zones.update({
+                    zone: min(number, there) for zone, there
+                    in self.ledger.stock.countZones(
+                        provider, label_name).items()
+                    if zone})
+            self._zones[provider] = max(zones, key=zones.get, default=None)
+        return self._zones[provider]
+
+
+def _getNames(entry, provider):
+    return (entry.label, *(entry.aliases or ()),
+            *provider.labels[entry.label].aliases)

@@ -1,0 +1,94 @@
+"""Images made of nodes, while the executor that asks for them waits.
+
+The executor holds the lock of the node; the snapshot has its own.
+"""
+
+import copy
+import time
+
+from zuul.launcher.server import ProviderNodeError
+
+SNAPSHOT_INTERVAL = 1.0
+
+
+class Snapshots:
+    """
+    :param Launcher launcher: of the nodes.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.store = launcher.store
+        self._busy = set()
+
+    def reconcile(self, node, log):
+        """Take a step towards the snapshot of a node, if it is ours."""
+        snapshot = node.snapshot
+        if (snapshot.complete or node.uuid in self._busy
+                or not self.launcher.division.isMyNode(node)):
+            return
+        if not snapshot.hasLock():
+            context = self.store.context()
+            if not snapshot.acquireLock(context, blocking=False):
+                # Its lock is not watched.
+                self.launcher.queue.addAfter(
+                    ('node', node.uuid), SNAPSHOT_INTERVAL)
+                return
+            snapshot.refresh(context)
+            snapshot._set(state_machine=None)
+        self._busy.add(node.uuid)
+        try:
+            provider = self.launcher.scope.getProviderFor(node)
+        except ProviderNodeError as error:
+            self._end(node, None, error, log)
+            return
+        self.launcher.pools.submit(
+            provider.getEndpoint(),
+            lambda: self._advance(node, provider, log),
+            lambda result, error: self._end(node, result, error, log),
+            f'Snapshot of node {node.uuid}')
+
+    def _advance(self, node, provider, log):
+        """:return: whether it is complete, and the image's id."""
+        snapshot = node.snapshot
+        machine = snapshot.state_machine
+        if snapshot.complete:
+            return True, snapshot.external_id
+        if machine is None:
+            log.debug('Snapshotting node %s', node)
+            tags = copy.deepcopy(node.tags)
+            tags.pop('zuul_node_uuid', None)
+            tags['zuul_expiration'] = str(int(
+                time.time() + node.snapshot_expiration))
+            snapshot._set(tags=tags)
+            machine = provider.getSnapshotStateMachine(node, log)
+            if machine is None:
+                raise ProviderNodeError(
+                    f'driver {provider.driver.name} makes no snapshots')
+            snapshot._set(state_machine=machine)
+        if machine.state == machine.START:
+            machine.start_time = time.time()
+        external_id = machine.advance()
+        if not machine.complete and node.snapshot_timeout and (
+                time.time() - machine.start_time > node.snapshot_timeout):
+            raise ProviderNodeError('Timeout snapshotting node')
+        return machine.complete, external_id
+
+    def _end(self, node, result, error, log):
+        """A step has ended."""
+        self._busy.discard(node.uuid)
+        snapshot = node.snapshot
+        complete, external_id = result or (False, None)
+        if error is not None:
+            # It is complete, without an image: the executor says so.
+            log.error('Unable to snapshot node %s:', node, exc_info=error)
+            complete = True
+        with self.store.context(snapshot._lock, log) as context:
+            attributes = {'complete': True, 'external_id': external_id}
+            snapshot.updateAttributes(
+                context, **(attributes if complete else {}))
+            if complete:
+                snapshot.releaseLock(context)
+        if not complete:
+            self.launcher.queue.addAfter(
+                ('node', node.uuid), SNAPSHOT_INTERVAL)

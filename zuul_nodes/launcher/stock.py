@@ -1,0 +1,99 @@
+"""The nodes that are nobody's, as those who choose see them."""
+
+import collections
+import operator
+import typing
+
+from zuul.model import ProviderNode
+
+from zuul_nodes.launcher.scope import isFor, isMadeFrom
+
+State = ProviderNode.State
+
+
+class Kind(typing.NamedTuple):
+    """What makes nodes equal for those who choose.
+
+    :ivar int order: by state; the least is the nearest to be ready.
+    :ivar str zone: of a ready node, the availability zone.
+    :ivar tuple names: the label and its aliases.
+    """
+    order: int
+    zone: str | None
+    provider: str
+    names: tuple
+    label: str
+    label_config_hash: str
+
+
+def getKind(node):
+    """:return: None if the node is not for anybody."""
+    order = node.ASSIGNABLE_STATES.get(node.state)
+    is_ready = node.state == State.READY
+    # A node that is ready is locked by those who are about to take it.
+    if order is None or node.request_id or node.subnodes or (
+            is_ready and node.is_locked):
+        return None
+    return Kind(order, node.az if is_ready else None, node.provider,
+                tuple(dict.fromkeys(node.all_labels)), node.label,
+                node.label_config_hash)
+
+
+class Stock:
+    """It takes no longer to choose if there are more of a kind."""
+
+    def __init__(self):
+        # Provider and label -> kind -> uuid -> node.
+        self._kinds = collections.defaultdict(dict)
+
+    def add(self, kind, node):
+        for name in kind.names:
+            self._kinds[kind.provider, name].setdefault(
+                kind, {})[node.uuid] = node
+
+    def remove(self, kind, node):
+        for name in kind.names:
+            kinds = self._kinds[kind.provider, name]
+            del kinds[kind][node.uuid]
+            if not kinds[kind]:
+                del kinds[kind]
+
+    def find(self, provider, label_name, number, kept, zone=None):
+        """
+        :param BaseProvider provider: the tenant's.
+        :param int number: how many are enough.
+        :param set kept: names of labels; nodes with one of them are not
+            to be had.
+        :param str zone: the availability zone to be preferred.
+        :return: a list of uuids, the best first.
+        """
+        found = []
+        kinds = [
+            (kind.order, kind.zone != zone, len(kind.names), nodes)
+            for kind, nodes in self._get(provider, label_name)
+            if kept.isdisjoint(kind.names)]
+        for *_, nodes in sorted(kinds, key=operator.itemgetter(0, 1, 2)):
+            for node in nodes.values():
+                if len(found) == number:
+                    return found
+                if isFor(node, provider) and not node._hasExpired():
+                    found.append(node.uuid)
+        return found
+
+    def count(self, provider, label_name):
+        """:return: how many there are."""
+        return sum(len(nodes) for _, nodes in self._get(provider, label_name))
+
+    def countZones(self, provider, label_name):
+        """:return: how many are ready, a Counter by availability zone."""
+        zones = collections.Counter()
+        for kind, nodes in self._get(provider, label_name):
+            if kind.zone:
+                zones[kind.zone] += len(nodes)
+        return zones
+
+    def _get(self, provider, label_name):
+        """:return: a list of kinds, with the nodes of each."""
+        kinds = self._kinds.get((provider.canonical_name, label_name))
+        return [item for item in kinds.items()
+                if isMadeFrom(item[0], provider)] if kinds else []

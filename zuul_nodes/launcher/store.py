@@ -1,0 +1,480 @@
+"""Locks and transactions on Zuul's records.
+
+A launcher's writes are conditional: on the version of a record that it
+has read, on locks that it holds.  What belongs together is written in one
+transaction, so no crash leaves half of it.
+"""
+
+import contextlib
+import logging
+import uuid
+
+from kazoo.exceptions import (
+    BadVersionError,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+    RuntimeInconsistency,
+    SessionExpiredError,
+)
+from kazoo.protocol.states import KazooState, ZnodeStat
+from kazoo.retry import KazooRetry
+from zuul.model import ProviderNode
+from zuul.zk.zkobject import ZKContext
+
+# What says that nothing has been written.
+REFUSALS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError,
+            RolledBackError, RuntimeInconsistency)
+
+# Of a part that a transaction has created: the rest comes by the watch.
+CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
+
+
+class Conflict(Exception):
+    """The records are not as they were thought to be."""
+
+
+class Lock:
+    """A lock that is held, in the form of Zuul's locks.
+
+    It is Zuul's protocol: whoever has the oldest contender in the lock's
+    directory has the lock.
+
+    :param Store store: whose session holds it.
+    :param str path: of the contender.
+    """
+
+    __slots__ = ('epoch', 'path', 'released', 'store')
+
+    def __init__(self, store, path):
+        self.store = store
+        self.path = path
+        self.epoch = store.epoch
+        self.released = False
+
+    def is_still_valid(self):
+        return not self.released and self.epoch == self.store.epoch
+
+    def release(self):
+        self.released = True
+        self.store.delete(self.path, self.epoch)
+
+
+class Store:
+    """A session with ZooKeeper, in which records are locked and written.
+
+    :param ZooKeeperClient zk_client:
+    :param str identifier: whose locks these are, for people.
+    :param Event stop_event: ends retries.
+    :ivar int epoch: how many sessions have been lost.  With a session,
+        its locks are.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, zk_client, identifier, stop_event):
+        self.zk_client = zk_client
+        self.client = zk_client.client
+        self.identifier = identifier
+        self.stop_event = stop_event
+        self.epoch = 0
+        self.client.add_listener(self._listen)
+        # A transaction creates no parents.
+        for path in (ProviderNode.NODES_PATH, ProviderNode.LOCKS_PATH):
+            self.client.ensure_path(f'{ProviderNode.ROOT}/{path}')
+
+    def _listen(self, state):
+        if state == KazooState.LOST:
+            self.epoch += 1
+
+    def context(self, lock=None, log=None):
+        """:return: a ZKContext, as Zuul's records ask for."""
+        return ZKContext(self.zk_client, lock, self.stop_event,
+                         log or self.log,
+                         default_lock_identifier=self.identifier)
+
+    def acquire(self, *records):
+        """Lock records, without waiting.
+
+        :return: whether all of them are locked now.  If not, none is that
+            was not before.
+        """
+        records = [record for record in records if not record.hasLock()]
+        contenders = []
+        for record in records:
+            directory = record.getLockPath()
+            prefix = makePrefix()
+            contenders.append((record, directory, prefix, self.epoch, (
+                self.client.create_async(
+                    f'{directory}/{prefix}', self.identifier.encode(),
+                    ephemeral=True, sequence=True),
+                self.client.get_children_async(directory))))
+        acquired = True
+        for record, directory, prefix, epoch, answers in contenders:
+            path = self._getContender(directory, prefix, epoch, *answers)
+            if path and epoch == self.epoch:
+                record._set(_lock=Lock(self, path))
+            else:
+                acquired = False
+        if not acquired:
+            self.release(*records)
+        return acquired
+
+    def _getContender(self, directory, prefix, epoch, creation, listing):
+        """:return: the path of our contender, or None if it is not the
+            first."""
+        try:
+            path = creation.get()
+            names = listing.get()
+        except NoNodeError:
+            # The record is gone, and its lock with it.
+            return None
+        except KazooException:
+            # What became of it is not known: look for it.
+            self._deleteContender(directory, prefix, epoch)
+            return None
+        first = min(names, key=lambda name: name[-10:])
+        if first.startswith(prefix):
+            return path
+        self.delete(path, epoch)
+        return None
+
+    def _deleteContender(self, directory, prefix, epoch):
+        names = []
+        with contextlib.suppress(NoNodeError):
+            names = self._insist(epoch, self.client.get_children, directory)
+        for name in names or ():
+            if name.startswith(prefix):
+                self.delete(f'{directory}/{name}', epoch)
+
+    def release(self, *records):
+        """Unlock those that are locked by us."""
+        deletions = []
+        for record in records:
+            lock = record._lock
+            if lock is None:
+                continue
+            record._set(_lock=None)
+            if not lock.is_still_valid():
+                continue
+            lock.released = True
+            deletions.append((lock, self.client.delete_async(lock.path)))
+        for lock, deletion in deletions:
+            try:
+                deletion.get()
+            except NoNodeError:
+                pass
+            except KazooException:
+                self.delete(lock.path, lock.epoch)
+
+    def delete(self, path, epoch):
+        """Delete what goes with a session, or else keeps others waiting;
+        until it is gone, or the session is.
+
+        :param int epoch: the session's.
+        """
+        with contextlib.suppress(NoNodeError):
+            self._insist(epoch, self.client.delete, path)
+
+    def _insist(self, epoch, function, *args):
+        """:return: what the function returns, as soon as there is a
+            connection; None if the session is lost before."""
+        retry = KazooRetry(
+            max_tries=-1, delay=0.5, backoff=1, ignore_expire=False,
+            interrupt=lambda: self.epoch != epoch or self.stop_event.is_set())
+        with contextlib.suppress(InterruptedError, SessionExpiredError):
+            return retry(function, *args)
+
+    def refresh(self, node):
+        """Read a node's record with all that belongs to it, at once.
+
+        :raises NoNodeError: there is none.
+        """
+        path = node.getPath()
+        answers = [self.client.get_async(each) for each in (
+            path, node.assignment.getPath(), node.lifecycle.getPath())]
+        data, stat = answers[0].get()
+        for part, answer in zip((node.assignment, node.lifecycle),
+                                answers[1:], strict=True):
+            try:
+                part_data, part_stat = answer.get()
+            except NoNodeError:
+                part._clear()
+                part._set(_zstat=None)
+            else:
+                part._updateFromRaw(None, part_data, part_stat, None)
+        known = {part.getPath(): answer for part, answer in zip(
+            (node.assignment, node.lifecycle), answers[1:], strict=True)}
+        node._updateFromRaw(
+            ZKContext(Known(known), None, None, self.log), data, stat, None)
+
+    def remove(self, node):
+        """Remove a node's record, with its lock; at once if possible.
+
+        :return: whether somebody still waits for the lock, so that its
+            directory is left.
+        """
+        transaction = self.transaction()
+        transaction.delete(node)
+        with contextlib.suppress(Conflict):
+            transaction.commit()
+            return False
+        # It has parts that we do not know of, or somebody waits for it.
+        with contextlib.suppress(NoNodeError):
+            self.client.delete(node.getPath(), recursive=True)
+        self.release(node)
+        return not self.removeLock(node.getLockPath())
+
+    def removeLock(self, directory):
+        """:return: whether there is no such lock any more."""
+        try:
+            self.client.delete(directory)
+        except NotEmptyError:
+            return False
+        except NoNodeError:
+            pass
+        return True
+
+    def exists(self, path):
+        return self.client.exists(path) is not None
+
+    def transaction(self):
+        return Transaction(self)
+
+
+class Known:
+    """In place of a client, where all that is read is known already.
+
+    :param dict answers: path -> what has a method ``get()``, which returns
+        data and stat or raises.
+    """
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def get(self, path):
+        try:
+            answer = self.answers[path]
+        except KeyError:
+            raise NoNodeError(path) from None
+        return answer.get()
+
+
+class Transaction:
+    """Writes that happen all or not at all.
+
+    Records have their new values from :meth:`commit` on, and their old
+    ones again if it fails.  An event for a pipeline can be part of it.
+
+    :param Store store: the session.
+    """
+
+    def __init__(self, store):
+        self.store = store
+        self._updates = []
+        self._others = []
+        self._created_parts = []
+        self._locked = []
+        self._unlocked = []
+        self._cleared = []
+        self._event = None
+
+    def update(self, record, **attributes):
+        """Write a record, if nobody has written it since it was read."""
+        self._updates.append((record, attributes))
+
+    def create(self, record, lock=False):
+        """Write a new record.
+
+        :param bool lock: whether it is ours from the beginning.
+        """
+        directory = record.getLockPath()
+        self._others.append(('create', (directory, b'')))
+        self._others.append(('create', (record.getPath(), record)))
+        if lock:
+            # In a new directory, the first contender gets the first
+            # number.
+            path = f'{directory}/{makePrefix()}'
+            self._others.append(('create', (
+                path, self.store.identifier.encode(), True, True)))
+            self._locked.append((record, f'{path}{0:010}'))
+
+    def createPart(self, part):
+        """Write a part of a node's record, as its assignment."""
+        self._others.append(('create', (part.getPath(), part)))
+        self._created_parts.append(part)
+
+    def deletePart(self, part):
+        """Remove a part of a node's record, if it has it."""
+        if part.getZKVersion() is not None:
+            self._others.append(('delete', (part.getPath(),)))
+            self._cleared.append(part)
+
+    def delete(self, node):
+        """Remove a node's record, with its parts and its lock."""
+        for part in (node.assignment, node.lifecycle):
+            self.deletePart(part)
+        self._others.append(('delete', (node.getPath(),)))
+        self.unlock(node)
+        self._others.append(('delete', (node.getLockPath(),)))
+
+    def check(self, record):
+        """Nobody must have written this record since it was read."""
+        self._others.append(
+            ('check', (record.getPath(), record.getZKVersion())))
+
+    def unlock(self, record):
+        """Give up our lock, if we have it."""
+        if record.hasLock():
+            self._others.append(('delete', (record._lock.path,)))
+            self._unlocked.append(record)
+
+    def tell(self, queue, event):
+        """Put an event into a queue of Zuul's."""
+        self._event = queue, event
+
+    def commit(self):
+        """
+        :raises Conflict: nothing was written; somebody else did before.
+        :raises KazooException: whether it was written is not known.
+        """
+        old = [(record, {name: getattr(record, name) for name in attributes})
+               for record, attributes in self._updates]
+        try:
+            for record, attributes in self._updates:
+                record._set(**attributes)
+            written = [Content(record, self.store.context())
+                       for record, _ in self._updates]
+            operations = [content.getUpdate() for content in written]
+            operations += map(self._fillIn, self._others)
+            for part in self._created_parts:
+                part.__dict__.pop('_zstat', None)
+            stats = self._send(operations)
+        except BaseException:
+            for record, attributes in old:
+                record._set(**attributes)
+            raise
+        for content, stat in zip(written, stats, strict=False):
+            content.setWritten(stat)
+        for part in self._created_parts:
+            # The watch may have been quicker.
+            part.__dict__.setdefault('_zstat', CREATED)
+        for record, path in self._locked:
+            record._set(_lock=Lock(self.store, path))
+        for record in self._unlocked:
+            record._lock.released = True
+            record._set(_lock=None)
+        for part in self._cleared:
+            part._clear()
+            part._set(_zstat=None)
+
+    def _fillIn(self, operation):
+        name, (path, *arguments) = operation
+        if name == 'create' and not isinstance(arguments[0], bytes):
+            arguments[0] = Content(arguments[0], self.store.context()).raw
+        return name, (path, *arguments)
+
+    def _send(self, operations):
+        """:return: what came of each operation."""
+        if not self._event:
+            transaction = self.store.client.transaction()
+            Updater(operations).run(transaction)
+            results = transaction.commit()
+            refuse(results)
+            return results
+        queue, event = self._event
+        # Zuul's queues write an event along with what an updater writes,
+        # in one transaction.
+        updater = Updater(operations)
+        try:
+            queue.put(event, updater=updater)
+        except REFUSALS:
+            if isinstance(updater.results[0], NoNodeError):
+                queue.initialize()
+            refuse(updater.results)
+            raise
+        return updater.results[1:]
+
+
+class Content:
+    """What a record has to say, as it is written.
+
+    :param ZKObject record: as it is now.
+    """
+
+    def __init__(self, record, context):
+        self.record = record
+        self.data = record._trySerialize(context)
+        self.raw = record._compressData(self.data)
+
+    def getUpdate(self):
+        """:return: the operation that writes it over what it was."""
+        return 'set_data', (self.record.getPath(), self.raw,
+                            self.record.getZKVersion())
+
+    def setWritten(self, stat):
+        """Let the record know, so that it is not read once more."""
+        self.record._set(
+            _zstat=stat, _zkobject_hash=hash(self.data),
+            _zkobject_compressed_size=len(self.raw),
+            _zkobject_uncompressed_size=len(self.data))
+
+
+class Updater:
+    """What Zuul's event queues ask of somebody who writes along.
+
+    :param list operations: method of a transaction -> its arguments.
+    :ivar list results: what came of each, the event's own first.
+    """
+
+    def __init__(self, operations):
+        self.operations = operations
+        self.results = []
+
+    def preRun(self):
+        return True
+
+    def run(self, transaction):
+        for name, (path, *arguments) in self.operations:
+            if name == 'create':
+                data, *flags = arguments
+                transaction.create(path, data, None, *flags)
+            else:
+                getattr(transaction, name)(path, *arguments)
+        commit = transaction.commit
+
+        def commitAndKeep():
+            # Zuul's queues look at the first two only.
+            self.results = commit()
+            return self.results
+
+        transaction.commit = commitAndKeep
+
+    def postRun(self, result):
+        refuse(self.results)
+
+
+def isSeen(record):
+    """:return: whether the watch has told of a record, as opposed to that
+        we are about to write it, or have."""
+    return getattr(record, '_zstat', None) is not None
+
+
+def makePrefix():
+    """:return: a name for a contender, before its number."""
+    return f'{uuid.uuid4().hex}__lock__'
+
+
+def refuse(results):
+    """
+    :param list results: of a transaction.
+    :raises Conflict: it has not happened, with the reason.
+    """
+    errors = [result for result in results if isinstance(result, Exception)]
+    for error in errors:
+        if not isinstance(error, RolledBackError | RuntimeInconsistency):
+            raise Conflict(repr(error))
+    if errors:
+        raise Conflict('somebody else has written first')

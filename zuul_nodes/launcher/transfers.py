@@ -1,0 +1,344 @@
+"""Transfers: an artifact on its way to the endpoints.
+
+One download serves all uploads that need one.  What an upload has come
+to is told by the thread that made it, so none waits for another one.
+"""
+
+import collections
+from concurrent.futures import ThreadPoolExecutor, wait
+import contextlib
+import dataclasses
+import os
+import tempfile
+import threading
+import types
+
+from zuul.launcher.uploadplanner import UploadPlanner
+from zuul.lib.logutil import get_annotated_logger
+from zuul.lib.statsd import normalize_statsd_name
+from zuul.zk.exceptions import LockException
+
+from zuul_nodes.launcher import artifacts
+
+METRIC = 'zuul.launcher.server.{hostname}.'
+
+
+class Stopped(Exception):
+    """The launcher stops; somebody else will begin anew."""
+
+
+class Threads:
+    """Threads for one kind of work, so many for each endpoint.
+
+    Work at one endpoint does not wait for that at another one.
+
+    :param statsd: to which the number of those at work is told, or None.
+    :param str name: of the number.
+    :param int size: how many there are for each.
+    """
+
+    def __init__(self, statsd, name, size):
+        self.statsd = statsd
+        self.name = name
+        self.size = size
+        self._lock = threading.Lock()
+        self._executors = {}
+        self._working = 0
+        self._running = True
+        self._count(0)
+
+    def submit(self, endpoint_name, function, *args):
+        """
+        :return: a Future of the function's result.
+        :raises Stopped: there are no threads any more.
+        """
+        with self._lock:
+            if not self._running:
+                raise Stopped
+            if endpoint_name not in self._executors:
+                self._executors[endpoint_name] = ThreadPoolExecutor(
+                    self.size, f'{self.name} {endpoint_name}')
+            return self._executors[endpoint_name].submit(
+                self._run, function, *args)
+
+    def stop(self):
+        """Whatever waits still has its turn, to see that it is over."""
+        with self._lock:
+            self._running = False
+            for executor in self._executors.values():
+                executor.shutdown(wait=False)
+
+    def join(self):
+        """Wait for what is going on; to be called after :meth:`stop`."""
+        for executor in self._executors.values():
+            executor.shutdown()
+
+    def _run(self, function, *args):
+        self._count(1)
+        try:
+            return function(*args)
+        finally:
+            self._count(-1)
+
+    def _count(self, change):
+        with self._lock:
+            self._working += change
+            if self.statsd:
+                self.statsd.gauge(METRIC + self.name, self._working)
+
+
+def getProviders(scope, upload):
+    """:return: yields all tenants' objects of an upload's providers."""
+    for name in upload.providers or ():
+        yield from scope.by_name.get(name, ())
+
+
+def findProvider(scope, upload):
+    """
+    :return: a provider at an upload's endpoint that has its image, as the
+        upload wants it if there is one; or None.
+    """
+    found = None
+    for provider in getProviders(scope, upload):
+        if provider.getEndpoint().canonical_name != upload.endpoint_name:
+            continue
+        for image in provider.images.values():
+            if image.canonical_name != upload.canonical_name:
+                continue
+            if upload.config_hash in (image.config_hash,
+                                      image.zuul_config_hash):
+                return provider
+            found = found or provider
+    return found
+
+
+@dataclasses.dataclass(eq=False)
+class Candidate:
+    """An upload as Zuul's planner looks at it.
+
+    The planner takes the first provider of that name, whatever tenant it
+    is of.  Here the name stands for the very object.
+    """
+    upload: object
+    provider: object
+
+    def __post_init__(self):
+        self.uuid = self.upload.uuid
+        self.canonical_name = self.upload.canonical_name
+        self.config_hash = self.upload.config_hash
+        self.external_id = self.upload.external_id
+        self.providers = [self.uuid]
+
+
+class ArtifactJob:
+    """Distributes an artifact to endpoints.
+
+    :param Uploads uploads: by which it was started.
+    """
+
+    def __init__(self, uploads, artifact, pending, known):
+        # Annotating it once more would change it for all threads.
+        self.log = get_annotated_logger(uploads.log, iba=artifact.uuid)
+        self.uploads = uploads
+        self.launcher = uploads.launcher
+        self.artifact = artifact
+        self.pending = pending
+        self.known = known
+        # Those that we took, and of them those that no endpoint's thread
+        # has taken over yet; by their ids.
+        self.acquired = set()
+        self.held = {}
+
+    def run(self):
+        try:
+            self.uploads.check()
+            self._acquire()
+            self._distribute()
+        except Stopped:
+            self.log.debug('Not uploaded any more: %s', self.artifact)
+        except LockException:
+            self.log.debug('Another launcher takes what there is to do')
+        except Exception:
+            self.log.exception('Unable to upload %s:', self.artifact)
+        finally:
+            for upload in list(self.held.values()):
+                self.uploads.finish(upload, None)
+            self.uploads.pause({upload.uuid for upload in self.pending}
+                               - self.acquired)
+
+    def _acquire(self):
+        with self.launcher.createZKContext(None, self.log) as context, \
+                self.artifact.locked(context, blocking=False):
+            for upload in self.pending:
+                try:
+                    self._acquireUpload(context, upload)
+                except Exception:
+                    self.log.exception('Unable to begin with %s:', upload)
+
+    def _acquireUpload(self, context, upload):
+        if not findProvider(self.launcher.scope, upload):
+            self.log.warning('Nobody has the image of %s any more', upload)
+            return
+        if not upload.acquireLock(context, blocking=False):
+            return
+        try:
+            upload.refresh(context)
+            # Otherwise somebody else was at work on it meanwhile.
+            if upload.state == upload.State.PENDING:
+                with self.uploads.contextOf(upload) as locked_context, \
+                        upload.activeContext(locked_context):
+                    upload.state = upload.State.UPLOADING
+                self.acquired.add(upload.uuid)
+                self.held[upload.uuid] = upload
+        finally:
+            if upload.uuid not in self.held:
+                upload.releaseLock(context)
+
+    def _distribute(self):
+        plans = self._plan()
+        for plan in plans:
+            for candidate, job in plan.import_jobs:
+                self._submit(self.uploads.import_threads, candidate, job)
+            for candidate, job, external_id in plan.copy_jobs:
+                self._submit(self.uploads.import_threads, candidate, job,
+                             external_id)
+        upload_jobs = [each for plan in plans for each in plan.upload_jobs]
+        if not upload_jobs:
+            return
+        futures = []
+        with tempfile.TemporaryDirectory(
+                prefix=f'{self.artifact.uuid}-',
+                dir=self.launcher.temp_dir) as directory:
+            path = self._fetch(directory)
+            try:
+                for candidate, job in upload_jobs:
+                    futures.append(self._submit(
+                        self.uploads.upload_threads, candidate, job, path))
+            finally:
+                # They need the file.
+                wait(futures)
+
+    def _plan(self):
+        """:return: a list of plans, UploadPlanner."""
+        candidates = {
+            upload.uuid: Candidate(upload, provider)
+            for upload in {**{each.uuid: each for each in self.known},
+                           **self.held}.values()
+            if (provider := findProvider(self.launcher.scope, upload))}
+        # Copies are made among those with equal configurations only, so
+        # one that can not be planned does not concern the others.
+        pending = collections.defaultdict(list)
+        known = collections.defaultdict(list)
+        for candidate in candidates.values():
+            known[candidate.config_hash].append(candidate)
+            if candidate.uuid in self.held:
+                pending[candidate.config_hash].append(candidate)
+        plans = []
+        for config_hash, group in pending.items():
+            try:
+                plans.append(self._planGroup(group, known[config_hash]))
+            except Exception:
+                self.log.exception('Unable to plan uploads together:')
+                plans += self._planOneByOne(group)
+        return plans
+
+    def _planOneByOne(self, group):
+        for candidate in group:
+            try:
+                yield self._planGroup([candidate], [candidate])
+            except Exception:
+                self.log.exception('Unable to plan %s:', candidate.upload)
+
+    def _planGroup(self, pending, known):
+        providers = {each.uuid: each.provider for each in known}
+        planner = UploadPlanner(
+            types.SimpleNamespace(
+                system=self.launcher.system,
+                _getProviderByCanonicalName=providers.__getitem__),
+            self.artifact, pending, known)
+        planner.plan()
+        return planner
+
+    def _fetch(self, directory):
+        """:return: the path of the artifact's file in a directory."""
+        url = self.artifact.url
+        path = os.path.join(directory, self.artifact.uuid)
+        if url.partition('?')[0].endswith(artifacts.COMPRESSED):
+            path += artifacts.COMPRESSED
+        self.log.info('Downloading %s from %s to %s', self.artifact,
+                      artifacts.getName(url), path)
+        path = self._download(url, path)
+        path = artifacts.decompress(path, self.uploads.check)
+        artifacts.verify(path, self.artifact.sha256, self.uploads.check)
+        return path
+
+    def _download(self, url, path):
+        try:
+            artifacts.download(url, path, self.uploads.check)
+            return path
+        except Stopped:
+            raise
+        except Exception as error:
+            self.log.info('Unable to download %s: %s', self.artifact, error)
+        # Clouds have ways of their own to get at what is stored there.
+        for provider in self.launcher.tenant_providers.get(
+                self.artifact.build_tenant_name, ()):
+            self.uploads.check()
+            try:
+                if found := provider.downloadUrl(url, path):
+                    return found
+            except Exception as error:
+                self.log.info('Unable to download %s by %s: %s',
+                              self.artifact, provider, error)
+        raise artifacts.ArtifactError(
+            f'Nobody can download {artifacts.getName(url)}')
+
+    def _submit(self, threads, candidate, job, *args):
+        future = threads.submit(candidate.upload.endpoint_name,
+                                self._transfer, candidate, job, args)
+        for each, _ in getJobs(candidate, job):
+            self.held.pop(each.uuid, None)
+        return future
+
+    def _transfer(self, candidate, job, args):
+        """In a thread of the endpoint."""
+        upload = candidate.upload
+        log = get_annotated_logger(
+            self.uploads.log, iba=self.artifact.uuid, upload=upload.uuid)
+        external_id = None
+        try:
+            self.uploads.check()
+            log.info('Starting %s', upload)
+            with self._timer(upload):
+                external_id = job.run(*args)
+        except Stopped:
+            log.debug('Not begun: %s', upload)
+        except Exception:
+            log.exception('Unable to upload image %s:', upload)
+        self.uploads.finish(upload, external_id)
+        for dependent, dependent_job in job.dependents:
+            try:
+                if not external_id:
+                    raise Stopped
+                self._submit(self.uploads.import_threads, dependent,
+                             dependent_job, external_id)
+            except Stopped:
+                # There is nothing to copy, or it is too late.
+                for each, _ in getJobs(dependent, dependent_job):
+                    self.uploads.finish(each.upload, None)
+
+    def _timer(self, upload):
+        if not self.launcher.statsd:
+            return contextlib.nullcontext()
+        image, endpoint = (
+            normalize_statsd_name(name).replace('/', '_')
+            for name in (upload.canonical_name, upload.endpoint_name))
+        return self.launcher.statsd.timer(
+            f'zuul.image.{image}.upload.{endpoint}.duration')
+
+
+def getJobs(candidate, job):
+    """:return: yields a job and all that can only run after it."""
+    yield candidate, job
+    for dependent in job.dependents:
+        yield from getJobs(*dependent)

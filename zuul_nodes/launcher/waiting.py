@@ -1,0 +1,100 @@
+"""The requests that wait, in order.
+
+Requests with equal needs stand in one line: if there is nothing for the
+first of them, there is nothing for the others.  So the cost of looking
+for somebody who can use what has become free does not depend on how many
+there are.
+"""
+
+import bisect
+import collections
+
+
+def getRank(request):
+    """:return: what requests are served in order of; the least first."""
+    return (request.priority, request.relative_priority,
+            request.request_time, request.uuid)
+
+
+class Line:
+    """
+    :param Needs needs: what all in it need.
+    :param Options options: how that can be served.
+    :ivar list ranks: of the requests, the first one's first.
+    :ivar dict blockers: name of a provider -> why it can't serve the
+        first request.
+    """
+
+    def __init__(self, needs, options):
+        self.needs = needs
+        self.options = options
+        self.ranks = []
+        self.blockers = {}
+
+    @property
+    def head(self):
+        """:return: the rank of the first request."""
+        return self.ranks[0]
+
+    def getAhead(self, rank):
+        """:return: how many are ahead of that rank."""
+        return bisect.bisect_left(self.ranks, rank)
+
+
+class Waiting:
+    """
+    :ivar dict lines: needs -> :class:`Line`.
+    :ivar dict requests: uuid -> a request that waits.
+    """
+
+    def __init__(self):
+        self.lines = {}
+        self.requests = {}
+        self._places = {}
+        self._users = collections.defaultdict(set)
+
+    def put(self, request, needs, options):
+        """
+        :return: the line that the request is in, at its place; and how
+            many are ahead of it there.
+        """
+        rank = getRank(request)
+        line = self.lines.get(needs)
+        if self._places.get(request.uuid) != (line, rank):
+            self.remove(request.uuid)
+            # It may have been the last one.
+            line = self.lines.get(needs)
+            if line is None:
+                line = self.lines[needs] = Line(needs, options)
+                for name in options.names:
+                    self._users[name].add(line)
+            bisect.insort(line.ranks, rank)
+            self._places[request.uuid] = line, rank
+        self.requests[request.uuid] = request
+        return line, line.getAhead(rank)
+
+    def remove(self, request_id):
+        line, rank = self._places.pop(request_id, (None, None))
+        if line is None:
+            return
+        del self.requests[request_id]
+        del line.ranks[line.getAhead(rank)]
+        if not line.ranks:
+            del self.lines[line.needs]
+            for name in line.options.names:
+                self._users[name].discard(line)
+
+    def find(self, request_id):
+        """:return: its line and its rank, or None twice."""
+        return self._places.get(request_id, (None, None))
+
+    def getLines(self, names):
+        """:return: set of those that can use one of the providers."""
+        return set().union(*(self._users[name] for name in names))
+
+    def setOptions(self, line, options):
+        for name in line.options.names:
+            self._users[name].discard(line)
+        line.options = options
+        for name in options.names:
+            self._users[name].add(line)
