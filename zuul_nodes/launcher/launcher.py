@@ -11,6 +11,7 @@ import secrets
 import socket
 import threading
 import time
+import typing
 
 from kazoo.protocol.states import KazooState
 from zuul.lib.config import get_default
@@ -55,14 +56,25 @@ DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
             'endpoint_workers': 8}
 # How long to wait at the end for drivers that have been called.
 STOP_TIMEOUT = 10.0
-# Nodes to be ready are counted together with what changes within this
-# time (seconds).
-MIN_READY_DELAY = 0.2
+# The nodes that are to be ready are counted at most so often (seconds).
+MIN_READY_INTERVAL = 0.05
+# What can not be made ready now is tried again after this time (seconds).
+MIN_READY_PAUSE = 2.0
 
 LAYOUT = ('layout', '')
 IMAGES = ('images', '')
 MIN_READY = ('minready', '')
 DIVISION = ('division', '')
+
+
+class Relations(typing.NamedTuple):
+    """What else is to be looked at when a node changes."""
+    request_id: str | None
+    host_id: str | None
+    provider: str | None
+
+
+NOTHING = Relations(None, None, None)
 
 
 class Launcher:
@@ -88,7 +100,8 @@ class Launcher:
             get_default(config, 'launcher', 'temp_dir', '/tmp',
                         expand_user=True), self.hostname)
         self.temp_dir = str(self.own_temp_directory.path)
-        self.statsd = get_statsd(config, {'hostname': self.hostname})
+        self.statsd = get_statsd(
+            config, {'hostname': _hostname or socket.getfqdn()})
         self._connect()
         self._makeParts()
 
@@ -131,8 +144,10 @@ class Launcher:
         self._paused = collections.Counter()
         self._waiting = collections.defaultdict(set)
         self._assigned = collections.defaultdict(set)
-        self._request_of = {}
-        self._host_of = {}
+        self._relations = {}
+        # Providers that make no nodes before their endpoint is prepared.
+        self._unprepared = set()
+        self._ready_checked = 0
         self.api = Records(
             self.zk_client, registry, self.component_info, self._changed,
             self.connection_filter)
@@ -191,9 +206,15 @@ class Launcher:
         """:return: canonical name -> endpoint of each that we handle."""
         endpoints = {}
         for provider in self.scope.getUnique():
-            if self.division.handles(provider.connection_name):
+            if not self.division.handles(provider.connection_name):
+                continue
+            try:
                 endpoint = provider.getEndpoint()
-                endpoints[endpoint.canonical_name] = endpoint
+            except Exception:
+                self.log.exception('Unable to get the endpoint of %s:',
+                                   provider)
+                continue
+            endpoints[endpoint.canonical_name] = endpoint
         return endpoints
 
     def isStatic(self, node):
@@ -201,17 +222,23 @@ class Launcher:
         return connection is not None and connection.driver.name == 'static'
 
     def commitNew(self, transaction, nodes):
-        """Write new nodes; they are known before the watch tells of them.
+        """Write what assigns nodes, or creates them; they are known as
+        that before the watch tells of them.
 
-        :param Transaction transaction: which creates them.
+        :param Transaction transaction:
+        :param list nodes: records that it creates.
         :raises: as the transaction.
         """
         cache = self.api.nodes_cache
+        for part in transaction.created_parts:
+            cache.expectPart(part)
         for node in nodes:
             cache.insert(node)
         try:
             transaction.commit()
         except BaseException:
+            for part in transaction.created_parts:
+                cache.discardPart(part)
             for node in nodes:
                 cache.discard(node)
             raise
@@ -241,7 +268,9 @@ class Launcher:
     def work(self, key):
         """Look at what has changed; the handler of the work queue."""
         kind, name = key
+        begin = time.monotonic()
         self.handlers[kind](name)
+        self.stats.reportHandler(time.monotonic() - begin)
 
     def _changed(self, kind, record_id, record):
         """A record of a request or a node has changed."""
@@ -251,35 +280,44 @@ class Launcher:
                 for node_id in self._assigned.pop(record_id, ()):
                     self.queue.add(('node', node_id))
             return
-        self._keepAssignment(record_id, record)
         if record is None:
             self.planner.removeNode(record_id)
-            if host_id := self._host_of.pop(record_id, None):
-                self.queue.add(('node', host_id))
+            self._tellRelations(record_id, NOTHING)
         else:
             self.planner.updateNode(record)
+            self._tellRelations(record_id, Relations(
+                record.request_id, record.main_node_id, record.provider))
             if record.request_id and record.state not in (
                     record.State.REQUESTED, record.State.BUILDING):
                 self.queue.add(('request', record.request_id))
             if record.main_node_id:
-                self._host_of[record_id] = record.main_node_id
                 self.queue.add(('node', record.main_node_id))
         if record is None or not record.request_id:
-            self.queue.addAfter(MIN_READY, MIN_READY_DELAY)
+            self.queue.addAfter(
+                MIN_READY, self._ready_checked + MIN_READY_INTERVAL
+                - time.monotonic())
 
-    def _keepAssignment(self, node_id, node):
-        request_id = node.request_id if node is not None else None
-        old = self._request_of.get(node_id)
-        if old == request_id:
+    def _tellRelations(self, node_id, new):
+        """Look at what had to do with a node and has no more."""
+        old = self._relations.get(node_id, NOTHING)
+        if old == new:
             return
-        if old:
-            self._assigned[old].discard(node_id)
-            self.queue.add(('request', old))
-        if request_id:
-            self._assigned[request_id].add(node_id)
-            self._request_of[node_id] = request_id
+        if old.request_id and old.request_id != new.request_id:
+            self._assigned[old.request_id].discard(node_id)
+            self.queue.add(('request', old.request_id))
+        if new.request_id:
+            self._assigned[new.request_id].add(node_id)
+        if new is NOTHING:
+            del self._relations[node_id]
+            if old.host_id:
+                self.queue.add(('node', old.host_id))
+            # A static node may be registered anew, and a node that waits
+            # for room may have it now.
+            self.queue.add(('static', old.provider))
+            for waiting_id in self._waiting.pop(old.provider, ()):
+                self.queue.add(('node', waiting_id))
         else:
-            self._request_of.pop(node_id, None)
+            self._relations[node_id] = new
 
     def _listen(self, state):
         """Called by kazoo, about the session."""
@@ -311,8 +349,8 @@ class Launcher:
         tenants = self.layouts.update()
         if tenants:
             self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
-            self._startEndpoints()
             self.planner.setScope(self.scope)
+            self._startEndpoints()
             if self.component_info.state != self.component_info.RUNNING:
                 self.component_info.state = self.component_info.RUNNING
         if tenants or self.layouts.put_off:
@@ -329,14 +367,30 @@ class Launcher:
             except Exception:
                 self.log.exception('Unable to start endpoint %s:',
                                    endpoint.canonical_name)
+            if not self.cleanup.isPrepared(endpoint):
+                # Its driver may have to do something before nodes.
+                for provider in self.scope.getProvidersAt(endpoint):
+                    name = provider.canonical_name
+                    self._unprepared.add(name)
+                    self.planner.pause(
+                        name, time.monotonic() + self.pools.timeout,
+                        'its endpoint is being prepared')
 
     def _makeReady(self):
+        self._ready_checked = time.monotonic()
         if not minready.isWanted(self.tenant_providers):
             return
         for label, provider in minready.findMissing(
                 self.tenant_providers, self.api.getProviderNodes(),
                 self.division.isMyLabel):
-            self._makeReadyNode(label, provider)
+            try:
+                self._makeReadyNode(label, provider)
+            except Exception as error:
+                # Its cloud may not have said yet how much the label needs.
+                self.log.warning('Unable to make a node of label %s at %s '
+                                 'to be ready: %s', label.name,
+                                 provider.canonical_name, error)
+                self.queue.addAfter(MIN_READY, MIN_READY_PAUSE)
 
     def _makeReadyNode(self, label, provider):
         records = self.maker.makeNode(
@@ -362,6 +416,10 @@ class Launcher:
             if error is not None:
                 self.log.error('Unable to look after endpoint %s:',
                                endpoint.canonical_name, exc_info=error)
+            for provider in self.scope.getProvidersAt(endpoint):
+                if provider.canonical_name in self._unprepared:
+                    self._unprepared.discard(provider.canonical_name)
+                    self.planner.resume(provider.canonical_name)
         self.pools.submit(endpoint, function, done, 'Looking after resources')
 
     # Start and end

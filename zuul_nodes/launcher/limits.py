@@ -7,6 +7,7 @@ all that it belongs to: so there is one rule for all limits.
 
 import collections
 import logging
+import sys
 import time
 import typing
 import urllib.parse
@@ -169,5 +170,6 @@ class Limits:
     def _logOnce(self, *key):
         if key not in self._failing:
             self._failing.add(key)
-            self.log.exception(
-                'Unable to tell limits or needs of %s', key)
+            # Before a cloud has been asked, this is nothing special.
+            self.log.warning('Unable to tell limits or needs of %s: %r',
+                             key, sys.exception())

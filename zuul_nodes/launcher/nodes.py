@@ -537,9 +537,6 @@ class NodeReconciler:
                 ('lock', node.getLockPath()), LOCK_INTERVAL)
         self.launcher.planner.removeNode(node.uuid)
         nodetraces.traceDeletion(node)
-        if self.launcher.isStatic(node):
-            # It may be registered anew.
-            self.queue.add(('static', node.provider))
 
 
 def _isSeen(node, request):

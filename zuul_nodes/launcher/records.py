@@ -7,6 +7,7 @@ of ZooKeeper than what they were told of.
 
 import threading
 
+from kazoo.protocol.states import ZnodeStat
 from zuul.model import (
     NodesetRequest,
     ProviderNode,
@@ -26,6 +27,10 @@ NODE_PARTS = {
     ProviderNodeLifecycle.LIFECYCLE_PATH: 'lifecycle',
 }
 REQUEST_PARTS = {'revision': '_revision'}
+
+
+# The rest comes by the watch.
+EXPECTED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
 class KnownPart(tuple):
@@ -88,6 +93,21 @@ class Cache(LockableZKObjectCache):
 
     def postCacheHook(self, event, data, stat, key, obj):
         self.changed(key[0], self._cached_objects.get(key))
+
+    def expectPart(self, part):
+        """A part is about to be created; until the watch tells of it, it
+        counts as if it did."""
+        data = part.serialize(None)
+        self.known_parts[part.getPath()] = KnownPart((data, EXPECTED))
+        part._updateFromRaw(None, data, EXPECTED, None)
+
+    def discardPart(self, part):
+        """It could not be created."""
+        known = self.known_parts.get(part.getPath())
+        if known and known.get()[1] is EXPECTED:
+            del self.known_parts[part.getPath()]
+            part._clear()
+            part._set(_zstat=None)
 
     def discard(self, record):
         """Forget a record that was inserted and could not be written."""

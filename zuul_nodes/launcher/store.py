@@ -19,7 +19,7 @@ from kazoo.exceptions import (
     RuntimeInconsistency,
     SessionExpiredError,
 )
-from kazoo.protocol.states import KazooState, ZnodeStat
+from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 from zuul.model import ProviderNode
 from zuul.zk.zkobject import ZKContext
@@ -27,9 +27,6 @@ from zuul.zk.zkobject import ZKContext
 # What says that nothing has been written.
 REFUSALS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError,
             RolledBackError, RuntimeInconsistency)
-
-# Of a part that a transaction has created: the rest comes by the watch.
-CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
 class Conflict(Exception):
@@ -269,13 +266,14 @@ class Transaction:
     ones again if it fails.  An event for a pipeline can be part of it.
 
     :param Store store: the session.
+    :ivar list created_parts: of nodes, that are to be created.
     """
 
     def __init__(self, store):
         self.store = store
         self._updates = []
         self._others = []
-        self._created_parts = []
+        self.created_parts = []
         self._locked = []
         self._unlocked = []
         self._cleared = []
@@ -304,7 +302,7 @@ class Transaction:
     def createPart(self, part):
         """Write a part of a node's record, as its assignment."""
         self._others.append(('create', (part.getPath(), part)))
-        self._created_parts.append(part)
+        self.created_parts.append(part)
 
     def deletePart(self, part):
         """Remove a part of a node's record, if it has it."""
@@ -349,8 +347,6 @@ class Transaction:
                        for record, _ in self._updates]
             operations = [content.getUpdate() for content in written]
             operations += map(self._fillIn, self._others)
-            for part in self._created_parts:
-                part.__dict__.pop('_zstat', None)
             stats = self._send(operations)
         except BaseException:
             for record, attributes in old:
@@ -358,9 +354,6 @@ class Transaction:
             raise
         for content, stat in zip(written, stats, strict=False):
             content.setWritten(stat)
-        for part in self._created_parts:
-            # The watch may have been quicker.
-            part.__dict__.setdefault('_zstat', CREATED)
         for record, path in self._locked:
             record._set(_lock=Lock(self.store, path))
         for record in self._unlocked:

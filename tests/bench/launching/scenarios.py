@@ -18,6 +18,8 @@ from tests.bench.launching.records import ANNOUNCED
 
 FULFILLED = NodesetRequest.State.FULFILLED
 QUOTA = 50
+# For how long requests are served, at least, for the average to be one.
+WAITING_TIME = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,8 +132,10 @@ def measureWaiting(makeStage, sizes, providers, waiting):
             # Not before there is a queue, and a routine.
             begin, first, before, own_begin = getProgress(
                 stage, executors, 2 * QUOTA)
-            end, last, after, own_end = getProgress(
-                stage, executors, first + sizes.served)
+            end, last = begin, first
+            while end - begin < WAITING_TIME:
+                end, last, after, own_end = getProgress(
+                    stage, executors, last + sizes.served)
         used = stage.server.getDifference(before, after)
     count = last - first
     return {'wall': (end - begin) / count, 'cpu': used.cpu / count,

@@ -70,10 +70,12 @@ class Planning(RuleBasedStateMachine):
         assert self.waiting.pop(request.uuid, request) is request
         if isinstance(decision, Grant):
             self.unwritten[request.uuid] = decision
-            # Of those who need the same, nobody is overtaken.
+            # Of those who need the same, nobody is overtaken; the more
+            # urgent may have come when this was granted already.
             assert not any(
                 getRank(other) < getRank(request)
-                and other.labels == request.labels
+                and (other.priority, other.labels) == (
+                    request.priority, request.labels)
                 and other.uuid not in self.world.woken
                 for other in self.waiting.values())
         elif isinstance(decision, Wait):

@@ -10,6 +10,7 @@ get SQLite.  And everything that listens does so on loopback only.
 With ``--stock`` our classes stay away, for a comparison.
 """
 
+import contextlib
 import functools
 import importlib
 import json
@@ -30,6 +31,7 @@ class TestLauncher(Launcher):
     # For pytest, which goes by names.
     __test__ = False
     _start_cleanup = True
+    running = set()
 
     def __init__(self, *args, **kwargs):
         self._test_lock = WorkLock()
@@ -40,10 +42,15 @@ class TestLauncher(Launcher):
                    self._test_lock.during(done), description))
 
     def start(self):
+        TestLauncher.running.add(self)
         if not self._start_cleanup:
             # What Zuul's tests have of a cloud can not tell what is in it.
             self.cleanup.cleanUp = lambda endpoint, turn=None: None
         super().start()
+
+    def stop(self):
+        TestLauncher.running.discard(self)
+        super().stop()
 
     def work(self, key):
         self._test_lock.during(super().work)(key)
@@ -134,6 +141,14 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if getName(item.nodeid) in config.getoption('without'):
             item.add_marker(pytest.mark.skip)
+
+
+def pytest_runtest_teardown():
+    # A test that has failed may have left some, which would disturb others.
+    for launcher in list(TestLauncher.running):
+        with contextlib.suppress(Exception):
+            launcher.stop()
+            launcher.join()
 
 
 @pytest.hookimpl(wrapper=True)
