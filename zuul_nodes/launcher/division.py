@@ -7,7 +7,7 @@ anew; the rest stays where it is.
 """
 
 from zuul.launcher.server import endpoint_score, scores_for_label
-from zuul.zk.launcher import launcher_score
+from zuul.zk import launcher as records
 
 
 class Division:
@@ -53,11 +53,11 @@ class Division:
 
     def isMyRequest(self, request):
         return self._isMine(self.getLaunchers(),
-                            lambda name: launcher_score(name, request))
+                            lambda name: records.launcher_score(name, request))
 
     def isMyNode(self, node):
         return self._isMine(self.getLaunchers(node.connection_name),
-                            lambda name: launcher_score(name, node))
+                            lambda name: records.launcher_score(name, node))
 
     def isMyEndpoint(self, endpoint):
         return self._isMine(

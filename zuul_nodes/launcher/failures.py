@@ -43,8 +43,9 @@ def classify(error):
     :return: a :class:`Failure`.
     """
     said = getattr(error, 'failure', None)
-    if said in {failure.value for failure in Failure}:
-        return Failure(said)
+    for failure in Failure:
+        if said == failure.value:
+            return failure
     if isinstance(error, QuotaException):
         return Failure.QUOTA
     for each in _getChain(error):
@@ -83,14 +84,16 @@ def _getStatus(error):
             value = getattr(each, name, None)
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
-    return _getResponse(error).get(
-        'ResponseMetadata', {}).get('HTTPStatusCode', 0)
+    status = _getFromResponse(error, 'ResponseMetadata', 'HTTPStatusCode')
+    return status if isinstance(status, int) else 0
 
 
 def _getCode(error):
-    return _getResponse(error).get('Error', {}).get('Code')
+    return _getFromResponse(error, 'Error', 'Code')
 
 
-def _getResponse(error):
-    response = getattr(error, 'response', None)
-    return response if isinstance(response, dict) else {}
+def _getFromResponse(error, *keys):
+    found = getattr(error, 'response', None)
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found

@@ -90,9 +90,13 @@ class Planner:
             options = self._getOptions(needs, request)
             line, ahead = self.waiting.put(request, needs, options)
             # Only the first in a line has reservations.
-            for rank in line.ranks[1:2] if not ahead else ():
+            index = ahead or 1
+            for rank in line.ranks[index:index + 1]:
                 self.ledger.unreserve(rank[-1])
             if not ahead and (grant := self._serve(line)):
+                # Something has become free that nobody told of.
+                if line.ranks:
+                    self.ledger.changed |= options.names
                 return grant
             if not options.possible:
                 self._leave(request.uuid)
@@ -345,7 +349,6 @@ class Planner:
             return grant
         self._grants.pop(request.uuid)
         self.ledger.release(request.uuid)
-        self._offer()
         return None
 
     def _leave(self, request_id):

@@ -11,13 +11,7 @@ from tests.fixtures.planning import (
     World,
     makeRequest,
 )
-from zuul_nodes.launcher.planner import (
-    Grant,
-    Impossible,
-    Reservation,
-    Wait,
-    getRank,
-)
+from zuul_nodes.launcher.planner import Grant, Impossible, Wait
 
 State = ProviderNode.State
 BIG = Label('big', {'instances': 3})
@@ -82,6 +76,11 @@ def test_a_request_becomes_more_urgent():
     second._set(_relative_priority=-1)
     assert world.plan(second).reservation == ('a',)
     assert world.plan(first).reservation == ()
+    second._set(_relative_priority=1)
+    assert world.plan(second).reservation == ()
+    assert set(world.planner.getReservations()) == {first.uuid}
+    second._set(_relative_priority=-1)
+    assert world.plan(second).reservation == ('a',)
     world.finish(done)
     assert world.woken == [second.uuid]
 
@@ -272,6 +271,17 @@ def test_limits_that_became_too_small():
     assert world.planner.getReservations() == {}
 
 
+def test_what_nobody_told_of():
+    """It is enough that the first in a line is planned again."""
+    handled = set()
+    world = World(Provider('a', 'small', limits={'instances': 2}),
+                  isHandled=handled.__contains__)
+    first, *others = [world.request('small')[0] for _ in range(3)]
+    handled.add('rack')
+    assert isinstance(world.plan(first), Grant)
+    assert world.woken == [others[0].uuid]
+
+
 def test_what_is_not_zuuls():
     endpoint = Endpoint('region', {'instances': 2})
     world = World(Provider('a', 'small', endpoint=endpoint))
@@ -303,98 +313,6 @@ def test_a_layout_that_comes_later():
     assert isinstance(world.request('small')[1], Impossible)
     world.setProviders(provider)
     assert world.request('small')[1].slots[0].node
-
-
-# What is shared
-
-@pytest.mark.parametrize('shared', [
-    {'section': {'name': 'site/rack', 'limits': {'instances': 1}}},
-    {'endpoint': Endpoint('region', {'instances': 1})}])
-def test_room_at_another_provider(shared):
-    """What it frees is of use here, if there is a limit for both."""
-    world = World(Provider('a', 'big', **shared),
-                  Provider('b', 'small', **shared))
-    done, = fill(world, 1, 'big')
-    request, wait = world.request('small')
-    assert 'has 1 instances, 1 in use, 1 needed' in wait.reason
-    world.finish(done)
-    assert world.woken == [request.uuid]
-
-
-def test_the_number_of_nodes_of_a_tenant():
-    def provider(name, tenant):
-        return Provider(name, Label('big', max_nodes=2), tenant=tenant,
-                        endpoint=Endpoint(name))
-    a, b = provider('a', 'tenant'), provider('b', 'tenant')
-    world = World(a, b, provider('a', 'other'))
-    # It counts for both tenants as long as it is nobody's.
-    world.addNode(a, 'big')
-    fill(world, 1, 'big')
-    first, = fill(world, 1, 'big')
-    request, wait = world.request('big')
-    assert 'label big has 2 nodes, 2 in use, 1 needed' in wait.reason
-    for _ in range(2):
-        assert isinstance(world.request('big', tenant='other')[1], Grant)
-    # At whichever provider.
-    node = world.addNode(b, 'big')
-    assert world.woken == [request.uuid]
-    assert world.serve()[0].slots[0].node is node
-    second, _ = world.request('big')
-    world.finish(first)
-    assert world.woken == []
-    world.finish(request)
-    assert world.woken == [second.uuid]
-    assert isinstance(world.request(*['big'] * 3)[1], Impossible)
-
-
-def test_only_what_is_needed_can_lack():
-    world = World(Provider(
-        'a', Label('big', {'cores': 4}), Label('odd', {'cores': 0}),
-        limits={'cores': 4}))
-    fill(world, 1, 'big')
-    fill(world, 5, 'odd')
-    assert isinstance(world.request('big')[1], Wait)
-
-
-# Other launchers
-
-def other(**kwargs):
-    """:return: what another launcher has reserved."""
-    request = makeRequest('big', **kwargs)
-    return {request.uuid: (Reservation(
-        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
-
-
-def test_the_reservations_of_other_launchers():
-    world = World(one())
-    world.planner.setReservations(other())
-    request, wait = world.request('small')
-    assert 'kept for request' in wait.reason
-    assert world.planner.getReservations() == {}
-    world.planner.setReservations({})
-    assert world.woken == [request.uuid]
-
-
-def test_those_of_requests_behind_do_not_count():
-    world = World(one())
-    request = makeRequest('small')
-    world.planner.setReservations(other())
-    assert isinstance(world.planner.plan(request), Grant)
-
-
-def test_what_is_to_be_published():
-    world = World(one())
-    fill(world, 1)
-    request, _ = world.request('big')
-    assert world.planner.getReservations() == {request.uuid: (Reservation(
-        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
-
-
-def test_reservations_of_an_unknown_provider():
-    world = World()
-    world.planner.setReservations(other())
-    world.setProviders(one())
-    assert isinstance(world.request('small')[1], Wait)
 
 
 def test_what_can_not_be_tried_stops_nobody_else(caplog):

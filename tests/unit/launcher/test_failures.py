@@ -1,0 +1,485 @@
+"""What fails is tried again where and when that is of use."""
+
+import logging
+import types
+
+import pytest
+from zuul.exceptions import QuotaException
+from zuul.model import ProviderNode
+
+from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
+from zuul_nodes.launcher.failures import Failure, classify, describe
+
+State = ProviderNode.State
+
+
+class CloudError(Exception):
+    """As libraries of clouds have them.
+
+    :param attributes: of the error.
+    """
+
+    def __init__(self, message='it did not work', **attributes):
+        super().__init__(message)
+        vars(self).update(attributes)
+
+
+class ConnectFailure(Exception):
+    """By its name, keystoneauth's."""
+
+
+def botocore(code, status=400):
+    return CloudError(response={
+        'Error': {'Code': code, 'Message': 'no'},
+        'ResponseMetadata': {'HTTPStatusCode': status}})
+
+
+def caused(cause):
+    """:return: an error that was raised from another."""
+    error = RuntimeError('could not')
+    error.__cause__ = cause
+    return error
+
+
+TEMPORARY = {
+    'refused': ConnectionRefusedError('nobody there'),
+    'openstack': CloudError(http_status=503),
+    'aws': botocore('RequestLimitExceeded'),
+    'kubernetes': CloudError(status=500),
+}
+
+
+@pytest.fixture
+def racks(monkeypatch):
+    racks = Racks(monkeypatch)
+    yield racks
+    racks.end()
+
+
+@pytest.fixture
+def impatient(zuul_conf):
+    """Calls of drivers are not waited for long; to be asked for before
+    the launcher is made."""
+    zuul_conf.read_dict({'launcher': {'call_timeout': '0.3'}})
+
+
+@pytest.fixture
+def log(caplog):
+    caplog.set_level(logging.DEBUG, 'zuul')
+    return caplog
+
+
+def serve(launcher, request):
+    """:return: the provider's name of each of its nodes."""
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    return [launcher.api.getProviderNode(node).provider.rsplit('/', 1)[-1]
+            for node in request.nodes]
+
+
+def end(launcher, racks):
+    """All requests are done with: nothing is left."""
+    for request in launcher.api.getNodesetRequests():
+        finish(launcher, request)
+    launcher.runUntil(lambda: not launcher.api.getProviderNodes())
+    assert racks.instances == {}
+
+
+@pytest.mark.parametrize('error, failure', [
+    (QuotaException('full'), Failure.QUOTA),
+    (CloudError(failure='quota'), Failure.QUOTA),
+    (CloudError(failure='permanent'), Failure.PERMANENT),
+    (CloudError(failure='temporary'), Failure.TEMPORARY),
+    (CloudError(failure='attempt', status=503), Failure.ATTEMPT),
+    (CloudError(failure='whatever'), Failure.ATTEMPT),
+    (CloudError(failure=['no', 'string']), Failure.ATTEMPT),
+    (TimeoutError(), Failure.TEMPORARY),
+    (ConnectionResetError(), Failure.TEMPORARY),
+    (ConnectFailure(), Failure.TEMPORARY),
+    (caused(ConnectionError()), Failure.TEMPORARY),
+    (caused(RuntimeError()), Failure.ATTEMPT),
+    (CloudError(http_status=503), Failure.TEMPORARY),
+    (CloudError(status_code=429), Failure.TEMPORARY),
+    (CloudError(status=500), Failure.TEMPORARY),
+    (CloudError(code=599), Failure.TEMPORARY),
+    (CloudError(status=404), Failure.ATTEMPT),
+    (CloudError(status=True), Failure.ATTEMPT),
+    (CloudError(status='503'), Failure.ATTEMPT),
+    (CloudError(response=types.SimpleNamespace(status_code=502)),
+     Failure.TEMPORARY),
+    (CloudError(response=types.SimpleNamespace(status_code=400)),
+     Failure.ATTEMPT),
+    (CloudError(response=None), Failure.ATTEMPT),
+    (CloudError(response={'Error': None}), Failure.ATTEMPT),
+    (CloudError(response={'ResponseMetadata': None}), Failure.ATTEMPT),
+    (CloudError(response='an answer'), Failure.ATTEMPT),
+    (botocore('RequestLimitExceeded'), Failure.TEMPORARY),
+    (botocore('InvalidParameterValue'), Failure.ATTEMPT),
+    (botocore('AnyThing', 503), Failure.TEMPORARY),
+    (RuntimeError(), Failure.ATTEMPT),
+], ids=repr)
+def test_what_an_error_means(error, failure):
+    assert classify(error) is failure
+
+
+def test_errors_that_caused_each_other():
+    first, second = RuntimeError(), RuntimeError()
+    first.__cause__, second.__cause__ = second, first
+    assert classify(first) is Failure.ATTEMPT
+
+
+def test_errors_are_described_in_one_line():
+    assert describe(RuntimeError('it is\n  full ')) == 'it is full'
+    assert describe(RuntimeError()) == 'RuntimeError'
+    assert len(describe(RuntimeError('x' * 9999))) == 500
+
+
+def test_no_quota(steps, racks, log):
+    """The request waits, with a reason, and is served when there is."""
+    steps.setLayout(cloud('one', launch_attempts=1))
+    racks.setPause(1000)
+    racks.errors['one'] = [QuotaException('2 cores left,\n4 needed')] * 2
+    request = steps.addRequest('big')
+
+    def waits():
+        return (request.state == request.State.REQUESTED and 'is paused'
+                in (steps.planner.getReason(request.uuid) or ''))
+    for _ in range(2):
+        steps.runUntil(waits)
+        reason = steps.planner.getReason(request.uuid)
+        assert 'one: is paused: 2 cores left, 4 needed' in reason
+        assert f'Request {request.uuid} waits: {reason}' in log.text
+        # What has failed is gone, and nothing is held meanwhile.
+        steps.runUntil(lambda: not steps.nodes())
+        assert request.nodes == [None]
+        # The end of the pause.
+        steps.queue.add(('provider', steps.getProvider('one').canonical_name))
+        steps.runUntil(lambda: not waits())
+    assert serve(steps, request) == ['one']
+    # An attempt was not used up, though there is but one.
+    assert racks.created == ['one'] * 3
+    assert request.provider_node_data[0]['failed_providers'] == []
+    end(steps, racks)
+
+
+def test_a_pause_ends_by_itself(steps, racks):
+    steps.setLayout(cloud('one'))
+    racks.setPause(0.05)
+    racks.errors['one'] = [QuotaException('full')] * 3
+    assert serve(steps, steps.addRequest('big')) == ['one']
+    assert racks.created == ['one'] * 4
+
+
+def test_pauses_get_longer_and_begin_anew(steps, racks, monkeypatch):
+    steps.setLayout(cloud('one'))
+    pauses = []
+
+    def getPause(attempt, **kwargs):
+        pauses.append(attempt)
+        return 0.02
+    monkeypatch.setattr('zuul_nodes.launcher.launcher.getPause', getPause)
+    racks.errors['one'] = [QuotaException('full')] * 3
+    serve(steps, steps.addRequest('big'))
+    assert pauses == [0, 1, 2]
+    racks.errors['one'] = [QuotaException('full')]
+    serve(steps, steps.addRequest('big'))
+    assert pauses == [0, 1, 2, 0]
+
+
+def test_no_quota_here_but_elsewhere(steps, racks):
+    steps.setLayout(cloud('one', 'two'))
+    racks.setPause(1000)
+    racks.errors['one'] = QuotaException('full')
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    # It is not asked again before the pause is over.
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert racks.created == ['one', 'two', 'two']
+    end(steps, racks)
+
+
+@pytest.mark.parametrize('error', TEMPORARY.values(), ids=TEMPORARY)
+def test_a_cloud_that_does_not_answer(steps, racks, error):
+    steps.setLayout(cloud('one', 'two', launch_attempts=1))
+    racks.setPause(1000)
+    racks.errors['one'] = error
+    request = steps.addRequest('big')
+    assert serve(steps, request) == ['two']
+    entry, = request.provider_node_data
+    name = steps.getProvider('one').canonical_name
+    assert entry['temporary'] == {name: str(error)}
+    assert entry['failed_providers'] == []
+    end(steps, racks)
+
+
+def test_no_cloud_answers(steps, racks):
+    """It is no use to go on with others: all are forgiven."""
+    steps.setLayout(cloud('one', 'two', launch_attempts=1))
+    racks.setPause(0.02)
+    racks.errors.update(
+        one=[ConnectionError('down')] * 2, two=[ConnectionError('down')] * 2)
+    request = steps.addRequest('big')
+    serve(steps, request)
+    assert sorted(racks.created[:4]) == ['one', 'one', 'two', 'two']
+    assert racks.created[0] != racks.created[1]
+    end(steps, racks)
+
+
+def test_attempts(steps, racks):
+    """A provider has some, then it is the next one's turn."""
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    racks.errors['one'] = RuntimeError('it does not boot')
+    request = steps.addRequest('big')
+    assert serve(steps, request) == ['two']
+    assert racks.created == ['one', 'one', 'two']
+    entry, = request.provider_node_data
+    name = steps.getProvider('one').canonical_name
+    assert entry['failed_providers'] == [name, name]
+    assert entry['reasons'] == {name: 'it does not boot'}
+    end(steps, racks)
+
+
+def test_no_attempts_are_left(steps, racks, log):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    racks.errors['one'] = RuntimeError('it does not boot')
+    racks.errors['two'] = RuntimeError('no such image')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert sorted(racks.created) == ['one', 'one', 'two', 'two']
+    reason, = (record.getMessage() for record in log.records
+               if record.levelname == 'ERROR'
+               and f'uuid={request.uuid}' in record.getMessage())
+    for part in ('Label big', 'one: gave up after 2 attempts',
+                 'one: it does not boot', 'two: no such image'):
+        assert part in reason
+    # The pipeline is told.
+    events = steps.result_events['tenant']['check']
+    assert [event.request_id for event in events] == [request.uuid]
+    end(steps, racks)
+
+
+def test_an_attempt_and_then_no_answer(steps, racks):
+    """Of the two, only one counts against the attempts."""
+    steps.setLayout(cloud('one', launch_attempts=2))
+    racks.setPause(0.02)
+    racks.errors['one'] = [
+        RuntimeError('it does not boot'), ConnectionError('down'),
+        QuotaException('full')]
+    request = steps.addRequest('big')
+    assert serve(steps, request) == ['one']
+    assert len(request.provider_node_data[0]['failed_providers']) == 1
+
+
+def test_what_can_not_work(steps, racks):
+    steps.setLayout(cloud('one', 'two'))
+    racks.errors['one'] = CloudError('no such flavor', failure='permanent')
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert racks.created == ['one', 'two']
+    # That goes for one node; the next request may be another matter.
+    serve(steps, steps.addRequest('big'))
+    assert racks.created[2:] == ['one', 'two']
+    end(steps, racks)
+
+
+def test_what_can_not_work_anywhere(steps, racks, log):
+    steps.setLayout(cloud('one', 'two'))
+    for name in ('one', 'two'):
+        racks.errors[name] = CloudError(
+            f'no flavor {name}', failure='permanent')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert racks.created == ['one', 'two']
+    assert 'one: no flavor one' in log.text
+    assert 'two: no flavor two' in log.text
+    end(steps, racks)
+
+
+def test_one_of_two_fails(steps, racks):
+    """What the other has come to is given back while the request waits,
+    and is there for others."""
+    steps.setLayout(cloud('one'))
+    racks.setPause(1000)
+    racks.errors['one', 'other'] = [QuotaException('full')]
+    request = steps.addRequest('big', 'other')
+    steps.runUntil(lambda: request.state == request.State.REQUESTED
+                   and request.nodes == [None, None])
+    steps.runUntil(lambda: [node.label for node in steps.nodes()] == ['big'])
+    node, = steps.nodes()
+    assert node.request_id is None
+    # Whoever is ahead may take it.
+    another = steps.addRequest('big', priority=-1)
+    assert serve(steps, another) == ['one']
+    assert another.nodes == [node.uuid]
+    assert request.state == request.State.REQUESTED
+    steps.queue.add(('provider', steps.getProvider('one').canonical_name))
+    assert serve(steps, request) == ['one', 'one']
+    end(steps, racks)
+
+
+def test_one_of_two_fails_while_the_other_is_made(steps, racks):
+    """Its machine is not thrown away: it is finished for whom it may
+    concern."""
+    steps.setLayout(cloud('one', 'two'))
+    racks.setPause(1000)
+    racks.errors['one', 'other'] = QuotaException('full')
+    racks.slow.add('one')
+    request = steps.addRequest('big', 'other')
+    assert serve(steps, request) == ['two', 'two']
+    node, = (node for node in steps.nodes() if node.uuid not in request.nodes)
+    assert node.state == State.BUILDING
+    assert node.request_id is None
+    racks.slow.clear()
+    steps.runUntil(lambda: node.state == State.READY)
+    # To the launcher, such a node is anybody's.
+    assert serve(steps, steps.addRequest('big')) == ['one']
+
+
+def test_from_several_providers_as_a_last_resort(steps, racks):
+    steps.setLayout(cloud('one', 'two'))
+    for key in (('one', 'big'), ('two', 'other')):
+        racks.errors[key] = CloudError('never', failure='permanent')
+    request = steps.addRequest('big', 'other')
+    assert serve(steps, request) == ['two', 'one']
+    end(steps, racks)
+
+
+def test_launch_timeout(steps, racks):
+    own = {'big': {'provider': {'launch-timeout': 0.1}}}
+    steps.setLayout(cloud('one', 'two', launch_attempts=1), own=own)
+    racks.slow.add('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: 'two' in racks.created)
+    assert racks.created == ['one', 'two']
+    entry, = request.provider_node_data
+    reason, = entry['reasons'].values()
+    assert reason == 'not created in 0.1 seconds'
+    # What was made half way is deleted.
+    steps.runUntil(lambda: set(racks.instances.values()) == {'two'})
+
+
+def test_a_launch_timeout_is_that_of_the_label(steps, racks):
+    own = {'big': {'provider': {'launch-timeout': 0.1}}}
+    steps.setLayout(cloud('one', launch_attempts=1), own=own)
+    racks.slow.add('one')
+    patient, impatient = steps.addRequest('other'), steps.addRequest('big')
+    steps.runUntil(lambda: isDone(impatient))
+    assert impatient.state == impatient.State.FAILED
+    assert patient.state == patient.State.ACCEPTED
+    racks.slow.clear()
+    serve(steps, patient)
+
+
+def test_a_driver_that_hangs(impatient, steps, racks, log):
+    steps.setLayout(cloud('one', launch_attempts=1))
+    steps.setLayout(cloud('two', connection='other'), 'another')
+    racks.hang('one')
+    racks.setPause(1000)
+    # More of them than the endpoint has threads.
+    requests = [steps.addRequest('big') for _ in range(9)]
+    steps.runUntil(lambda: 'one' in racks.reached)
+    # Elsewhere, nobody notices.
+    assert serve(steps, steps.addRequest('big', tenant='another')) == ['two']
+    steps.runUntil(lambda: all(
+        request.state == request.State.REQUESTED and request.nodes
+        for request in requests))
+    for request in requests:
+        entry, = request.provider_node_data
+        assert list(entry['temporary'].values()) == ['no answer in 0.3 seconds']
+        assert entry['failed_providers'] == []
+    assert 'Creating node' in log.text
+    assert 'takes more than 0.3 seconds' in log.text
+    # When it answers in the end, that is not taken for a node; what it has
+    # made is found by the clean-up.
+    racks.end()
+    racks.hanging.clear()
+    steps.queue.add(('provider', steps.getProvider('one').canonical_name))
+    for request in requests:
+        assert serve(steps, request) == ['one']
+        assert request.nodes[0] in racks.instances
+
+
+def test_a_driver_that_hangs_has_another_beside_it(impatient, steps, racks):
+    steps.setLayout(
+        cloud('one', launch_attempts=1)
+        + addProvider('two', priority=2))
+    racks.hang('one')
+    racks.setPause(1000)
+    request = steps.addRequest('big')
+    assert serve(steps, request) == ['two']
+
+
+def test_a_driver_that_can_not_begin(steps, racks, monkeypatch):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    good = ShelfProvider.getCreateStateMachine
+
+    def getCreateStateMachine(provider, *args):
+        if provider.name == 'one':
+            raise KeyError('flavor')
+        return good(provider, *args)
+    monkeypatch.setattr(
+        ShelfProvider, 'getCreateStateMachine', getCreateStateMachine)
+    request = steps.addRequest('big')
+    assert serve(steps, request) == ['two']
+    entry, = request.provider_node_data
+    assert entry['reasons'] == {
+        steps.getProvider('one').canonical_name: "'flavor'"}
+    end(steps, racks)
+
+
+def test_a_provider_that_can_not_be_made(steps, racks, monkeypatch, log):
+    """One of a tenant's; the tenant has the others, and so have others."""
+    good = ShelfProvider.parseFlavor
+
+    def parseFlavor(provider, *args):
+        if provider.canonical_name.endswith('/one'):
+            raise ValueError('it is too big')
+        return good(provider, *args)
+    steps.setLayout(cloud('three'), 'another')
+    steps.writeLayout(cloud('one', 'two'))
+    monkeypatch.setattr(ShelfProvider, 'parseFlavor', parseFlavor)
+    steps.runUntil(lambda: 'tenant' in steps.tenant_providers)
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert serve(steps, steps.addRequest(
+        'big', tenant='another')) == ['three']
+    assert 'ValueError: it is too big' in log.text
+    assert racks.created == ['two', 'three']
+
+
+@pytest.mark.parametrize('method', [
+    'getQuotaForLabel', 'getEndpointLimits', 'getEndpoint'])
+def test_a_driver_that_can_not_answer(steps, racks, monkeypatch, log, method):
+    """Others serve; if there are none, the request says why it waits."""
+    good = getattr(ShelfProvider, method)
+    broken = {'one'}
+
+    def answer(provider, *args):
+        if provider.name in broken:
+            raise LookupError('what was the question?')
+        return good(provider, *args)
+    monkeypatch.setattr(ShelfProvider, method, answer)
+    steps.setLayout(cloud('one', 'two'))
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    broken.add('two')
+    steps.setLayout(cloud('one', 'two'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(request.uuid))
+    assert 'not known' in steps.planner.getReason(request.uuid)
+    assert 'what was the question?' in log.text
+    # When it can, nobody waits any longer.
+    broken.clear()
+    steps.setLayout(cloud('one', 'two'))
+    assert serve(steps, request) == ['one']
+
+
+def test_an_endpoint_that_can_not_start(steps, racks, monkeypatch, log):
+    def startEndpoint(endpoint):
+        if endpoint.name == 'rack':
+            raise RuntimeError('no key')
+    monkeypatch.setattr(
+        ShelfDriver._endpoint_class, 'startEndpoint', startEndpoint)
+    steps.setLayout(cloud('one'))
+    steps.setLayout(cloud('two', connection='other'), 'another')
+    assert serve(steps, steps.addRequest('big', tenant='another')) == ['two']
+    assert 'Unable to start endpoint rack/rack' in log.text

@@ -1,0 +1,183 @@
+"""Which nodes a request gets: those that are there, or new ones."""
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.planning import (
+    Label,
+    Provider,
+    StaticProvider,
+    World,
+    assign,
+    makeRequest,
+)
+from zuul_nodes.launcher.planner import Grant, Wait
+
+State = ProviderNode.State
+
+
+def test_the_nearest_to_be_ready():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    nodes = [world.addNode(provider, 'big', state) for state in (
+        State.REQUESTED, State.READY, State.BUILDING)]
+    granted = [world.request('big')[1].slots[0].node for _ in range(4)]
+    assert granted == [nodes[1], nodes[2], nodes[0], None]
+
+
+@pytest.mark.parametrize('attributes', [
+    {'subnodes': ['other']}, {'is_locked': True},
+    {'label_config_hash': 'old'}, {'provider': 'gone'},
+    {'max_ready_age': 1, 'state_time': 0},
+], ids=str)
+def test_what_is_not_to_be_had(attributes):
+    provider = Provider('a', 'big')
+    world = World(provider)
+    world.addNode(provider, 'big', **attributes)
+    assert world.request('big')[1].slots[0].node is None
+
+
+@pytest.mark.parametrize('state', [
+    state for state in State if state not in ProviderNode.ASSIGNABLE_STATES])
+def test_states_that_are_for_nobody(state):
+    provider = Provider('a', 'big')
+    world = World(provider)
+    world.addNode(provider, 'big', state)
+    assert world.request('big')[1].slots[0].node is None
+
+
+def test_what_is_built_may_be_locked():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big', State.BUILDING, is_locked=True)
+    assert world.request('big')[1].slots[0].node is node
+
+
+def test_what_is_somebodys():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big')
+    assign(node, makeRequest('big'))
+    world.planner.updateNode(node)
+    assert world.request('big')[1].slots[0].node is None
+
+
+def test_a_node_is_granted_once():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big')
+    grants = [world.planner.plan(makeRequest('big')) for _ in range(2)]
+    # As its lock is taken, to write the first grant.
+    node._set(is_locked=True)
+    world.planner.updateNode(node)
+    node._set(is_locked=False)
+    world.planner.updateNode(node)
+    grants.append(world.planner.plan(makeRequest('big')))
+    assert [grant.slots[0].node for grant in grants] == [node, None, None]
+
+
+def test_nodes_with_aliases_are_shared_out():
+    """It takes no luck to find the way in which there are enough."""
+    world = World(StaticProvider(
+        'desks', ['a', 'b'], ['a', 'c'], ['b', 'a'], ['c', 'b']))
+    for labels in ('abca', 'bcaa', 'aabb', 'ccbb'):
+        request, grant = world.request(*labels)
+        assert isinstance(grant, Grant), labels
+        assert len({slot.node_id for slot in grant.slots}) == 4
+        for slot in grant.slots:
+            assert slot.label_name in slot.node.all_labels
+        world.finish(request)
+
+
+def test_the_nodes_of_a_tenant():
+    ours = Provider('a', Label('big', config_hash='x'), tenant='ours')
+    theirs = Provider('a', Label('big', config_hash='y'), tenant='theirs',
+                      endpoint=ours.endpoint)
+    world = World(ours, theirs)
+    node = world.addNode(theirs, 'big')
+    assert world.request('big', tenant='ours')[1].slots[0].node is None
+    assert world.request('big', tenant='theirs')[1].slots[0].node is node
+
+
+def test_nodes_of_one_zone():
+    provider = Provider('a', 'big', 'small')
+    world = World(provider)
+    for label_name, zone in (('big', 'x'), ('big', 'y'), ('small', 'y'),
+                             ('small', 'z'), ('small', 'z')):
+        world.addNode(provider, label_name, az=zone)
+    for labels, zones in ((('big', 'small'), ['y', 'y']),
+                          (('small', 'small'), ['z', 'z'])):
+        grant = world.request(*labels)[1]
+        assert [slot.node.az for slot in grant.slots] == zones
+    # Rather another zone than another node.
+    assert world.request('big', 'big')[1].slots[0].node.az == 'x'
+
+
+# Slots
+
+def test_a_host_with_slots():
+    provider = Provider('a', Label('big', slots=3), limits={'instances': 2})
+    world = World(provider)
+    _, grant = world.request('big', 'big')
+    host, = {slot.host for slot in grant.slots}
+    assert len(host.subnode_ids) == 3
+    assert {slot.node_id for slot in grant.slots} < set(host.subnode_ids)
+    assert (host.provider, host.label_name) == (provider, 'big')
+    # The third slot, and a new host.
+    _, grant = world.request('big', 'big')
+    assert [slot.node_id in host.subnode_ids for slot in grant.slots] == [
+        True, False]
+    assert grant.slots[1].host not in (None, host)
+
+
+def test_slots_that_are_about_to_be_there():
+    """Requests at the same time do not make a host each."""
+    world = World(Provider('a', Label('big', slots=2)))
+    requests = [makeRequest('big') for _ in range(4)]
+    world.requests = {request.uuid: request for request in requests}
+    first, *others = [world.planner.plan(request) for request in requests]
+    assert all(isinstance(other, Wait) for other in others)
+    world.write(first)
+    world.serve()
+    assert len(world.nodes) == 2 * 3
+
+
+def test_slots_of_a_host_that_was_not_written():
+    world = World(Provider('a', Label('big', slots=2),
+                           limits={'instances': 1}))
+    grant = world.planner.plan(makeRequest('big'))
+    request, _ = world.request('big')
+    world.planner.release(grant)
+    assert world.woken == [request.uuid]
+    world.serve()
+    assert not world.planner.ledger.claims
+
+
+# Grants
+
+def test_grants_are_repeated_until_they_are_written():
+    world = World(Provider('a', 'big'))
+    request = makeRequest('big')
+    grant = world.planner.plan(request)
+    assert world.planner.plan(request) is grant
+    world.planner.release(grant)
+    assert world.planner.plan(request) != grant
+
+
+def test_a_grant_of_an_old_layout_is_not_repeated():
+    old, new = Provider('a', 'big'), Provider('a', 'big')
+    world = World(old)
+    request = makeRequest('big')
+    world.planner.plan(request)
+    world.setProviders(new)
+    assert world.planner.plan(request).slots[0].provider is new
+
+
+def test_a_grant_whose_node_is_gone_is_not_repeated():
+    provider = Provider('a', 'big')
+    world = World(provider)
+    node = world.addNode(provider, 'big')
+    request = makeRequest('big')
+    assert world.planner.plan(request).slots[0].node is node
+    world.removeNode(node)
+    assert world.planner.plan(request).slots[0].node is None
