@@ -63,6 +63,8 @@ class Cleanup:
         self._turns = {}
         # Endpoint -> providers that it has been prepared for.
         self._prepared = {}
+        # Endpoint -> providers that its cloud has been asked for.
+        self._asked = {}
         self._memories = collections.defaultdict(Memory)
 
     def reconcile(self, endpoint_name):
@@ -115,7 +117,19 @@ class Cleanup:
                 for name in provider.labels:
                     if self.mayGoOn(turn):
                         self._refreshLabel(provider, name)
+            # Not by name: those of a new layout are others.
+            self._asked[endpoint.canonical_name] = {
+                id(provider): provider for provider in turn.providers}
             self._tellPlanner(endpoint)
+
+    def isAsked(self, provider):
+        """:return: whether all that could be asked of a cloud for a
+            provider has been."""
+        try:
+            name = provider.getEndpoint().canonical_name
+        except Exception:
+            return True
+        return id(provider) in self._asked.get(name, ())
 
     def cleanUp(self, endpoint, turn=None):
         """Count what others use, and delete what has leaked: one round.
@@ -239,5 +253,6 @@ class Cleanup:
     def _forget(self, name):
         for known in (self._memories, self._prepared):
             known.pop(name, None)
+        self._asked.pop(name, None)
         for task in (self.refreshQuota, self.cleanUp):
             self._turns.pop((name, task), None)

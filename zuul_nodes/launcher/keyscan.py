@@ -24,10 +24,8 @@ import select
 import threading
 import time
 
-from zuul.exceptions import ConnectionTimeoutException, LaunchKeyscanException
+from zuul.exceptions import ConnectionTimeoutException
 from zuul.launcher import server
-
-from zuul_nodes.launcher.hostkeys import selectHostKeys
 
 # Seconds from an attempt that has failed to the next one.
 RETRY = 1
@@ -388,56 +386,3 @@ class Sockets:
         # Paramiko may have closed it.
         with contextlib.suppress(ValueError, OSError):
             self._poll.unregister(sock)
-
-
-class HostKeyCheck:
-    """For a launcher: nodes whose host keys are known must show them.
-
-    A driver may know the host keys of an instance before any connection:
-    from the configuration, from a cloud's console or metadata.  It says
-    so in the attribute ``host_keys`` of its instances, from which Zuul
-    puts them into the node's record.  Zuul then replaces them by whatever
-    the scan finds; here they are compared first.  The record keeps those
-    that were expected and found, so the executor trusts no other.
-
-    Nothing is kept outside of the record and the configuration: any
-    launcher can go on with a node.
-    """
-
-    def _checkNodescanRequest(self, node, log):
-        expected = self._getExpectedHostKeys(node)
-        found_before = node.host_keys
-        if not super()._checkNodescanRequest(node, log):
-            return False
-        request = node.nodescan_request
-        scanned = request.host_key_checking and request.gather_hostkeys
-        if not (expected and scanned):
-            # Without a scan, the record has what is known already.
-            return True
-        try:
-            node.host_keys = selectHostKeys(expected, request.result())
-        except LaunchKeyscanException as error:
-            # What was found must not become what is expected.
-            node.host_keys = found_before
-            log.error(
-                'The node %s at %s port %s of the provider %s is not used: '
-                '%s', node.uuid, node.interface_ip, node.connection_port,
-                node.provider, error)
-            raise
-        return True
-
-    def _getExpectedHostKeys(self, node):
-        """
-        :param ProviderNode node: whose scan is under way.
-        :return: a list of the host keys that are known of it.
-        """
-        if node.state in node.CREATE_STATES:
-            # The instance's.  No scan has been completed yet.
-            return node.host_keys
-        # It is to be used again.  For machines that the configuration
-        # has, that counts: without a key there, they may change theirs.
-        provider = self._getProviderForNode(node)
-        uuid = node.main_node_id or node.uuid
-        if uuid in provider.nodes:
-            return getattr(provider.nodes[uuid], 'host_keys', [])
-        return node.host_keys

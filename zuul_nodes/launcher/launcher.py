@@ -56,6 +56,8 @@ DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
             'endpoint_workers': 8}
 # How long to wait at the end for drivers that have been called.
 STOP_TIMEOUT = 10.0
+# Other launchers know what we have reserved after this time (seconds).
+PUBLISH_INTERVAL = 0.5
 # The nodes that are to be ready are counted at most so often (seconds).
 MIN_READY_INTERVAL = 0.05
 # What can not be made ready now is tried again after this time (seconds).
@@ -65,6 +67,7 @@ LAYOUT = ('layout', '')
 IMAGES = ('images', '')
 MIN_READY = ('minready', '')
 DIVISION = ('division', '')
+RESERVATIONS = ('reservations', '')
 
 
 class Relations(typing.NamedTuple):
@@ -140,13 +143,13 @@ class Launcher:
         self.images = Images(self)
         self.planner = Planner(
             lambda request_id: self.queue.add(('request', request_id)),
-            canUse=self.images.canUse, isHandled=self.division.isHandled)
-        self._paused = collections.Counter()
+            canUse=self.images.canUse, isHandled=self.division.isHandled,
+            isAsked=self._isAsked)
+        # Until when, and how often one after the other.
+        self._paused = {}
         self._waiting = collections.defaultdict(set)
         self._assigned = collections.defaultdict(set)
         self._relations = {}
-        # Providers that make no nodes before their endpoint is prepared.
-        self._unprepared = set()
         self._ready_checked = 0
         self.api = Records(
             self.zk_client, registry, self.component_info, self._changed,
@@ -171,7 +174,7 @@ class Launcher:
             'request': self.request_reconciler.reconcile,
             'node': self.node_reconciler.reconcile,
             'static': self.registration.reconcile,
-            'provider': self.planner.resume,
+            'provider': self._resume,
             'endpoint': self.cleanup.reconcile,
             'pool': self.pools.check,
             'lock': self._removeLock,
@@ -179,6 +182,7 @@ class Launcher:
             'images': lambda _: self._lookAtImages(),
             'minready': lambda _: self._makeReady(),
             'division': lambda _: self._divide(),
+            'reservations': lambda _: self._publish(),
         }
         registry.registerCallback(self._tellDivision)
 
@@ -251,14 +255,30 @@ class Launcher:
 
     def pauseAfter(self, node, failure, reason):
         """No new nodes from a provider for some time, more each time."""
-        if failure.value not in ('quota', 'temporary'):
+        if failure.value in ('quota', 'temporary'):
+            self.pauseProvider(node.provider, reason)
+
+    def pauseProvider(self, name, reason):
+        now = time.monotonic()
+        until, attempt = self._paused.get(name, (0, 0))
+        if now < until:
+            # What was begun together has failed together.
             return
-        pause = getPause(self._paused[node.provider], first=1, longest=300)
-        self._paused[node.provider] += 1
+        pause = getPause(attempt, first=1, longest=300)
+        self._paused[name] = now + pause, attempt + 1
         self.log.info('Provider %s is paused for %.1f seconds: %s',
-                      node.provider, pause, reason)
-        self.planner.pause(node.provider, time.monotonic() + pause, reason)
-        self.queue.addAfter(('provider', node.provider), pause)
+                      name, pause, reason)
+        self.planner.pause(name, now + pause, reason)
+        self.queue.addAfter(('provider', name), pause)
+
+    def _resume(self, name):
+        if name in self._paused:
+            self._paused[name] = 0, self._paused[name][1]
+        self.planner.resume(name)
+
+    def tellReservations(self):
+        """Other launchers are to know what we have reserved, soon."""
+        self.queue.addAfter(RESERVATIONS, PUBLISH_INTERVAL)
 
     def clearPause(self, node):
         self._paused.pop(node.provider, None)
@@ -334,6 +354,7 @@ class Launcher:
         if not self.division.hasChanged():
             # It was a component of another kind.
             return
+        self.planner.limitsChanged()
         self._lookAtAll()
 
     def _lookAtAll(self):
@@ -367,14 +388,13 @@ class Launcher:
             except Exception:
                 self.log.exception('Unable to start endpoint %s:',
                                    endpoint.canonical_name)
-            if not self.cleanup.isPrepared(endpoint):
-                # Its driver may have to do something before nodes.
-                for provider in self.scope.getProvidersAt(endpoint):
-                    name = provider.canonical_name
-                    self._unprepared.add(name)
-                    self.planner.pause(
-                        name, time.monotonic() + self.pools.timeout,
-                        'its endpoint is being prepared')
+
+    def _publish(self):
+        reservations = self.planner.getReservations()
+        self.reservations.publish(reservations)
+        if reservations:
+            # They pass on to others without our being told.
+            self.tellReservations()
 
     def _makeReady(self):
         self._ready_checked = time.monotonic()
@@ -406,20 +426,22 @@ class Launcher:
         # What a tenant wants that is not known yet must not be deleted.
         if self.layouts.states and self.layouts.isUpToDate():
             self.images.reconcile()
+            self.planner.limitsChanged()
 
     def _removeLock(self, path):
         if not self.store.removeLock(path):
             self.queue.retry(('lock', path))
+
+    def _isAsked(self, provider):
+        # Other launchers ask for what we do not handle.
+        return (not self.division.handles(provider.connection_name)
+                or self.cleanup.isAsked(provider))
 
     def _submit(self, endpoint, function):
         def done(_, error):
             if error is not None:
                 self.log.error('Unable to look after endpoint %s:',
                                endpoint.canonical_name, exc_info=error)
-            for provider in self.scope.getProvidersAt(endpoint):
-                if provider.canonical_name in self._unprepared:
-                    self._unprepared.discard(provider.canonical_name)
-                    self.planner.resume(provider.canonical_name)
         self.pools.submit(endpoint, function, done, 'Looking after resources')
 
     # Start and end

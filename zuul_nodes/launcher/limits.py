@@ -59,9 +59,9 @@ class Limits:
         self.sections = {
             name: section for section, providers in scope.by_section.items()
             for name in providers}
-        self.users = self._getUsers()
         self._answers = {}
         self._failing = set()
+        self.users = self._getUsers()
 
     def getAccounts(self, name, connection_name, endpoint_name):
         """:return: yields those in which the nodes of a provider count."""

@@ -26,6 +26,8 @@ from zuul_nodes.launcher.store import Conflict, isSeen
 
 State = ProviderNode.State
 
+# Errors that say all there is to say.
+EXPECTED = (LaunchKeyscanException, ProviderNodeError)
 # In these, nobody can need the node any more.
 ENDED_STATES = (State.FAILED, State.TEMPFAILED, State.OUTDATED,
                 State.DEREGISTER, State.USED)
@@ -232,15 +234,13 @@ class NodeReconciler:
 
     def _lockAndSetState(self, node, state, log):
         """Tell another node of a group, if nobody holds it."""
-        had_lock = node.hasLock()
-        if not had_lock and not self.store.acquire(node):
+        if node.hasLock() or not self.store.acquire(node):
             return
         try:
             log.debug('Marking node %s as %s', node, state)
             self._write(node, state)
         finally:
-            if not had_lock:
-                self.store.release(node)
+            self.store.release(node)
 
     def _follow(self, node, log):
         """Do what a user has asked for."""
@@ -389,7 +389,8 @@ class NodeReconciler:
                  if failure in (Failure.QUOTA, Failure.TEMPORARY)
                  else State.FAILED)
         log.warning('Marking node %s as %s: %s', node, state, error,
-                    exc_info=error if failure is Failure.ATTEMPT else None)
+                    exc_info=error if failure is Failure.ATTEMPT
+                    and not isinstance(error, EXPECTED) else None)
         machine = node.create_state_machine
         state_data = machine.toDict() if machine else node.create_state
         group = (node, *self._getSubnodes(node))

@@ -48,17 +48,21 @@ class Planner:
         equal labels, tenant and images, the answer is the same.
     :param isHandled: tells for the name of a connection whether there is
         a launcher that makes nodes there.
+    :param isAsked: tells for a provider whether its cloud has said by now
+        what it can say; None if that makes no difference.
     :param shuffle: puts a list into another order.
     """
 
     log = logging.getLogger('zuul.nodes.Planner')
 
     def __init__(self, wake, canUse=lambda *args: True,
-                 isHandled=lambda name: True, shuffle=random.shuffle,
+                 isHandled=lambda name: True, isAsked=None,
+                 shuffle=random.shuffle,
                  clock=time.monotonic):
         self.wake = wake
         self.canUse = canUse
         self.isHandled = isHandled
+        self.isAsked = isAsked
         self.shuffle = shuffle
         self.clock = clock
         self.scope = Scope({})
@@ -130,6 +134,10 @@ class Planner:
         with self._lock:
             line, rank = self.waiting.find(request_id)
             return line and self._wait(line, rank).reason
+
+    def length(self):
+        """:return: how many requests wait."""
+        return len(self.waiting.requests)
 
     # What changes
 
@@ -278,6 +286,8 @@ class Planner:
                     f'{provider.connection_name}')
         if not self.canUse(request, provider, label_name):
             return 'has no image for it'
+        if self.isAsked and not self.isAsked(provider):
+            return 'is being prepared'
         if self.ledger.limits.getCharges(provider, label_name) is None:
             return 'what it needs is not known'
         if self.ledger.getSpare(provider, label_name):
@@ -329,13 +339,23 @@ class Planner:
                 self._options.clear()
             providers = self.scope.by_tenant.get(needs.tenant_name, {})
             ever = Ever(self.ledger.limits,
-                        lambda *args: self.canUse(request, *args))
+                        lambda *args: self._getRefusal(request, *args))
             options = Options(needs, providers, ever)
             if not options.possible and any(
                     want.temporary for want in needs.wants):
                 options = Options(needs, providers, ever, forgiven=True)
             self._options[needs] = options
         return options
+
+    def _getRefusal(self, request, provider, label_name):
+        """:return: why a provider will never make a label, or None."""
+        if not self.canUse(request, provider, label_name):
+            return 'has no image for it'
+        if (self.isAsked and self.isAsked(provider)
+                and self.ledger.limits.getCharges(
+                    provider, label_name) is None):
+            return 'can not tell what it needs'
+        return None
 
     def _collect(self, request, needs):
         """:return: what has been granted to a request already, or None."""

@@ -30,15 +30,20 @@ class PublishedReservations(ZuulTreeCache):
         self._own = {}
         super().__init__(zk_client, ROOT)
 
-    def publish(self, request_id, reservations):
+    def publish(self, reservations):
         """
-        :param tuple reservations: of a request of ours; may be empty.
+        :param dict reservations: all of ours: request -> a tuple.
         """
-        if self._own.get(request_id, ()) == reservations:
-            return
-        self.withdraw(request_id)
-        if not reservations:
-            return
+        for request_id, several in list(self._own.items()):
+            if reservations.get(request_id) != several:
+                del self._own[request_id]
+                with contextlib.suppress(NoNodeError):
+                    self.client.delete(f'{ROOT}/{request_id}')
+        for request_id, several in reservations.items():
+            if request_id not in self._own:
+                self._create(request_id, several)
+
+    def _create(self, request_id, reservations):
         data = json.dumps({'launcher': self.owner, 'reservations': [
             each._asdict() for each in reservations]}, sort_keys=True)
         # If it exists, it is of the launcher that had the request before,
@@ -47,12 +52,6 @@ class PublishedReservations(ZuulTreeCache):
             self.client.create(f'{ROOT}/{request_id}', data.encode(),
                                ephemeral=True, makepath=True)
             self._own[request_id] = reservations
-
-    def withdraw(self, request_id):
-        """It is granted, gone, or another launcher's."""
-        if self._own.pop(request_id, None) is not None:
-            with contextlib.suppress(NoNodeError):
-                self.client.delete(f'{ROOT}/{request_id}')
 
     def forgetSession(self):
         """They went with it."""

@@ -15,7 +15,7 @@ from zuul.lib import tracing
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
-from zuul_nodes.launcher.failures import Failure
+from zuul_nodes.launcher.failures import Failure, describe
 from zuul_nodes.launcher.planner import Grant, Impossible
 from zuul_nodes.launcher.store import Conflict
 
@@ -79,7 +79,6 @@ class RequestReconciler:
 
     def _forget(self, request_id):
         self.planner.forget(request_id)
-        self.launcher.reservations.withdraw(request_id)
         self._reasons.pop(request_id, None)
         self._unhandled.pop(request_id, None)
 
@@ -98,9 +97,7 @@ class RequestReconciler:
         if self._reasons.get(request.uuid) != decision.reason:
             self._reasons[request.uuid] = decision.reason
             log.info('Request %s waits: %s', request.uuid, decision.reason)
-        self.launcher.reservations.publish(
-            request.uuid,
-            self.planner.getReservations().get(request.uuid, ()))
+        self.launcher.tellReservations()
         self._watchUnhandled(request, log)
 
     def _watchUnhandled(self, request, log):
@@ -152,8 +149,9 @@ class RequestReconciler:
         ready = [slot.node for slot in grant.slots
                  if slot.node is not None
                  and slot.node.state == NodeState.READY]
-        if not self.store.acquire(request, *ready):
-            raise Conflict('somebody else has a lock')
+        if (any(node.hasLock() for node in ready)
+                or not self.store.acquire(request, *ready)):
+            raise Conflict('somebody has a lock')
         try:
             self._startSpan(request)
             transaction = self.store.transaction()
@@ -178,8 +176,14 @@ class RequestReconciler:
             if node is None and host_id in hosts:
                 node = hosts[host_id][slot.node_id]
             elif node is None:
-                records = self.launcher.maker.makeNode(
-                    slot, NodeState.BUILDING, request)
+                try:
+                    records = self.launcher.maker.makeNode(
+                        slot, NodeState.BUILDING, request)
+                except Exception as error:
+                    # Another provider may be able to.
+                    self.launcher.pauseProvider(
+                        slot.provider.canonical_name, describe(error))
+                    raise
                 for record in records:
                     transaction.create(
                         record, lock=record is records[0]

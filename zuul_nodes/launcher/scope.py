@@ -7,6 +7,7 @@ has of its whole definition.
 """
 
 import collections
+import contextlib
 import functools
 
 from zuul.launcher.server import ProviderNodeError
@@ -139,9 +140,14 @@ class Scope:
     def getProvidersAt(self, endpoint):
         """:return: a list of the tenants' objects of the providers there.
         """
-        return [provider for providers in self.by_name.values()
-                for provider in providers
-                if provider.getEndpoint() is endpoint]
+        found = []
+        for providers in self.by_name.values():
+            for provider in providers:
+                # Some drivers may be unable to say where they are.
+                with contextlib.suppress(Exception):
+                    if provider.getEndpoint() is endpoint:
+                        found.append(provider)
+        return found
 
     def findProvider(self, node):
         """:return: the provider of the node's tenant, or None."""

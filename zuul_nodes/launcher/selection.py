@@ -183,13 +183,13 @@ class Ever:
     """As if nothing were in use.
 
     :param Limits limits:
-    :param canMake: tells for a provider and a label whether the provider
-        may make it, whatever it has room for.
+    :param getRefusal: gives for a provider and a label why the provider
+        does not make it, whatever it has room for; or None.
     """
 
-    def __init__(self, limits, canMake):
+    def __init__(self, limits, getRefusal):
         self.limits = limits
-        self.canMake = canMake
+        self.getRefusal = getRefusal
 
     def getChoices(self, want, provider):
         if not provider.nodes:
@@ -205,9 +205,8 @@ class Ever:
     def getObstacle(self, want, provider):
         if provider.driver.name == 'static':
             return f'{provider.name} has not enough nodes'
-        if not self.canMake(provider, want.label_name):
-            return f'{provider.name} has no image for it'
-        return None
+        refusal = self.getRefusal(provider, want.label_name)
+        return refusal and f'{provider.name} {refusal}'
 
     def getCharges(self, provider, label_name):
         return self.limits.getCharges(provider, label_name) or {}

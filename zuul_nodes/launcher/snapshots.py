@@ -81,7 +81,9 @@ class Snapshots:
         complete, external_id = result or (False, None)
         if error is not None:
             # It is complete, without an image: the executor says so.
-            log.error('Unable to snapshot node %s:', node, exc_info=error)
+            log.error('Unable to snapshot node %s: %s', node, error,
+                      exc_info=None if isinstance(error, ProviderNodeError)
+                      else error)
             complete = True
         with self.store.context(snapshot._lock, log) as context:
             attributes = {'complete': True, 'external_id': external_id}

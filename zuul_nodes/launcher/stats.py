@@ -26,10 +26,6 @@ from zuul_nodes.launcher.quota import getSectionLimits, makeQuota
 
 # The client fills in the launcher's name.
 SERVER = 'zuul.launcher.server.{hostname}'
-# Threads at work; for the executors that have them.
-UPLOAD_WORKERS = f'{SERVER}.upload_workers'
-ENDPOINT_UPLOAD_WORKERS = f'{SERVER}.endpoint_upload_workers'
-ENDPOINT_IMPORT_WORKERS = f'{SERVER}.endpoint_import_workers'
 # Parts of the launcher that may have a method ``length()`` -> the gauge
 # that says how much waits there.
 LENGTHS = {

@@ -327,7 +327,7 @@ class Transaction:
         """Give up our lock, if we have it."""
         if record.hasLock():
             self._others.append(('delete', (record._lock.path,)))
-            self._unlocked.append(record)
+            self._unlocked.append((record, record._lock))
 
     def tell(self, queue, event):
         """Put an event into a queue of Zuul's."""
@@ -356,8 +356,8 @@ class Transaction:
             content.setWritten(stat)
         for record, path in self._locked:
             record._set(_lock=Lock(self.store, path))
-        for record in self._unlocked:
-            record._lock.released = True
+        for record, lock in self._unlocked:
+            lock.released = True
             record._set(_lock=None)
         for part in self._cleared:
             part._clear()

@@ -39,7 +39,7 @@ class Records:
                          AddWatchMode.PERSISTENT_RECURSIVE)
 
     def _handleEvent(self, event):
-        if event.type != EventType.CHANGED:
+        if event.type not in (EventType.CREATED, EventType.CHANGED):
             return
         parent, _, record_id = event.path.rpartition('/')
         if parent != self.root or record_id in self.times[ANNOUNCED]:
@@ -71,6 +71,11 @@ class Records:
         """:return: id -> when it was first in that state; a copy."""
         with self.changed:
             return dict(self.times.get(state, {}))
+
+    def describe(self):
+        """:return: how many have come to which state, to be read."""
+        return ', '.join(f'{len(times)} {state}'
+                         for state, times in sorted(self.times.items()))
 
     def forget(self, state, record_id):
         """It is to be noticed when it comes to this state once more."""

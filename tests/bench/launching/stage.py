@@ -208,7 +208,7 @@ class Stage:
         """
         with records.changed:
             while not predicate():
-                self.check(what)
+                self.check(f'{what}; seen were {records.describe()}')
                 records.changed.wait(1)
 
     def waitFulfilled(self, count, state=State.FULFILLED):

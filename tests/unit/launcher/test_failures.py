@@ -187,6 +187,18 @@ def test_pauses_get_longer_and_begin_anew(steps, racks, monkeypatch):
     assert pauses == [0, 1, 2, 0]
 
 
+def test_nodes_that_fail_together(steps, racks, log):
+    """The provider is paused once, and not for longer than for one."""
+    steps.setLayout(cloud('one', 'two'))
+    racks.setPause(1000)
+    racks.errors['one'] = QuotaException('full')
+    requests = [steps.addRequest('big') for _ in range(5)]
+    for request in requests:
+        assert serve(steps, request) == ['two']
+    assert log.text.count('is paused for 1000.0 seconds: full') == 1
+    end(steps, racks)
+
+
 def test_no_quota_here_but_elsewhere(steps, racks):
     steps.setLayout(cloud('one', 'two'))
     racks.setPause(1000)
@@ -349,7 +361,8 @@ def test_launch_timeout(steps, racks):
     own = {'big': {'provider': {'launch-timeout': 0.1}}}
     steps.setLayout(cloud('one', 'two', launch_attempts=1), own=own)
     racks.slow.add('one')
-    request = steps.addRequest('big')
+    request = steps.addRequest(
+        'big', preferred_provider=steps.getProvider('one').canonical_name)
     steps.runUntil(lambda: 'two' in racks.created)
     assert racks.created == ['one', 'two']
     entry, = request.provider_node_data
@@ -386,8 +399,9 @@ def test_a_driver_that_hangs(impatient, steps, racks, log):
         for request in requests))
     for request in requests:
         entry, = request.provider_node_data
-        assert list(entry['temporary'].values()) == ['no answer in 0.3 seconds']
         assert entry['failed_providers'] == []
+        reason, = entry['temporary'].values()
+        assert reason == 'no answer in 0.3 seconds'
     assert 'Creating node' in log.text
     assert 'takes more than 0.3 seconds' in log.text
     # When it answers in the end, that is not taken for a node; what it has
@@ -471,6 +485,22 @@ def test_a_driver_that_can_not_answer(steps, racks, monkeypatch, log, method):
     broken.clear()
     steps.setLayout(cloud('one', 'two'))
     assert serve(steps, request) == ['one']
+
+
+def test_a_driver_that_can_not_describe_a_node(steps, racks, monkeypatch, log):
+    """No record can be written of what it is to make."""
+    steps.setLayout(cloud('one', 'two'))
+    good = ShelfProvider.getNodeTags
+
+    def getNodeTags(provider, *args):
+        if provider.name == 'one':
+            raise LookupError('no tags')
+        return good(provider, *args)
+    monkeypatch.setattr(ShelfProvider, 'getNodeTags', getNodeTags)
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert 'LookupError: no tags' in log.text
+    assert racks.created == ['two']
+    end(steps, racks)
 
 
 def test_an_endpoint_that_can_not_start(steps, racks, monkeypatch, log):

@@ -1,0 +1,647 @@
+"""What nobody should have written, and what has gone: it concerns no
+others, is told to people, and leaves nothing behind."""
+
+import json
+import logging
+import math
+import time
+import uuid
+
+import pytest
+from zuul.lib.connections import ConnectionRegistry
+from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
+
+from tests.fixtures.launcher import CONNECTIONS, makeProviders
+from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
+from zuul_nodes.plugin import registry
+from zuul_nodes.plugin.extensions import Extensions
+
+State = ProviderNode.State
+DAY = 86400
+
+
+@pytest.fixture
+def racks(monkeypatch):
+    racks = Racks(monkeypatch)
+    yield racks
+    racks.end()
+
+
+@pytest.fixture
+def log(caplog):
+    caplog.set_level(logging.INFO, 'zuul')
+    return caplog
+
+
+@pytest.fixture
+def jump(monkeypatch):
+    """:return: a function that sets the clock by some seconds."""
+    real = time.time
+
+    def jump(seconds):
+        monkeypatch.setattr(time, 'time', lambda: real() + seconds)
+    return jump
+
+
+def serve(launcher, request):
+    """:return: the request's nodes."""
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    return [launcher.api.getProviderNode(node) for node in request.nodes]
+
+
+def fail(launcher, request):
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    events = launcher.result_events[request.tenant_name]['check']
+    assert [event.request_id for event in events] == [request.uuid]
+
+
+def waits(launcher, request):
+    launcher.runUntil(lambda: launcher.planner.getReason(request.uuid))
+    return launcher.planner.getReason(request.uuid)
+
+
+def end(launcher, racks):
+    """All requests are done with: nothing is left, nor remembered."""
+    for request in launcher.api.getNodesetRequests():
+        finish(launcher, request)
+    launcher.runUntil(lambda: not launcher.api.getProviderNodes()
+                      and not launcher.api.getNodesetRequests())
+    launcher.run()
+    assert racks.instances == {}
+    assert isForgotten(launcher)
+
+
+def isForgotten(launcher):
+    planner = launcher.planner
+    return not (planner.waiting.requests or planner.ledger.claims
+                or planner.getReservations())
+
+
+def deleteTenant(launcher, tenant='tenant'):
+    """What a scheduler does with a tenant that the configuration has no
+    more."""
+    del launcher.layouts.tenant_states[tenant]
+    launcher.runUntil(lambda: tenant not in launcher.tenant_providers)
+
+
+def waitFor(launcher, log, text):
+    launcher.runUntil(lambda: text in log.text)
+
+
+# Labels
+
+
+def test_an_unknown_label(steps, racks, log):
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big', 'bigger')
+    fail(steps, request)
+    assert ('Label bigger: no provider of tenant tenant has it'
+            in log.text)
+    assert racks.created == []
+    end(steps, racks)
+
+
+def test_a_label_of_another_tenant(steps, racks, log):
+    steps.setLayout(cloud('one', labels='[other]'))
+    steps.setLayout(cloud('two'), 'another')
+    fail(steps, steps.addRequest('big'))
+    assert 'Label big: no provider of tenant tenant has it' in log.text
+    assert racks.created == []
+
+
+def test_an_unknown_tenant(steps, racks, log):
+    steps.setLayout(cloud('one'))
+    fail(steps, steps.addRequest('big', tenant='nobody'))
+    assert 'no provider of tenant nobody has it' in log.text
+
+
+def test_a_label_that_is_removed_while_its_request_waits(steps, racks, log):
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    first, second, third = (
+        steps.addRequest(label) for label in ('other', 'big', 'other'))
+    serve(steps, first)
+    assert 'provider one has 1 instances, 1 in use' in waits(steps, second)
+    steps.setLayout(cloud(
+        'one', labels='[other]', resource_limits='{instances: 1}'))
+    fail(steps, second)
+    assert 'Label big: no provider of tenant tenant has it' in log.text
+    # Of no concern to the one behind it.
+    finish(steps, first)
+    serve(steps, third)
+    end(steps, racks)
+
+
+def test_a_label_that_is_removed_while_its_node_is_made(steps, racks):
+    """Who was promised it gets it."""
+    steps.setLayout(cloud('one'))
+    racks.slow.add('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.instances)
+    steps.setLayout(cloud('one', labels='[other]'))
+    racks.slow.clear()
+    node, = serve(steps, request)
+    assert node.label == 'big'
+    end(steps, racks)
+
+
+def test_no_labels(steps, racks):
+    """There is nothing to wait for."""
+    steps.setLayout(cloud('one'))
+    assert serve(steps, steps.addRequest()) == []
+    assert serve(steps, steps.addRequest(tenant='nobody')) == []
+    assert racks.created == []
+    end(steps, racks)
+
+
+# Tenants and connections
+
+
+@pytest.mark.parametrize('others', [True, False])
+def test_a_tenant_that_is_deleted(steps, racks, others):
+    """Its nodes stay while they are used, and then go, though nobody may
+    have a provider there any more."""
+    steps.setLayout(cloud('one'))
+    if others:
+        steps.setLayout(cloud('two'), 'another')
+    ready = steps.addNode(steps.getProvider('one'), 'other',
+                          state=State.READY)
+    racks.instances[ready.uuid] = 'one'
+    used = steps.addRequest('big')
+    node, = serve(steps, used)
+    racks.slow.add('one')
+    building = steps.addRequest('big')
+    steps.runUntil(lambda: len(racks.instances) == 3)
+    with steps.context() as context:
+        node.updateAttributes(context, state=State.IN_USE)
+    deleteTenant(steps)
+    steps.runUntil(lambda: ready.uuid not in racks.instances)
+    steps.run()
+    assert steps.api.getProviderNode(node.uuid) is node
+    assert node.state == State.IN_USE
+    assert node.uuid in racks.instances
+    racks.slow.clear()
+    # A scheduler deletes the requests of a tenant that is gone.
+    finish(steps, used)
+    finish(steps, building)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
+
+
+def test_requests_of_a_tenant_that_is_deleted(steps, racks):
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    steps.setLayout(cloud('two'), 'another')
+    request = steps.addRequest('big')
+    serve(steps, request)
+    waiting = steps.addRequest('big')
+    waits(steps, waiting)
+    deleteTenant(steps)
+    fail(steps, waiting)
+
+
+@pytest.mark.parametrize('others', [True, False])
+def test_a_provider_that_moves(steps, racks, monkeypatch, others):
+    """What it has made where it was is deleted there, and nothing of that
+    is given to anybody."""
+    places = {}
+    create, delete = racks.create, racks.delete
+
+    def watchCreate(provider, node):
+        places[node.uuid] = provider.connection_name
+        create(provider, node)
+
+    def watchDelete(provider, node):
+        # Another cloud says that it has no such thing.
+        if places[node.uuid] == provider.connection_name:
+            delete(provider, node)
+    monkeypatch.setattr(racks, 'create', watchCreate)
+    monkeypatch.setattr(racks, 'delete', watchDelete)
+    steps.setLayout(cloud('one'))
+    if others:
+        steps.setLayout(cloud('two'), 'another')
+    used = steps.addRequest('big')
+    node, = serve(steps, used)
+    gone = steps.addRequest('big')
+    ready, = serve(steps, gone)
+    with steps.context() as context:
+        gone.delete(context)
+    steps.runUntil(lambda: not ready.request_id)
+    steps.setLayout(cloud('one', connection='other'))
+    request = steps.addRequest('big')
+    moved, = serve(steps, request)
+    assert places[moved.uuid] == 'other'
+    steps.runUntil(lambda: ready.uuid not in racks.instances)
+    assert node.uuid in racks.instances
+    end(steps, racks)
+
+
+# Numbers
+
+
+@pytest.mark.parametrize('limits', [
+    '{instances: -1}', '{instances: 0}', '{instances: -99999999999999999}'])
+def test_limits_without_room(steps, racks, log, limits):
+    steps.setLayout(cloud('one', resource_limits=limits))
+    request = steps.addRequest('big')
+    fail(steps, request)
+    assert 'provider one has 0 instances in all, 1 needed' in log.text
+    assert racks.created == []
+
+
+def test_limits_beyond_reason(steps, racks):
+    steps.setLayout(cloud('one', resource_limits=f'{{instances: {10**30}}}'))
+    serve(steps, steps.addRequest('big'))
+    end(steps, racks)
+
+
+@pytest.mark.parametrize('limits', [
+    {'instances': -1}, {'instances': math.nan}, {'instances': 'many'}])
+def test_a_cloud_with_absurd_quotas(steps, racks, monkeypatch, limits):
+    """Nothing is made there, and others are not concerned."""
+    def getEndpointLimits(provider):
+        return QuotaInformation(
+            default=math.inf, **(limits if provider.name == 'one' else {}))
+    monkeypatch.setattr(
+        ShelfProvider, 'getEndpointLimits', getEndpointLimits)
+    steps.setLayout(cloud('one'))
+    steps.setLayout(cloud('two', connection='other'), 'another')
+    request = steps.addRequest('big')
+    serve(steps, steps.addRequest('big', tenant='another'))
+    steps.run()
+    assert not request.state == request.State.FULFILLED
+    assert racks.created == ['two']
+
+
+@pytest.mark.parametrize('need', [
+    {'instances': -5}, {'instances': 0}, {}, {'cores': -1, 'instances': 1}])
+def test_nodes_that_need_less_than_nothing(steps, racks, monkeypatch, need):
+    """They make no room for others."""
+    monkeypatch.setattr(
+        ShelfProvider, 'getQuotaForLabel', lambda provider, label:
+        QuotaInformation(**need if label.name == 'other'
+                         else {'instances': 1}))
+    steps.setLayout(cloud('one', resource_limits='{instances: 2, cores: 0}'))
+    serve(steps, steps.addRequest('other'))
+    requests = [steps.addRequest('big') for _ in range(3)]
+    steps.runUntil(lambda: any(map(isDone, requests)) and any(
+        steps.planner.getReason(request.uuid) for request in requests))
+    steps.run()
+    assert 1 <= sum(map(isDone, requests)) <= 2
+
+
+def test_numbers_of_labels_that_are_absurd(steps, racks, log):
+    text = cloud('one').replace(
+        'name: big, image: debian,',
+        'name: big, image: debian, min-ready: -3, max-nodes: -1,')
+    steps.setLayout(text)
+    steps.run()
+    assert steps.nodes() == []
+    fail(steps, steps.addRequest('big'))
+    assert 'label big has 0 nodes in all, 1 needed' in log.text
+
+
+# Clocks
+
+
+@pytest.mark.parametrize('seconds', [DAY, -DAY])
+def test_the_clock_jumps_while_a_node_is_made(steps, racks, jump, seconds):
+    """It is not late because of that."""
+    steps.setLayout(cloud('one', launch_timeout=3600))
+    racks.slow.add('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.instances)
+    node, = steps.nodes()
+    jump(seconds)
+    attempts = racks.created[:]
+    steps.queue.add(('node', node.uuid))
+    steps.runUntil(lambda: node.create_state_machine)
+    steps.run()
+    assert node.state == State.BUILDING
+    racks.slow.clear()
+    assert serve(steps, request) == [node]
+    assert racks.created == attempts
+    end(steps, racks)
+
+
+@pytest.mark.parametrize('seconds', [DAY, -DAY])
+def test_the_clock_jumps_while_nodes_are_used(steps, racks, jump, seconds):
+    """Nobody loses a node to that; what is held without an end stays."""
+    own = {'big': {}}
+    steps.setLayout(cloud('one').replace(
+        'checking: false', 'checking: false, max-age: 60, max-ready-age: 60'),
+        own=own)
+    request = steps.addRequest('big')
+    node, = serve(steps, request)
+    assert node.max_age == 60
+    with steps.context() as context:
+        node.updateAttributes(context, state=State.IN_USE)
+    held = steps.addNode(steps.getProvider('one'), 'big', state=State.HOLD,
+                         max_age=60)
+    jump(seconds)
+    for each in (node, held):
+        steps.queue.add(('node', each.uuid))
+    steps.run()
+    assert {each.uuid for each in steps.nodes()} == {node.uuid, held.uuid}
+    assert racks.deleted == []
+
+
+def test_the_clock_jumps_ahead_of_ready_nodes(steps, racks, jump):
+    """They are as old as they seem: others take their place."""
+    steps.setLayout(cloud('one'))
+    old = [steps.addNode(steps.getProvider('one'), 'big', state=State.READY,
+                         max_ready_age=3600) for _ in range(2)]
+    young = steps.addNode(steps.getProvider('one'), 'other',
+                          state=State.READY, max_ready_age=2 * DAY)
+    steps.run()
+    jump(DAY)
+    for each in old:
+        steps.queue.add(('node', each.uuid))
+    node, = serve(steps, steps.addRequest('big'))
+    assert node not in old
+    steps.runUntil(lambda: {each.uuid for each in steps.nodes()}
+                   == {node.uuid, young.uuid})
+
+
+def test_the_clock_jumps_back(steps, racks, jump):
+    """Records from the future do no harm."""
+    steps.setLayout(cloud('one'))
+    ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY,
+                          max_ready_age=3600, max_age=3600,
+                          min_retention_time=60)
+    waiting = steps.addRequest('other')
+    jump(-DAY)
+    serve(steps, waiting)
+    assert serve(steps, steps.addRequest('big')) == [ready]
+    serve(steps, steps.addRequest('big'))
+    end(steps, racks)
+
+
+# Records that can't be read
+
+
+def garble(launcher, path):
+    launcher.zk_client.client.set(path, b'\x00garbage')
+
+
+@pytest.mark.parametrize('data', [
+    b'garbage', b'', b'shelf\x00{}', b'shelf\x00garbage',
+    b'unheard\x00{"uuid": "x"}'])
+def test_a_node_that_can_not_be_read(steps, racks, log, data):
+    steps.setLayout(cloud('one'))
+    node_id = uuid.uuid4().hex
+    path = f'/zuul/nodes/nodes/{node_id}'
+    steps.zk_client.client.create(path, data)
+    steps.zk_client.client.create(f'/zuul/nodes/locks/{node_id}')
+    serve(steps, steps.addRequest('big'))
+    if data:
+        waitFor(steps, log, 'Error playing back event')
+        assert node_id in log.text
+    # It may be another version's, or somebody repairs it.
+    assert steps.zk_client.client.get(path)[0] == data
+
+
+def test_a_node_that_can_not_be_read_any_more(steps, racks, log):
+    """Of a node that is ready, of one that is used, and of one's parts."""
+    steps.setLayout(cloud('one'))
+    ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    used = steps.addRequest('other')
+    node, = serve(steps, used)
+    garble(steps, ready.getPath())
+    garble(steps, node.getPath())
+    garble(steps, node.assignment.getPath())
+    waitFor(steps, log, 'Error playing back event')
+    assert serve(steps, steps.addRequest('other')) != [node]
+    steps.run()
+    assert ready.uuid not in racks.deleted
+    assert node.uuid not in racks.deleted
+
+
+@pytest.mark.parametrize('data', [b'garbage', b'', b'[]', b'{"labels": 7}'])
+def test_a_request_that_can_not_be_read(steps, racks, log, data):
+    steps.setLayout(cloud('one'))
+    request_id = uuid.uuid4().hex
+    path = f'/zuul/nodeset/requests/{request_id}'
+    steps.zk_client.client.create(path, data, makepath=True)
+    serve(steps, steps.addRequest('big'))
+    if data == b'{"labels": 7}':
+        waitFor(steps, log, f'Unable to go on with request {request_id}')
+    elif data:
+        waitFor(steps, log, 'Error playing back event')
+        assert request_id in log.text
+    serve(steps, steps.addRequest('big'))
+
+
+@pytest.mark.parametrize('attributes', [
+    {'labels': None}, {'labels': [None]}, {'labels': [7]},
+    {'request_time': None}, {'priority': 'high'},
+    {'provider_node_data': [{'uuid': None}]},
+    {'provider_node_data': [{'uuid': 'gone'}]},
+    {'provider_node_data': None},
+    {'preferred_provider': 7}, {'image_names': [7]}, {'pipeline_name': None},
+    {'tenant_name': None}, {'span_info': {'name': 7}}], ids=repr)
+def test_a_request_with_nonsense(steps, racks, attributes):
+    """Whatever becomes of it, others are served."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    used = steps.addRequest('big')
+    serve(steps, used)
+    steps.addRequest('big')
+    request = NodesetRequest()
+    request._set(**{'tenant_name': 'tenant', 'pipeline_name': 'check',
+                    'labels': ['big'], **attributes})
+    with steps.context() as context:
+        request.internalCreate(context)
+    steps.runUntil(lambda: steps.api.getNodesetRequest(request.uuid))
+    other = steps.addRequest('big')
+    steps.run()
+    finish(steps, used)
+    # One after the other, there is room for all of them.
+    while not isDone(other):
+        for each in steps.api.getNodesetRequests():
+            if isDone(each) and each is not other:
+                finish(steps, each)
+        if not steps.queue.step():
+            time.sleep(0.001)
+    assert other.state == other.State.FULFILLED
+
+
+def test_a_provider_that_can_not_be_read(steps, racks, log):
+    """Its tenant has the others, and its nodes are left alone."""
+    steps.setLayout(cloud('one', 'two'))
+    provider = steps.getProvider('one')
+    node = steps.addNode(provider, 'big', state=State.READY)
+    steps.writeLayout(cloud('one', 'two'))
+    path = f'/zuul/tenant/tenant/provider/{provider.canonical_name}/config'
+    client = steps.zk_client.client
+    for shard in client.get_children(path):
+        client.set(f'{path}/{shard}', b'garbage')
+    steps.runUntil(lambda: len(steps.tenant_providers['tenant']) == 1)
+    assert f'Unable to read the provider at {path}' in log.text
+    assert serve(steps, steps.addRequest('big'))[0].provider.endswith('/two')
+    steps.run()
+    assert node.state == State.READY
+
+
+def test_a_provider_with_an_unknown_driver(steps, racks, log, zuul_conf):
+    class UnknownDriver(ShelfDriver):
+        name = 'unheard'
+
+    zuul_conf.read_dict(CONNECTIONS)
+    zuul_conf.read_dict({'connection third': {
+        'driver': 'unheard', 'host': '127.0.0.1', 'port': '22',
+        'username': 'zuul'}})
+    connections = ConnectionRegistry()
+    registry.wrapConfigure(ConnectionRegistry.configure, Extensions(
+        {'shelf': ShelfDriver, 'unheard': UnknownDriver}, {}, {}))(
+            connections, zuul_conf, providers=True)
+    providers = makeProviders(
+        connections, cloud('one', connection='third'), 'strange',
+        zk_client=steps.zk_client)
+    steps.setLayout(cloud('two'), 'another')
+    with steps.context() as context:
+        steps.layouts.providers_store.set(context, 'strange', providers)
+    steps.layouts.tenant_states['strange'] = (
+        steps.layouts.tenant_states['another'])
+    request = steps.addRequest('big', tenant='strange')
+    serve(steps, steps.addRequest('big', tenant='another'))
+    waitFor(steps, log, 'Unable to read the provider at '
+            '/zuul/tenant/strange/provider')
+    # Other launchers may know it, but none of those that run do.
+    fail(steps, request)
+    connections.stop()
+
+
+def test_reservations_that_can_not_be_read(steps, racks, log):
+    steps.setLayout(cloud('one'))
+    client = steps.zk_client.client
+    root = '/zuul/zuul-nodes/reservations'
+    client.create(f'{root}/a', b'garbage', makepath=True)
+    client.create(f'{root}/b', b'{"launcher": "two"}')
+    client.create(f'{root}/c', json.dumps({
+        'launcher': 'two', 'reservations': [{
+            'provider': 'gone', 'rank': [1, 2, 3, 'x'], 'labels': ['big'],
+            'tenant': 'gone', 'quota': {'instances': 1}}]}).encode())
+    waitFor(steps, log, 'Error playing back event')
+    serve(steps, steps.addRequest('big'))
+
+
+# Requests that go
+
+
+def test_a_request_that_is_deleted_while_it_waits(steps, racks):
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    used = steps.addRequest('other')
+    serve(steps, used)
+    request, behind = steps.addRequest('big'), steps.addRequest('big')
+    waits(steps, request)
+    waits(steps, behind)
+    with steps.context() as context:
+        request.delete(context)
+    finish(steps, used)
+    serve(steps, behind)
+    end(steps, racks)
+
+
+def test_a_request_that_is_deleted_while_its_node_is_made(steps, racks):
+    """Somebody else may have it."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    racks.slow.add('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.instances)
+    with steps.context() as context:
+        request.delete(context)
+    node, = steps.nodes()
+    steps.runUntil(lambda: not node.request_id)
+    another = steps.addRequest('big')
+    steps.runUntil(lambda: another.nodes)
+    racks.slow.clear()
+    assert serve(steps, another) == [node]
+    end(steps, racks)
+
+
+def test_a_request_that_is_deleted_when_it_is_done(steps, racks):
+    """The job never began; its node is as good as new."""
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big')
+    node, = serve(steps, request)
+    with steps.context() as context:
+        request.delete(context)
+    steps.runUntil(lambda: not node.request_id)
+    assert serve(steps, steps.addRequest('big')) == [node]
+    end(steps, racks)
+
+
+@pytest.mark.parametrize('moment', ['plan', 'confirm'])
+def test_a_request_that_is_deleted_while_it_is_granted(
+        steps, racks, monkeypatch, moment):
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    request = steps.addRequest('big')
+    good = getattr(steps.planner, moment)
+
+    def interfere(*args):
+        try:
+            return good(*args)
+        finally:
+            steps.zk_client.client.delete(request.getPath(), recursive=True)
+    monkeypatch.setattr(steps.planner, moment, interfere)
+    steps.runUntil(lambda: not steps.api.getNodesetRequests())
+    monkeypatch.undo()
+    racks.__init__(monkeypatch)
+    steps.runUntil(lambda: steps.queue.isIdle() and isForgotten(steps))
+    serve(steps, steps.addRequest('big'))
+    end(steps, racks)
+
+
+def test_a_request_that_is_deleted_while_its_node_fails(steps, racks):
+    steps.setLayout(cloud('one'))
+    racks.hang('one')
+    racks.errors['one'] = [RuntimeError('it does not boot')]
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.reached)
+    with steps.context() as context:
+        request.delete(context)
+    racks.end()
+    steps.runUntil(lambda: not steps.nodes())
+    steps.run()
+    assert racks.created == ['one']
+    assert isForgotten(steps)
+
+
+# Connections that nobody handles
+
+
+@pytest.fixture
+def filtered(zuul_conf):
+    """To be asked for before the launcher is made."""
+    zuul_conf.read_dict({'launcher': {
+        'connection_filter': 'other', 'unhandled_timeout': '0.3'}})
+
+
+TWO_CONNECTIONS = cloud('one') + '''
+- section:
+    name: other
+    connection: other
+    images: [debian]
+    flavors: [small]
+    label-defaults: {host-key-checking: false}
+- label: {name: third, image: debian, flavor: small}
+''' + addProvider('two', '[other, third]', 'other')
+
+
+def test_a_connection_that_nobody_handles(filtered, steps, racks, log):
+    steps.setLayout(TWO_CONNECTIONS)
+    begin = time.monotonic()
+    request = steps.addRequest('other', 'big')
+    waiting = waits(steps, request)
+    assert 'no running launcher handles connection rack' in waiting
+    # What can be had is had.
+    for label in ('other', 'third'):
+        node, = serve(steps, steps.addRequest(label))
+        assert node.connection_name == 'other'
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert time.monotonic() - begin >= 0.3
+    assert ('no running launcher handles connection rack; waited 0.3 seconds'
+            in log.text)
+    assert set(racks.created) == {'two'}
