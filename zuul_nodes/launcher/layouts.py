@@ -73,7 +73,8 @@ class Layouts:
             raise
         if names:
             self.scope = Scope(
-                self.tenant_providers, set().union(*self.unreadable.values()))
+                self.tenant_providers, set().union(*self.unreadable.values()),
+                self.scope.getPlaces())
         return names
 
     def _updateTenant(self, name):

@@ -91,6 +91,12 @@ class Cache(LockableZKObjectCache):
             return
         self.changed(record_id, record)
 
+    def objectFromRaw(self, key, data, zstat):
+        record = super().objectFromRaw(key, data, zstat)
+        if record.uuid != key[0]:
+            raise ValueError(f'{key[0]} is not the record that it says it is')
+        return record
+
     def postCacheHook(self, event, data, stat, key, obj):
         self.changed(key[0], self._cached_objects.get(key))
 

@@ -106,6 +106,8 @@ class Scope:
     :param dict tenant_providers: tenant -> its providers.
     :param set unreadable: canonical names of those that nobody here knows
         how to use.
+    :param dict former: connection and endpoint -> a provider that was
+        there, to delete what is left where nobody has one any more.
     :ivar dict by_tenant: tenant -> canonical name -> provider.
     :ivar dict by_name: canonical name -> the tenants' objects.
     :ivar dict by_section: name of a section -> canonical name -> one of
@@ -113,8 +115,9 @@ class Scope:
     :ivar forNode: :func:`zuul_nodes.drivers.forNode`, remembering.
     """
 
-    def __init__(self, tenant_providers, unreadable=frozenset()):
+    def __init__(self, tenant_providers, unreadable=frozenset(), former=None):
         self.unreadable = unreadable
+        self.former = former or {}
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)
         self.by_section = collections.defaultdict(dict)
@@ -129,8 +132,11 @@ class Scope:
                     self.by_section[section['name']][name] = provider
 
     def getProviders(self, node):
-        """:return: the tenants' objects of the node's provider."""
-        return self.by_name.get(node.provider, [])
+        """:return: the tenants' objects of the node's provider, if it is
+            still where it was when it made the node."""
+        return [provider for provider in self.by_name.get(node.provider, ())
+                if _getPlace(provider, node.endpoint_name)
+                == (node.connection_name, node.endpoint_name)]
 
     def getUnique(self):
         """:return: yields one of the tenants' objects of each provider."""
@@ -186,9 +192,21 @@ class Scope:
         """:return: whether the provider has that static node."""
         return getEntry(node, provider) is not None
 
+    def getPlaces(self):
+        """:return: connection and endpoint -> a provider that is or was
+            there."""
+        return {**self.former, **{
+            _getPlace(provider): provider
+            for providers in self.by_name.values() for provider in providers}}
+
     def _getNeighbour(self, node):
-        for provider in self.getUnique():
-            if (provider.connection_name == node.connection_name
-                    and provider.getEndpoint().name == node.endpoint_name):
-                return provider
-        return None
+        return self.getPlaces().get((node.connection_name, node.endpoint_name))
+
+
+def _getPlace(provider, default=None):
+    """:return: names of its connection and its endpoint."""
+    try:
+        return provider.connection_name, provider.getEndpoint().name
+    except Exception:
+        # Its driver can't say so now.
+        return provider.connection_name, default

@@ -1,14 +1,18 @@
 """Executors that give their nodes back as soon as they have them."""
 
+import contextlib
 import json
 import queue
 import threading
 import time
 
-from kazoo.exceptions import NotEmptyError
+from kazoo.exceptions import NoNodeError, NotEmptyError
 from zuul.model import NodesetRequest, ProviderNode
 
 from tests.bench.launching.records import ANNOUNCED
+
+# Without ZooKeeper it would wait for ever.
+JOIN_TIMEOUT = 10
 
 
 class Executors:
@@ -27,7 +31,8 @@ class Executors:
         self.client = stage.client
         self.failure = None
         self._queue = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name='executors')
+        self._thread = threading.Thread(
+            target=self._run, name='executors', daemon=True)
 
     def __enter__(self):
         self.stage.requests.listeners.append(self._handleState)
@@ -37,7 +42,7 @@ class Executors:
     def __exit__(self, *args):
         self.stage.requests.listeners.remove(self._handleState)
         self._queue.put(None)
-        self._thread.join()
+        self._thread.join(JOIN_TIMEOUT)
 
     def _handleState(self, state, data):
         if state == ANNOUNCED:
@@ -85,11 +90,13 @@ class Executors:
 
     def _deleteLock(self, request_id):
         path = f'{NodesetRequest.ROOT}/{NodesetRequest.LOCKS_PATH}'
-        try:
-            self.client.delete(f'{path}/{request_id}')
-        except NotEmptyError:
-            # The launcher is about to let go of it.
-            self.client.delete(f'{path}/{request_id}', recursive=True)
+        # A launcher may do so itself.
+        with contextlib.suppress(NoNodeError):
+            try:
+                self.client.delete(f'{path}/{request_id}')
+            except NotEmptyError:
+                # The launcher is about to let go of it.
+                self.client.delete(f'{path}/{request_id}', recursive=True)
 
 
 def setState(raw, state):

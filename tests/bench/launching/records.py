@@ -22,16 +22,18 @@ class Records:
     :param client: a started kazoo client of Zuul's.
     :param cls: the class of the records, of Zuul's model.
     :param str root: the path below which they are; it exists.
+    :param event_types: the events after which a record is read.
     :ivar dict times: state -> id -> when it was first seen there, by
         ``time.perf_counter``.
     :ivar changed: a condition, notified of each new state.
     :ivar list listeners: called with each new state and the data.
     """
 
-    def __init__(self, client, cls, root):
+    def __init__(self, client, cls, root, event_types=(EventType.CHANGED,)):
         self.client = client
         self.cls = cls
         self.root = root
+        self.event_types = event_types
         self.times = {ANNOUNCED: {}}
         self.changed = threading.Condition()
         self.listeners = []
@@ -39,7 +41,7 @@ class Records:
                          AddWatchMode.PERSISTENT_RECURSIVE)
 
     def _handleEvent(self, event):
-        if event.type not in (EventType.CREATED, EventType.CHANGED):
+        if event.type not in self.event_types:
             return
         parent, _, record_id = event.path.rpartition('/')
         if parent != self.root or record_id in self.times[ANNOUNCED]:

@@ -15,6 +15,7 @@ from zuul.model import NodesetRequest, ProviderNode
 from tests.bench.launching.executor import Executors
 from tests.bench.launching.layouts import STATIC, makeCloudText
 from tests.bench.launching.records import ANNOUNCED
+from zuul_nodes.quickstart.failure import Failure
 
 FULFILLED = NodesetRequest.State.FULFILLED
 QUOTA = 50
@@ -189,7 +190,8 @@ def measureKilled(makeStage, sizes, creation_time=5, session_timeout=6):
         stage.processes.remove(launchers[0])
         stage.waitFulfilled(sizes.building)
         end = max(stage.requests.get(FULFILLED).values())
-        expired.wait(stage.deadline - time.monotonic())
+        if not expired.wait(stage.deadline - time.monotonic()):
+            raise Failure('the session of a launcher does not expire')
         created = max(building.values()) + creation_time
     return {'wall': end - max(expiry[0], created), 'begun': killed - begin,
             'expired': expiry[0] - killed, 'served': end - killed}

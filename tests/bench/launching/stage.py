@@ -9,6 +9,7 @@ import time
 import uuid
 
 from kazoo.exceptions import NoNodeError
+from kazoo.protocol.states import EventType
 from zuul.launcher.client import LauncherClient
 from zuul.model import (
     Node,
@@ -125,7 +126,8 @@ class Stage:
 
     def watchNodes(self):
         """:return: :class:`Records` of all nodes."""
-        return Records(self.client, ProviderNode, NODES_ROOT)
+        return Records(self.client, ProviderNode, NODES_ROOT,
+                       (EventType.CREATED, EventType.CHANGED))
 
     def context(self):
         return ZKContext(self.zk_client, None, None, self.launcher_client.log)

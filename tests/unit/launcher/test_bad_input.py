@@ -55,7 +55,7 @@ def fail(launcher, request):
     launcher.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
     events = launcher.result_events[request.tenant_name]['check']
-    assert [event.request_id for event in events] == [request.uuid]
+    assert request.uuid in [event.request_id for event in events]
 
 
 def waits(launcher, request):
@@ -251,7 +251,7 @@ def test_limits_without_room(steps, racks, log, limits):
 
 
 def test_limits_beyond_reason(steps, racks):
-    steps.setLayout(cloud('one', resource_limits=f'{{instances: {10**30}}}'))
+    steps.setLayout(cloud('one', resource_limits=f'{{instances: {2**63 - 1}}}'))
     serve(steps, steps.addRequest('big'))
     end(steps, racks)
 
@@ -270,7 +270,7 @@ def test_a_cloud_with_absurd_quotas(steps, racks, monkeypatch, limits):
     request = steps.addRequest('big')
     serve(steps, steps.addRequest('big', tenant='another'))
     steps.run()
-    assert not request.state == request.State.FULFILLED
+    assert request.state != request.State.FULFILLED
     assert racks.created == ['two']
 
 
@@ -425,9 +425,7 @@ def test_a_request_that_can_not_be_read(steps, racks, log, data):
     path = f'/zuul/nodeset/requests/{request_id}'
     steps.zk_client.client.create(path, data, makepath=True)
     serve(steps, steps.addRequest('big'))
-    if data == b'{"labels": 7}':
-        waitFor(steps, log, f'Unable to go on with request {request_id}')
-    elif data:
+    if data:
         waitFor(steps, log, 'Error playing back event')
         assert request_id in log.text
     serve(steps, steps.addRequest('big'))
@@ -458,7 +456,7 @@ def test_a_request_with_nonsense(steps, racks, attributes):
     finish(steps, used)
     # One after the other, there is room for all of them.
     while not isDone(other):
-        for each in steps.api.getNodesetRequests():
+        for each in steps.api.requests_cache.getItems():
             if isDone(each) and each is not other:
                 finish(steps, each)
         if not steps.queue.step():

@@ -41,5 +41,5 @@ def test_new_node(makeWorld):
         world.rest()
     points, failures = crashEverywhere(
         lambda: makeWorld(cloud('one')), live)
-    print('\n'.join(points))
+    print('\n'.join(points), len(points))
     assert failures == []

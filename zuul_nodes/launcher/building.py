@@ -1,0 +1,226 @@
+"""Nodes that are made, or made ready once more.
+
+A node is there when its instance is and its host keys are known.
+"""
+
+import time
+
+from zuul.exceptions import LaunchKeyscanException, QuotaException
+from zuul.launcher.server import ProviderNodeError
+from zuul.launcher.subnodes import SubnodeProviderNode
+from zuul.model import ProviderNode
+
+from zuul_nodes.launcher import nodetraces
+from zuul_nodes.launcher.failures import Failure, classify, describe
+from zuul_nodes.launcher.hostkeys import checkHostKeys, getExpectedHostKeys
+from zuul_nodes.launcher.keyscan import needsScan
+
+State = ProviderNode.State
+
+# Errors that say all there is to say.
+EXPECTED = (LaunchKeyscanException, ProviderNodeError)
+# A node that waits for room looks for it itself now and then (seconds),
+# as not all of what takes it can be seen.
+ROOM_INTERVAL = 10
+# If a slot's host does not appear within this time (seconds), it will not.
+SUBNODE_SYNC_TIME = 300
+
+
+class Building:
+    """
+    :param NodeReconciler nodes: of whose nodes these are steps.
+    """
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+        self.api = nodes.api
+        self.launcher = nodes.launcher
+        self.machines = nodes.machines
+        self.queue = nodes.queue
+        self.store = nodes.store
+
+    def create(self, node, log):
+        if isinstance(node, SubnodeProviderNode):
+            return self._followHost(node, log)
+        try:
+            if not node.create_state_machine and not self._begin(node, log):
+                return
+            if (node.create_state_machine
+                    and node.create_state_machine.complete):
+                return self._finish(node, log)
+            provider = self.launcher.scope.getProviderFor(node)
+        except (ProviderNodeError, LaunchKeyscanException,
+                QuotaException) as error:
+            return self._fail(node, error, log)
+        self.machines.create(
+            node, provider, lambda wait, error: self.nodes.guard(
+                node, self._created, wait, error, log), log)
+
+    def _begin(self, node, log):
+        """
+        :return: whether creation may begin or go on; its record says so.
+        :raises QuotaException: others were quicker.
+        """
+        if node.create_state or node.state not in (
+                State.REQUESTED, State.BUILDING):
+            return True
+        if not self.launcher.planner.fits(node):
+            if node.state == State.BUILDING:
+                raise QuotaException('others have taken the room')
+            log.debug('Node %s waits for room', node)
+            self.launcher.waitForRoom(node)
+            self.queue.addAfter(('node', node.uuid), ROOM_INTERVAL)
+            return False
+        if node.state == State.REQUESTED:
+            log.debug('Building node %s', node)
+            transaction = self.store.transaction()
+            for each in (node, *self.nodes.getSubnodes(node)):
+                transaction.update(each, state=State.BUILDING,
+                                   state_time=time.time())
+            transaction.commit()
+        return True
+
+    def _created(self, node, wait, error, log):
+        """A step of the creation has ended."""
+        if error is not None:
+            return self._fail(node, error, log)
+        if wait is None:
+            if not needsScan(node):
+                return self._finish(node, log)
+            wait = 0
+        self.nodes.save(node)
+        self.queue.addAfter(('node', node.uuid), wait)
+
+    def _finish(self, node, log):
+        """The instance is there; the node is when its keys are known."""
+        keys = self._scan(node, log)
+        if keys is None:
+            return
+        subnodes = self.nodes.getSubnodes(node)
+        if len(subnodes) < len(node.subnodes):
+            # Another launcher is still about to write their records.
+            if time.time() - node.request_time > SUBNODE_SYNC_TIME:
+                raise ProviderNodeError('the slots are missing')
+            self.queue.addAfter(('node', node.uuid), 1)
+            return
+        state = State.SLOT_HOST if subnodes else State.READY
+        node._set(host_keys=keys or node.host_keys, nodescan_request=None)
+        transaction = self.store.transaction()
+        now = time.time()
+        transaction.update(node, state=state, state_time=now)
+        for subnode in subnodes:
+            subnode._set(_active_context=self)
+            try:
+                subnode.updateFromMainNode(node)
+            finally:
+                subnode._set(_active_context=None)
+            transaction.update(subnode, state=State.READY, state_time=now)
+        transaction.unlock(node)
+        transaction.commit()
+        log.debug('Marking node %s as %s', node, state)
+        self._reportLaunch(node)
+        for each in (node, *subnodes):
+            self.nodes.announce(each)
+        self.nodes.watchDeadline(node)
+
+    def _scan(self, node, log, expected=None):
+        """
+        :return: the host keys, empty if it shows none; None while they
+            are looked for.
+        :raises LaunchKeyscanException: it does not show what it should.
+        """
+        if not needsScan(node):
+            return list(node.host_keys)
+        if node.nodescan_request is None:
+            node._set(nodescan_request=self.launcher.scanner.add(
+                ('node', node.uuid), node, log))
+        scan = node.nodescan_request
+        if not scan.complete:
+            return None
+        provider = self.launcher.scope.getProviderFor(node)
+        return checkHostKeys(node, scan, getExpectedHostKeys(node, provider))
+
+    def _fail(self, node, error, log):
+        """Creation has come to nothing; its record says why."""
+        failure = classify(error)
+        state = (State.TEMPFAILED
+                 if failure in (Failure.QUOTA, Failure.TEMPORARY)
+                 else State.FAILED)
+        log.warning('Marking node %s as %s: %s', node, state, error,
+                    exc_info=error if failure is Failure.ATTEMPT
+                    and not isinstance(error, EXPECTED) else None)
+        machine = node.create_state_machine
+        state_data = machine.toDict() if machine else node.create_state
+        group = (node, *self.nodes.getSubnodes(node))
+        transaction = self.store.transaction()
+        for each in group:
+            transaction.update(
+                each, state=state, state_time=time.time(),
+                comment=describe(error), create_state_machine=None,
+                create_state=state_data | {'failure': failure.value})
+        transaction.commit()
+        node._set(create_state_machine=machine, nodescan_request=None)
+        self._reportLaunch(node, error)
+        node._set(create_state_machine=None)
+        self.launcher.pauseAfter(node, failure, describe(error))
+        for each in group:
+            self.nodes.announce(each)
+        self.machines.forget(node.uuid)
+        self.queue.add(('node', node.uuid))
+
+    def _followHost(self, node, log):
+        """A slot is made with its host."""
+        if self.api.getProviderNode(node.main_node_id) is None:
+            left = node.request_time + SUBNODE_SYNC_TIME - time.time()
+            if left <= 0:
+                return self._fail(node, ProviderNodeError(
+                    'the host of the slot is missing'), log)
+            self.queue.addAfter(('node', node.uuid), left)
+        self.store.release(node)
+
+    def _reportLaunch(self, node, error=None):
+        nodetraces.traceCreation(node)
+        if error is None:
+            self.launcher.clearPause(node)
+        self.launcher.stats.reportLaunch(
+            node, self.launcher.scope.findProvider(node), error)
+
+    def canReuse(self, node):
+        provider = self.launcher.scope.findProvider(node)
+        label = provider and provider.labels.get(node.label)
+        if not label or not label.reuse:
+            return False
+        main_node = node
+        if node.main_node_id:
+            main_node = self.api.getProviderNode(node.main_node_id)
+        return bool(main_node) and provider.canReuseNode(main_node)
+
+    def reuse(self, node, log):
+        """Look at a machine that was used, and give it out again."""
+        main_node = node.main_node_id and self.api.getProviderNode(
+            node.main_node_id)
+        try:
+            if main_node and main_node.state == State.FAILED:
+                raise ProviderNodeError('the host of the slot has failed')
+            keys = self._scan(node, log)
+        except Exception as error:
+            log.exception('Marking node %s as failed', node)
+            node._set(nodescan_request=None)
+            self.nodes.setState(node, State.FAILED, log,
+                                comment=describe(error))
+            if main_node:
+                self.nodes.lockAndSetState(main_node, State.FAILED, log)
+                self.nodes.spread(main_node, State.FAILED, log)
+            self.queue.add(('node', node.uuid))
+            return
+        if keys is None:
+            return
+        log.debug('Marking node %s as ready for reuse', node)
+        node._set(nodescan_request=None, host_keys=keys or node.host_keys)
+        transaction = self.store.transaction()
+        transaction.update(node, state=State.READY, state_time=time.time())
+        transaction.deletePart(node.assignment)
+        transaction.unlock(node)
+        transaction.commit()
+        self.nodes.announce(node)
+        self.nodes.watchDeadline(node)
