@@ -6,6 +6,7 @@ import string
 import textwrap
 
 import pytest
+import yaml
 
 ROOT = pathlib.Path(__file__).parents[2]
 README = (ROOT / 'README.rst').read_text()
@@ -39,3 +40,19 @@ import zuul.scheduler
 print(hasattr(zuul.scheduler.Scheduler.prime, '__wrapped__'))
 ''')
     assert result.stdout == 'True\n', result.stderr
+
+
+def test_table_of_zuuls_tests():
+    """It is the list that the run is compared with, and our tests exist."""
+    entries = {name: entry for name, entry in yaml.safe_load(
+        (ROOT / 'tests/upstream/expected.yaml').read_text()).items()
+        if 'uses' in entry}
+    table = re.findall(
+        r'\* - ``(Test.*)``\n     - (.*)\n     - ``(.*)``',
+        (ROOT / 'doc/source/conformance.rst').read_text())
+    assert table == [(name, entry['uses'], entry['covered-by'])
+                     for name, entry in sorted(entries.items())]
+    for _, _, ours in table:
+        path, _, name = ours.partition('::')
+        assert f'\ndef {name}(' in (
+            ROOT / 'tests/unit' / path).read_text(), ours

@@ -245,6 +245,10 @@ class Launcher:
                 cache.discardPart(part)
             for node in nodes:
                 cache.discard(node)
+            for part in transaction.created_parts:
+                # Somebody may have looked meanwhile.
+                node_id = part.node.uuid
+                self._changed('node', node_id, cache.getItem(node_id))
             raise
         for node in nodes:
             self._changed('node', node.uuid, node)

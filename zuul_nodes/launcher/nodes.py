@@ -215,13 +215,13 @@ class NodeReconciler:
 
     def lockAndSetState(self, node, state, log):
         """Tell another node of a group, if nobody holds it."""
-        if node.hasLock() or not self.store.acquire(node):
+        if node.hasLock() or not (locks := self.store.lock(node)):
             return
         try:
             log.debug('Marking node %s as %s', node, state)
             self._write(node, state)
         finally:
-            self.store.release(node)
+            self.store.unlock(*locks)
 
     def _follow(self, node, log):
         """Do what a user has asked for."""

@@ -62,14 +62,14 @@ class Registration:
     def _deregister(self, node):
         """Nodes in use stay until they are given back."""
         store = self.launcher.store
-        if node.is_locked or not store.acquire(node):
+        if node.is_locked or not (locks := store.lock(node)):
             return
         log.info('Deregistering %s', node)
         transaction = store.transaction()
         transaction.update(node, state=ProviderNode.State.DEREGISTER)
-        transaction.unlock(node)
+        transaction.giveUp(*locks)
         try:
             transaction.commit()
         except BaseException:
-            store.release(node)
+            store.unlock(*locks)
             raise

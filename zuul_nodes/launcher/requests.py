@@ -149,20 +149,24 @@ class RequestReconciler:
         ready = [slot.node for slot in grant.slots
                  if slot.node is not None
                  and slot.node.state == NodeState.READY]
-        if (any(node.hasLock() for node in ready)
-                or not self.store.acquire(request, *ready)):
+        own = [] if request.hasLock() else [request]
+        locks = self.store.lock(*own, *ready)
+        if locks is None:
             raise Conflict('somebody has a lock')
+        if own:
+            request._set(_lock=locks.pop(0))
         try:
             self._startSpan(request)
             transaction = self.store.transaction()
             new = self._addNodes(transaction, request, grant, log)
-            for node in ready:
+            for node, lock in zip(ready, locks, strict=True):
                 transaction.check(node)
-                transaction.unlock(node)
+                transaction.giveUp(lock)
             self._addRequest(transaction, request, grant, len(ready), log)
             self.launcher.commitNew(transaction, new)
         except BaseException:
-            self.store.release(request, *ready)
+            self.store.unlock(*locks)
+            self.store.release(request)
             raise
         self.planner.confirm(grant)
 

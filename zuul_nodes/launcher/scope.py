@@ -195,9 +195,11 @@ class Scope:
     def getPlaces(self):
         """:return: connection and endpoint -> a provider that is or was
             there."""
-        return {**self.former, **{
-            _getPlace(provider): provider
-            for providers in self.by_name.values() for provider in providers}}
+        places = {}
+        for providers in self.by_name.values():
+            for provider in providers:
+                places.setdefault(_getPlace(provider), provider)
+        return {**self.former, **places}
 
     def _getNeighbour(self, node):
         return self.getPlaces().get((node.connection_name, node.endpoint_name))

@@ -92,32 +92,66 @@ class Store:
                          log or self.log,
                          default_lock_identifier=self.identifier)
 
-    def acquire(self, *records):
-        """Lock records, without waiting.
+    def lock(self, *records):
+        """Lock records for a moment, without waiting.
 
-        :return: whether all of them are locked now.  If not, none is that
-            was not before.
+        To be used wherever it is not the record's own turn: who works on
+        a record takes a lock that the record has for its own.
+
+        :return: a list of locks, or None if somebody has one of them.
         """
-        records = [record for record in records if not record.hasLock()]
         contenders = []
         for record in records:
             directory = record.getLockPath()
             prefix = makePrefix()
-            contenders.append((record, directory, prefix, self.epoch, (
+            contenders.append((directory, prefix, self.epoch, (
                 self.client.create_async(
                     f'{directory}/{prefix}', self.identifier.encode(),
                     ephemeral=True, sequence=True),
                 self.client.get_children_async(directory))))
-        acquired = True
-        for record, directory, prefix, epoch, answers in contenders:
+        locks = []
+        for directory, prefix, epoch, answers in contenders:
             path = self._getContender(directory, prefix, epoch, *answers)
             if path and epoch == self.epoch:
-                record._set(_lock=Lock(self, path))
-            else:
-                acquired = False
-        if not acquired:
-            self.release(*records)
-        return acquired
+                locks.append(Lock(self, path))
+        if len(locks) == len(records):
+            return locks
+        self.unlock(*locks)
+        return None
+
+    def unlock(self, *locks):
+        """Give up locks."""
+        deletions = []
+        for lock in locks:
+            if lock.is_still_valid():
+                lock.released = True
+                deletions.append((lock, self.client.delete_async(lock.path)))
+        for lock, deletion in deletions:
+            try:
+                deletion.get()
+            except NoNodeError:
+                pass
+            except KazooException:
+                self.delete(lock.path, lock.epoch)
+
+    def acquire(self, record):
+        """Lock a record whose turn it is, for as long as that takes.
+
+        :return: whether it is locked now.
+        """
+        if record.hasLock():
+            return True
+        locks = self.lock(record)
+        if locks:
+            record._set(_lock=locks[0])
+        return bool(locks)
+
+    def release(self, record):
+        """Unlock a record whose turn it was."""
+        lock = record._lock
+        record._set(_lock=None)
+        if lock is not None:
+            self.unlock(lock)
 
     def _getContender(self, directory, prefix, epoch, creation, listing):
         """:return: the path of our contender, or None if it is not the
@@ -145,26 +179,6 @@ class Store:
         for name in names or ():
             if name.startswith(prefix):
                 self.delete(f'{directory}/{name}', epoch)
-
-    def release(self, *records):
-        """Unlock those that are locked by us."""
-        deletions = []
-        for record in records:
-            lock = record._lock
-            if lock is None:
-                continue
-            record._set(_lock=None)
-            if not lock.is_still_valid():
-                continue
-            lock.released = True
-            deletions.append((lock, self.client.delete_async(lock.path)))
-        for lock, deletion in deletions:
-            try:
-                deletion.get()
-            except NoNodeError:
-                pass
-            except KazooException:
-                self.delete(lock.path, lock.epoch)
 
     def delete(self, path, epoch):
         """Delete what goes with a session, or else keeps others waiting;
@@ -276,6 +290,7 @@ class Transaction:
         self.created_parts = []
         self._locked = []
         self._unlocked = []
+        self._given_up = []
         self._cleared = []
         self._event = None
 
@@ -324,10 +339,14 @@ class Transaction:
             ('check', (record.getPath(), record.getZKVersion())))
 
     def unlock(self, record):
-        """Give up our lock, if we have it."""
+        """Give up the lock of a record whose turn it was, if it has one."""
         if record.hasLock():
-            self._others.append(('delete', (record._lock.path,)))
+            self.giveUp(record._lock)
             self._unlocked.append((record, record._lock))
+
+    def giveUp(self, lock):
+        self._others.append(('delete', (lock.path,)))
+        self._given_up.append(lock)
 
     def tell(self, queue, event):
         """Put an event into a queue of Zuul's."""
@@ -357,8 +376,11 @@ class Transaction:
         for record, path in self._locked:
             record._set(_lock=Lock(self.store, path))
         for record, lock in self._unlocked:
+            # From now on, another thread may lock it.
+            if record._lock is lock:
+                record._set(_lock=None)
+        for lock in self._given_up:
             lock.released = True
-            record._set(_lock=None)
         for part in self._cleared:
             part._clear()
             part._set(_zstat=None)
