@@ -251,7 +251,8 @@ def test_limits_without_room(steps, racks, log, limits):
 
 
 def test_limits_beyond_reason(steps, racks):
-    steps.setLayout(cloud('one', resource_limits=f'{{instances: {2**63 - 1}}}'))
+    limits = f'{{instances: {2**63 - 1}}}'
+    steps.setLayout(cloud('one', resource_limits=limits))
     serve(steps, steps.addRequest('big'))
     end(steps, racks)
 

@@ -5,7 +5,7 @@ import types
 
 import pytest
 from zuul.exceptions import QuotaException
-from zuul.model import ProviderNode
+from zuul.model import ProviderNode, QuotaInformation
 
 from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
@@ -461,8 +461,7 @@ def test_a_provider_that_can_not_be_made(steps, racks, monkeypatch, log):
     assert racks.created == ['two', 'three']
 
 
-@pytest.mark.parametrize('method', [
-    'getQuotaForLabel', 'getEndpointLimits', 'getEndpoint'])
+@pytest.mark.parametrize('method', ['getEndpointLimits', 'getEndpoint'])
 def test_a_driver_that_can_not_answer(steps, racks, monkeypatch, log, method):
     """Others serve; if there are none, the request says why it waits."""
     good = getattr(ShelfProvider, method)
@@ -485,6 +484,24 @@ def test_a_driver_that_can_not_answer(steps, racks, monkeypatch, log, method):
     broken.clear()
     steps.setLayout(cloud('one', 'two'))
     assert serve(steps, request) == ['one']
+
+
+def test_a_driver_that_can_not_tell_what_is_needed(
+        steps, racks, monkeypatch, log):
+    broken = {'one'}
+    monkeypatch.setattr(
+        ShelfProvider, 'getQuotaForLabel', lambda provider, label:
+        {}['flavor'] if provider.name in broken
+        else QuotaInformation(instances=1))
+    steps.setLayout(cloud('one', 'two'))
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    broken.add('two')
+    steps.setLayout(cloud('one', 'two'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert 'one can not tell what it needs' in log.text
+    assert "KeyError('flavor')" in log.text
 
 
 def test_a_driver_that_can_not_describe_a_node(steps, racks, monkeypatch, log):
