@@ -163,6 +163,8 @@ class Building:
         self._reportLaunch(node, error)
         node._set(create_state_machine=None)
         self.launcher.pauseAfter(node, failure, describe(error))
+        if not node.request_id:
+            self.launcher.pauseReady(node)
         for each in group:
             self.nodes.announce(each)
         self.machines.forget(node.uuid)

@@ -22,14 +22,19 @@ class Division:
         self._launchers = None
 
     def hasChanged(self):
-        """:return: whether others than at the last call share the work."""
-        launchers = {
+        """:return: whether others than at the last :meth:`note` share the
+            work."""
+        return self._getAll() != self._launchers
+
+    def note(self):
+        """What there was to do when others share the work is done."""
+        self._launchers = self._getAll()
+
+    def _getAll(self):
+        return {
             (launcher.hostname, tuple(launcher.connection_filter or ()))
             for launcher in list(self.registry.all('launcher'))
             if launcher.state == launcher.RUNNING}
-        changed = launchers != self._launchers
-        self._launchers = launchers
-        return changed
 
     def getLaunchers(self, connection_name=None):
         """

@@ -150,6 +150,9 @@ class Launcher:
         self._waiting = collections.defaultdict(set)
         self._assigned = collections.defaultdict(set)
         self._relations = {}
+        # What could not be made ready: provider and label -> how often,
+        # and when it is tried again.
+        self._unready = {}
         self._ready_checked = 0
         self.api = Records(
             self.zk_client, registry, self.component_info, self._changed,
@@ -234,24 +237,33 @@ class Launcher:
         :raises: as the transaction.
         """
         cache = self.api.nodes_cache
-        for part in transaction.created_parts:
-            cache.expectPart(part)
-        for node in nodes:
-            cache.insert(node)
+        expected = []
         try:
+            for part, attributes in transaction.created_parts:
+                cache.expectPart(part, attributes)
+                expected.append(part)
+            for node in nodes:
+                cache.insert(node)
             transaction.commit()
         except BaseException:
-            for part in transaction.created_parts:
+            for part in expected:
                 cache.discardPart(part)
             for node in nodes:
                 cache.discard(node)
-            for part in transaction.created_parts:
+            for part in expected:
                 # Somebody may have looked meanwhile.
                 node_id = part.node.uuid
                 self._changed('node', node_id, cache.getItem(node_id))
             raise
         for node in nodes:
             self._changed('node', node.uuid, node)
+
+    def tellPlanner(self, node):
+        """A node that others may look after is somebody else's now."""
+        self.planner.updateNode(node)
+        if self.api.getProviderNode(node.uuid) is None:
+            # They were quicker.
+            self.planner.removeNode(node.uuid)
 
     def waitForRoom(self, node):
         """Look at a node again when its provider has lost another."""
@@ -279,6 +291,7 @@ class Launcher:
         if name in self._paused:
             self._paused[name] = 0, self._paused[name][1]
         self.planner.resume(name)
+        self.queue.add(MIN_READY)
 
     def tellReservations(self):
         """Other launchers are to know what we have reserved, soon."""
@@ -286,6 +299,15 @@ class Launcher:
 
     def clearPause(self, node):
         self._paused.pop(node.provider, None)
+        self._unready.pop((node.provider, node.label), None)
+
+    def pauseReady(self, node):
+        """A node that nobody asked for has failed: not at once another."""
+        attempt, _ = self._unready.get((node.provider, node.label), (0, 0))
+        pause = getPause(attempt, first=2, longest=300)
+        self._unready[node.provider, node.label] = (
+            attempt + 1, time.monotonic() + pause)
+        self.queue.addAfter(MIN_READY, pause)
 
     # What happens
 
@@ -327,7 +349,8 @@ class Launcher:
         if old == new:
             return
         if old.request_id and old.request_id != new.request_id:
-            self._assigned[old.request_id].discard(node_id)
+            if assigned := self._assigned.get(old.request_id):
+                assigned.discard(node_id)
             self.queue.add(('request', old.request_id))
         if new.request_id:
             self._assigned[new.request_id].add(node_id)
@@ -360,6 +383,7 @@ class Launcher:
             return
         self.planner.limitsChanged()
         self._lookAtAll()
+        self.division.note()
 
     def _lookAtAll(self):
         for request in self.api.requests_cache.getItems():
@@ -407,6 +431,10 @@ class Launcher:
         for label, provider in minready.findMissing(
                 self.tenant_providers, self.api.getProviderNodes(),
                 self.division.isMyLabel):
+            _, until = self._unready.get(
+                (provider.canonical_name, label.name), (0, 0))
+            if time.monotonic() < until:
+                continue
             try:
                 self._makeReadyNode(label, provider)
             except Exception as error:
@@ -460,7 +488,11 @@ class Launcher:
     def stop(self):
         """Stop; what has not begun is left to others."""
         self.log.debug('Stopping launcher')
-        self.component_info.state = self.component_info.STOPPED
+        try:
+            self.component_info.state = self.component_info.STOPPED
+        except Exception:
+            # Without a session, nobody counts on us anyway.
+            self.log.exception('Unable to tell of the stop:')
         self.stopRepl()
         COMPONENT_REGISTRY.registry.unregisterCallback(self._tellDivision)
         self.stop_event.set()

@@ -3,8 +3,9 @@
 import logging
 import threading
 
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import KazooException, NoNodeError
 from zuul.provider import BaseProvider
+from zuul.zk.exceptions import LockException
 from zuul.zk.layout import LayoutProvidersStore, LayoutStateStore
 from zuul.zk.locks import tenant_read_lock
 
@@ -38,14 +39,17 @@ class Layouts:
         self.states = {}
         self.scope = Scope({})
         self.put_off = False
-        self._outdated = threading.Event()
-        self._outdated.set()
+        # How often something has changed, and how much of that is read.
+        self._changes = 1
+        self._read = 0
+        self._lock = threading.Lock()
         self.providers_store = LayoutProvidersStore(
             zk_client, connections, system_id)
         self.tenant_states = LayoutStateStore(zk_client, self._tell)
 
     def _tell(self):
-        self._outdated.set()
+        with self._lock:
+            self._changes += 1
         self.changed()
 
     def isUpToDate(self):
@@ -53,7 +57,7 @@ class Layouts:
         :return: whether no layout has changed since it was read.  If not,
             whoever asks is to be asked again after the next update.
         """
-        if self._outdated.is_set():
+        if self._read != self._changes:
             self.put_off = True
             return False
         return True
@@ -63,18 +67,15 @@ class Layouts:
 
         :return: the names of tenants that have other providers now.
         """
-        self._outdated.clear()
-        try:
-            names = [name for name in
-                     {*self.tenant_providers, *self.tenant_states}
-                     if self._updateTenant(name)]
-        except BaseException:
-            self._outdated.set()
-            raise
+        changes = self._changes
+        names = [name for name in
+                 {*self.tenant_providers, *self.tenant_states}
+                 if self._updateTenant(name)]
         if names:
             self.scope = Scope(
                 self.tenant_providers, set().union(*self.unreadable.values()),
                 self.scope.getPlaces())
+        self._read = changes
         return names
 
     def _updateTenant(self, name):
@@ -93,6 +94,8 @@ class Layouts:
             self.tenant_providers = {
                 **self.tenant_providers,
                 name: list(self._getProviders(self.makeContext(lock), name))}
+            if not lock.is_still_valid():
+                raise LockException(f'the lock of tenant {name} is lost')
             self.states[name] = state
         return True
 
@@ -105,6 +108,9 @@ class Layouts:
                 yield BaseProvider.fromZK(
                     context, path, self.connections, self.system_id,
                     self.zk_client)
+            except KazooException:
+                # That says nothing of the record.
+                raise
             except Exception:
                 # It may need a driver or a connection that is not here.
                 # Its nodes are left alone.

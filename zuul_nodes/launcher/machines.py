@@ -127,6 +127,7 @@ class Machines:
         return wait
 
     def _submit(self, node, provider, step, done, what):
+        endpoint = provider.getEndpoint()
         self._busy.add(node.uuid)
         self._began.setdefault(node.uuid, time.monotonic())
 
@@ -153,7 +154,7 @@ class Machines:
                     self._asked.discard(node.uuid)
                     self.launcher.queue.add(('node', node.uuid))
 
-        self.launcher.pools.submit(provider.getEndpoint(), run, end,
+        self.launcher.pools.submit(endpoint, run, end,
                                    f'{what} node {node.uuid}')
 
     def _advance(self, node, machine, log):

@@ -95,6 +95,9 @@ class NodeReconciler:
         except NoNodeError:
             self.store.release(node)
             return False
+        except BaseException:
+            self.store.release(node)
+            raise
         # Whoever had it before may have got further than we know.
         node._set(create_state_machine=None, delete_state_machine=None,
                   nodescan_request=None)
@@ -106,8 +109,7 @@ class NodeReconciler:
         """:return: whether a node that nobody holds needs a launcher."""
         if isinstance(node, SubnodeProviderNode):
             main_node = self.api.getProviderNode(node.main_node_id)
-            if main_node and main_node.state in (
-                    State.REQUESTED, State.BUILDING):
+            if main_node and main_node.state in ProviderNode.CREATE_STATES:
                 # It goes with its host.
                 return False
         if node.state == State.SLOT_HOST:

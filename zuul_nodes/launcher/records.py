@@ -19,7 +19,7 @@ from zuul.zk import launcher
 from zuul.zk.launcher import LockableZKObjectCache
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.store import Known
+from zuul_nodes.launcher.store import Conflict, Known
 
 # Parts of a node's record: name of the znode -> attribute of the node.
 NODE_PARTS = {
@@ -54,6 +54,8 @@ class Cache(LockableZKObjectCache):
         self.changed = changed
         self.parts = parts
         self.known_parts = {}
+        self._parts_lock = threading.Lock()
+        self._events_lock = threading.Lock()
         super().__init__(
             zk_client, None, root=record_class.ROOT, items_path=items_path,
             locks_path=record_class.LOCKS_PATH, zkobject_class=record_class)
@@ -63,8 +65,10 @@ class Cache(LockableZKObjectCache):
             Known(self.known_parts), None, None, self.log)
 
     def _cacheListener(self, event):
-        # One thread less on the way of every change.
-        self._handleCacheEvent(event)
+        # One thread less on the way of every change.  What is asked for
+        # first must be looked at first.
+        with self._events_lock:
+            self._handleCacheEvent(event)
 
     def parsePath(self, path):
         parts = self._parsePath(path)
@@ -85,8 +89,9 @@ class Cache(LockableZKObjectCache):
             if record is not None:
                 self._setContender(record, name, exists)
         elif name in self.parts:
-            self._setPart(record, event.path, self.parts[name],
-                          data if exists else None, stat)
+            with self._parts_lock:
+                self._setPart(record, event.path, self.parts[name],
+                              data if exists else None, stat)
         elif name != ProviderNodeSnapshot.SNAPSHOT_PATH:
             return
         self.changed(record_id, record)
@@ -100,20 +105,30 @@ class Cache(LockableZKObjectCache):
     def postCacheHook(self, event, data, stat, key, obj):
         self.changed(key[0], self._cached_objects.get(key))
 
-    def expectPart(self, part):
+    def expectPart(self, part, attributes):
         """A part is about to be created; until the watch tells of it, it
-        counts as if it did."""
-        data = part.serialize(None)
-        self.known_parts[part.getPath()] = KnownPart((data, EXPECTED))
-        part._updateFromRaw(None, data, EXPECTED, None)
+        counts as if it did.
+
+        :param dict attributes: what it is to say.
+        :raises Conflict: somebody else has created it.
+        """
+        path = part.getPath()
+        with self._parts_lock:
+            if path in self.known_parts:
+                raise Conflict(f'{path} exists')
+            part._set(**attributes)
+            data = part.serialize(None)
+            self.known_parts[path] = KnownPart((data, EXPECTED))
+            part._updateFromRaw(None, data, EXPECTED, None)
 
     def discardPart(self, part):
         """It could not be created."""
-        known = self.known_parts.get(part.getPath())
-        if known and known.get()[1] is EXPECTED:
-            del self.known_parts[part.getPath()]
-            part._clear()
-            part._set(_zstat=None)
+        with self._parts_lock:
+            known = self.known_parts.get(part.getPath())
+            if known and known.get()[1] is EXPECTED:
+                del self.known_parts[part.getPath()]
+                part._clear()
+                part._set(_zstat=None)
 
     def discard(self, record):
         """Forget a record that was inserted and could not be written."""

@@ -28,6 +28,10 @@ GOOD_STATES = (*ProviderNode.CREATE_STATES, NodeState.READY,
                NodeState.SLOT_HOST)
 
 
+# What the record of a request says of nodes that have failed.
+FAILURES = {'failed_providers', 'temporary'}
+
+
 class RequestReconciler:
     """
     :param Launcher launcher: whose requests these are.
@@ -88,21 +92,26 @@ class RequestReconciler:
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
             self._grant(request, decision, log)
-        elif isinstance(decision, Impossible):
+        elif not isinstance(decision, Impossible):
+            self._wait(request, decision, log)
+        elif self.launcher.layouts.isUpToDate():
             self._end(request, State.FAILED, log, decision.reason)
         else:
-            self._wait(request, decision, log)
+            # The layout that the request is from is about to be read.
+            log.debug('Request %s waits for a layout', request.uuid)
 
     def _wait(self, request, decision, log):
         if self._reasons.get(request.uuid) != decision.reason:
             self._reasons[request.uuid] = decision.reason
             log.info('Request %s waits: %s', request.uuid, decision.reason)
         self.launcher.tellReservations()
-        self._watchUnhandled(request, log)
+        self._watchUnhandled(request, self._getUnhandled(request), log)
 
-    def _watchUnhandled(self, request, log):
-        """Do not wait for ever for launchers that do not run."""
-        connections = self._getUnhandled(request)
+    def _watchUnhandled(self, request, connections, log):
+        """Do not wait for ever for launchers that do not run.
+
+        :param list connections: that nobody handles.
+        """
         if not connections:
             self._unhandled.pop(request.uuid, None)
             return
@@ -140,7 +149,7 @@ class RequestReconciler:
             raise
         for slot in grant.slots:
             if slot.node is not None:
-                self.planner.updateNode(slot.node)
+                self.launcher.tellPlanner(slot.node)
         self._forget(request.uuid)
 
     def _write(self, request, grant, log):
@@ -198,10 +207,10 @@ class RequestReconciler:
                 if slot.host:
                     hosts[host_id] = by_id
                 node = by_id[slot.node_id]
-            node.assignment._set(
-                request_id=request.uuid, tenant_name=request.tenant_name,
+            transaction.createPart(
+                node.assignment, request_id=request.uuid,
+                tenant_name=request.tenant_name,
                 min_request_version=request.getZKVersion() + 1)
-            transaction.createPart(node.assignment)
             log.debug('Assigning node %s', node)
         return new
 
@@ -235,7 +244,15 @@ class RequestReconciler:
             if all(node.state in ProviderNode.FINAL_STATES
                    for node in nodes):
                 self._end(request, State.FULFILLED, log)
-            elif not request.hasLock() and self.store.acquire(request):
+                return
+            self._watchUnhandled(request, sorted({
+                node.connection_name for node in nodes
+                if node.state not in ProviderNode.FINAL_STATES
+                and not self.launcher.division.isHandled(
+                    node.connection_name)}), log)
+            if request.state != State.ACCEPTED:
+                return
+            if not request.hasLock() and self.store.acquire(request):
                 # It was another launcher's.
                 self._startSpan(request)
             return
@@ -265,9 +282,15 @@ class RequestReconciler:
         self._startSpan(request)
         data = [self._getEntry(request, index, node)
                 for index, node in enumerate(nodes)]
-        if reason := self._getEnd(request, data):
+        reason = self._getEnd(request, data)
+        if reason and self.launcher.layouts.isUpToDate():
             self._end(request, State.FAILED, log, reason)
             return
+        if not any(entry.keys() & FAILURES and (
+                entry.get('failed_providers') or entry.get('temporary'))
+                for entry in data):
+            # Zuul's launcher does not go on with entries without nodes.
+            data = []
         transaction = self.store.transaction()
         for node in nodes:
             if node is not None and node.request_id == request.uuid:
@@ -279,7 +302,7 @@ class RequestReconciler:
         transaction.commit()
         for node in nodes:
             if node is not None:
-                self.planner.updateNode(node)
+                self.launcher.tellPlanner(node)
                 self.queue.add(('node', node.uuid))
         self.queue.add(('request', request.uuid))
 

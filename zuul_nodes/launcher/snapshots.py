@@ -25,7 +25,8 @@ class Snapshots:
         """Take a step towards the snapshot of a node, if it is ours."""
         snapshot = node.snapshot
         if (snapshot.complete or node.uuid in self._busy
-                or not self.launcher.division.isMyNode(node)):
+                or not (snapshot.hasLock()
+                        or self.launcher.division.isMyNode(node))):
             return
         if not snapshot.hasLock():
             context = self.store.context()
@@ -39,11 +40,12 @@ class Snapshots:
         self._busy.add(node.uuid)
         try:
             provider = self.launcher.scope.getProviderFor(node)
-        except ProviderNodeError as error:
+            endpoint = provider.getEndpoint()
+        except Exception as error:
             self._end(node, None, error, log)
             return
         self.launcher.pools.submit(
-            provider.getEndpoint(),
+            endpoint,
             lambda: self._advance(node, provider, log),
             lambda result, error: self._end(node, result, error, log),
             f'Snapshot of node {node.uuid}')
@@ -76,7 +78,6 @@ class Snapshots:
 
     def _end(self, node, result, error, log):
         """A step has ended."""
-        self._busy.discard(node.uuid)
         snapshot = node.snapshot
         complete, external_id = result or (False, None)
         if error is not None:
@@ -85,12 +86,19 @@ class Snapshots:
                       exc_info=None if isinstance(error, ProviderNodeError)
                       else error)
             complete = True
-        with self.store.context(snapshot._lock, log) as context:
-            attributes = {'complete': True, 'external_id': external_id}
-            snapshot.updateAttributes(
-                context, **(attributes if complete else {}))
-            if complete:
-                snapshot.releaseLock(context)
-        if not complete:
-            self.launcher.queue.addAfter(
-                ('node', node.uuid), SNAPSHOT_INTERVAL)
+        try:
+            with self.store.context(snapshot._lock, log) as context:
+                attributes = {'complete': True, 'external_id': external_id}
+                snapshot.updateAttributes(
+                    context, **(attributes if complete else {}))
+                if complete:
+                    snapshot.releaseLock(context)
+        except Exception:
+            complete = False
+            raise
+        finally:
+            # Not before: nobody may go on with what is being written.
+            self._busy.discard(node.uuid)
+            if not complete:
+                self.launcher.queue.addAfter(
+                    ('node', node.uuid), SNAPSHOT_INTERVAL)

@@ -41,14 +41,15 @@ class Lock:
 
     :param Store store: whose session holds it.
     :param str path: of the contender.
+    :param int epoch: the session, when it was asked for.
     """
 
     __slots__ = ('epoch', 'path', 'released', 'store')
 
-    def __init__(self, store, path):
+    def __init__(self, store, path, epoch):
         self.store = store
         self.path = path
-        self.epoch = store.epoch
+        self.epoch = epoch
         self.released = False
 
     def is_still_valid(self):
@@ -113,7 +114,7 @@ class Store:
         for directory, prefix, epoch, answers in contenders:
             path = self._getContender(directory, prefix, epoch, *answers)
             if path and epoch == self.epoch:
-                locks.append(Lock(self, path))
+                locks.append(Lock(self, path, epoch))
         if len(locks) == len(records):
             return locks
         self.unlock(*locks)
@@ -280,7 +281,8 @@ class Transaction:
     ones again if it fails.  An event for a pipeline can be part of it.
 
     :param Store store: the session.
-    :ivar list created_parts: of nodes, that are to be created.
+    :ivar list created_parts: of nodes, that are to be created, and what
+        they are to say.
     """
 
     def __init__(self, store):
@@ -314,10 +316,10 @@ class Transaction:
                 path, self.store.identifier.encode(), True, True)))
             self._locked.append((record, f'{path}{0:010}'))
 
-    def createPart(self, part):
+    def createPart(self, part, **attributes):
         """Write a part of a node's record, as its assignment."""
         self._others.append(('create', (part.getPath(), part)))
-        self.created_parts.append(part)
+        self.created_parts.append((part, attributes))
 
     def deletePart(self, part):
         """Remove a part of a node's record, if it has it."""
@@ -359,6 +361,7 @@ class Transaction:
         """
         old = [(record, {name: getattr(record, name) for name in attributes})
                for record, attributes in self._updates]
+        epoch = self.store.epoch
         try:
             for record, attributes in self._updates:
                 record._set(**attributes)
@@ -370,11 +373,15 @@ class Transaction:
         except BaseException:
             for record, attributes in old:
                 record._set(**attributes)
+            # It may have been written.  What we do not know to hold must
+            # not be held.
+            for _, path in self._locked:
+                self.store.delete(path, epoch)
             raise
         for content, stat in zip(written, stats, strict=False):
             content.setWritten(stat)
         for record, path in self._locked:
-            record._set(_lock=Lock(self.store, path))
+            record._set(_lock=Lock(self.store, path, epoch))
         for record, lock in self._unlocked:
             # From now on, another thread may lock it.
             if record._lock is lock:
@@ -403,13 +410,14 @@ class Transaction:
         # Zuul's queues write an event along with what an updater writes,
         # in one transaction.
         updater = Updater(operations)
-        try:
+        with contextlib.suppress(*REFUSALS):
             queue.put(event, updater=updater)
-        except REFUSALS:
-            if isinstance(updater.results[0], NoNodeError):
-                queue.initialize()
-            refuse(updater.results)
-            raise
+        if not updater.results:
+            # Zuul's queues say nothing when they are full.
+            raise Conflict('the event was not taken')
+        if isinstance(updater.results[0], NoNodeError):
+            queue.initialize()
+        refuse(updater.results)
         return updater.results[1:]
 
 

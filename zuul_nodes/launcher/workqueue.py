@@ -186,6 +186,7 @@ class WorkQueue:
             # Otherwise it has been looked at, or has another time.
             if self._due.get(key) == due:
                 del self._due[key]
+                self._retried.discard(key)
                 self._add(key)
 
 

@@ -1,5 +1,6 @@
 """Launchers die at any point, and nobody who uses nodes notices."""
 
+import itertools
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.crash import Killed, World, crashEverywhere
 from tests.fixtures.inventory import install
+from zuul_nodes.launcher import division as division_module
 from zuul_nodes.launcher import launcher as launcher_module
 from zuul_nodes.launcher import machines as machines_module
 from zuul_nodes.launcher import workqueue as workqueue_module
@@ -22,17 +24,29 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
     for module in (launcher_module, machines_module, workqueue_module):
         monkeypatch.setattr(module, 'getPause', lambda *args, **kwargs: 0.01)
     monkeypatch.setattr(machines_module, 'SHORTEST_WAIT', 0.001)
+    # All is done by the launcher that has been there longest.
+    monkeypatch.setattr(
+        'zuul.zk.launcher.launcher_score', lambda name, item: name)
+    monkeypatch.setattr(
+        division_module, 'endpoint_score', lambda name, endpoint: name)
+    monkeypatch.setattr(
+        division_module, 'scores_for_label',
+        lambda label, names: {name: name for name in names})
     hook = threading.excepthook
     monkeypatch.setattr(threading, 'excepthook', lambda args: (
         None if args.exc_type is Killed else hook(args)))
 
     def make(text, own=None, **states):
         world = World(zuul_conf, tmp_path)
+        worlds.append(world)
         world.launcher.setLayout(text, own=own)
         world.rest(**states)
+        world.inventory.created = 0
         return world
-    return make
-
+    worlds = []
+    yield make
+    for world in worlds:
+    
 
 CLOUD = '''
 - image: {{name: debian, type: cloud}}
@@ -111,6 +125,7 @@ def liveWithWhatIsLeft(world):
     first = world.addRequest('big')
     world.runUntil(world.inventory.all, lambda: 'nothing is made')
     world.cancel(first)
+    world.rest(ready=1)
     serve(world, 'big')
     world.rest()
     world.expectCreated(1)
@@ -132,18 +147,39 @@ def liveWithSlots(world):
     world.expectCreated(1)
 
 
-@pytest.mark.parametrize('live, text, states', [
-    (liveWithNewNode, cloud(), {}),
-    (liveWithTwoNodes, cloud(), {}),
-    (liveWithFailure, cloud(), {}),
-    (liveWithReadyNode, cloud('min-ready: 1'), {'ready': 1}),
-    (liveWithWhatIsLeft, cloud(), {}),
-    (liveWithStaticNode, DESK, {'ready': 1}),
-    (liveWithSlots, cloud('slots: 2'), {}),
-], ids=lambda value: getattr(value, '__name__', ''))
-def test_crash_everywhere(makeWorld, live, text, states):
+LIVES = {
+    'new': (liveWithNewNode, cloud(), {}, 16),
+    'two': (liveWithTwoNodes, cloud(), {}, 25),
+    'failure': (liveWithFailure, cloud(), {}, 20),
+    'ready': (liveWithReadyNode, cloud('min-ready: 1'), {'ready': 1}, 15),
+    'left': (liveWithWhatIsLeft, cloud(), {}, 15),
+    'static': (liveWithStaticNode, DESK, {'ready': 1}, 5),
+    'slots': (liveWithSlots, cloud('slots: 2'), {}, 20),
+}
+
+
+@pytest.fixture(params=LIVES.values(), ids=LIVES)
+def life(request):
+    return request.param
+
+
+def test_killed_at_any_point(makeWorld, life):
+    live, text, states, number = life
     points, failures = crashEverywhere(
         lambda: makeWorld(text, **states), live)
     print(len(points), *points, sep='\n')
     assert not failures, '\n'.join(failures)
-    assert len(points) >= 10
+    # Otherwise most of what it does was not seen.
+    assert len(points) >= number
+
+
+@pytest.mark.parametrize('after', [False, True])
+def test_killed_again_and_again(makeWorld, life, after):
+    """Nobody gets further than a step more than the one before."""
+    live, text, states, _ = life
+    world = makeWorld(text, **states)
+    world.lifetimes = ((number, after) for number in itertools.count(1))
+    world.launcher.fuse.arm(1, after)
+    live(world)
+    assert not world.problems
+    assert world.deaths >= 3
