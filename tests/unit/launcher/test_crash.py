@@ -24,14 +24,8 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
     for module in (launcher_module, machines_module, workqueue_module):
         monkeypatch.setattr(module, 'getPause', lambda *args, **kwargs: 0.01)
     monkeypatch.setattr(machines_module, 'SHORTEST_WAIT', 0.001)
-    # All is done by the launcher that has been there longest.
-    monkeypatch.setattr(
-        'zuul.zk.launcher.launcher_score', lambda name, item: name)
-    monkeypatch.setattr(
-        division_module, 'endpoint_score', lambda name, endpoint: name)
-    monkeypatch.setattr(
-        division_module, 'scores_for_label',
-        lambda label, names: {name: name for name in names})
+    # Each step is written, as with a cloud that takes its time.
+    monkeypatch.setattr(machines_module, 'UNRECORDED', 0)
     hook = threading.excepthook
     monkeypatch.setattr(threading, 'excepthook', lambda args: (
         None if args.exc_type is Killed else hook(args)))
@@ -46,7 +40,20 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
     worlds = []
     yield make
     for world in worlds:
-    
+        world.end()
+
+
+@pytest.fixture
+def undivided(monkeypatch):
+    """All is done by the launcher that has been there longest."""
+    monkeypatch.setattr(
+        'zuul.zk.launcher.launcher_score', lambda name, item: name)
+    monkeypatch.setattr(
+        division_module, 'endpoint_score', lambda name, endpoint: name)
+    monkeypatch.setattr(
+        division_module, 'scores_for_label',
+        lambda label, names: {name: name for name in names})
+
 
 CLOUD = '''
 - image: {{name: debian, type: cloud}}
@@ -163,7 +170,7 @@ def life(request):
     return request.param
 
 
-def test_killed_at_any_point(makeWorld, life):
+def test_killed_at_any_point(makeWorld, undivided, life):
     live, text, states, number = life
     points, failures = crashEverywhere(
         lambda: makeWorld(text, **states), live)
@@ -174,7 +181,7 @@ def test_killed_at_any_point(makeWorld, life):
 
 
 @pytest.mark.parametrize('after', [False, True])
-def test_killed_again_and_again(makeWorld, life, after):
+def test_killed_again_and_again(makeWorld, undivided, life, after):
     """Nobody gets further than a step more than the one before."""
     live, text, states, _ = life
     world = makeWorld(text, **states)
@@ -183,3 +190,55 @@ def test_killed_again_and_again(makeWorld, life, after):
     live(world)
     assert not world.problems
     assert world.deaths >= 3
+
+
+def test_killed_while_another_works(makeWorld):
+    """Of many requests, both have their share."""
+    world = makeWorld(cloud())
+    for number in range(1, 40, 3):
+        world.setStandby()
+        world.launcher.fuse.arm(number, after=number % 2)
+        requests = [world.addRequest('big', 'big') for _ in range(4)]
+        for request in requests:
+            world.use(world.waitFulfilled(request))
+        world.rest()
+        world.expectCreated(8)
+        assert not world.problems, (
+            f'killed at point {number}: {world.problems}')
+    assert world.deaths >= 10
+
+
+@pytest.mark.parametrize('assigned', [False, True])
+@pytest.mark.parametrize('state, end', [
+    (State.REQUESTED, State.READY),
+    (State.BUILDING, State.READY),
+    (State.REBUILDING, State.READY),
+    (State.REGISTERING, State.READY),
+    (State.READY, State.READY),
+    (State.FAILED, None),
+    (State.TEMPFAILED, None),
+    (State.IN_USE, None),
+    (State.USED, None),
+    (State.OUTDATED, None),
+    (State.DEREGISTER, None),
+    (State.HOLD, State.HOLD),
+    (State.SNAPSHOT, None),
+    (State.SLOT_HOST, None),
+])
+def test_every_state_without_an_owner(makeWorld, state, end, assigned):
+    """Also if the request to which the node is assigned is gone."""
+    world = makeWorld(cloud())
+    provider = world.launcher.getProvider('rack')
+    node = world.addNode(provider, state, assigned)
+    if end:
+        world.rest(**{end.replace('-', '_'): 1})
+        assert world.readNode(node.uuid).state == end
+    else:
+        world.rest()
+    assert not world.problems
+
+
+def test_every_state_is_known():
+    mark, = (mark for mark in test_every_state_without_an_owner.pytestmark
+             if mark.args[0] == 'state, end')
+    assert {state for state, _ in mark.args[1]} == set(State)

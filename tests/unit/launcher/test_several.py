@@ -1,0 +1,532 @@
+"""Several launchers beside one another, and launchers that lose their
+session: each piece of work is done once."""
+
+import collections
+import configparser
+import logging
+import threading
+import time
+import types
+import uuid
+
+from kazoo.protocol.states import KazooState
+import pytest
+from zuul.exceptions import QuotaException
+from zuul.model import ProviderNode
+from zuul.zk import ZooKeeperClient
+from zuul.zk.components import COMPONENT_REGISTRY
+from zuul.zk.launcher import launcher_score
+
+from tests.fixtures.launcher import TIMEOUT, Steps
+from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
+from zuul_nodes.launcher.planner import Grant
+from zuul_nodes.launcher.published import ROOT
+
+State = ProviderNode.State
+
+
+class Watched(Racks):
+    """
+    :ivar dict makers: uuid of a node -> a list of the launchers that have
+        asked for it.
+    """
+
+    def __init__(self, monkeypatch):
+        super().__init__(monkeypatch)
+        self.makers = collections.defaultdict(list)
+
+    def create(self, provider, node):
+        self.makers[node.uuid].append(provider.zk_client)
+        super().create(provider, node)
+
+
+@pytest.fixture
+def racks(monkeypatch):
+    racks = Watched(monkeypatch)
+    yield racks
+    racks.end()
+
+
+@pytest.fixture
+def log(caplog):
+    caplog.set_level(logging.DEBUG, 'zuul')
+    return caplog
+
+
+class Several:
+    """Launchers of one process.  The registry, of which a process has
+    one, is nobody's of them."""
+
+    def __init__(self, config, directory):
+        self.config = config
+        self.directory = directory
+        self.launchers = []
+        self.zk_client = ZooKeeperClient.fromConfig(config)
+        self.zk_client.connect()
+        COMPONENT_REGISTRY.create(self.zk_client)
+
+    def add(self, name, **options):
+        config = configparser.ConfigParser()
+        config.read_dict(self.config)
+        config.read_dict({'launcher': {
+            'temp_dir': self.directory, **options}})
+        launcher = Steps(config, name)
+        self.launchers.append(launcher)
+        self.runUntil(lambda: len(launcher.division.getLaunchers())
+                      == len(self.launchers))
+        self.run()
+        return launcher
+
+    def remove(self, launcher):
+        self.launchers.remove(launcher)
+        launcher.stop()
+        launcher.join()
+
+    def end(self):
+        for launcher in self.launchers[:]:
+            self.remove(launcher)
+        self.zk_client.disconnect()
+        COMPONENT_REGISTRY.clearRegistry()
+
+    def run(self):
+        while any([launcher.queue.step() or launcher.pools.length()
+                   for launcher in self.launchers]):
+            pass
+
+    def runUntil(self, predicate):
+        """Have all launchers take steps until something is so."""
+        end = time.monotonic() + TIMEOUT
+        while not predicate():
+            assert time.monotonic() < end, [
+                (launcher.api.getProviderNodes(),
+                 launcher.api.getNodesetRequests())
+                for launcher in self.launchers]
+            if not any([launcher.queue.step()
+                        for launcher in self.launchers]):
+                time.sleep(0.002)
+
+    def setLayout(self, text, tenant='tenant'):
+        self.launchers[0].writeLayout(text, tenant)
+        state = self.launchers[0].layouts.tenant_states[tenant]
+        self.runUntil(lambda: all(
+            launcher.layouts.isUpToDate()
+            and launcher.layouts.states.get(tenant) == state
+            and all(map(launcher.planner.isAsked,
+                        launcher.tenant_providers[tenant]))
+            for launcher in self.launchers))
+
+    def addRequest(self, launcher, *labels, **kwargs):
+        """:return: a new request whose launcher this is, as that sees it.
+        """
+        names = launcher.division.getLaunchers()
+        while True:
+            request_id = uuid.uuid4().hex
+            item = types.SimpleNamespace(uuid=request_id)
+            if min(names, key=lambda name: launcher_score(name, item)) == (
+                    launcher.hostname):
+                break
+        # Nobody takes a step yet.
+        return launcher.addRequest(*labels, uuid=request_id, **kwargs)
+
+    def serve(self, *requests):
+        """:return: the nodes of requests, as one of the launchers sees
+            them."""
+        self.runUntil(lambda: all(map(isDone, requests)))
+        assert {request.state for request in requests} == {
+            requests[0].State.FULFILLED}
+        launcher = self.launchers[0]
+        node_ids = [node for request in requests for node in request.nodes]
+        self.runUntil(
+            lambda: all(map(launcher.api.getProviderNode, node_ids)))
+        return list(map(launcher.api.getProviderNode, node_ids))
+
+    def finish(self, *requests):
+        launcher = self.launchers[0]
+        for request in requests:
+            finish(launcher, launcher.api.getNodesetRequest(request.uuid))
+
+    def endAll(self, racks):
+        """All requests are done with: nothing is left."""
+        for request in self.launchers[0].api.requests_cache.getItems():
+            self.finish(request)
+        self.runUntil(lambda: not any(
+            launcher.nodes() or launcher.api.getNodesetRequests()
+            for launcher in self.launchers))
+        assert racks.instances == {}
+
+
+@pytest.fixture
+def several(zuul_conf, tmp_path):
+    several = Several(zuul_conf, tmp_path)
+    yield several
+    several.end()
+
+
+@pytest.fixture
+def pair(several):
+    several.add('first')
+    several.add('second')
+    return several
+
+
+@pytest.fixture
+def expire(zookeeper):
+    """:return: a function that has ZooKeeper expire a launcher's session;
+        returns when its client knows."""
+    def expire(launcher):
+        client = launcher.zk_client.client
+        session = client.client_id
+        lost = threading.Event()
+
+        def listen(state):
+            if state == KazooState.LOST:
+                lost.set()
+        client.add_listener(listen)
+        end = time.monotonic() + TIMEOUT
+        while not lost.is_set():
+            assert time.monotonic() < end
+            # Whoever has the id and the password of a session can end it.
+            other = zookeeper.client()
+            other._session_id, other._session_passwd = session
+            other.start()
+            other.stop()
+            other.close()
+            lost.wait(0.5)
+        client.remove_listener(listen)
+        assert client.retry(client.exists, '/') or True
+        while not client.connected:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        assert client.client_id[0] != session[0]
+    return expire
+
+
+def decideTogether(pair, requests, monkeypatch):
+    """Have the second launcher grant its request after the first has
+    decided, and before that is written.
+
+    :return: a list of the types of what the first has decided by then.
+    """
+    first, second = pair.launchers
+    plan = first.planner.plan
+    decisions = []
+
+    def planWhileTheOtherDoes(request):
+        decision = plan(request)
+        if not decisions:
+            decisions.append(type(decision))
+            second.runUntil(lambda: requests[1].nodes)
+        return decision
+    monkeypatch.setattr(first.planner, 'plan', planWhileTheOtherDoes)
+    return decisions
+
+
+# Two launchers
+
+
+def test_work_is_divided(pair, racks):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    requests = [first.addRequest('big') for _ in range(16)]
+    nodes = pair.serve(*requests)
+    assert len({node.uuid for node in nodes}) == 16
+    # Each has made some, and each node was made once.
+    makers = [maker for [maker] in racks.makers.values()]
+    assert len(makers) == 16
+    assert set(makers) == {first.zk_client, second.zk_client}
+    for node in nodes:
+        assert first.division.isMyNode(node) != (
+            second.division.isMyNode(node))
+    pair.endAll(racks)
+
+
+def test_each_does_what_is_its_own(pair, racks):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    mine = pair.addRequest(first, 'big')
+    pair.addRequest(second, 'big')
+    first.runUntil(lambda: isDone(mine))
+    # The first alone does nothing for the second's.
+    deadline = time.monotonic() + 0.3
+    first.runUntil(lambda: time.monotonic() > deadline)
+    assert len(racks.instances) == 1
+
+
+def test_one_stops_while_nodes_are_made(pair, racks):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    racks.slow.add('one')
+    requests = [pair.addRequest(launcher, 'big')
+                for launcher in (first, second) * 3]
+    pair.runUntil(lambda: len(racks.instances) == 6)
+    pair.run()
+    pair.remove(first)
+    racks.slow.clear()
+    pair.serve(*(second.api.getNodesetRequest(request.uuid)
+                 for request in requests))
+    # They went on with what was begun.
+    assert [len(makers) for makers in racks.makers.values()] == [1] * 6
+    assert len(second.nodes()) == 6
+    pair.endAll(racks)
+
+
+def test_one_stops_while_its_requests_wait(pair, racks):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    used = pair.addRequest(second, 'big')
+    pair.serve(used)
+    waiting = pair.addRequest(first, 'big')
+    pair.runUntil(lambda: first.planner.getReason(waiting.uuid))
+    pair.remove(first)
+    pair.finish(used)
+    pair.serve(second.api.getNodesetRequest(waiting.uuid))
+    pair.endAll(racks)
+
+
+def test_one_joins(several, racks):
+    first = several.add('first')
+    several.setLayout(cloud('one'))
+    racks.slow.add('one')
+    request = several.addRequest(first, 'big')
+    several.runUntil(lambda: racks.instances)
+    second = several.add('second')
+    several.runUntil(lambda: 'tenant' in second.tenant_providers)
+    another = several.addRequest(second, 'big')
+    racks.slow.clear()
+    nodes = several.serve(request, another)
+    assert nodes[0] is not nodes[1]
+    assert [len(makers) for makers in racks.makers.values()] == [1, 1]
+    several.endAll(racks)
+
+
+def test_a_reservation_counts_for_all(pair, racks):
+    """A request of another launcher that needs more is not overtaken."""
+    first, second = pair.launchers
+    pair.setLayout(cloud('one', resource_limits='{instances: 2}'))
+    begun = pair.addRequest(first, 'big'), pair.addRequest(second, 'big')
+    pair.serve(*begun)
+    large = pair.addRequest(first, 'big', 'big')
+    pair.runUntil(lambda: large.uuid in second.planner._others)
+    small = pair.addRequest(second, 'big')
+    pair.runUntil(lambda: second.planner.getReason(small.uuid))
+    pair.finish(begun[0])
+    pair.runUntil(lambda: all(len(launcher.nodes()) == 1
+                              for launcher in pair.launchers))
+    pair.run()
+    assert f'kept for request {large.uuid}' in (
+        second.planner.getReason(small.uuid))
+    assert not isDone(small)
+    pair.finish(begun[1])
+    pair.serve(large)
+    assert small.state == small.State.REQUESTED
+    pair.finish(large)
+    pair.serve(small)
+    pair.endAll(racks)
+    pair.runUntil(lambda: not first.zk_client.client.get_children(ROOT))
+
+
+def test_limits_are_kept_together(pair, racks, monkeypatch):
+    """Both decide at the same time, and only one begins."""
+    pair.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    racks.setPause(0.05)
+    requests = [pair.addRequest(launcher, 'big')
+                for launcher in pair.launchers]
+    together = decideTogether(pair, requests, monkeypatch)
+    pair.runUntil(lambda: any(map(isDone, requests)))
+    assert together == [Grant]
+    pair.run()
+    done, = filter(isDone, requests)
+    other, = (request for request in requests if request is not done)
+    pair.finish(done)
+    pair.serve(other)
+    assert racks.most == 1
+    # Nobody was refused by the cloud.
+    assert len(racks.created) == 2
+    pair.endAll(racks)
+
+
+def test_many_requests_and_few_nodes(pair, racks):
+    pair.setLayout(cloud('one', resource_limits='{instances: 2}'))
+    racks.setPause(0.02)
+    left = [pair.addRequest(launcher, 'big')
+            for launcher in pair.launchers * 4]
+    while left:
+        pair.runUntil(lambda: any(map(isDone, left)))
+        for request in filter(isDone, left[:]):
+            assert request.state == request.State.FULFILLED
+            left.remove(request)
+            pair.finish(request)
+    pair.endAll(racks)
+    assert racks.most <= 2
+
+
+def test_what_is_asked_of_one_is_known_to_the_other(pair, racks):
+    """A node that is ready at one serves a request of the other."""
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    node = first.addNode(first.getProvider('one'), 'big', state=State.READY)
+    second.runUntilSeen(node.uuid)
+    for launcher in pair.launchers:
+        launcher.run()
+    request = pair.addRequest(second, 'big')
+    assert [each.uuid for each in pair.serve(request)] == [node.uuid]
+    assert racks.created == []
+
+
+def test_both_want_the_same_node(pair, racks, monkeypatch):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    node = first.addNode(first.getProvider('one'), 'big', state=State.READY)
+    second.runUntilSeen(node.uuid)
+    requests = [pair.addRequest(launcher, 'big')
+                for launcher in pair.launchers]
+    together = decideTogether(pair, requests, monkeypatch)
+    nodes = pair.serve(*requests)
+    assert together == [Grant]
+    assert nodes[1].uuid == node.uuid
+    assert nodes[0].uuid != node.uuid
+    assert racks.created == ['one']
+    pair.endAll(racks)
+
+
+def test_connection_filters(several, racks):
+    """Whoever plans a request, its nodes are made by those who handle the
+    connection."""
+    first = several.add('first', connection_filter='rack')
+    second = several.add('second', connection_filter='other')
+    several.setLayout(cloud('one', labels='[big]') + '''
+- section:
+    name: other
+    connection: other
+    images: [debian]
+    flavors: [small]
+    label-defaults: {host-key-checking: false}
+''' + addProvider('two', '[other]', 'other'))
+    requests = [several.addRequest(launcher, label)
+                for launcher in several.launchers
+                for label in ('big', 'other')]
+    nodes = several.serve(*requests)
+    assert [node.connection_name for node in nodes] == ['rack', 'other'] * 2
+    for node in nodes:
+        assert racks.makers[node.uuid] == [
+            first.zk_client if node.connection_name == 'rack'
+            else second.zk_client]
+    several.endAll(racks)
+
+
+def test_a_provider_that_one_has_paused(pair, racks):
+    """What the other has made there is not concerned."""
+    first, _ = pair.launchers
+    pair.setLayout(cloud('one'))
+    racks.setPause(1000)
+    racks.errors['one'] = [QuotaException('full')]
+    request = pair.addRequest(first, 'big')
+    pair.runUntil(lambda: any(
+        'is paused' in (launcher.planner.getReason(request.uuid) or '')
+        for launcher in pair.launchers) or isDone(request))
+    assert len(racks.created) <= 2
+    for launcher in pair.launchers:
+        launcher.queue.add(
+            ('provider', launcher.getProvider('one').canonical_name))
+    pair.serve(request)
+    pair.endAll(racks)
+
+
+# A session that is lost
+
+
+def test_a_session_is_lost_while_a_node_is_made(steps, racks, expire):
+    """It is gone on with, not begun again."""
+    steps.setLayout(cloud('one'))
+    racks.slow.add('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.instances)
+    steps.run()
+    node, = steps.nodes()
+    held = node._lock
+    assert held.is_still_valid()
+    expire(steps)
+    assert not held.is_still_valid()
+    racks.slow.clear()
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    assert racks.created == ['one']
+    assert len(steps.nodes()) == 1
+    finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
+
+
+def test_a_session_is_lost_while_a_driver_is_at_it(steps, racks, expire):
+    """What it comes to is not written with a lock that is lost."""
+    steps.setLayout(cloud('one'))
+    racks.hang('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.reached)
+    node, = steps.nodes()
+    expire(steps)
+    assert not node.hasLock()
+    version = steps.zk_client.client.get(node.getPath())[1].version
+    racks.end()
+    racks.hanging.clear()
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    assert steps.zk_client.client.get(node.getPath())[1].version > version
+    assert [each.uuid for each in steps.nodes()] == [node.uuid]
+    finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
+
+
+def test_a_session_is_lost_while_requests_wait(
+        steps, racks, expire, kazoo_client):
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    used = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(used))
+    waiting = steps.addRequest('big')
+    steps.runUntil(lambda: kazoo_client.exists(f'{ROOT}/{waiting.uuid}'))
+    expire(steps)
+    # What others are to keep to, they are told again.
+    steps.runUntil(lambda: kazoo_client.exists(f'{ROOT}/{waiting.uuid}'))
+    finish(steps, used)
+    steps.runUntil(lambda: isDone(waiting))
+    assert waiting.state == waiting.State.FULFILLED
+    assert racks.most == 1
+
+
+def test_what_happens_without_a_session_is_seen(
+        steps, racks, expire, kazoo_client):
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    node, = steps.nodes()
+    ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    expire(steps)
+    kazoo_client.delete(ready.getPath(), recursive=True)
+    finish(steps, request)
+    another = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(another))
+    assert another.nodes not in ([node.uuid], [ready.uuid])
+    steps.runUntil(lambda: len(steps.nodes()) == 1)
+    # It is a launcher to others, too.
+    steps.runUntil(steps.division.getLaunchers)
+
+
+def test_another_takes_over_without_a_session(pair, racks, expire):
+    """The one whose session was lost does not go on with what is the
+    other's now."""
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    racks.slow.add('one')
+    requests = [pair.addRequest(launcher, 'big')
+                for launcher in pair.launchers * 2]
+    pair.runUntil(lambda: len(racks.instances) == 4)
+    pair.run()
+    expire(first)
+    # Only the second works for some time.
+    deadline = time.monotonic() + 0.3
+    second.runUntil(lambda: time.monotonic() > deadline)
+    racks.slow.clear()
+    pair.serve(*requests)
+    assert [len(makers) for makers in racks.makers.values()] == [1] * 4
+    pair.endAll(racks)
