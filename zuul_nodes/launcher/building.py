@@ -26,6 +26,11 @@ ROOM_INTERVAL = 10
 SUBNODE_SYNC_TIME = 300
 
 
+class TakenError(QuotaException):
+    """Other launchers were quicker.  It is no reason for a pause: the
+    records tell when there is room."""
+
+
 class Building:
     """
     :param NodeReconciler nodes: of whose nodes these are steps.
@@ -51,6 +56,10 @@ class Building:
             provider = self.launcher.scope.getProviderFor(node)
         except (ProviderNodeError, LaunchKeyscanException,
                 QuotaException) as error:
+            if (isinstance(error, ProviderNodeError)
+                    and not self.launcher.layouts.isUpToDate()):
+                # While layouts are read, a provider may seem to be missing.
+                return
             return self._fail(node, error, log)
         self.machines.create(
             node, provider, lambda wait, error: self.nodes.guard(
@@ -66,7 +75,7 @@ class Building:
             return True
         if not self.launcher.planner.fits(node):
             if node.state == State.BUILDING:
-                raise QuotaException('others have taken the room')
+                raise TakenError('others have taken the room')
             log.debug('Node %s waits for room', node)
             self.launcher.waitForRoom(node)
             self.queue.addAfter(('node', node.uuid), ROOM_INTERVAL)
@@ -162,7 +171,8 @@ class Building:
         node._set(create_state_machine=machine, nodescan_request=None)
         self._reportLaunch(node, error)
         node._set(create_state_machine=None)
-        self.launcher.pauseAfter(node, failure, describe(error))
+        if not isinstance(error, TakenError):
+            self.launcher.pauseAfter(node, failure, describe(error))
         if not node.request_id:
             self.launcher.pauseReady(node)
         for each in group:

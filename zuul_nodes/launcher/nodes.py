@@ -24,6 +24,8 @@ ENDED_STATES = (State.FAILED, State.TEMPFAILED, State.OUTDATED,
                 State.DEREGISTER, State.USED)
 # Without a lock, these are waiting for somebody.
 LAUNCHER_STATES = (*ProviderNode.LAUNCHER_STATES, State.TEMPFAILED)
+# Those who use a node hold its lock.
+USE_STATES = (State.IN_USE, State.SNAPSHOT)
 # Deadlines are looked at again at least so often (seconds), for clocks
 # may jump.
 LONGEST_WAIT = 600
@@ -121,7 +123,7 @@ class NodeReconciler:
             return True
         if node.state == State.HOLD:
             return node.hasHoldExpired()
-        if node.request_id:
+        if node.request_id or node.state in USE_STATES:
             return request is None
         return self._isOutdated(node)
 
@@ -145,7 +147,8 @@ class NodeReconciler:
             return self.building.reuse(node, log)
         if (node.state in ENDED_STATES
                 or node.state == State.SLOT_HOST
-                or (node.request_id and not request)
+                or (not request and (
+                    node.request_id or node.state in USE_STATES))
                 or (node.state == State.HOLD and node.hasHoldExpired())):
             return self.removal.delete(node, log)
         self.store.release(node)

@@ -434,8 +434,9 @@ class Content:
 
     def getUpdate(self):
         """:return: the operation that writes it over what it was."""
+        # We may have created it, and the watch has not told of it yet.
         return 'set_data', (self.record.getPath(), self.raw,
-                            self.record.getZKVersion())
+                            self.record.getZKVersion() or 0)
 
     def setWritten(self, stat):
         """Let the record know, so that it is not read once more."""

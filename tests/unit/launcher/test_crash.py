@@ -1,19 +1,26 @@
 """Launchers die at any point, and nobody who uses nodes notices."""
 
+import contextlib
 import itertools
+import sys
 import threading
 
 import pytest
 from zuul.model import ProviderNode
 
+from tests.fixtures.cloud import getRunning
 from tests.fixtures.crash import Killed, World, crashEverywhere
+from tests.fixtures.crash_process import makeProcess
 from tests.fixtures.inventory import install
 from zuul_nodes.launcher import division as division_module
 from zuul_nodes.launcher import launcher as launcher_module
 from zuul_nodes.launcher import machines as machines_module
 from zuul_nodes.launcher import workqueue as workqueue_module
+from zuul_nodes.launcher.launcher import LAYOUT
 
 State = ProviderNode.State
+
+pytestmark = pytest.mark.crash
 
 
 @pytest.fixture
@@ -30,6 +37,10 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
     monkeypatch.setattr(threading, 'excepthook', lambda args: (
         None if args.exc_type is Killed else hook(args)))
 
+    # Many threads, of which each has little to do.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.0002)
+
     def make(text, own=None, **states):
         world = World(zuul_conf, tmp_path)
         worlds.append(world)
@@ -39,6 +50,7 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
         return world
     worlds = []
     yield make
+    sys.setswitchinterval(interval)
     for world in worlds:
         world.end()
 
@@ -71,6 +83,14 @@ CLOUD = '''
     launch-attempts: 2
     labels:
       - {{name: big, {label}}}
+'''
+# One more provider, and what only this one has.
+SHELF = '''
+- label: {name: new, image: debian, flavor: small}
+- provider:
+    name: shelf
+    section: rack
+    labels: [new]
 '''
 DESK = '''
 - image: {name: debian, type: cloud}
@@ -180,13 +200,13 @@ def test_killed_at_any_point(makeWorld, undivided, life):
     assert len(points) >= number
 
 
-@pytest.mark.parametrize('after', [False, True])
-def test_killed_again_and_again(makeWorld, undivided, life, after):
+def test_killed_again_and_again(makeWorld, undivided, life):
     """Nobody gets further than a step more than the one before."""
     live, text, states, _ = life
     world = makeWorld(text, **states)
-    world.lifetimes = ((number, after) for number in itertools.count(1))
-    world.launcher.fuse.arm(1, after)
+    world.lifetimes = (
+        (number, number % 2) for number in itertools.count(2))
+    world.launcher.fuse.arm(1)
     live(world)
     assert not world.problems
     assert world.deaths >= 3
@@ -195,7 +215,7 @@ def test_killed_again_and_again(makeWorld, undivided, life, after):
 def test_killed_while_another_works(makeWorld):
     """Of many requests, both have their share."""
     world = makeWorld(cloud())
-    for number in range(1, 40, 3):
+    for number in range(1, 40, 5):
         world.setStandby()
         world.launcher.fuse.arm(number, after=number % 2)
         requests = [world.addRequest('big', 'big') for _ in range(4)]
@@ -205,40 +225,98 @@ def test_killed_while_another_works(makeWorld):
         world.expectCreated(8)
         assert not world.problems, (
             f'killed at point {number}: {world.problems}')
-    assert world.deaths >= 10
+    assert world.deaths >= 5
 
 
-@pytest.mark.parametrize('assigned', [False, True])
-@pytest.mark.parametrize('state, end', [
-    (State.REQUESTED, State.READY),
-    (State.BUILDING, State.READY),
-    (State.REBUILDING, State.READY),
-    (State.REGISTERING, State.READY),
-    (State.READY, State.READY),
-    (State.FAILED, None),
-    (State.TEMPFAILED, None),
-    (State.IN_USE, None),
-    (State.USED, None),
-    (State.OUTDATED, None),
-    (State.DEREGISTER, None),
-    (State.HOLD, State.HOLD),
-    (State.SNAPSHOT, None),
-    (State.SLOT_HOST, None),
-])
-def test_every_state_without_an_owner(makeWorld, state, end, assigned):
-    """Also if the request to which the node is assigned is gone."""
+def test_taken_over_before_the_layout_is_read(makeWorld, undivided):
+    """A provider that is new to a launcher is not one that is gone."""
     world = makeWorld(cloud())
-    provider = world.launcher.getProvider('rack')
-    node = world.addNode(provider, state, assigned)
-    if end:
-        world.rest(**{end.replace('-', '_'): 1})
-        assert world.readNode(node.uuid).state == end
-    else:
-        world.rest()
+    world.setStandby()
+    handlers = world.standby.handlers
+    read = handlers['layout']
+    world.standby.run()
+    handlers['layout'] = lambda _: None
+    world.launcher.setLayout(cloud() + SHELF)
+    # It dies when the record of the node is there.
+    world.launcher.fuse.arm(2, after=True)
+    request = world.addRequest('new')
+    world.runUntil(lambda: world.deaths, lambda: 'nobody dies')
+    node, = world.readNodes()
+    world.run()
+    assert world.readNode(node.uuid).state == State.BUILDING
+    handlers['layout'] = read
+    world.launcher.queue.add(LAYOUT)
+    assert world.waitFulfilled(request).nodes == [node.uuid]
     assert not world.problems
 
 
-def test_every_state_is_known():
-    mark, = (mark for mark in test_every_state_without_an_owner.pytestmark
-             if mark.args[0] == 'state, end')
-    assert {state for state, _ in mark.args[1]} == set(State)
+def test_signal_9(makeWorld, zuul_conf, tmp_path):
+    """Real processes, of which one dies with nodes being made, another
+    with nodes being deleted."""
+    # The shortest that the server allows.
+    zuul_conf.read_dict({'zookeeper': {'session_timeout': '4'}})
+    world = makeWorld(cloud())
+    world.stopLaunchers()
+    with contextlib.ExitStack() as stack:
+        processes = [makeProcess(name, world.config, tmp_path)
+                     for name in ('first', 'second')]
+        for process in processes:
+            process.start()
+            stack.callback(process.kill)
+        first, second = processes
+        world.runUntil(lambda: len(getRunning()) == 2,
+                       lambda: second.log_file.read_text()[-9999:])
+        world.inventory.set('slow')
+        requests = [world.addRequest('big') for _ in range(10)]
+        world.runUntil(lambda: len(world.inventory.all()) == len(requests),
+                       world.describeNodes)
+        first.kill()
+        world.inventory.set('slow', False)
+        requests = [world.waitFulfilled(request) for request in requests]
+        world.inventory.set('slow')
+        for request in requests:
+            world.use(request)
+        world.runUntil(lambda: all(
+            each['deleting'] for each in world.inventory.all().values()),
+            world.describeNodes)
+        second.kill()
+        world.inventory.set('slow', False)
+        world.startLauncher()
+        world.rest()
+        world.expectCreated(len(requests))
+        assert not world.problems
+
+
+# State -> what becomes of a node that nobody has; None: it is deleted.
+ENDS = {
+    State.REQUESTED: State.READY,
+    State.BUILDING: State.READY,
+    State.REBUILDING: State.READY,
+    State.REGISTERING: State.READY,
+    State.READY: State.READY,
+    State.FAILED: None,
+    State.TEMPFAILED: None,
+    State.IN_USE: None,
+    State.USED: None,
+    State.OUTDATED: None,
+    State.DEREGISTER: None,
+    State.HOLD: State.HOLD,
+    State.SNAPSHOT: None,
+    State.SLOT_HOST: None,
+}
+
+
+@pytest.mark.parametrize('assigned', [False, True])
+def test_every_state_without_an_owner(makeWorld, assigned):
+    """Also if the request to which the node is assigned is gone."""
+    assert ENDS.keys() == set(State)
+    world = makeWorld(cloud())
+    provider = world.launcher.getProvider('rack')
+    nodes = {state: world.addNode(provider, state, assigned)
+             for state in ENDS}
+    world.rest(ready=5, hold=1)
+    ends = {state: world.readNode(node.uuid)
+            for state, node in nodes.items()}
+    assert {state: node and node.state
+            for state, node in ends.items()} == ENDS
+    assert not world.problems
