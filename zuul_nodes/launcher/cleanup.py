@@ -113,23 +113,28 @@ class Cleanup:
                 if self.mayGoOn(turn):
                     endpoint.refreshQuotaLimits(is_mine)
         finally:
-            for provider in turn.providers:
-                for name in provider.labels:
-                    if self.mayGoOn(turn):
-                        self._refreshLabel(provider, name)
             # Not by name: those of a new layout are others.
-            self._asked[endpoint.canonical_name] = {
-                id(provider): provider for provider in turn.providers}
+            asked = {id(provider): (provider, {
+                name for name in provider.labels if self.mayGoOn(turn)
+                and self._refreshLabel(provider, name, turn)})
+                for provider in turn.providers}
+            self._asked[endpoint.canonical_name] = asked
             self._tellPlanner(endpoint)
 
-    def isAsked(self, provider):
-        """:return: whether all that could be asked of a cloud for a
-            provider has been."""
+    def isAsked(self, provider, label_name=None):
+        """
+        :param str label_name: None if it is enough to have asked, whatever
+            was answered.
+        :return: whether a cloud has answered all that could be asked of
+            it for a provider and a label.
+        """
         try:
             name = provider.getEndpoint().canonical_name
         except Exception:
             return True
-        return id(provider) in self._asked.get(name, ())
+        asked = self._asked.get(name, {}).get(id(provider))
+        return asked is not None and (
+            label_name is None or label_name in asked[1])
 
     def cleanUp(self, endpoint, turn=None):
         """Count what others use, and delete what has leaked: one round.
@@ -166,7 +171,8 @@ class Cleanup:
                                    name, provider)
         self._prepared[name] = prepared
 
-    def _refreshLabel(self, provider, name):
+    def _refreshLabel(self, provider, name, turn):
+        """:return: whether there was an answer."""
         try:
             # A label may have a flavor of its own.
             view = self.launcher.scope.forNode(provider, name, '')
@@ -175,8 +181,12 @@ class Cleanup:
             with contextlib.suppress(NotImplementedError):
                 view.refreshQuotaForLabel(view.labels[name], False)
         except Exception:
+            # It is asked again before long.
+            turn.failed = True
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
+            return False
+        return True
 
     def _begin(self, endpoint, task, pause):
         """Do something in the endpoint's threads, if its time has come.

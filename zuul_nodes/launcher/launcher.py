@@ -464,10 +464,10 @@ class Launcher:
         if not self.store.removeLock(path):
             self.queue.retry(('lock', path))
 
-    def _isAsked(self, provider):
+    def _isAsked(self, provider, label_name=None):
         # Other launchers ask for what we do not handle.
         return (not self.division.handles(provider.connection_name)
-                or self.cleanup.isAsked(provider))
+                or self.cleanup.isAsked(provider, label_name))
 
     def _submit(self, endpoint, function):
         def done(_, error):

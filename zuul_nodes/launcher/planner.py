@@ -48,8 +48,8 @@ class Planner:
         equal labels, tenant and images, the answer is the same.
     :param isHandled: tells for the name of a connection whether there is
         a launcher that makes nodes there.
-    :param isAsked: tells for a provider whether its cloud has said by now
-        what it can say; None if that makes no difference.
+    :param isAsked: tells for a provider and a label whether the cloud has
+        said by now what it can say; None if that makes no difference.
     :param shuffle: puts a list into another order.
     """
 
@@ -286,7 +286,7 @@ class Planner:
                     f'{provider.connection_name}')
         if not self.canUse(request, provider, label_name):
             return 'has no image for it'
-        if self.isAsked and not self.isAsked(provider):
+        if self.isAsked and not self.isAsked(provider, label_name):
             return 'is being prepared'
         if self.ledger.limits.getCharges(provider, label_name) is None:
             return 'what it needs is not known'
@@ -351,7 +351,7 @@ class Planner:
         """:return: why a provider will never make a label, or None."""
         if not self.canUse(request, provider, label_name):
             return 'has no image for it'
-        if (self.isAsked and self.isAsked(provider)
+        if (self.isAsked and self.isAsked(provider, label_name)
                 and self.ledger.limits.getCharges(
                     provider, label_name) is None):
             return 'can not tell what it needs'

@@ -530,3 +530,21 @@ def test_an_endpoint_that_can_not_start(steps, racks, monkeypatch, log):
     steps.setLayout(cloud('two', connection='other'), 'another')
     assert serve(steps, steps.addRequest('big', tenant='another')) == ['two']
     assert 'Unable to start endpoint rack/rack' in log.text
+
+
+def test_a_cloud_that_does_not_say_what_is_needed(
+        steps, racks, monkeypatch):
+    """Its requests wait until it does; they do not fail."""
+    silent = [ConnectionError('no route')] * 2
+
+    def refresh(provider, label, update):
+        if silent:
+            raise silent.pop()
+    monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
+    steps.cleanup.interval = 0.2
+    steps.setLayout(cloud('one', labels='[big]'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: 'is being prepared' in (
+        steps.planner.getReason(request.uuid) or ''))
+    assert serve(steps, request) == ['one']
+    assert not silent
