@@ -105,8 +105,8 @@ def test_node_of_a_driver_that_is_not_here(client, context, kazoo_client):
     node = makeNode(context)
     request = makeRequest(client, context, [node])
     data, _ = kazoo_client.get(node.getPath())
-    kazoo_client.set(node.getPath(), data.replace(b'static\0', b'shelf\0'))
-    with pytest.raises(RuntimeError, match='shelf'):
+    kazoo_client.set(node.getPath(), data.replace(b'static\0', b'nowhere\0'))
+    with pytest.raises(RuntimeError, match='nowhere'):
         ProviderNode.fromZK(context, node.getPath())
     assert client.getNodesetInfo(request).provider == PROVIDER
 
