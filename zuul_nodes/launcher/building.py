@@ -14,6 +14,7 @@ from zuul_nodes.launcher import nodetraces
 from zuul_nodes.launcher.failures import Failure, classify, describe
 from zuul_nodes.launcher.hostkeys import checkHostKeys, getExpectedHostKeys
 from zuul_nodes.launcher.keyscan import needsScan
+from zuul_nodes.launcher.scope import isFor
 
 State = ProviderNode.State
 
@@ -47,6 +48,11 @@ class Building:
     def create(self, node, log):
         if isinstance(node, SubnodeProviderNode):
             return self._followHost(node, log)
+        if not (node.create_state_machine or isFor(
+                node, self.launcher.scope.findProvider(node))
+                or self.launcher.layouts.isUpToDate()):
+            # It is made by a layout that is about to be read.
+            return
         try:
             if not node.create_state_machine and not self._begin(node, log):
                 return
@@ -81,7 +87,6 @@ class Building:
             self.queue.addAfter(('node', node.uuid), ROOM_INTERVAL)
             return False
         if node.state == State.REQUESTED:
-            log.debug('Building node %s', node)
             transaction = self.store.transaction()
             for each in (node, *self.nodes.getSubnodes(node)):
                 transaction.update(each, state=State.BUILDING,

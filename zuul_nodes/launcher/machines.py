@@ -6,9 +6,11 @@ any launcher can go on from there.
 
 import time
 
+from kazoo.exceptions import KazooException
 from zuul.launcher.server import LaunchTimeoutError
 from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 
+from zuul_nodes.launcher.store import Conflict
 from zuul_nodes.launcher.workqueue import getPause
 
 # A machine that waits for its cloud is asked again after this part of the
@@ -62,6 +64,7 @@ class Machines:
         def step():
             machine = node.create_state_machine
             if machine is None:
+                log.debug('Building node %s', node)
                 machine = provider.getCreateStateMachine(
                     node, self.launcher.images.getExternalId(node, provider),
                     log)
@@ -169,7 +172,12 @@ class Machines:
             if machine.complete:
                 return
             if time.monotonic() - recorded > UNRECORDED:
-                self.launcher.node_reconciler.save(node)
+                try:
+                    self.launcher.node_reconciler.save(node)
+                except (Conflict, KazooException):
+                    # It is not the driver that has failed.  Who is told
+                    # of this step tries to write it, too.
+                    return
                 recorded = time.monotonic()
 
     def _getElapsed(self, node):

@@ -19,7 +19,7 @@ from zuul.zk import launcher
 from zuul.zk.launcher import LockableZKObjectCache
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.store import Conflict, Known
+from zuul_nodes.launcher.store import RECORDS_LOCK, Conflict, Known
 
 # Parts of a node's record: name of the znode -> attribute of the node.
 NODE_PARTS = {
@@ -78,6 +78,13 @@ class Cache(LockableZKObjectCache):
         if len(parts) == 2:
             return (parts[1],), True, None
         return None, len(parts) == 3 and parts[2] in self.parts, None
+
+    def updateFromRaw(self, obj, key, data, stat):
+        with RECORDS_LOCK:
+            # We may have written it since Zuul's cache looked.
+            old = getattr(obj, '_zstat', None)
+            if old is None or stat.mzxid > old.mzxid:
+                super().updateFromRaw(obj, key, data, stat)
 
     def preCacheHook(self, event, exists, data=None, stat=None):
         parts = self._parsePath(event.path)

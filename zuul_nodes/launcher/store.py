@@ -7,6 +7,7 @@ transaction, so no crash leaves half of it.
 
 import contextlib
 import logging
+import threading
 import uuid
 
 from kazoo.exceptions import (
@@ -27,6 +28,10 @@ from zuul.zk.zkobject import ZKContext
 # What says that nothing has been written.
 REFUSALS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError,
             RolledBackError, RuntimeInconsistency)
+
+
+# What is read and what has been written must not be mixed in a record.
+RECORDS_LOCK = threading.RLock()
 
 
 class Conflict(Exception):
@@ -359,7 +364,8 @@ class Transaction:
         :raises Conflict: nothing was written; somebody else did before.
         :raises KazooException: whether it was written is not known.
         """
-        old = [(record, {name: getattr(record, name) for name in attributes})
+        old = [(record, record.getZKVersion(),
+                {name: getattr(record, name) for name in attributes})
                for record, attributes in self._updates]
         epoch = self.store.epoch
         try:
@@ -371,15 +377,21 @@ class Transaction:
             operations += map(self._fillIn, self._others)
             stats = self._send(operations)
         except BaseException:
-            for record, attributes in old:
-                record._set(**attributes)
+            for record, version, attributes in old:
+                # The watch may have told what it is now.
+                if record.getZKVersion() == version:
+                    record._set(**attributes)
             # It may have been written.  What we do not know to hold must
             # not be held.
             for _, path in self._locked:
                 self.store.delete(path, epoch)
             raise
-        for content, stat in zip(written, stats, strict=False):
-            content.setWritten(stat)
+        with RECORDS_LOCK:
+            for content, (record, attributes), stat in zip(
+                    written, self._updates, stats, strict=False):
+                # The watch may have been in between.
+                record._set(**attributes)
+                content.setWritten(stat)
         for record, path in self._locked:
             record._set(_lock=Lock(self.store, path, epoch))
         for record, lock in self._unlocked:
