@@ -38,6 +38,7 @@ from zuul_nodes.launcher.layouts import Layouts
 from zuul_nodes.launcher.machines import Machines
 from zuul_nodes.launcher.nodes import NodeReconciler
 from zuul_nodes.launcher.planner import Planner
+from zuul_nodes.launcher.polling import poll
 from zuul_nodes.launcher.pools import Pools
 from zuul_nodes.launcher.published import PublishedReservations
 from zuul_nodes.launcher.records import Records
@@ -115,6 +116,8 @@ class Launcher:
     def _connect(self):
         self.zk_client = ZooKeeperClient.fromConfig(self.config)
         self.zk_client.connect()
+        # Looked up at each wait; Zuul chooses the handler.
+        self.zk_client.client.handler.select = poll
         self.zk_client.client.add_listener(self._listen)
         self.system = ZuulSystem(self.zk_client)
         self.trigger_events = TenantTriggerEventQueue.createRegistry(

@@ -7,7 +7,7 @@ of ZooKeeper than what they were told of.
 
 import threading
 
-from kazoo.protocol.states import ZnodeStat
+from kazoo.protocol.states import EventType, ZnodeStat
 from zuul.model import (
     NodesetRequest,
     ProviderNode,
@@ -17,6 +17,7 @@ from zuul.model import (
 )
 from zuul.zk import launcher
 from zuul.zk.launcher import LockableZKObjectCache
+from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes.launcher.store import RECORDS_LOCK, Conflict, Known
@@ -142,6 +143,11 @@ class Cache(LockableZKObjectCache):
         if self._cached_objects.get((record.uuid,)) is record and (
                 record.getZKVersion() is None):
             self._cached_objects.pop((record.uuid,), None)
+            # Somebody else may just have written it, and the watch be
+            # telling the record that is not here any more.
+            self._cacheListener(WatchedEvent(
+                EventType.NONE, self.client.state, record.getPath(),
+                WatchedEvent.NO_ZXID))
 
     def _setContender(self, record, name, exists):
         if exists:
