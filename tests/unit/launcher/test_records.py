@@ -2,7 +2,7 @@
 
 import copy
 
-from tests.fixtures.racks import addProvider, cloud
+from tests.fixtures.racks import cloud
 from zuul_nodes.launcher import minready
 
 
