@@ -226,7 +226,7 @@ class Building:
             self.nodes.setState(node, State.FAILED, log,
                                 comment=describe(error))
             if main_node:
-                self.nodes.lockAndSetState(main_node, State.FAILED, log)
+                self.nodes.setStateOfOther(main_node, State.FAILED, log)
                 self.nodes.spread(main_node, State.FAILED, log)
             self.queue.add(('node', node.uuid))
             return

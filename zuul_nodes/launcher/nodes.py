@@ -5,6 +5,7 @@ that wrote the record or whose share it is, an executor while a job uses
 it.
 """
 
+import contextlib
 import logging
 import time
 
@@ -203,30 +204,28 @@ class NodeReconciler:
     def setState(self, node, state, log, **attributes):
         """Write a new state, also to slots that nobody uses."""
         log.debug('Marking node %s as %s', node, state)
-        self._write(node, state, **attributes)
+        transaction = self.store.transaction()
+        transaction.update(node, state=state, state_time=time.time(),
+                           **attributes)
+        transaction.commit()
         self.spread(node, state, log)
 
     def spread(self, node, state, log):
         """Write a state to the slots of a host that nobody uses."""
         for subnode in self.getSubnodes(node):
             if subnode.state == State.READY and not subnode.request_id:
-                self.lockAndSetState(subnode, state, log)
+                self.setStateOfOther(subnode, state, log)
 
-    def _write(self, node, state, **attributes):
-        transaction = self.store.transaction()
-        transaction.update(node, state=state, state_time=time.time(),
-                           **attributes)
-        transaction.commit()
-
-    def lockAndSetState(self, node, state, log):
+    def setStateOfOther(self, node, state, log):
         """Tell another node of a group, if nobody holds it."""
-        if node.hasLock() or not (locks := self.store.lock(node)):
+        if node.hasLock() or node.is_locked:
             return
-        try:
-            log.debug('Marking node %s as %s', node, state)
-            self._write(node, state)
-        finally:
-            self.store.unlock(*locks)
+        log.debug('Marking node %s as %s', node, state)
+        transaction = self.store.transaction()
+        transaction.checkUnlocked(node)
+        transaction.update(node, state=state, state_time=time.time())
+        with contextlib.suppress(Conflict):
+            transaction.commit()
 
     def _follow(self, node, log):
         """Do what a user has asked for."""

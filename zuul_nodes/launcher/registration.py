@@ -61,15 +61,10 @@ class Registration:
 
     def _deregister(self, node):
         """Nodes in use stay until they are given back."""
-        store = self.launcher.store
-        if node.is_locked or not (locks := store.lock(node)):
+        if node.is_locked:
             return
         log.info('Deregistering %s', node)
-        transaction = store.transaction()
+        transaction = self.launcher.store.transaction()
+        transaction.checkUnlocked(node)
         transaction.update(node, state=ProviderNode.State.DEREGISTER)
-        transaction.giveUp(*locks)
-        try:
-            transaction.commit()
-        except BaseException:
-            store.unlock(*locks)
-            raise
+        transaction.commit()

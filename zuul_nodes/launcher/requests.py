@@ -153,28 +153,22 @@ class RequestReconciler:
         self._forget(request.uuid)
 
     def _write(self, request, grant, log):
-        # A ready node may be about to expire, or be held by a user: they
-        # have its lock then.  One that is built is its builder's.
         ready = [slot.node for slot in grant.slots
                  if slot.node is not None
                  and slot.node.state == NodeState.READY]
-        own = [] if request.hasLock() else [request]
-        locks = self.store.lock(*own, *ready)
-        if locks is None:
-            raise Conflict('somebody has a lock')
-        if own:
-            request._set(_lock=locks.pop(0))
+        self._startSpan(request)
+        transaction = self.store.transaction()
         try:
-            self._startSpan(request)
-            transaction = self.store.transaction()
             new = self._addNodes(transaction, request, grant, log)
-            for node, lock in zip(ready, locks, strict=True):
+            for node in ready:
+                # It may be about to expire, or be held by a user: they
+                # have its lock then.  One that is built is its builder's.
                 transaction.check(node)
-                transaction.giveUp(lock)
-            self._addRequest(transaction, request, grant, len(ready), log)
+                transaction.checkUnlocked(node)
+            self._addRequest(transaction, request, grant,
+                             len(ready) == len(grant.slots), log)
             self.launcher.commitNew(transaction, new)
         except BaseException:
-            self.store.unlock(*locks)
             self.store.release(request)
             raise
         self.planner.confirm(grant)
@@ -214,7 +208,7 @@ class RequestReconciler:
             log.debug('Assigning node %s', node)
         return new
 
-    def _addRequest(self, transaction, request, grant, number_ready, log):
+    def _addRequest(self, transaction, request, grant, is_ready, log):
         data = []
         for slot in grant.slots:
             entry = dict(request.getProviderNodeData(slot.index)
@@ -226,12 +220,14 @@ class RequestReconciler:
                 'uuid': slot.node_id,
                 'executor_zone': slot.node.executor_zone if slot.node
                 else label.executor_zone})
-        if number_ready == len(grant.slots):
+        if is_ready:
             log.debug('Request %s is fulfilled by ready nodes', request)
             self._addEnd(transaction, request, State.FULFILLED,
                          provider_node_data=data)
         else:
             log.debug('Accepting request %s', request)
+            if not request.hasLock():
+                transaction.lock(request)
             transaction.update(request, state=State.ACCEPTED,
                                provider_node_data=data)
 
@@ -277,8 +273,6 @@ class RequestReconciler:
     def _goBack(self, request, nodes, log):
         """Some nodes have failed: none is kept while others are waited
         for, so that no two requests can wait for one another."""
-        if not self.store.acquire(request):
-            return
         self._startSpan(request)
         data = [self._getEntry(request, index, node)
                 for index, node in enumerate(nodes)]
@@ -335,8 +329,6 @@ class RequestReconciler:
 
     def _end(self, request, state, log, reason=None):
         """Write how a request has ended, and tell the pipeline."""
-        if not self.store.acquire(request):
-            return
         self._startSpan(request)
         transaction = self.store.transaction()
         if state == State.FAILED:

@@ -98,66 +98,33 @@ class Store:
                          log or self.log,
                          default_lock_identifier=self.identifier)
 
-    def lock(self, *records):
-        """Lock records for a moment, without waiting.
-
-        To be used wherever it is not the record's own turn: who works on
-        a record takes a lock that the record has for its own.
-
-        :return: a list of locks, or None if somebody has one of them.
-        """
-        contenders = []
-        for record in records:
-            directory = record.getLockPath()
-            prefix = makePrefix()
-            contenders.append((directory, prefix, self.epoch, (
-                self.client.create_async(
-                    f'{directory}/{prefix}', self.identifier.encode(),
-                    ephemeral=True, sequence=True),
-                self.client.get_children_async(directory))))
-        locks = []
-        for directory, prefix, epoch, answers in contenders:
-            path = self._getContender(directory, prefix, epoch, *answers)
-            if path and epoch == self.epoch:
-                locks.append(Lock(self, path, epoch))
-        if len(locks) == len(records):
-            return locks
-        self.unlock(*locks)
-        return None
-
-    def unlock(self, *locks):
-        """Give up locks."""
-        deletions = []
-        for lock in locks:
-            if lock.is_still_valid():
-                lock.released = True
-                deletions.append((lock, self.client.delete_async(lock.path)))
-        for lock, deletion in deletions:
-            try:
-                deletion.get()
-            except NoNodeError:
-                pass
-            except KazooException:
-                self.delete(lock.path, lock.epoch)
-
     def acquire(self, record):
-        """Lock a record whose turn it is, for as long as that takes.
+        """Lock a record whose turn it is, for as long as that takes;
+        without waiting.
 
         :return: whether it is locked now.
         """
         if record.hasLock():
             return True
-        locks = self.lock(record)
-        if locks:
-            record._set(_lock=locks[0])
-        return bool(locks)
+        epoch = self.epoch
+        directory = record.getLockPath()
+        prefix = makePrefix()
+        path = self._getContender(
+            directory, prefix, epoch, self.client.create_async(
+                f'{directory}/{prefix}', self.identifier.encode(),
+                ephemeral=True, sequence=True),
+            self.client.get_children_async(directory))
+        if path is None or epoch != self.epoch:
+            return False
+        record._set(_lock=Lock(self, path, epoch))
+        return True
 
     def release(self, record):
         """Unlock a record whose turn it was."""
         lock = record._lock
         record._set(_lock=None)
-        if lock is not None:
-            self.unlock(lock)
+        if lock is not None and lock.is_still_valid():
+            lock.release()
 
     def _getContender(self, directory, prefix, epoch, creation, listing):
         """:return: the path of our contender, or None if it is not the
@@ -297,7 +264,6 @@ class Transaction:
         self.created_parts = []
         self._locked = []
         self._unlocked = []
-        self._given_up = []
         self._cleared = []
         self._event = None
 
@@ -310,16 +276,10 @@ class Transaction:
 
         :param bool lock: whether it is ours from the beginning.
         """
-        directory = record.getLockPath()
-        self._others.append(('create', (directory, b'')))
+        self._others.append(('create', (record.getLockPath(), b'')))
         self._others.append(('create', (record.getPath(), record)))
         if lock:
-            # In a new directory, the first contender gets the first
-            # number.
-            path = f'{directory}/{makePrefix()}'
-            self._others.append(('create', (
-                path, self.store.identifier.encode(), True, True)))
-            self._locked.append((record, f'{path}{0:010}'))
+            self._lockNew(record)
 
     def createPart(self, part, **attributes):
         """Write a part of a node's record, as its assignment."""
@@ -345,15 +305,33 @@ class Transaction:
         self._others.append(
             ('check', (record.getPath(), record.getZKVersion())))
 
-    def unlock(self, record):
-        """Give up the lock of a record whose turn it was, if it has one."""
-        if record.hasLock():
-            self.giveUp(record._lock)
-            self._unlocked.append((record, record._lock))
+    def checkUnlocked(self, record):
+        """Nobody must have the lock of a record, or wait for it."""
+        directory = record.getLockPath()
+        # One that is not empty can't be deleted.
+        self._others.append(('delete', (directory,)))
+        self._others.append(('create', (directory, b'')))
 
-    def giveUp(self, lock):
-        self._others.append(('delete', (lock.path,)))
-        self._given_up.append(lock)
+    def lock(self, record):
+        """Take the lock of a record, which nobody must have."""
+        self.checkUnlocked(record)
+        self._lockNew(record)
+
+    def _lockNew(self, record):
+        # In a new directory, the first contender gets the first number.
+        path = f'{record.getLockPath()}/{makePrefix()}'
+        self._others.append(('create', (
+            path, self.store.identifier.encode(), True, True)))
+        self._locked.append((record, f'{path}{0:010}'))
+
+    def unlock(self, record):
+        """Give up the lock of a record whose turn it was.  If it had none,
+        nobody else must have one."""
+        if record.hasLock():
+            self._others.append(('delete', (record._lock.path,)))
+            self._unlocked.append((record, record._lock))
+        else:
+            self.checkUnlocked(record)
 
     def tell(self, queue, event):
         """Put an event into a queue of Zuul's."""
@@ -398,7 +376,6 @@ class Transaction:
             # From now on, another thread may lock it.
             if record._lock is lock:
                 record._set(_lock=None)
-        for lock in self._given_up:
             lock.released = True
         for part in self._cleared:
             part._clear()
