@@ -133,8 +133,6 @@ class Building:
         transaction.commit()
         log.debug('Marking node %s as %s', node, state)
         self._reportLaunch(node)
-        for each in (node, *subnodes):
-            self.nodes.announce(each)
         self.nodes.watchDeadline(node)
 
     def _scan(self, node, log, expected=None):
@@ -180,10 +178,7 @@ class Building:
             self.launcher.pauseAfter(node, failure, describe(error))
         if not node.request_id:
             self.launcher.pauseReady(node)
-        for each in group:
-            self.nodes.announce(each)
         self.machines.forget(node.uuid)
-        self.queue.add(('node', node.uuid))
 
     def _followHost(self, node, log):
         """A slot is made with its host."""
@@ -228,7 +223,6 @@ class Building:
             if main_node:
                 self.nodes.setStateOfOther(main_node, State.FAILED, log)
                 self.nodes.spread(main_node, State.FAILED, log)
-            self.queue.add(('node', node.uuid))
             return
         if keys is None:
             return
@@ -239,5 +233,4 @@ class Building:
         transaction.deletePart(node.assignment)
         transaction.unlock(node)
         transaction.commit()
-        self.nodes.announce(node)
         self.nodes.watchDeadline(node)

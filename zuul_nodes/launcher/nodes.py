@@ -52,6 +52,7 @@ class NodeReconciler:
         node = self.api.getProviderNode(node_id)
         if node is None:
             self.machines.forget(node_id)
+            self.removal.forget(node_id)
             self.launcher.scanner.cancel(('node', node_id))
             return
         if self.machines.isBusy(node_id) or not isSeen(node):
@@ -244,18 +245,10 @@ class NodeReconciler:
         transaction = self.store.transaction()
         transaction.deletePart(node.assignment)
         transaction.commit()
-        self.launcher.planner.updateNode(node)
-        self.queue.add(('node', node.uuid))
 
     def getSubnodes(self, node):
         return [subnode for each in node.subnodes
                 if (subnode := self.api.getProviderNode(each))]
-
-    def announce(self, node):
-        """Do not wait for the watch to tell us what we have written."""
-        self.launcher.planner.updateNode(node)
-        if node.request_id:
-            self.queue.add(('request', node.request_id))
 
     def guard(self, node, function, wait, error, log):
         """Do something in an endpoint's thread, as in a worker's."""

@@ -1,8 +1,10 @@
 """Nodes that come to their end."""
 
+from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher import nodetraces
+from zuul_nodes.launcher.workqueue import getPause
 
 State = ProviderNode.State
 
@@ -12,6 +14,9 @@ REPLACED_STATES = (State.OUTDATED, State.USED, State.SLOT_HOST)
 # The lock of a node that is gone goes when nobody waits for it any more;
 # that is looked at after this time (seconds).
 LOCK_INTERVAL = 10
+# Where nobody can delete a node, there may be somebody later; that is
+# looked at after this time at the latest (seconds).
+LONGEST_PAUSE = 600
 
 
 class Removal:
@@ -26,6 +31,9 @@ class Removal:
         self.machines = nodes.machines
         self.queue = nodes.queue
         self.store = nodes.store
+        # Nodes that nobody can delete now -> why, and how often that was
+        # found so.
+        self._left = {}
 
     def delete(self, node, log):
         self.launcher.scanner.cancel(('node', node.uuid))
@@ -46,15 +54,34 @@ class Removal:
         if not providers and self.launcher.isStatic(node):
             # There is nobody left who could be asked how to delete it.
             return self._remove(node, log)
-        provider = scope.getProviderFor(node, ignore_label=True)
+        try:
+            provider = scope.getProviderFor(node, ignore_label=True)
+        except ProviderNodeError as error:
+            return self._leave(node, str(error), log)
         self.machines.delete(
             node, provider, lambda wait, error: self.nodes.guard(
                 node, self._deleted, wait, error, log), log)
 
-    def _deleted(self, node, wait, error, log):
-        """A step of the deletion has ended."""
-        if error is not None:
-            raise error
+    def _leave(self, node, reason, log):
+        """Nobody knows how to delete it, until a layout or zuul.conf has
+        again what is missing."""
+        if not self.launcher.layouts.isUpToDate():
+            return
+        old, attempt = self._left.get(node.uuid, (None, 0))
+        if reason != old:
+            log.error('Unable to delete node %s, its record stays: %s',
+                      node, reason)
+        self._left[node.uuid] = reason, attempt + 1
+        self.queue.addAfter(('node', node.uuid),
+                            getPause(attempt, longest=LONGEST_PAUSE))
+
+    def forget(self, node_id):
+        """There is no such node any more."""
+        self._left.pop(node_id, None)
+
+    def _deleted(self, node, wait, _, log):
+        """A step of the deletion has ended.  If it has failed, it has
+        a time to be tried again."""
         if wait is not None:
             self.nodes.save(node)
             self.queue.addAfter(('node', node.uuid), wait)
@@ -68,7 +95,6 @@ class Removal:
                 transaction.deletePart(node.assignment)
             transaction.commit()
             self.machines.forget(node.uuid)
-            self.queue.add(('node', node.uuid))
             return
         self._remove(node, log)
 

@@ -147,9 +147,6 @@ class RequestReconciler:
         except BaseException:
             self.planner.release(grant)
             raise
-        for slot in grant.slots:
-            if slot.node is not None:
-                self.launcher.tellPlanner(slot.node)
         self._forget(request.uuid)
 
     def _write(self, request, grant, log):
@@ -294,11 +291,6 @@ class RequestReconciler:
                            provider_node_data=data)
         transaction.unlock(request)
         transaction.commit()
-        for node in nodes:
-            if node is not None:
-                self.launcher.tellPlanner(node)
-                self.queue.add(('node', node.uuid))
-        self.queue.add(('request', request.uuid))
 
     def _getEntry(self, request, index, node):
         """:return: what the record is to say of a node that goes back."""

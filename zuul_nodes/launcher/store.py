@@ -6,6 +6,7 @@ transaction, so no crash leaves half of it.
 """
 
 import contextlib
+import copy
 import logging
 import threading
 import uuid
@@ -20,10 +21,12 @@ from kazoo.exceptions import (
     RuntimeInconsistency,
     SessionExpiredError,
 )
-from kazoo.protocol.states import KazooState
+from kazoo.protocol.states import KazooState, ZnodeStat
 from kazoo.retry import KazooRetry
 from zuul.model import ProviderNode
 from zuul.zk.zkobject import ZKContext
+
+from zuul_nodes.launcher.ownwrites import OwnWrites
 
 # What says that nothing has been written.
 REFUSALS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError,
@@ -32,6 +35,9 @@ REFUSALS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError,
 
 # What is read and what has been written must not be mixed in a record.
 RECORDS_LOCK = threading.RLock()
+
+# ZooKeeper does not say more of what it has created.
+CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
 class Conflict(Exception):
@@ -71,14 +77,19 @@ class Store:
     :param ZooKeeperClient zk_client:
     :param str identifier: whose locks these are, for people.
     :param Event stop_event: ends retries.
+    :param written: called with each record that has been written.
+    :ivar OwnWrites own_writes: what the watches need not read.
     :ivar int epoch: how many sessions have been lost.  With a session,
         its locks are.
     """
 
     log = logging.getLogger('zuul.Launcher')
 
-    def __init__(self, zk_client, identifier, stop_event):
+    def __init__(self, zk_client, identifier, stop_event,
+                 written=lambda record: None):
         self.zk_client = zk_client
+        self.written = written
+        self.own_writes = OwnWrites()
         self.client = zk_client.client
         self.identifier = identifier
         self.stop_event = stop_event
@@ -91,6 +102,8 @@ class Store:
     def _listen(self, state):
         if state == KazooState.LOST:
             self.epoch += 1
+        if state != KazooState.CONNECTED:
+            self.own_writes.clear()
 
     def context(self, lock=None, log=None):
         """:return: a ZKContext, as Zuul's records ask for."""
@@ -249,18 +262,20 @@ class Known:
 class Transaction:
     """Writes that happen all or not at all.
 
-    Records have their new values from :meth:`commit` on, and their old
-    ones again if it fails.  An event for a pipeline can be part of it.
+    Records have their new values when they are written, not before.  An
+    event for a pipeline can be part of it.
 
     :param Store store: the session.
     :ivar list created_parts: of nodes, that are to be created, and what
         they are to say.
+    :ivar list created: records and parts that are to be created.
     """
 
     def __init__(self, store):
         self.store = store
         self._updates = []
         self._others = []
+        self.created = []
         self.created_parts = []
         self._locked = []
         self._unlocked = []
@@ -278,12 +293,14 @@ class Transaction:
         """
         self._others.append(('create', (record.getLockPath(), b'')))
         self._others.append(('create', (record.getPath(), record)))
+        self.created.append(record)
         if lock:
             self._lockNew(record)
 
     def createPart(self, part, **attributes):
         """Write a part of a node's record, as its assignment."""
         self._others.append(('create', (part.getPath(), part)))
+        self.created.append(part)
         self.created_parts.append((part, attributes))
 
     def deletePart(self, part):
@@ -342,34 +359,32 @@ class Transaction:
         :raises Conflict: nothing was written; somebody else did before.
         :raises KazooException: whether it was written is not known.
         """
-        old = [(record, record.getZKVersion(),
-                {name: getattr(record, name) for name in attributes})
-               for record, attributes in self._updates]
         epoch = self.store.epoch
+        paths = []
         try:
-            for record, attributes in self._updates:
-                record._set(**attributes)
-            written = [Content(record, self.store.context())
-                       for record, _ in self._updates]
+            context = self.store.context()
+            written = [Content(record, context, attributes)
+                       for record, attributes in self._updates]
+            created = {each: Content(each, context) for each in self.created}
             operations = [content.getUpdate() for content in written]
-            operations += map(self._fillIn, self._others)
+            operations += [_fillIn(operation, created)
+                           for operation in self._others]
+            paths = [content.record.getPath()
+                     for content in (*written, *created.values())]
+            self.store.own_writes.expect(paths)
             stats = self._send(operations)
         except BaseException:
-            for record, version, attributes in old:
-                # The watch may have told what it is now.
-                if record.getZKVersion() == version:
-                    record._set(**attributes)
+            self.store.own_writes.discard(paths)
             # It may have been written.  What we do not know to hold must
             # not be held.
             for _, path in self._locked:
                 self.store.delete(path, epoch)
             raise
         with RECORDS_LOCK:
-            for content, (record, attributes), stat in zip(
-                    written, self._updates, stats, strict=False):
-                # The watch may have been in between.
-                record._set(**attributes)
+            for content, stat in zip(written, stats, strict=False):
                 content.setWritten(stat)
+            for content in created.values():
+                content.setWritten(CREATED)
         for record, path in self._locked:
             record._set(_lock=Lock(self.store, path, epoch))
         for record, lock in self._unlocked:
@@ -380,12 +395,11 @@ class Transaction:
         for part in self._cleared:
             part._clear()
             part._set(_zstat=None)
-
-    def _fillIn(self, operation):
-        name, (path, *arguments) = operation
-        if name == 'create' and not isinstance(arguments[0], bytes):
-            arguments[0] = Content(arguments[0], self.store.context()).raw
-        return name, (path, *arguments)
+        for record in dict.fromkeys(
+                getattr(each, 'node', each) for each in (
+                    *(record for record, _ in self._updates),
+                    *self.created, *self._cleared)):
+            self.store.written(record)
 
     def _send(self, operations):
         """:return: what came of each operation."""
@@ -411,26 +425,34 @@ class Transaction:
 
 
 class Content:
-    """What a record has to say, as it is written.
+    """What a record is to say, as it is written.
 
     :param ZKObject record: as it is now.
+    :param dict attributes: what it is to say instead.
     """
 
-    def __init__(self, record, context):
+    def __init__(self, record, context, attributes=None):
         self.record = record
+        self.attributes = attributes or {}
+        if attributes:
+            # Until it is written, nobody must see it.
+            record = copy.copy(record)
+            record._set(**attributes)
         self.data = record._trySerialize(context)
         self.raw = record._compressData(self.data)
 
     def getUpdate(self):
         """:return: the operation that writes it over what it was."""
-        # We may have created it, and the watch has not told of it yet.
         return 'set_data', (self.record.getPath(), self.raw,
                             self.record.getZKVersion() or 0)
 
     def setWritten(self, stat):
-        """Let the record know, so that it is not read once more."""
-        self.record._set(
-            _zstat=stat, _zkobject_hash=hash(self.data),
+        """Let the record say so, if the watch has not got further."""
+        record = self.record
+        if isSeen(record) and record._zstat.mzxid >= stat.mzxid:
+            return
+        record._set(
+            **self.attributes, _zstat=stat, _zkobject_hash=hash(self.data),
             _zkobject_compressed_size=len(self.raw),
             _zkobject_uncompressed_size=len(self.data))
 
@@ -469,9 +491,20 @@ class Updater:
         refuse(self.results)
 
 
+def _fillIn(operation, contents):
+    """
+    :param contents: record or part -> Content.
+    :return: an operation with what is written in place of what has it.
+    """
+    name, (path, *arguments) = operation
+    if name == 'create' and arguments[0] in contents:
+        arguments[0] = contents[arguments[0]].raw
+    return name, (path, *arguments)
+
+
 def isSeen(record):
-    """:return: whether the watch has told of a record, as opposed to that
-        we are about to write it, or have."""
+    """:return: whether a record is in ZooKeeper, as opposed to that we are
+        about to write it."""
     return getattr(record, '_zstat', None) is not None
 
 

@@ -1,9 +1,44 @@
 """What a launcher knows of the records."""
 
 import copy
+import threading
 
+from kazoo.protocol.serialization import GetData
+import pytest
+
+from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import cloud
 from zuul_nodes.launcher import minready
+from zuul_nodes.launcher.store import Conflict, Store
+
+
+@pytest.fixture
+def cache(steps):
+    steps.setLayout(cloud('one'))
+    steps.run()
+    return steps.api.nodes_cache
+
+
+@pytest.fixture
+def reads(steps, monkeypatch):
+    """:return: the names of records that are read."""
+    client = steps.zk_client.client
+    send = client._call
+    names = []
+
+    def call(request, answer):
+        path, _, name = getattr(request, 'path', '').rpartition('/')
+        if isinstance(request, GetData) and path.endswith('/nodes/nodes'):
+            names.append(name)
+        return send(request, answer)
+    monkeypatch.setattr(client, '_call', call)
+    return names
+
+
+@pytest.fixture
+def others(steps):
+    """What another launcher writes with."""
+    return Store(steps.zk_client, 'other', threading.Event())
 
 
 def makeRecord(steps):
@@ -11,26 +46,111 @@ def makeRecord(steps):
     provider = steps.getProvider('one')
     label = next(iter(provider.labels.values()))
     record, = steps.maker.makeNode(
-        minready.makeSlot(label, provider), 'building')
+        minready.makeSlot(label, provider), 'ready')
     return record
 
 
+def create(store, record):
+    transaction = store.transaction()
+    transaction.create(record)
+    transaction.commit()
+
+
+def update(store, record, **attributes):
+    transaction = store.transaction()
+    transaction.update(record, **attributes)
+    transaction.commit()
+
+
+def settle(cache):
+    """Wait until all is seen that has been written."""
+    cache.client.handler.callback_queue.join()
+    assert cache.waitForSync(TIMEOUT)
+
+
 def test_a_record_that_somebody_else_writes_at_the_same_time(
-        steps, monkeypatch):
+        steps, cache, others, monkeypatch):
     """The watch tells of theirs while ours is being taken back."""
-    steps.setLayout(cloud('one'))
     own = makeRecord(steps)
-    theirs = copy.deepcopy(own)
-    cache = steps.api.nodes_cache
     updateFromRaw = cache.updateFromRaw
 
     def discardFirst(record, *args):
         cache.discard(own)
         updateFromRaw(record, *args)
     monkeypatch.setattr(cache, 'updateFromRaw', discardFirst)
+    theirs = copy.deepcopy(own)
     cache.insert(own)
+    create(others, theirs)
+    settle(cache)
+    # It has been looked at again meanwhile.
+    settle(cache)
+    assert cache.getItem(own.uuid) not in (own, None)
+
+
+def test_what_is_written_is_not_read(steps, cache, reads):
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    update(steps.store, record, comment='one')
+    update(steps.store, record, comment='two')
+    settle(cache)
+    assert reads == []
+    assert cache.getItem(record.uuid) is record
+    assert (record.comment, record.getZKVersion()) == ('two', 2)
+
+
+def test_what_others_write_is_read(steps, cache, others, reads):
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    theirs = copy.copy(record)
+    update(others, theirs, comment='theirs')
+    settle(cache)
+    update(steps.store, record, comment='ours')
+    settle(cache)
+    assert record.comment == 'ours'
+    assert reads == [record.uuid]
+
+
+def test_news_of_others_that_was_taken_for_ours(
+        steps, cache, others, monkeypatch):
+    """They write when we are about to."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    theirs = copy.copy(record)
+    own_writes = steps.store.own_writes
+    expect = own_writes.expect
+
+    def beLate(paths):
+        expect(paths)
+        update(others, theirs, comment='theirs')
+        settle(cache)
+    monkeypatch.setattr(own_writes, 'expect', beLate)
+    with pytest.raises(Conflict):
+        update(steps.store, record, comment='ours')
+    monkeypatch.undo()
+    settle(cache)
+    update(steps.store, record, comment='ours')
+
+
+def test_the_watch_is_quicker_than_the_answer(
+        steps, cache, others, monkeypatch):
+    """What others have written since is not put back."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
     transaction = steps.store.transaction()
-    transaction.create(theirs)
+    transaction.update(record, comment='ours')
+    send = transaction._send
+
+    def beLate(operations):
+        results = send(operations)
+        theirs = copy.copy(record)
+        theirs._set(_zstat=results[0])
+        update(others, theirs, comment='theirs')
+        settle(cache)
+        return results
+    monkeypatch.setattr(transaction, '_send', beLate)
     transaction.commit()
-    steps.runUntil(lambda: cache.getItem(own.uuid) not in (own, None))
-    assert cache.getItem(own.uuid).state == 'building'
+    assert (record.comment, record.getZKVersion()) == ('theirs', 2)

@@ -1,0 +1,66 @@
+"""What a launcher has written itself need not be read.
+
+ZooKeeper tells of a write before it answers it, in the order of all
+writes.  So of what it tells about a path, one piece of news is ours for
+each of our writes; what we have written is known, and only what others
+write has to be read.
+"""
+
+import collections
+import threading
+
+from kazoo.protocol.states import EventType
+
+WRITES = (EventType.CREATED, EventType.CHANGED)
+
+
+class OwnWrites:
+    """
+    :ivar list caches: called with a path that has to be read after all.
+    """
+
+    def __init__(self):
+        self.caches = []
+        self._expected = collections.Counter()
+        self._lock = threading.Lock()
+
+    def expect(self, paths):
+        """These are about to be created or changed, each once."""
+        with self._lock:
+            self._expected.update(paths)
+
+    def isOwn(self, event):
+        """:return: whether an event tells of what we have written; asked
+            once for each."""
+        if event.type not in WRITES:
+            return False
+        with self._lock:
+            if not self._expected.get(event.path):
+                return False
+            self._remove(event.path)
+            return True
+
+    def discard(self, paths):
+        """These were not written, or nobody knows; what we took for our
+        news may have been of others."""
+        taken = []
+        with self._lock:
+            for path in paths:
+                if self._expected.get(path):
+                    self._remove(path)
+                else:
+                    taken.append(path)
+        for path in taken:
+            for lookAgain in self.caches:
+                lookAgain(path)
+
+    def clear(self):
+        """The connection is lost; there is no news of what was written
+        before, and all is read when it is back."""
+        with self._lock:
+            self._expected.clear()
+
+    def _remove(self, path):
+        self._expected[path] -= 1
+        if not self._expected[path]:
+            del self._expected[path]
