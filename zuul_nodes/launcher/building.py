@@ -130,6 +130,7 @@ class Building:
                 subnode._set(_active_context=None)
             transaction.update(subnode, state=State.READY, state_time=now)
         transaction.unlock(node)
+        self.launcher.request_reconciler.addFulfilled(transaction, node, log)
         transaction.commit()
         log.debug('Marking node %s as %s', node, state)
         self._reportLaunch(node)

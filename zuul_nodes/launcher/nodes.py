@@ -9,7 +9,6 @@ import contextlib
 import logging
 import time
 
-from kazoo.exceptions import NoNodeError
 from zuul.launcher.subnodes import SubnodeProviderNode
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, ProviderNode
@@ -93,20 +92,13 @@ class NodeReconciler:
             self.watchDeadline(node)
             return False
         if not self.store.acquire(node):
+            # It has changed; the watch tells how.
+            self.queue.retry(('node', node.uuid))
             return False
-        try:
-            self.store.refresh(node)
-        except NoNodeError:
-            self.store.release(node)
-            return False
-        except BaseException:
-            self.store.release(node)
-            raise
         # Whoever had it before may have got further than we know.
         node._set(create_state_machine=None, delete_state_machine=None,
                   nodescan_request=None)
         self.machines.forget(node.uuid)
-        self.launcher.planner.updateNode(node)
         return True
 
     def _isActionable(self, node):

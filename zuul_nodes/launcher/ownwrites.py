@@ -11,8 +11,6 @@ import threading
 
 from kazoo.protocol.states import EventType
 
-WRITES = (EventType.CREATED, EventType.CHANGED)
-
 
 class OwnWrites:
     """
@@ -25,14 +23,18 @@ class OwnWrites:
         self._lock = threading.Lock()
 
     def expect(self, paths):
-        """These are about to be created or changed, each once."""
+        """
+        :param paths: that are about to be written; one that is created and
+            deleted at once is so twice.
+        """
         with self._lock:
             self._expected.update(paths)
 
     def isOwn(self, event):
         """:return: whether an event tells of what we have written; asked
             once for each."""
-        if event.type not in WRITES:
+        if event.type == EventType.NONE:
+            # It is not news: all is read.
             return False
         with self._lock:
             if not self._expected.get(event.path):

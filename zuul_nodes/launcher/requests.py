@@ -319,9 +319,26 @@ class RequestReconciler:
 
     # The end
 
+    def addFulfilled(self, transaction, node, log):
+        """Fulfil a request along with the last of its nodes, if it is
+        ours.
+
+        :param Transaction transaction: that makes the node ready.
+        """
+        request = self.api.getNodesetRequest(node.request_id)
+        if (request is None or request.state != State.ACCEPTED
+                or not request.hasLock()):
+            return
+        others = [self.api.getProviderNode(node_id)
+                  for node_id in request.nodes if node_id != node.uuid]
+        if len(others) < len(request.nodes) and all(
+                other is not None and other.state == NodeState.READY
+                and other.request_id == request.uuid for other in others):
+            log.debug('Marking request %s as %s', request, State.FULFILLED)
+            self._addEnd(transaction, request, State.FULFILLED)
+
     def _end(self, request, state, log, reason=None):
         """Write how a request has ended, and tell the pipeline."""
-        self._startSpan(request)
         transaction = self.store.transaction()
         if state == State.FAILED:
             # Its nodes go when the scheduler has removed the record.
@@ -333,6 +350,7 @@ class RequestReconciler:
         self._forget(request.uuid)
 
     def _addEnd(self, transaction, request, state, **attributes):
+        self._startSpan(request)
         transaction.update(
             request, state=state,
             event_state=request.EventState.COMPLETE, **attributes)

@@ -13,7 +13,6 @@ import uuid
 
 from kazoo.exceptions import (
     BadVersionError,
-    KazooException,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
@@ -115,22 +114,18 @@ class Store:
         """Lock a record whose turn it is, for as long as that takes;
         without waiting.
 
-        :return: whether it is locked now.
+        :return: whether it is locked now, and is as we know it.
         """
         if record.hasLock():
             return True
-        epoch = self.epoch
-        directory = record.getLockPath()
-        prefix = makePrefix()
-        path = self._getContender(
-            directory, prefix, epoch, self.client.create_async(
-                f'{directory}/{prefix}', self.identifier.encode(),
-                ephemeral=True, sequence=True),
-            self.client.get_children_async(directory))
-        if path is None or epoch != self.epoch:
-            return False
-        record._set(_lock=Lock(self, path, epoch))
-        return True
+        transaction = self.transaction()
+        transaction.lock(record)
+        transaction.check(record)
+        if isinstance(record, ProviderNode):
+            transaction.checkPart(record.assignment)
+        with contextlib.suppress(Conflict):
+            transaction.commit()
+        return record.hasLock()
 
     def release(self, record):
         """Unlock a record whose turn it was."""
@@ -139,73 +134,18 @@ class Store:
         if lock is not None and lock.is_still_valid():
             lock.release()
 
-    def _getContender(self, directory, prefix, epoch, creation, listing):
-        """:return: the path of our contender, or None if it is not the
-            first."""
-        try:
-            path = creation.get()
-            names = listing.get()
-        except NoNodeError:
-            # The record is gone, and its lock with it.
-            return None
-        except KazooException:
-            # What became of it is not known: look for it.
-            self._deleteContender(directory, prefix, epoch)
-            return None
-        first = min(names, key=lambda name: name[-10:])
-        if first.startswith(prefix):
-            return path
-        self.delete(path, epoch)
-        return None
-
-    def _deleteContender(self, directory, prefix, epoch):
-        names = []
-        with contextlib.suppress(NoNodeError):
-            names = self._insist(epoch, self.client.get_children, directory)
-        for name in names or ():
-            if name.startswith(prefix):
-                self.delete(f'{directory}/{name}', epoch)
-
     def delete(self, path, epoch):
         """Delete what goes with a session, or else keeps others waiting;
         until it is gone, or the session is.
 
         :param int epoch: the session's.
         """
-        with contextlib.suppress(NoNodeError):
-            self._insist(epoch, self.client.delete, path)
-
-    def _insist(self, epoch, function, *args):
-        """:return: what the function returns, as soon as there is a
-            connection; None if the session is lost before."""
         retry = KazooRetry(
             max_tries=-1, delay=0.5, backoff=1, ignore_expire=False,
             interrupt=lambda: self.epoch != epoch or self.stop_event.is_set())
-        with contextlib.suppress(InterruptedError, SessionExpiredError):
-            return retry(function, *args)
-
-    def refresh(self, node):
-        """Read a node's record with all that belongs to it, at once.
-
-        :raises NoNodeError: there is none.
-        """
-        path = node.getPath()
-        answers = [self.client.get_async(each) for each in (
-            path, node.assignment.getPath(), node.lifecycle.getPath())]
-        data, stat = answers[0].get()
-        for part, answer in zip((node.assignment, node.lifecycle),
-                                answers[1:], strict=True):
-            try:
-                part_data, part_stat = answer.get()
-            except NoNodeError:
-                part._clear()
-                part._set(_zstat=None)
-            else:
-                part._updateFromRaw(None, part_data, part_stat, None)
-        known = {part.getPath(): answer for part, answer in zip(
-            (node.assignment, node.lifecycle), answers[1:], strict=True)}
-        node._updateFromRaw(
-            ZKContext(Known(known), None, None, self.log), data, stat, None)
+        with contextlib.suppress(
+                NoNodeError, InterruptedError, SessionExpiredError):
+            retry(self.client.delete, path)
 
     def remove(self, node):
         """Remove a node's record, with its lock; at once if possible.
@@ -280,6 +220,7 @@ class Transaction:
         self._locked = []
         self._unlocked = []
         self._cleared = []
+        self._probed = []
         self._event = None
 
     def update(self, record, **attributes):
@@ -321,6 +262,18 @@ class Transaction:
         """Nobody must have written this record since it was read."""
         self._others.append(
             ('check', (record.getPath(), record.getZKVersion())))
+
+    def checkPart(self, part):
+        """Nobody must have written this part since it was read, or written
+        one that was not there."""
+        if part.getZKVersion() is not None:
+            self.check(part)
+            return
+        # What is there can't be created.
+        path = part.getPath()
+        self._others.append(('create', (path, b'')))
+        self._others.append(('delete', (path,)))
+        self._probed += [path, path]
 
     def checkUnlocked(self, record):
         """Nobody must have the lock of a record, or wait for it."""
@@ -369,8 +322,9 @@ class Transaction:
             operations = [content.getUpdate() for content in written]
             operations += [_fillIn(operation, created)
                            for operation in self._others]
-            paths = [content.record.getPath()
-                     for content in (*written, *created.values())]
+            paths = self._probed + [
+                content.record.getPath()
+                for content in (*written, *created.values())]
             self.store.own_writes.expect(paths)
             stats = self._send(operations)
         except BaseException:
