@@ -34,8 +34,12 @@ class Maker:
             slot.provider, slot.label_name, '')
         label = provider.labels[slot.label_name]
         common = self._getAttributes(provider, label, state)
-        own = self._getRequestAttributes(
-            provider, label, request) if request else {}
+        own = {}
+        if request:
+            own = self._getRequestAttributes(request)
+            # A machine has but one image, whoever has its slots.
+            common['image_upload_uuid'] = _getUpload(
+                request, provider.images[label.image])
         host = slot.host
         node_id = host.node_id if host else slot.node_id
         node = _make(
@@ -112,10 +116,10 @@ class Maker:
             'reuse': label.reuse,
         }
 
-    def _getRequestAttributes(self, provider, label, request):
+    def _getRequestAttributes(self, request):
         with trace.use_span(request._span):
             span = TRACER.start_span('ProviderNode')
-        attributes = {
+        return {
             # Where traces are not exported, spans are empty.
             'span_info': tracing.getSpanInfo(span)
             if span.is_recording() else None,
@@ -123,12 +127,6 @@ class Maker:
             # The zone of a node is chosen by it, for all of a request.
             'request_time': request.request_time,
         }
-        image = provider.images[label.image]
-        if request.image_upload_uuid and image.name in (
-                request.image_names or [image.name]):
-            # Other nodes of a validation job are like any job's.
-            attributes['image_upload_uuid'] = request.image_upload_uuid
-        return attributes
 
 
 class StaticSlot:
@@ -145,6 +143,14 @@ class StaticHost:
     def __init__(self, node_id, number):
         self.node_id = node_id
         self.subnode_ids = [uuid.uuid4().hex for _ in range(number)]
+
+
+def _getUpload(request, image):
+    """:return: the upload that a node is to test, or None: other nodes of
+        a validation job are like any job's."""
+    if image.name in (request.image_names or [image.name]):
+        return request.image_upload_uuid
+    return None
 
 
 def _make(record_class, **attributes):

@@ -17,7 +17,7 @@ from kazoo.protocol.states import KazooState
 from zuul.lib.config import get_default
 import zuul.lib.repl
 from zuul.lib.statsd import get_statsd
-from zuul.model import ProviderNode
+from zuul.model import NodesetRequest, ProviderNode
 from zuul.version import get_version_string
 from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY, LauncherComponent
@@ -25,10 +25,10 @@ from zuul.zk.event_queues import (
     PipelineResultEventQueue,
     TenantTriggerEventQueue,
 )
-from zuul.zk.image_registry import ImageBuildRegistry, ImageUploadRegistry
 from zuul.zk.system import ZuulSystem
 
-from zuul_nodes.launcher import minready
+from zuul_nodes.launcher import minready, sockets
+from zuul_nodes.launcher.caches import Builds, Uploads
 from zuul_nodes.launcher.cleanup import Cleanup
 from zuul_nodes.launcher.creation import Maker
 from zuul_nodes.launcher.division import Division
@@ -37,8 +37,9 @@ from zuul_nodes.launcher.keyscan import KeyScanner
 from zuul_nodes.launcher.layouts import Layouts
 from zuul_nodes.launcher.machines import Machines
 from zuul_nodes.launcher.nodes import NodeReconciler
+from zuul_nodes.launcher.parting import Parting
+from zuul_nodes.launcher.places import Places
 from zuul_nodes.launcher.planner import Planner
-from zuul_nodes.launcher.polling import poll
 from zuul_nodes.launcher.pools import Pools
 from zuul_nodes.launcher.published import PublishedReservations
 from zuul_nodes.launcher.records import Records
@@ -55,7 +56,8 @@ WORKERS = 4
 # Time-outs are in seconds.
 DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
             'endpoint_workers': 8}
-# How long to wait at the end for drivers that have been called.
+# How long to wait at the end for drivers that have been called, and for
+# ZooKeeper to come back.
 STOP_TIMEOUT = 10.0
 # Other launchers know what we have reserved after this time (seconds).
 PUBLISH_INTERVAL = 0.5
@@ -116,8 +118,8 @@ class Launcher:
     def _connect(self):
         self.zk_client = ZooKeeperClient.fromConfig(self.config)
         self.zk_client.connect()
-        # Looked up at each wait; Zuul chooses the handler.
-        self.zk_client.client.handler.select = poll
+        self.parting = Parting(self.zk_client)
+        sockets.install(self.zk_client.client)
         self.zk_client.client.add_listener(self._listen)
         self.system = ZuulSystem(self.zk_client)
         self.trigger_events = TenantTriggerEventQueue.createRegistry(
@@ -133,15 +135,18 @@ class Launcher:
     def _makeParts(self):
         registry = COMPONENT_REGISTRY.registry
         self.queue = WorkQueue(self.work, WORKERS)
-        self.store = Store(self.zk_client, self.hostname, self.join_event)
+        self.store = Store(self.zk_client, self.hostname, self.join_event,
+                           self._written)
         self.division = Division(registry, self.component_info)
+        self.places = Places(
+            self.zk_client, self.connections, self.system.system_id)
         self.layouts = Layouts(
             self.zk_client, self.connections, self.system.system_id,
             lambda lock: self.createZKContext(lock, self.log),
-            lambda: self.queue.add(LAYOUT))
-        self.image_build_registry = ImageBuildRegistry(
+            lambda: self.queue.add(LAYOUT), self.places.find)
+        self.image_build_registry = Builds(
             self.zk_client, lambda: self.queue.add(IMAGES))
-        self.image_upload_registry = ImageUploadRegistry(
+        self.image_upload_registry = Uploads(
             self.zk_client, lambda: self.queue.add(IMAGES))
         self.images = Images(self)
         self.planner = Planner(
@@ -159,7 +164,7 @@ class Launcher:
         self._ready_checked = 0
         self.api = Records(
             self.zk_client, registry, self.component_info, self._changed,
-            self.connection_filter)
+            self.store.own_writes, self.connection_filter)
         self.reservations = PublishedReservations(
             self.zk_client, self.hostname, self.planner.setReservations)
         self.pools = Pools(
@@ -258,15 +263,6 @@ class Launcher:
                 node_id = part.node.uuid
                 self._changed('node', node_id, cache.getItem(node_id))
             raise
-        for node in nodes:
-            self._changed('node', node.uuid, node)
-
-    def tellPlanner(self, node):
-        """A node that others may look after is somebody else's now."""
-        self.planner.updateNode(node)
-        if self.api.getProviderNode(node.uuid) is None:
-            # They were quicker.
-            self.planner.removeNode(node.uuid)
 
     def waitForRoom(self, node):
         """Look at a node again when its provider has lost another."""
@@ -320,6 +316,16 @@ class Launcher:
         begin = time.monotonic()
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
+
+    def _written(self, record):
+        """The watch does not tell of what we have written ourselves."""
+        if isinstance(record, NodesetRequest):
+            self._changed('request', record.uuid, record)
+            return
+        self._changed('node', record.uuid, record)
+        if self.api.getProviderNode(record.uuid) is None:
+            # Others, whose turn it is now, were quicker.
+            self._changed('node', record.uuid, None)
 
     def _changed(self, kind, record_id, record):
         """A record of a request or a node has changed."""
@@ -411,6 +417,7 @@ class Launcher:
             for name in self.scope.by_name:
                 self.queue.add(('static', name))
             self._lookAtAll()
+        self.places.keep(self.scope)
 
     def _startEndpoints(self):
         for endpoint in self.getEndpoints().values():
@@ -491,10 +498,12 @@ class Launcher:
     def stop(self):
         """Stop; what has not begun is left to others."""
         self.log.debug('Stopping launcher')
+        self.parting.begin(STOP_TIMEOUT)
         try:
-            self.component_info.state = self.component_info.STOPPED
+            # Without a connection, nobody is going to count on us anyway.
+            if self.zk_client.connected:
+                self.component_info.state = self.component_info.STOPPED
         except Exception:
-            # Without a session, nobody counts on us anyway.
             self.log.exception('Unable to tell of the stop:')
         self.stopRepl()
         COMPONENT_REGISTRY.registry.unregisterCallback(self._tellDivision)
@@ -508,15 +517,17 @@ class Launcher:
 
     def join(self):
         """Returns when all that the launcher did has ended."""
-        self.queue.join()
+        # Without ZooKeeper, some have to be told first not to wait for it.
+        self.queue.join(2 * STOP_TIMEOUT)
         self.pools.join(STOP_TIMEOUT)
         self.stats.join()
         self.images.join()
         self.scanner.join()
         self.join_event.set()
-        self.api.stop()
-        self.reservations.stop()
-        self.zk_client.disconnect()
+        for cache in (self.api, self.reservations,
+                      self.image_build_registry, self.image_upload_registry):
+            cache.stop()
+        self.parting.end()
         self.own_temp_directory.remove()
         self.log.debug('Stopped launcher')
 

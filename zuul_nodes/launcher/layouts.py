@@ -19,6 +19,7 @@ class Layouts:
     :param str system_id: Zuul's.
     :param makeContext: makes a ZKContext of a lock.
     :param changed: called when a layout may have changed.
+    :param findFormer: as of :class:`.scope.Scope`.
     :ivar dict tenant_providers: tenant -> its providers.
     :ivar dict states: tenant -> the layout's state that they are from.
     :ivar Scope scope: the same, to be looked up.
@@ -28,12 +29,13 @@ class Layouts:
     log = logging.getLogger('zuul.Launcher')
 
     def __init__(self, zk_client, connections, system_id, makeContext,
-                 changed):
+                 changed, findFormer):
         self.zk_client = zk_client
         self.connections = connections
         self.system_id = system_id
         self.makeContext = makeContext
         self.changed = changed
+        self.findFormer = findFormer
         self.tenant_providers = {}
         self.unreadable = {}
         self.states = {}
@@ -74,7 +76,7 @@ class Layouts:
         if names:
             self.scope = Scope(
                 self.tenant_providers, set().union(*self.unreadable.values()),
-                self.scope.getPlaces())
+                self.findFormer)
         self._read = changes
         return names
 

@@ -4,6 +4,7 @@ Between two steps, what a machine knows is in the node's record, so that
 any launcher can go on from there.
 """
 
+import threading
 import time
 
 from kazoo.exceptions import KazooException
@@ -28,6 +29,51 @@ MOST_STEPS = 20
 DELETE_TIMEOUT = 600.0
 
 
+class Turn:
+    """One step of a node, as the context in which its driver writes to it.
+
+    A step that was given up goes on in its thread for as long as it likes,
+    and another one may have begun by then.  So nobody may write but the
+    thread of the step, while that is under way.
+
+    :param ProviderNode node:
+    """
+
+    def __init__(self, node):
+        self.node = node
+        self._thread = None
+        self._lock = threading.Lock()
+        self._over = False
+
+    def __bool__(self):
+        """Asked by Zuul's records before they let themselves be changed.
+        """
+        return not self._over and self._thread == threading.get_ident()
+
+    def begin(self):
+        with self._lock:
+            self._check()
+            self._thread = threading.get_ident()
+            self.node._set(_active_context=self)
+
+    def end(self):
+        with self._lock:
+            self._over = True
+
+    def advance(self, machine):
+        machine.advance()
+        self._check()
+
+    def save(self, save):
+        with self._lock:
+            self._check()
+            save(self.node)
+
+    def _check(self):
+        if self._over:
+            raise TimeoutError('it was given up')
+
+
 class Machines:
     """
     :param Launcher launcher: whose nodes these are.
@@ -38,6 +84,7 @@ class Machines:
         self._busy = set()
         # Nodes that somebody has asked for during a step.
         self._asked = set()
+        # What is done with a node, and since when.
         self._began = {}
         self._failures = {}
 
@@ -61,7 +108,7 @@ class Machines:
             the next step, or None if the node is there; and with None or
             what was raised.
         """
-        def step():
+        def step(turn):
             machine = node.create_state_machine
             if machine is None:
                 log.debug('Building node %s', node)
@@ -71,7 +118,7 @@ class Machines:
                 node.create_state_machine = machine
             if machine.state == machine.START:
                 machine.start_time = time.time()
-            self._advance(node, machine, log)
+            self._advance(node, machine, turn, log)
             if machine.complete:
                 return None
             elapsed = self._getElapsed(node)
@@ -85,7 +132,7 @@ class Machines:
     def delete(self, node, provider, done, log):
         """Take steps towards the end of a node; as :meth:`create`, but
         what is raised is tried again for some time."""
-        def step():
+        def step(turn):
             machine = node.delete_state_machine
             if machine is None:
                 machine = (
@@ -95,7 +142,7 @@ class Machines:
                     else provider.getDeleteStateMachine(node, log))
                 node.delete_state_machine = machine
             if not machine.complete:
-                self._advance(node, machine, log)
+                self._advance(node, machine, turn, log)
             if machine.complete:
                 return None
             elapsed = self._getElapsed(node)
@@ -112,7 +159,6 @@ class Machines:
             done(wait, error)
 
         self._submit(node, provider, step, end, 'Deleting')
-
 
     def _retryDelete(self, node, error, log):
         """:return: how long to wait before the next attempt."""
@@ -132,23 +178,20 @@ class Machines:
     def _submit(self, node, provider, step, done, what):
         endpoint = provider.getEndpoint()
         self._busy.add(node.uuid)
-        self._began.setdefault(node.uuid, time.monotonic())
+        if what != self._began.get(node.uuid, ('', 0))[0]:
+            # Each phase of a node's life has time of its own.
+            self._began[node.uuid] = what, time.monotonic()
+        turn = Turn(node)
 
         def run():
             if not node.hasLock():
                 # Somebody else may be at it already.
                 return 0
-            # Drivers write to the node.
-            node._set(_active_context=self)
-            try:
-                return step()
-            finally:
-                node._set(_active_context=None)
+            turn.begin()
+            return step(turn)
 
         def end(wait, error):
-            if isinstance(error, TimeoutError):
-                # The thread that hangs can do no more harm to the record.
-                node._set(_active_context=None)
+            turn.end()
             try:
                 done(wait, error)
             finally:
@@ -160,11 +203,11 @@ class Machines:
         self.launcher.pools.submit(endpoint, run, end,
                                    f'{what} node {node.uuid}')
 
-    def _advance(self, node, machine, log):
+    def _advance(self, node, machine, turn, log):
         recorded = time.monotonic()
         for _ in range(MOST_STEPS):
             state = machine.state
-            machine.advance()
+            turn.advance(machine)
             if machine.state == state:
                 return
             log.debug('Node %s advanced from %s to %s',
@@ -173,7 +216,7 @@ class Machines:
                 return
             if time.monotonic() - recorded > UNRECORDED:
                 try:
-                    self.launcher.node_reconciler.save(node)
+                    turn.save(self.launcher.node_reconciler.save)
                 except (Conflict, KazooException):
                     # It is not the driver that has failed.  Who is told
                     # of this step tries to write it, too.
@@ -183,8 +226,8 @@ class Machines:
     def _getElapsed(self, node):
         """:return: how long this launcher is at it, whatever becomes of
             the clock."""
-        return time.monotonic() - self._began.get(
-            node.uuid, time.monotonic())
+        now = time.monotonic()
+        return now - self._began.get(node.uuid, ('', now))[1]
 
 
 def _getWait(elapsed):

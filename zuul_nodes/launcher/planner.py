@@ -68,8 +68,8 @@ class Planner:
         self.scope = Scope({})
         self.ledger = Ledger()
         self.waiting = Waiting()
-        # What has not been written yet: uuid of a request -> its grant
-        # and its needs.
+        # What has not been written yet: uuid of a request -> its grant,
+        # its needs and what was reserved for it.
         self._grants = {}
         self._options = {}
         self._pauses = {}
@@ -203,9 +203,14 @@ class Planner:
     def getReservations(self):
         """:return: dict as for :meth:`setReservations`: this launcher's."""
         with self._lock:
-            return {request_id: several for request_id, several
-                    in self.ledger.reservations.by_request.items()
-                    if request_id not in self._others}
+            # Others do not see yet that what has been granted is in use.
+            reservations = {
+                request_id: several for request_id, (*_, several)
+                in self._grants.items() if several}
+            return reservations | {
+                request_id: several for request_id, several
+                in self.ledger.reservations.by_request.items()
+                if request_id not in self._others}
 
     def fits(self, node):
         """Whether the creation of a node may begin.
@@ -268,9 +273,10 @@ class Planner:
                 self._reserve(line, view, names)
             return None
         grant = draft.getGrant(request_id, options.forgiven)
+        reserved = self.ledger.reservations.by_request.get(request_id)
         self.ledger.claim(grant)
         self._leave(request_id)
-        self._grants[request_id] = grant, line.needs
+        self._grants[request_id] = grant, line.needs, reserved
         return grant
 
     def _getPause(self, request, provider, label_name):
@@ -359,7 +365,8 @@ class Planner:
 
     def _collect(self, request, needs):
         """:return: what has been granted to a request already, or None."""
-        grant, granted_needs = self._grants.get(request.uuid, (None, None))
+        grant, granted_needs, _ = self._grants.get(
+            request.uuid, (None, None, None))
         if grant is None:
             return None
         providers = self.scope.by_tenant.get(request.tenant_name, {})

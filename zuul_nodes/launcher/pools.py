@@ -132,27 +132,33 @@ class Pool:
                     self._condition.notify_all()
 
     def _take(self):
+        """:return: the next call, as soon as it may begin; None at the
+            end."""
         with self._condition:
             self._idle += 1
-            while self._running and not self._calls:
-                self._condition.wait()
+            while self._running and (wait := self._getWait()) != 0:
+                self._condition.wait(wait)
             self._idle -= 1
             if not self._running:
                 return None
             call = self._calls.popleft()
-            wait = 0
-            if self.interval:
-                now = time.monotonic()
-                wait = max(0, self._next_time - now)
-                self._next_time = now + wait + self.interval
-        if wait:
-            time.sleep(wait)
-        with self._condition:
             call.started = time.monotonic()
+            self._next_time = call.started + self.interval
             self._active.add(call)
             if not self._watched:
                 self._watch(self.timeout)
-        return call
+            if self._calls:
+                # Who was told of that one may have been waiting for the
+                # time of this one.
+                self._condition.notify()
+            return call
+
+    def _getWait(self):
+        """:return: seconds until a call may begin; None if there is none.
+        """
+        if not self._calls:
+            return None
+        return max(0, self._next_time - time.monotonic())
 
     def _watch(self, delay):
         self._watched = True

@@ -9,14 +9,14 @@ import contextlib
 import json
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
-from zuul.zk.cache import ZuulTreeCache
 
+from zuul_nodes.launcher.caches import Interruptible
 from zuul_nodes.launcher.reservations import Reservation
 
 ROOT = '/zuul/zuul-nodes/reservations'
 
 
-class PublishedReservations(ZuulTreeCache):
+class PublishedReservations(Interruptible):
     """
     :param ZooKeeperClient zk_client:
     :param str owner: the launcher's name.
@@ -27,18 +27,25 @@ class PublishedReservations(ZuulTreeCache):
     def __init__(self, zk_client, owner, changed):
         self.owner = owner
         self.changed = changed
+        # Request -> what is written of it; None if that is not known.
         self._own = {}
+        self._session_lost = False
         super().__init__(zk_client, ROOT)
 
     def publish(self, reservations):
         """
         :param dict reservations: all of ours: request -> a tuple.
+        :raises KazooException: to be called again.
         """
+        if self._session_lost:
+            self._session_lost = False
+            # Most have gone with it, but who knows which session the last
+            # of them was written in?
+            self._own = dict.fromkeys(self._own)
         for request_id, several in list(self._own.items()):
-            if reservations.get(request_id) != several:
+            if several is None or reservations.get(request_id) != several:
+                self._delete(request_id)
                 del self._own[request_id]
-                with contextlib.suppress(NoNodeError):
-                    self.client.delete(f'{ROOT}/{request_id}')
         for request_id, several in reservations.items():
             if request_id not in self._own:
                 self._create(request_id, several)
@@ -46,16 +53,27 @@ class PublishedReservations(ZuulTreeCache):
     def _create(self, request_id, reservations):
         data = json.dumps({'launcher': self.owner, 'reservations': [
             each._asdict() for each in reservations]}, sort_keys=True)
-        # If it exists, it is of the launcher that had the request before,
-        # and goes with its session.
-        with contextlib.suppress(NodeExistsError):
+        self._own[request_id] = None
+        try:
             self.client.create(f'{ROOT}/{request_id}', data.encode(),
                                ephemeral=True, makepath=True)
+        except NodeExistsError:
+            # It is of the launcher that had the request before, and goes
+            # with its session.
+            del self._own[request_id]
+        else:
             self._own[request_id] = reservations
 
+    def _delete(self, request_id):
+        path = f'{ROOT}/{request_id}'
+        with contextlib.suppress(NoNodeError):
+            # Another launcher may have the request by now.
+            if Published(*self.client.get(path)).launcher == self.owner:
+                self.client.delete(path)
+
     def forgetSession(self):
-        """They went with it."""
-        self._own.clear()
+        """Called in another thread: what was written is no more."""
+        self._session_lost = True
 
     # What ZuulTreeCache asks for
 
@@ -68,7 +86,9 @@ class PublishedReservations(ZuulTreeCache):
         return Published(data, stat)
 
     def updateFromRaw(self, obj, key, data, stat):
-        """They are never changed."""
+        # None is ever changed, but without a session we do not see that
+        # one goes and another comes.
+        obj.read(data, stat)
 
     def postCacheHook(self, event, data, stat, key, obj):
         self.changed({
@@ -81,10 +101,13 @@ class Published:
     """What is written of the reservations of a request."""
 
     def __init__(self, data, stat):
+        self.read(data, stat)
+
+    def read(self, data, stat):
         content = json.loads(data)
-        self.launcher = content['launcher']
         self.reservations = tuple(
             Reservation(**{**each, 'rank': tuple(each['rank']),
                            'labels': tuple(each['labels'])})
             for each in content['reservations'])
+        self.launcher = content['launcher']
         self._zstat = stat

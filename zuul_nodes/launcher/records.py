@@ -7,7 +7,7 @@ of ZooKeeper than what they were told of.
 
 import threading
 
-from kazoo.protocol.states import EventType, ZnodeStat
+from kazoo.protocol.states import EventType
 from zuul.model import (
     NodesetRequest,
     ProviderNode,
@@ -20,7 +20,13 @@ from zuul.zk.launcher import LockableZKObjectCache
 from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.store import RECORDS_LOCK, Conflict, Known
+from zuul_nodes.launcher.caches import Interruptible
+from zuul_nodes.launcher.store import (
+    CREATED,
+    RECORDS_LOCK,
+    Conflict,
+    Known,
+)
 
 # Parts of a node's record: name of the znode -> attribute of the node.
 NODE_PARTS = {
@@ -28,10 +34,6 @@ NODE_PARTS = {
     ProviderNodeLifecycle.LIFECYCLE_PATH: 'lifecycle',
 }
 REQUEST_PARTS = {'revision': '_revision'}
-
-
-# The rest comes by the watch.
-EXPECTED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
 class KnownPart(tuple):
@@ -43,33 +45,55 @@ class KnownPart(tuple):
         return tuple(self)
 
 
-class Cache(LockableZKObjectCache):
+class Cache(Interruptible, LockableZKObjectCache):
     """
     :param changed: called with the id of a record that has changed, and
         the record, or None if there is none any more.
     :param dict parts: name of a znode below a record -> the attribute of
         the record that stands for it.
+    :param OwnWrites own_writes: what is known without being read.
     """
 
-    def __init__(self, zk_client, record_class, items_path, parts, changed):
+    def __init__(self, zk_client, record_class, items_path, parts, changed,
+                 own_writes):
         self.changed = changed
+        self.own_writes = own_writes
+        own_writes.caches.append(self.lookAgain)
         self.parts = parts
         self.known_parts = {}
         self._parts_lock = threading.Lock()
         self._events_lock = threading.Lock()
+        # Zuul's records read their parts whenever they are read
+        # themselves; of these, the watch tells.
+        self._known = ZKContext(Known(self.known_parts), None, None, self.log)
         super().__init__(
             zk_client, None, root=record_class.ROOT, items_path=items_path,
             locks_path=record_class.LOCKS_PATH, zkobject_class=record_class)
-        # Zuul's records read their parts whenever they are read
-        # themselves; the watch has told of these already.
-        self._zk_context = ZKContext(
-            Known(self.known_parts), None, None, self.log)
 
     def _cacheListener(self, event):
-        # One thread less on the way of every change.  What is asked for
-        # first must be looked at first.
+        # Each event is handled in as few threads as it can be: for most,
+        # there is nothing to wait for.
         with self._events_lock:
-            self._handleCacheEvent(event)
+            if self.own_writes.isOwn(event):
+                self._cached_paths.add(event.path)
+            elif self._playback_queue.unfinished_tasks or (
+                    self._isToBeRead(event)):
+                # What is asked for first must be looked at first.
+                self._handleCacheEvent(event)
+            elif event.path != self.root:
+                key, _, shard_index = self.parsePath(event.path)
+                self._handlePlayback(event, None, key, shard_index)
+
+    def _isToBeRead(self, event):
+        return event.type == EventType.NONE or (
+            event.type != EventType.DELETED and self.parsePath(event.path)[1])
+
+    def lookAgain(self, path):
+        """Read what is there, whatever is known of it."""
+        if path.startswith(f'{self.root}/'):
+            self._cacheListener(WatchedEvent(
+                EventType.NONE, self.client.state, path,
+                WatchedEvent.NO_ZXID))
 
     def parsePath(self, path):
         parts = self._parsePath(path)
@@ -84,8 +108,12 @@ class Cache(LockableZKObjectCache):
         with RECORDS_LOCK:
             # We may have written it since Zuul's cache looked.
             old = getattr(obj, '_zstat', None)
-            if old is None or stat.mzxid > old.mzxid:
-                super().updateFromRaw(obj, key, data, stat)
+            if old is CREATED and stat.version == CREATED.version:
+                # It is what we have written; a driver may be about to
+                # write more.
+                obj._set(_zstat=stat)
+            elif old is None or stat.mzxid > old.mzxid:
+                obj._updateFromRaw(self._known, data, stat, None)
 
     def preCacheHook(self, event, exists, data=None, stat=None):
         parts = self._parsePath(event.path)
@@ -105,7 +133,8 @@ class Cache(LockableZKObjectCache):
         self.changed(record_id, record)
 
     def objectFromRaw(self, key, data, zstat):
-        record = super().objectFromRaw(key, data, zstat)
+        record = self.zkobject_class._fromRaw(
+            self._known, data, zstat, None)
         if record.uuid != key[0]:
             raise ValueError(f'{key[0]} is not the record that it says it is')
         return record
@@ -126,14 +155,14 @@ class Cache(LockableZKObjectCache):
                 raise Conflict(f'{path} exists')
             part._set(**attributes)
             data = part.serialize(None)
-            self.known_parts[path] = KnownPart((data, EXPECTED))
-            part._updateFromRaw(None, data, EXPECTED, None)
+            self.known_parts[path] = KnownPart((data, CREATED))
+            part._updateFromRaw(None, data, CREATED, None)
 
     def discardPart(self, part):
         """It could not be created."""
         with self._parts_lock:
             known = self.known_parts.get(part.getPath())
-            if known and known.get()[1] is EXPECTED:
+            if known and known.get()[1] is CREATED:
                 del self.known_parts[part.getPath()]
                 part._clear()
                 part._set(_zstat=None)
@@ -145,9 +174,7 @@ class Cache(LockableZKObjectCache):
             self._cached_objects.pop((record.uuid,), None)
             # Somebody else may just have written it, and the watch be
             # telling the record that is not here any more.
-            self._cacheListener(WatchedEvent(
-                EventType.NONE, self.client.state, record.getPath(),
-                WatchedEvent.NO_ZXID))
+            self.lookAgain(record.getPath())
 
     def _setContender(self, record, name, exists):
         if exists:
@@ -165,7 +192,7 @@ class Cache(LockableZKObjectCache):
             return
         part = getattr(record, attribute)
         if data is not None:
-            part._updateFromRaw(self._zk_context, data, stat, None)
+            part._updateFromRaw(self._known, data, stat, None)
         else:
             part._set(_zstat=None)
             if hasattr(part, '_clear'):
@@ -177,9 +204,10 @@ class Records(launcher.LauncherApi):
     :param ZooKeeperClient zk_client:
     :param changed: called with a kind, ``request`` or ``node``, the id of
         a record and the record or None.
+    :param OwnWrites own_writes: of which it is not called.
     """
 
-    def __init__(self, zk_client, registry, component, changed,
+    def __init__(self, zk_client, registry, component, changed, own_writes,
                  connection_filter=None):
         self.zk_client = zk_client
         self.component_registry = registry
@@ -189,7 +217,7 @@ class Records(launcher.LauncherApi):
         self.requests_cache = Cache(
             zk_client, NodesetRequest, NodesetRequest.REQUESTS_PATH,
             REQUEST_PARTS,
-            lambda *args: changed('request', *args))
+            lambda *args: changed('request', *args), own_writes)
         self.nodes_cache = Cache(
             zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
-            lambda *args: changed('node', *args))
+            lambda *args: changed('node', *args), own_writes)

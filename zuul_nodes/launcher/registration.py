@@ -34,14 +34,19 @@ class Registration:
         # One tenant's object may have nodes that another's has not.
         entries = {node_id: (provider, entry) for provider in providers
                    for node_id, entry in provider.nodes.items()}
-        for node_id, (provider, entry) in entries.items():
-            if launcher.api.getProviderNode(node_id) is None:
-                self._register(provider, entry)
-        for node in launcher.api.getProviderNodes():
-            if (node.provider == provider_name
-                    and (node.main_node_id or node.uuid) not in entries
-                    and node.state != ProviderNode.State.DEREGISTER):
-                self._deregister(node)
+        try:
+            for node_id, (provider, entry) in entries.items():
+                if launcher.api.getProviderNode(node_id) is None:
+                    self._register(provider, entry)
+            for node in launcher.api.getProviderNodes():
+                if (node.provider == provider_name
+                        and (node.main_node_id or node.uuid) not in entries
+                        and node.state != ProviderNode.State.DEREGISTER):
+                    self._deregister(node)
+        except Conflict as conflict:
+            log.debug('Looking at provider %s again: %s',
+                      provider_name, conflict)
+            launcher.queue.retry(('static', provider_name))
 
     def _register(self, provider, entry):
         records = self.launcher.maker.makeStaticNode(provider, entry)

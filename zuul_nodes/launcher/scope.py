@@ -106,8 +106,9 @@ class Scope:
     :param dict tenant_providers: tenant -> its providers.
     :param set unreadable: canonical names of those that nobody here knows
         how to use.
-    :param dict former: connection and endpoint -> a provider that was
-        there, to delete what is left where nobody has one any more.
+    :param findFormer: called with connection and endpoint, as in
+        :meth:`getPlaces`: gives a provider that was there, to delete what
+        is left where nobody has one any more, or None.
     :ivar dict by_tenant: tenant -> canonical name -> provider.
     :ivar dict by_name: canonical name -> the tenants' objects.
     :ivar dict by_section: name of a section -> canonical name -> one of
@@ -115,9 +116,10 @@ class Scope:
     :ivar forNode: :func:`zuul_nodes.drivers.forNode`, remembering.
     """
 
-    def __init__(self, tenant_providers, unreadable=frozenset(), former=None):
+    def __init__(self, tenant_providers, unreadable=frozenset(),
+                 findFormer=lambda place: None):
         self.unreadable = unreadable
-        self.former = former or {}
+        self.findFormer = findFormer
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)
         self.by_section = collections.defaultdict(dict)
@@ -169,11 +171,11 @@ class Scope:
         """
         provider = self.findProvider(node)
         if ignore_label:
-            provider = provider or self._getNeighbour(node)
+            return provider or self._getNeighbour(node)
         if provider is None:
             raise ProviderNodeError(
                 f'there is no provider {node.provider} any more')
-        if ignore_label or node.label not in provider.labels:
+        if node.label not in provider.labels:
             return provider
         return self.forNode(
             provider, node.label, getZoneKey(node)
@@ -193,16 +195,24 @@ class Scope:
         return getEntry(node, provider) is not None
 
     def getPlaces(self):
-        """:return: connection and endpoint -> a provider that is or was
-            there."""
+        """:return: names of connection and endpoint -> a provider there,
+            the same one for all who ask."""
         places = {}
-        for providers in self.by_name.values():
-            for provider in providers:
+        for _, providers in sorted(self.by_name.items()):
+            for provider in sorted(
+                    providers, key=lambda each: each.tenant_name):
                 places.setdefault(_getPlace(provider), provider)
-        return {**self.former, **places}
+        return places
 
     def _getNeighbour(self, node):
-        return self.getPlaces().get((node.connection_name, node.endpoint_name))
+        place = node.connection_name, node.endpoint_name
+        provider = self.getPlaces().get(place) or self.findFormer(place)
+        if provider is None:
+            raise ProviderNodeError(
+                f'there is no provider {node.provider} any more, nor '
+                f'another one at endpoint {node.endpoint_name} of '
+                f'connection {node.connection_name}')
+        return provider
 
 
 def _getPlace(provider, default=None):

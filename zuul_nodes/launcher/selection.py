@@ -132,8 +132,11 @@ class Draft:
     def _getOrder(self, providers):
         if len(providers) == 1:
             return providers
-        used = set(self.providers.values())
-        return sorted(providers, key=lambda provider: provider not in used)
+        used = {provider.canonical_name
+                for provider in self.providers.values()}
+        used.add(self.needs.preferred_provider)
+        return sorted(providers, key=lambda provider: (
+            provider.canonical_name not in used))
 
     def _add(self, want, provider):
         self._choices[want] = self.view.getChoices(

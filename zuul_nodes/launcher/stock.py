@@ -31,8 +31,9 @@ def getKind(node):
     order = node.ASSIGNABLE_STATES.get(node.state)
     is_ready = node.state == State.READY
     # A node that is ready is locked by those who are about to take it.
+    # The image of one that tests an upload may not be good for anything.
     if order is None or node.request_id or node.subnodes or (
-            is_ready and node.is_locked):
+            is_ready and node.is_locked) or node.image_upload_uuid:
         return None
     return Kind(order, node.az if is_ready else None, node.provider,
                 tuple(dict.fromkeys(node.all_labels)), node.label,

@@ -62,10 +62,15 @@ class WorkQueue:
             self._work.notify_all()
             self._timer.notify_all()
 
-    def join(self):
+    def join(self, timeout=None):
+        """Wait for what is being looked at.
+
+        :param float timeout: in seconds; None for no limit.
+        """
+        end = timeout and time.monotonic() + timeout
         for thread in self._threads:
             if thread.ident:
-                thread.join()
+                thread.join(end and max(end - time.monotonic(), 0))
 
     def add(self, key):
         """Look at a key soon; if that is going on, once more then.
@@ -99,11 +104,6 @@ class WorkQueue:
             self._attempts[key] += 1
             self._retried.add(key)
         self.addAfter(key, getPause(attempt))
-
-    def forget(self, key):
-        """Its pauses begin anew."""
-        with self._lock:
-            self._attempts.pop(key, None)
 
     def length(self):
         """:return: how many keys wait for a worker."""

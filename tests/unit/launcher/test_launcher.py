@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 import types
 
 import pytest
@@ -12,6 +13,8 @@ from zuul.zk.components import COMPONENT_REGISTRY
 from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher import launcher as module
 from zuul_nodes.launcher.launcher import makeName
+from zuul_nodes.quickstart import ports
+from zuul_nodes.quickstart.zookeeper import ZooKeeper
 
 
 @pytest.fixture
@@ -93,3 +96,56 @@ def test_a_driver_that_hangs_does_not_hold_up_a_stop(launcher, monkeypatch):
     launcher.stop()
     launcher.join()
     may_end.set()
+
+
+@pytest.fixture
+def lonely(config, zookeeper, tmp_path):
+    """:return: a launcher, and the ZooKeeper that only it uses."""
+    server = ZooKeeper(tmp_path / 'zookeeper', zookeeper.certificates,
+                       ports.freePort())
+    server.start()
+    config['zookeeper']['hosts'] = server.hosts
+    connections = ConnectionRegistry()
+    connections.configure(config, providers=True)
+    launcher = Launcher(config, connections)
+    yield launcher, server
+    server.stop()
+    COMPONENT_REGISTRY.clearRegistry()
+
+
+@pytest.mark.parametrize('begun', [False, True])
+def test_stop_without_zookeeper(lonely, monkeypatch, begun):
+    """It may go before the stop, or when that has begun."""
+    monkeypatch.setattr(module, 'STOP_TIMEOUT', 0.1)
+    launcher, server = lonely
+    client = launcher.zk_client.client
+    launcher.start()
+    if begun:
+        launcher.stop()
+    server.stop()
+    wait(lambda: launcher.zk_client.suspended or launcher.zk_client.lost)
+    if not begun:
+        # It is not going to get an answer.
+        launcher.queue.add(('lock', '/zuul/nodes/locks/gone'))
+        wait(lambda: not launcher.queue.isIdle())
+
+    def end():
+        if not begun:
+            launcher.stop()
+        launcher.join()
+    ending = threading.Thread(target=end, daemon=True)
+    ending.start()
+    ending.join(30)
+    assert not ending.is_alive()
+    assert client.client_state == 'CLOSED'
+    # Otherwise Python would wait for it at its exit.
+    assert not client.handler.running
+    assert not [thread.name for thread in threading.enumerate()
+                if thread.name.startswith('Launcher')]
+
+
+def wait(predicate):
+    end = time.monotonic() + 30
+    while not predicate():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -118,6 +118,17 @@ def test_what_is_to_be_published():
         'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
 
 
+def test_what_is_published_until_others_see_the_nodes():
+    world = World(one())
+    small, = fill(world, 1, 'small')
+    world.request('big')
+    reservations = world.planner.getReservations()
+    world.finish(small)
+    assert world.planner.getReservations() == reservations
+    world.serve()
+    assert world.planner.getReservations() == {}
+
+
 def test_reservations_of_an_unknown_provider():
     world = World()
     world.planner.setReservations(other())

@@ -154,3 +154,16 @@ def test_the_watch_is_quicker_than_the_answer(
     monkeypatch.setattr(transaction, '_send', beLate)
     transaction.commit()
     assert (record.comment, record.getZKVersion()) == ('theirs', 2)
+
+
+def test_what_we_have_created_is_read_all_the_same(steps, cache):
+    """As after a lost connection, while its driver fills it in."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    record._set(interface_ip='127.0.0.1')
+    cache.lookAgain(record.getPath())
+    settle(cache)
+    assert record.interface_ip == '127.0.0.1'
+    update(steps.store, record)
+    assert record.getZKVersion() == 1

@@ -1,0 +1,165 @@
+"""A node that shows other host keys than are known of it is not used."""
+
+import types
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.hostkeys import HostKey
+from tests.fixtures.racks import Racks, cloud, finish, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfInstance
+from tests.unit.launcher.test_registration import desk
+
+State = ProviderNode.State
+
+
+@pytest.fixture(scope='module')
+def keys(tmp_path_factory):
+    directory = tmp_path_factory.mktemp('keys')
+    return [HostKey(directory / name) for name in ('first', 'second')]
+
+
+@pytest.fixture
+def racks(monkeypatch):
+    racks = Racks(monkeypatch)
+    yield racks
+    racks.end()
+
+
+@pytest.fixture
+def expect(monkeypatch):
+    """:return: a function that says which host keys are known of an
+        instance when it is made."""
+    return lambda *keys: monkeypatch.setattr(
+        ShelfInstance, 'host_keys', [key.recorded for key in keys],
+        raising=False)
+
+
+@pytest.fixture
+def shown(steps, monkeypatch):
+    """:return: a list of the host keys that scans find from now on."""
+    shown = []
+
+    def add(key, node, log):
+        found = [each.recorded for each in shown]
+        return types.SimpleNamespace(
+            complete=True, host_key_checking=True, gather_hostkeys=True,
+            log=log, result=lambda: found)
+    monkeypatch.setattr(steps.scanner, 'add', add)
+    return shown
+
+
+def scanned(text):
+    return text.replace('host-key-checking: false', 'host-key-checking: true')
+
+
+def serve(launcher, *labels):
+    """:return: a request, and its nodes."""
+    request = launcher.addRequest(*labels)
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    return request, [launcher.api.getProviderNode(node)
+                     for node in request.nodes]
+
+
+def isFree(node):
+    return node.state == State.READY and not node.request_id
+
+
+@pytest.mark.parametrize('slots', ['', 'slots: 2,'], ids=['node', 'slots'])
+def test_what_is_expected(steps, racks, shown, expect, keys, slots):
+    """No other key is believed, whatever else the machine shows."""
+    steps.setLayout(scanned(
+        cloud('one').replace('name: big,', f'name: big, {slots}')))
+    expect(keys[0])
+    shown[:] = keys
+    _, (node,) = serve(steps, 'big')
+    assert node.host_keys == [keys[0].recorded]
+
+
+def test_nothing_is_expected(steps, racks, shown, keys):
+    steps.setLayout(scanned(cloud('one')))
+    shown[:] = keys
+    _, (node,) = serve(steps, 'big')
+    assert node.host_keys == [key.recorded for key in keys]
+
+
+@pytest.mark.parametrize('slots', ['', 'slots: 2,'], ids=['node', 'slots'])
+def test_a_new_node_that_shows_another(
+        steps, racks, shown, expect, keys, slots, caplog):
+    """It counts as an attempt, and the machine goes."""
+    steps.setLayout(scanned(cloud('one', launch_attempts=2).replace(
+        'name: big,', f'name: big, {slots}')))
+    expect(keys[0])
+    shown[:] = [keys[1]]
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert racks.created == ['one', 'one']
+    reason = (f'expected the host key ssh-ed25519 {keys[0].fingerprint}; '
+              f'found ssh-ed25519 {keys[1].fingerprint}')
+    node = steps.api.getProviderNode(request.nodes[0])
+    assert node.comment == reason
+    assert 'is not used: ' + reason in caplog.text
+    finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
+
+
+def test_the_next_one_shows_the_right_one(
+        steps, racks, shown, expect, keys):
+    steps.setLayout(scanned(cloud('one', launch_attempts=2)))
+    expect(keys[0])
+    shown[:] = [keys[1]]
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: len(racks.created) == 2)
+    shown[:] = [keys[0]]
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    steps.runUntil(lambda: len(racks.instances) == 1)
+
+
+def test_a_used_node_that_shows_another(steps, racks, shown, keys, caplog):
+    """Somebody may have taken its place meanwhile."""
+    steps.setLayout(scanned(cloud('one')).replace(
+        'name: big,', 'name: big, reuse: true,'))
+    shown[:] = [keys[0]]
+    request, (node,) = serve(steps, 'big')
+    finish(steps, request)
+    steps.runUntil(lambda: isFree(node))
+    request, nodes = serve(steps, 'big')
+    assert nodes == [node]
+    assert node.host_keys == [keys[0].recorded]
+    shown[:] = [keys[1]]
+    finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
+    assert f'found ssh-ed25519 {keys[1].fingerprint}' in caplog.text
+
+
+@pytest.mark.parametrize('slots', [1, 2])
+def test_a_static_node_that_shows_another(steps, shown, keys, slots):
+    """It does not come back before it shows what is configured."""
+    steps.setLayout(scanned(desk(slots=slots)).replace(
+        'python-path:', f'host-key: {keys[0].recorded}\n'
+        '        python-path:'))
+    shown[:] = [keys[1]]
+    steps.runUntil(lambda: any(
+        node.comment and keys[1].fingerprint in node.comment
+        for node in steps.nodes()))
+    assert not steps.nodes(State.READY)
+
+
+def test_a_static_node_that_shows_another_after_use(steps, shown, keys):
+    steps.setLayout(scanned(desk()).replace(
+        'python-path:', f'host-key: {keys[0].recorded}\n'
+        '        python-path:'))
+    shown[:] = [keys[0]]
+    steps.runUntil(lambda: any(map(isFree, steps.nodes())))
+    request, (node,) = serve(steps, 'big')
+    assert node.host_keys == [keys[0].recorded]
+    shown[:] = [keys[1]]
+    finish(steps, request)
+    steps.runUntil(lambda: node.comment
+                   and keys[1].fingerprint in node.comment)
+    assert not steps.nodes(State.READY)

@@ -1,0 +1,256 @@
+"""Steps of nodes: how long they may take, and what they may write."""
+
+import threading
+import time
+import types
+
+import pytest
+from zuul.model import ProviderNode
+from zuul.provider import statemachine
+
+from tests.fixtures.racks import Racks, cloud
+from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
+from zuul_nodes.launcher import machines
+from zuul_nodes.launcher.machines import Machines
+
+State = ProviderNode.State
+TIMEOUT = 10
+
+
+@pytest.fixture
+def racks(monkeypatch):
+    racks = Racks(monkeypatch)
+    yield racks
+    racks.end()
+
+
+@pytest.fixture
+def jump(monkeypatch):
+    """:return: a function that lets some seconds pass for machines."""
+    passed = []
+    monkeypatch.setattr(machines, 'time', types.SimpleNamespace(
+        time=time.time, monotonic=lambda: time.monotonic() + sum(passed)))
+    return passed.append
+
+
+@pytest.mark.parametrize('next_state', [State.USED, State.OUTDATED])
+def test_the_time_of_a_deletion_begins_with_it(
+        steps, racks, jump, monkeypatch, next_state):
+    """A user wants a node to go that has been built for an hour."""
+    monkeypatch.setattr(machines, 'getPause', lambda attempt: 0.02)
+    steps.setLayout(cloud('one'))
+    racks.slow.add('one')
+    node = steps.addNode(
+        steps.getProvider('one'), 'big', state=State.BUILDING)
+    steps.runUntil(lambda: racks.instances)
+    jump(3600)
+    racks.delete_errors['one'] = [ConnectionError('down')] * 2
+    with steps.context() as context:
+        node.setNextState(context, next_state, 'it is odd')
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.deleted == [node.uuid] * 3
+    assert racks.instances == {}
+
+
+def test_a_deletion_has_its_time(steps, racks, jump, monkeypatch):
+    monkeypatch.setattr(machines, 'getPause', lambda attempt: 0.02)
+    steps.setLayout(cloud('one'))
+    racks.delete_errors['one'] = ConnectionError('down')
+    steps.addNode(steps.getProvider('one'), 'big', state=State.USED)
+    steps.runUntil(lambda: len(racks.deleted) >= 3)
+    assert steps.nodes()
+    jump(machines.DELETE_TIMEOUT)
+    steps.runUntil(lambda: not steps.nodes())
+
+
+# Steps that were given up
+
+
+class Cloud:
+    """A provider with machines that do what a test wants, and the pool of
+    its endpoint: calls that wait until the test makes them.
+
+    :ivar list calls: (function, done), as given to the pool.
+    """
+
+    launch_timeout = None
+    driver = types.SimpleNamespace(name='shelf')
+
+    def __init__(self):
+        self.calls = []
+        self.script = []
+
+    def getEndpoint(self):
+        return self
+
+    def submit(self, endpoint, function, done, description):
+        self.calls.append((function, done))
+
+    def getCreateStateMachine(self, node, image, log):
+        return Scripted(self.script.pop(0), node)
+
+    def getDeleteStateMachine(self, node, log):
+        return Scripted(self.script.pop(0), node)
+
+
+class Scripted(statemachine.StateMachine):
+    """
+    :param actions: called one in each step with the node.
+    """
+
+    def __init__(self, actions, node):
+        super().__init__({})
+        self.actions = list(actions)
+        self.node = node
+
+    def advance(self):
+        self.actions.pop(0)(self.node)
+        self.state = str(len(self.actions))
+        self.complete = not self.actions
+
+
+@pytest.fixture
+def rack():
+    return Cloud()
+
+
+@pytest.fixture
+def saved():
+    """:return: a list of what is written of nodes while they are made."""
+    return []
+
+
+@pytest.fixture
+def subject(rack, saved, monkeypatch):
+    monkeypatch.setattr(machines, 'UNRECORDED', -1)
+    return Machines(types.SimpleNamespace(
+        pools=rack, images=types.SimpleNamespace(
+            getExternalId=lambda node, provider: None),
+        node_reconciler=types.SimpleNamespace(
+            save=lambda node: saved.append(node.comment)),
+        queue=types.SimpleNamespace(add=lambda key: None)))
+
+
+@pytest.fixture
+def node():
+    node = ShelfProviderNode()
+    node._set(_lock=types.SimpleNamespace(is_still_valid=lambda: True))
+    return node
+
+
+@pytest.fixture
+def log():
+    return types.SimpleNamespace(debug=lambda *args: None)
+
+
+class Late:
+    """A call that hangs until it is released, in a thread of its own."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+        self.released = threading.Event()
+        self.error = None
+
+    def hang(self, node):
+        self.begun.set()
+        assert self.released.wait(TIMEOUT)
+
+    def begin(self, function):
+        def run():
+            try:
+                function()
+            except Exception as error:
+                self.error = error
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+        assert self.begun.wait(TIMEOUT)
+
+    def end(self):
+        """It returns, and whatever it does then is done."""
+        self.released.set()
+        self.thread.join(TIMEOUT)
+        assert not self.thread.is_alive()
+
+
+@pytest.fixture
+def late():
+    late = Late()
+    yield late
+    late.end()
+
+
+def write(comment):
+    def write(node):
+        node.comment = comment
+    return write
+
+
+def test_a_step(subject, rack, node, saved, log):
+    """The driver writes to the node, only while it is called."""
+    results = []
+    rack.script = [[write('first'), write('last')]]
+    subject.create(
+        node, rack, lambda *result: results.append(result), log)
+    (function, end), = rack.calls
+    assert subject.isBusy(node.uuid)
+    result = function()
+    assert result is None
+    assert node.comment == 'last'
+    assert saved == ['first']
+    end(result, None)
+    assert results == [(None, None)]
+    assert not subject.isBusy(node.uuid)
+    with pytest.raises(Exception, match='Unable to modify'):
+        node.comment = 'later'
+
+
+def giveUp(subject, rack, node, late, log):
+    """Let a step of a creation hang, and give it up."""
+    subject.create(node, rack, lambda wait, error: None, log)
+    (function, end), = rack.calls
+    rack.calls.clear()
+    late.begin(function)
+    end(None, TimeoutError())
+    assert not subject.isBusy(node.uuid)
+
+
+def test_a_late_step_writes_nothing(subject, rack, node, saved, late, log):
+    rack.script = [[late.hang, write('late')]]
+    giveUp(subject, rack, node, late, log)
+    late.end()
+    assert isinstance(late.error, TimeoutError)
+    assert node.comment is None
+    assert saved == []
+
+
+def test_a_late_step_beside_another(subject, rack, node, saved, late, log):
+    """It ends while the next one is under way, which gets on."""
+    def writeLate(node):
+        late.hang(node)
+        node.comment = 'late'
+    rack.script = [[writeLate, write('late')],
+                   [lambda node: late.end(), write('right')]]
+    giveUp(subject, rack, node, late, log)
+    subject.delete(node, rack, lambda wait, error: None, log)
+    (function, end), = rack.calls
+    assert function() is None
+    end(None, None)
+    assert 'Unable to modify' in str(late.error)
+    assert node.comment == 'right'
+    # Between the two steps of the second machine.
+    assert saved == [None]
+
+
+def test_a_late_step_that_begins_late(subject, rack, node, log):
+    """Its thread was not given time before."""
+    subject.create(node, rack, lambda wait, error: None, log)
+    (late, end), = rack.calls
+    end(None, TimeoutError())
+
+    def beginLate(node):
+        with pytest.raises(TimeoutError):
+            late()
+    rack.script = [[beginLate, write('right')]]
+    subject.delete(node, rack, lambda wait, error: None, log)
+    rack.calls[1][0]()
+    assert node.comment == 'right'

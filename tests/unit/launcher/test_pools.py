@@ -1,0 +1,162 @@
+"""The threads of an endpoint: how many, how often, and their end."""
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from zuul_nodes.launcher.pools import Call, Pool
+
+TIMEOUT = 10
+NUMBERS = itertools.count()
+
+
+class Notes:
+    """What is called, and what came of it."""
+
+    def __init__(self):
+        self.times = []
+        self.results = []
+        self._changed = threading.Condition()
+
+    def call(self):
+        with self._changed:
+            self.times.append(time.monotonic())
+            self._changed.notify_all()
+        return len(self.times)
+
+    def done(self, result, error):
+        with self._changed:
+            self.results.append((result, error))
+            self._changed.notify_all()
+
+    def waitFor(self, number):
+        with self._changed:
+            assert self._changed.wait_for(
+                lambda: len(self.results) >= number, TIMEOUT), self.results
+
+    def makeCall(self, function=None):
+        return Call(function or self.call, self.done, 'A call')
+
+
+@pytest.fixture
+def notes():
+    return Notes()
+
+
+@pytest.fixture
+def makePool():
+    pools = []
+
+    def make(workers=2, timeout=TIMEOUT, rate=None):
+        pools.append(Pool(f'rack/{next(NUMBERS)}', workers, timeout, rate,
+                          lambda delay: None))
+        return pools[-1]
+    yield make
+    for pool in pools:
+        pool.stop()
+
+
+def test_rate(makePool, notes):
+    """Calls begin at intervals, whatever number of threads there is."""
+    pool = makePool(workers=4, rate=20)
+    for _ in range(5):
+        pool.submit(notes.makeCall())
+    notes.waitFor(5)
+    assert all(later - earlier >= 0.049 for earlier, later
+               in zip(notes.times, notes.times[1:], strict=False))
+
+
+def test_what_waits_for_its_time_counts(makePool, notes):
+    pool = makePool(workers=1, rate=0.01)
+    for _ in range(3):
+        pool.submit(notes.makeCall())
+    notes.waitFor(1)
+    end = time.monotonic() + TIMEOUT
+    while not pool._idle:
+        # Its thread is about to see that there is more to do.
+        assert time.monotonic() < end
+    assert pool.length() == 2
+
+
+def test_what_waits_for_its_time_does_not_begin_after_the_end(
+        makePool, notes):
+    pool = makePool(rate=5)
+    for _ in range(3):
+        pool.submit(notes.makeCall())
+    notes.waitFor(1)
+    threads = getThreads(pool)
+    assert threads
+    pool.stop()
+    # At once, and not when the time has come.
+    begin = time.monotonic()
+    for thread in threads:
+        thread.join(TIMEOUT)
+        assert not thread.is_alive()
+    assert time.monotonic() - begin < 0.15
+    assert len(notes.times) == 1
+    assert pool.length() == 0
+
+
+def getThreads(pool):
+    return [thread for thread in threading.enumerate()
+            if thread.name == f'Endpoint {pool.name}']
+
+
+def test_a_slow_call_does_not_keep_others_waiting(makePool, notes):
+    """Also if the thread that was told of them waits for its time."""
+    pool = makePool(workers=2, rate=50)
+    for _ in range(2):
+        pool.submit(notes.makeCall())
+    notes.waitFor(2)
+    release = threading.Event()
+    # It may be ahead of the others, but takes one thread only.
+    pool.submit(notes.makeCall(lambda: release.wait(TIMEOUT)))
+    for _ in range(3):
+        pool.submit(notes.makeCall())
+    notes.waitFor(5)
+    release.set()
+    notes.waitFor(6)
+
+
+def test_join(makePool, notes):
+    """It waits for what is under way, to its very end."""
+    pool = makePool()
+    begun, release = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        return release.wait(TIMEOUT)
+    pool.submit(notes.makeCall(wait))
+    assert begun.wait(TIMEOUT)
+    pool.stop()
+    pool.join(0.01)
+    assert notes.results == []
+    release.set()
+    pool.join(TIMEOUT)
+    assert notes.results == [(True, None)]
+
+
+def test_a_call_that_is_given_up(makePool, notes):
+    """Somebody else has its place; what it returns is not looked at."""
+    pool = makePool(workers=1, timeout=0)
+    begun, release = threading.Event(), threading.Event()
+
+    def hang():
+        begun.set()
+        return release.wait(TIMEOUT)
+    pool.submit(notes.makeCall(hang))
+    assert begun.wait(TIMEOUT)
+    late, = getThreads(pool)
+    pool.check()
+    (result, error), = notes.results
+    assert result is None
+    assert isinstance(error, TimeoutError)
+    assert pool.length() == 0
+    pool.timeout = TIMEOUT
+    pool.submit(notes.makeCall())
+    notes.waitFor(2)
+    release.set()
+    late.join(TIMEOUT)
+    assert notes.results[1:] == [(1, None)]

@@ -1,0 +1,148 @@
+"""The client of ZooKeeper works as ever, only with less ado."""
+
+import select
+import socket
+import ssl
+
+import pytest
+from zuul.zk import ZooKeeperClient
+
+from zuul_nodes.launcher import sockets
+from zuul_nodes.launcher.sockets import Socket, poll
+
+
+@pytest.fixture
+def pair():
+    sockets = socket.socketpair()
+    yield sockets
+    for each in sockets:
+        each.close()
+
+
+def fill(sender):
+    sender.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            sender.send(bytes(65536))
+
+
+@pytest.mark.parametrize('prepare', [
+    lambda one, two: None,
+    lambda one, two: two.send(b'x'),
+    lambda one, two: two.close(),
+    lambda one, two: fill(one),
+    lambda one, two: (fill(one), two.send(b'x')),
+    lambda one, two: (fill(one), two.close()),
+], ids=['nothing', 'data', 'end', 'full', 'full, data', 'full, end'])
+@pytest.mark.parametrize('read, write', [(1, 0), (0, 1), (1, 1)])
+def test_the_same_sockets_are_ready(pair, prepare, read, write):
+    one, two = pair
+    prepare(one, two)
+    asked = [one] * read, [one] * write, []
+    assert poll(*asked, 0) == select.select(*asked, 0)
+
+
+def test_several(pair):
+    one, two = pair
+    two.send(b'x')
+    assert poll([one, two], [one, two], []) == ([one], [one, two], [])
+
+
+def test_closed_socket(pair):
+    one, _ = pair
+    one.close()
+    with pytest.raises(ValueError):
+        poll([one], [], [], 0)
+
+
+class Secure:
+    """In place of a TLS connection: some of what has come is in it.
+
+    :ivar list parts: what it has, as it came.
+    """
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.parts = []
+        self.fileno = sock.fileno
+
+    def pending(self):
+        return 0
+
+    def recv(self, size):
+        if not self.parts:
+            raise ssl.SSLWantReadError
+        assert size > 100
+        return self.parts.pop(0)
+
+    def send(self, data):
+        raise ssl.SSLWantWriteError
+
+
+def test_reading_ahead(pair):
+    one, two = pair
+    secure = Secure(one)
+    reader = Socket(secure)
+    assert poll([reader], [], [], 0) == ([], [], [])
+    two.send(b'x')
+    assert poll([reader, two], [], [], 0) == ([reader], [], [])
+    # It need not be looked at again, until it is read.
+    one.recv(1)
+    assert poll([reader], [], []) == ([reader], [], [])
+    secure.parts = [b'abcdef', b'gh']
+    assert [reader.recv(4), reader.recv(4), reader.recv(4)] == [
+        b'abcd', b'ef', b'gh']
+    assert poll([reader], [], [], 0) == ([], [], [])
+    with pytest.raises(ssl.SSLWantReadError):
+        reader.recv(4)
+
+
+def test_what_has_been_read_ahead_is_there_at_once(pair):
+    one, two = pair
+    secure = Secure(one)
+    secure.parts = [b'abcdef']
+    reader = Socket(secure)
+    assert reader.recv(4) == b'abcd'
+    assert reader.pending() == 2
+    assert poll([reader, two], [], []) == ([reader], [], [])
+
+
+def test_writing_waits_when_nothing_more_is_taken(pair):
+    one, two = pair
+    writer = Socket(Secure(one))
+    fill(one)
+    assert poll([], [writer], []) == ([], [writer], [])
+    with pytest.raises(ssl.SSLWantWriteError):
+        writer.send(b'x')
+    assert poll([], [writer], [], 0) == ([], [], [])
+    while select.select([two], [], [], 0)[0]:
+        two.recv(1048576)
+    assert poll([], [writer], []) == ([], [writer], [])
+
+
+@pytest.fixture
+def client(zuul_conf):
+    zk_client = ZooKeeperClient.fromConfig(zuul_conf)
+    zk_client.connect()
+    sockets.install(zk_client.client)
+    yield zk_client.client
+    zk_client.disconnect()
+
+
+@pytest.mark.parametrize('size', [0, 1000, 16384, 65536, 1000000])
+def test_records_of_any_size(client, size):
+    data = bytes(index % 251 for index in range(size))
+    client.create('/some', data)
+    # More at once than fits into a socket.
+    answers = [client.set_async('/some', data) for _ in range(20)]
+    answers += [client.get_async('/some') for _ in range(20)]
+    assert {answer.get()[0] for answer in answers[20:]} == {data}
+
+
+def test_lost_connection(client):
+    client.create('/some', b'data', ephemeral=True)
+    session = client.client_id
+    client._connection._socket.shutdown(socket.SHUT_RDWR)
+    assert client.retry(client.get, '/some')[0] == b'data'
+    assert client.client_id == session
+    assert isinstance(client._connection._socket, Socket)

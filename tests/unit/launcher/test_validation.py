@@ -1,0 +1,171 @@
+"""A job that validates an image has nodes of that very upload, and nobody
+else ever has."""
+
+import collections
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.images import Cloud, ImageLauncher
+from tests.fixtures.launcher import Steps
+from tests.fixtures.racks import Racks, cloud, finish, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfProvider
+
+State = ProviderNode.State
+
+
+class ImageSteps(Steps, ImageLauncher):
+    """A launcher in steps, with images."""
+
+    def __init__(self, config):
+        self.clouds = collections.defaultdict(Cloud)
+        super().__init__(config)
+
+    def getProvider(self, name='rack', tenant='tenant'):
+        return super().getProvider(name, tenant)
+
+    def serve(self, *labels, **kwargs):
+        """:return: a request, and its nodes."""
+        request = self.addRequest(*labels, **kwargs)
+        self.runUntil(lambda: isDone(request))
+        assert request.state == request.State.FULFILLED
+        return request, [
+            self.api.getProviderNode(node) for node in request.nodes]
+
+    def deleteRequest(self, request):
+        with self.context() as context:
+            request.delete(context)
+        self.runUntil(lambda: not self.api.getNodesetRequest(request.uuid))
+
+    def isGone(self, *nodes):
+        return not {node.uuid for node in nodes} & {
+            node.uuid for node in self.nodes()}
+
+
+@pytest.fixture
+def racks(monkeypatch):
+    racks = Racks(monkeypatch)
+    yield racks
+    racks.end()
+
+
+@pytest.fixture
+def images(racks, monkeypatch):
+    """:return: uuid of a node -> external id of the image that it is made
+        from."""
+    images = {}
+    good = ShelfProvider.getCreateStateMachine
+
+    def getCreateStateMachine(provider, node, image, log):
+        images[node.uuid] = image
+        return good(provider, node, image, log)
+    monkeypatch.setattr(
+        ShelfProvider, 'getCreateStateMachine', getCreateStateMachine)
+    return images
+
+
+@pytest.fixture
+def steps(zuul_conf, tmp_path, racks):
+    zuul_conf.read_dict({'launcher': {'temp_dir': tmp_path}})
+    launcher = ImageSteps(zuul_conf)
+    yield launcher
+    launcher.end()
+
+
+def layout(label='', fedora=False):
+    """:return: configuration: one provider, with an image of Zuul's; the
+        label ``other`` has another one, if it is asked for."""
+    text = cloud('rack').replace('type: cloud', 'type: zuul')
+    if fedora:
+        text = text.replace('name: other, image: debian',
+                            'name: other, image: fedora')
+        text = text.replace('images: [debian]', 'images: [debian, fedora]')
+        text = '- image: {name: fedora, type: zuul}' + text
+    return text.replace('name: big,', f'name: big, {label}')
+
+
+@pytest.fixture
+def tested(steps):
+    """:return: a function that sets a layout; gives what the request of a
+        job says which validates an upload, beside one that is in service.
+    """
+    def tested(*args, **kwargs):
+        steps.setLayout(layout(*args, **kwargs))
+        steps.addReady('in service')
+        upload = steps.addReady('under test', validated=None)
+        return {'image_upload_uuid': upload.uuid, 'image_names': ['debian']}
+    return tested
+
+
+def test_a_node_of_that_upload(steps, racks, images, tested):
+    job = tested()
+    _, (before,) = steps.serve('big')
+    ready = steps.addNode(
+        steps.getProvider(), 'big', state=State.READY)
+    _, (node,) = steps.serve('big', **job)
+    assert node not in (before, ready)
+    assert images[node.uuid] == 'under test'
+    assert node.image_upload_uuid == job['image_upload_uuid']
+    _, (after,) = steps.serve('big')
+    assert after is ready
+    _, (after,) = steps.serve('big')
+    assert images[before.uuid] == images[after.uuid] == 'in service'
+
+
+def test_a_node_of_another_image_beside_it(steps, racks, images, tested):
+    job = tested(fedora=True)
+    steps.addReady('fedora', 'fedora')
+    _, nodes = steps.serve('big', 'other', **job)
+    assert [images[node.uuid] for node in nodes] == ['under test', 'fedora']
+    assert nodes[1].image_upload_uuid is None
+
+
+def test_it_goes_after_its_job(steps, racks, images, tested):
+    job = tested('reuse: true,')
+    request, (node,) = steps.serve('big', **job)
+    finish(steps, request)
+    steps.runUntil(lambda: steps.isGone(node))
+    assert racks.instances == {}
+
+
+def test_it_goes_without_its_job(steps, racks, images, tested):
+    job = tested()
+    request, (node,) = steps.serve('big', **job)
+    steps.deleteRequest(request)
+    _, (other,) = steps.serve('big')
+    assert other is not node
+    steps.runUntil(lambda: steps.isGone(node))
+    assert list(racks.instances) == [other.uuid]
+
+
+def test_its_job_goes_while_it_is_made(steps, racks, images, tested):
+    """Nobody takes it over."""
+    job = tested()
+    racks.slow.add('rack')
+    request = steps.addRequest('big', **job)
+    steps.runUntil(lambda: racks.instances)
+    node, = steps.nodes()
+    steps.deleteRequest(request)
+    steps.runUntil(lambda: not node.request_id)
+    assert node.state == State.BUILDING
+    other = steps.addRequest('big')
+    steps.runUntil(lambda: len(racks.instances) == 2)
+    assert node.uuid not in other.nodes
+    racks.slow.clear()
+    steps.runUntil(lambda: isDone(other) and steps.isGone(node))
+    assert list(racks.instances) == other.nodes
+
+
+def test_slots(steps, racks, images, tested):
+    """All of a machine is of that upload, so its other slots are nobody's.
+    """
+    job = tested('slots: 2,')
+    request, (node,) = steps.serve('big', **job)
+    host = steps.api.getProviderNode(node.main_node_id)
+    assert images[host.uuid] == 'under test'
+    _, (other,) = steps.serve('big')
+    assert other.main_node_id != host.uuid
+    assert images[other.main_node_id] == 'in service'
+    finish(steps, request)
+    steps.runUntil(lambda: steps.isGone(node, host))
+    assert list(racks.instances) == [other.main_node_id]

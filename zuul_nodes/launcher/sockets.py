@@ -1,0 +1,110 @@
+"""How the client of ZooKeeper reads, writes and waits.
+
+Kazoo reads each message in two pieces, waits before each of them and
+before it writes, and sets up an object of the kernel for each wait: more
+work than all else that is done for a message.  A launcher has dozens of
+them for each node.
+"""
+
+import select
+import ssl
+
+READ = select.POLLIN | select.POLLPRI
+WRITE = select.POLLOUT
+READ_AHEAD = 65536
+
+
+def install(client):
+    """Have a client do better; its session begins anew.
+
+    :param KazooClient client: connected, with no listeners of ours yet.
+    """
+    handler = client.handler
+    connect = handler.create_connection
+    # Both are looked up at each use.
+    handler.create_connection = lambda *args, **kwargs: Socket(
+        connect(*args, **kwargs))
+    handler.select = poll
+    client.restart()
+
+
+class Socket:
+    """A socket that reads ahead, and knows what it need not wait for.
+
+    :param SSLSocket sock: connected.
+    :ivar bool is_readable: whether it was found so, and not read since.
+    :ivar bool is_writable: whether it took all that it was given.
+    """
+
+    def __init__(self, sock):
+        self._socket = sock
+        self._ahead = memoryview(b'')
+        self.is_readable = False
+        self.is_writable = True
+
+    def __getattr__(self, name):
+        return getattr(self._socket, name)
+
+    def pending(self):
+        """:return: how many bytes can be read without waiting."""
+        return len(self._ahead) or self._socket.pending()
+
+    def recv(self, size):
+        if not self._ahead:
+            self.is_readable = False
+            self._ahead = memoryview(self._socket.recv(READ_AHEAD))
+        data, self._ahead = self._ahead[:size], self._ahead[size:]
+        return bytes(data)
+
+    def send(self, data):
+        try:
+            return self._socket.send(data)
+        except ssl.SSLError:
+            self.is_writable = False
+            raise
+
+
+def poll(read, write, exceptional, timeout=None):
+    """Wait for sockets, in place of ``select.select``, for any number of
+    open files.
+
+    :param list read: sockets, or what else has a ``fileno()``.
+    :param list write:
+    :param list exceptional: has to be empty.
+    :param float timeout: seconds; None for no limit.
+    :return: the sockets that can be read or written, three lists.
+    """
+    waiting = [*read, *write]
+    if len(waiting) == 1 and isinstance(waiting[0], Socket):
+        sock = waiting[0]
+        if sock.is_readable if read else sock.is_writable:
+            return read, write, []
+    pending = {each for each in read
+               if isinstance(each, Socket) and each.pending()}
+    ready = _poll(read, write, 0 if pending else timeout)
+    readable = [each for each in read
+                if each in pending or ready.get(each.fileno(), 0) & ~WRITE]
+    writable = [each for each in write
+                if ready.get(each.fileno(), 0) & ~READ]
+    for each in readable:
+        if isinstance(each, Socket):
+            each.is_readable = True
+    for each in writable:
+        if isinstance(each, Socket):
+            each.is_writable = True
+    return readable, writable, []
+
+
+def _poll(read, write, timeout):
+    """:return: number of a file -> its events."""
+    events = {}
+    for event, several in ((READ, read), (WRITE, write)):
+        for each in several:
+            number = each.fileno()
+            if number < 0:
+                raise ValueError(f'{each!r} is closed')
+            events[number] = events.get(number, 0) | event
+    poller = select.poll()
+    for number, event in events.items():
+        poller.register(number, event)
+    return dict(poller.poll(None if timeout is None else timeout * 1000))
