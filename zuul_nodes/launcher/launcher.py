@@ -136,7 +136,7 @@ class Launcher:
         registry = COMPONENT_REGISTRY.registry
         self.queue = WorkQueue(self.work, WORKERS)
         self.store = Store(self.zk_client, self.hostname, self.join_event,
-                           self._written)
+                           self._written, self._isShared)
         self.division = Division(registry, self.component_info)
         self.places = Places(
             self.zk_client, self.connections, self.system.system_id)
@@ -316,6 +316,9 @@ class Launcher:
         begin = time.monotonic()
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
+
+    def _isShared(self):
+        return len(self.division.getLaunchers()) > 1
 
     def _written(self, record):
         """The watch does not tell of what we have written ourselves."""

@@ -19,8 +19,15 @@ class OwnWrites:
 
     def __init__(self):
         self.caches = []
+        # Below these, ZooKeeper tells what is written.
+        self._watched = set()
         self._expected = collections.Counter()
         self._lock = threading.Lock()
+
+    def watch(self, root):
+        """From now on, there is news of what is below a path."""
+        with self._lock:
+            self._watched.add(f'{root}/')
 
     def expect(self, paths):
         """
@@ -28,7 +35,9 @@ class OwnWrites:
             deleted at once is so twice.
         """
         with self._lock:
-            self._expected.update(paths)
+            roots = tuple(self._watched)
+            self._expected.update(
+                path for path in paths if path.startswith(roots))
 
     def isOwn(self, event):
         """:return: whether an event tells of what we have written; asked
@@ -57,9 +66,10 @@ class OwnWrites:
                 lookAgain(path)
 
     def clear(self):
-        """The connection is lost; there is no news of what was written
-        before, and all is read when it is back."""
+        """The connection is lost; there is no news until there is a watch
+        again, and then all is read."""
         with self._lock:
+            self._watched.clear()
             self._expected.clear()
 
     def _remove(self, path):

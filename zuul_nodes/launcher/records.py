@@ -88,6 +88,12 @@ class Cache(Interruptible, LockableZKObjectCache):
         return event.type == EventType.NONE or (
             event.type != EventType.DELETED and self.parsePath(event.path)[1])
 
+    def _walkTree(self, root=None, seen_paths=None):
+        if root is None:
+            # The watch has just been set.
+            self.own_writes.watch(self.root)
+        super()._walkTree(root, seen_paths)
+
     def lookAgain(self, path):
         """Read what is there, whatever is known of it."""
         if path.startswith(f'{self.root}/'):

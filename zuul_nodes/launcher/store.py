@@ -77,6 +77,7 @@ class Store:
     :param str identifier: whose locks these are, for people.
     :param Event stop_event: ends retries.
     :param written: called with each record that has been written.
+    :param isShared: tells whether other launchers make nodes, too.
     :ivar OwnWrites own_writes: what the watches need not read.
     :ivar int epoch: how many sessions have been lost.  With a session,
         its locks are.
@@ -85,9 +86,10 @@ class Store:
     log = logging.getLogger('zuul.Launcher')
 
     def __init__(self, zk_client, identifier, stop_event,
-                 written=lambda record: None):
+                 written=lambda record: None, isShared=lambda: False):
         self.zk_client = zk_client
         self.written = written
+        self.isShared = isShared
         self.own_writes = OwnWrites()
         self.client = zk_client.client
         self.identifier = identifier
@@ -322,9 +324,9 @@ class Transaction:
             operations = [content.getUpdate() for content in written]
             operations += [_fillIn(operation, created)
                            for operation in self._others]
+            known = self._getKnown(created)
             paths = self._probed + [
-                content.record.getPath()
-                for content in (*written, *created.values())]
+                content.record.getPath() for content in (*written, *known)]
             self.store.own_writes.expect(paths)
             stats = self._send(operations)
         except BaseException:
@@ -337,7 +339,7 @@ class Transaction:
         with RECORDS_LOCK:
             for content, stat in zip(written, stats, strict=False):
                 content.setWritten(stat)
-            for content in created.values():
+            for content in known:
                 content.setWritten(CREATED)
         for record, path in self._locked:
             record._set(_lock=Lock(self.store, path, epoch))
@@ -354,6 +356,18 @@ class Transaction:
                     *(record for record, _ in self._updates),
                     *self.created, *self._cleared)):
             self.store.written(record)
+
+    def _getKnown(self, created):
+        """
+        :param dict created: record or part -> Content.
+        :return: a list of the contents that need not be read.
+        """
+        # A new node may have to stand back behind older ones of others.
+        # Which are older, and that we know all of them, says only what
+        # the watch tells, in the order of all writes.
+        shared = self.store.isShared()
+        return [content for each, content in created.items()
+                if not (shared and isinstance(each, ProviderNode))]
 
     def _send(self, operations):
         """:return: what came of each operation."""
@@ -458,7 +472,7 @@ def _fillIn(operation, contents):
 
 def isSeen(record):
     """:return: whether a record is in ZooKeeper, as opposed to that we are
-        about to write it."""
+        about to write it, or the watch is to tell of it."""
     return getattr(record, '_zstat', None) is not None
 
 

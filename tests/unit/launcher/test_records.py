@@ -1,6 +1,7 @@
 """What a launcher knows of the records."""
 
 import copy
+import socket
 import threading
 
 from kazoo.protocol.serialization import GetData
@@ -167,3 +168,38 @@ def test_what_we_have_created_is_read_all_the_same(steps, cache):
     assert record.interface_ip == '127.0.0.1'
     update(steps.store, record)
     assert record.getZKVersion() == 1
+
+
+def test_what_is_written_before_the_watch_is_back(
+        steps, cache, others, monkeypatch):
+    """There is no news of it, so the next news is of others."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    settle(cache)
+    walked = threading.Event()
+    walkTree = cache._walkTree
+
+    def walk(root=None, seen_paths=None):
+        walkTree(root, seen_paths)
+        if root is None:
+            walked.set()
+    monkeypatch.setattr(cache, '_walkTree', walk)
+    client = cache.client
+    addWatch = client.add_watch
+
+    # Otherwise it would wait for the cache.
+    monkeypatch.setattr(steps.store, 'written', lambda record: None)
+
+    def writeFirst(path, *args):
+        if path == cache.root:
+            update(steps.store, record, comment='ours')
+        return addWatch(path, *args)
+    monkeypatch.setattr(client, 'add_watch', writeFirst)
+    client._connection._socket.shutdown(socket.SHUT_RDWR)
+    assert walked.wait(TIMEOUT)
+    settle(cache)
+    assert record.comment == 'ours'
+    update(others, copy.copy(record), comment='theirs')
+    settle(cache)
+    assert record.comment == 'theirs'
