@@ -133,6 +133,7 @@ class Building:
         self.launcher.request_reconciler.addFulfilled(transaction, node, log)
         transaction.commit()
         log.debug('Marking node %s as %s', node, state)
+        self.machines.forget(node.uuid)
         self._reportLaunch(node)
         self.nodes.watchDeadline(node)
 

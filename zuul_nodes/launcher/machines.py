@@ -4,6 +4,7 @@ Between two steps, what a machine knows is in the node's record, so that
 any launcher can go on from there.
 """
 
+import copy
 import threading
 import time
 
@@ -19,6 +20,9 @@ from zuul_nodes.launcher.workqueue import getPause
 PATIENCE = 0.1
 SHORTEST_WAIT = 0.05
 LONGEST_WAIT = 2.0
+# All machines together are asked so often in a second at most; others
+# want to use the processor, too.
+MOST_QUESTIONS = 1000
 # A machine goes on without a break as long as it gets on, but not longer
 # than this without a record of it.
 UNRECORDED = 0.02
@@ -106,10 +110,12 @@ class Machines:
 
         :param done: called in another thread: with how long to wait before
             the next step, or None if the node is there; and with None or
-            what was raised.
+            what was raised.  Not called if there is nothing new; the node
+            is looked at again then.
         """
         def step(turn):
             machine = node.create_state_machine
+            before = machine and copy.deepcopy(machine.toDict())
             if machine is None:
                 log.debug('Building node %s', node)
                 machine = provider.getCreateStateMachine(
@@ -125,9 +131,18 @@ class Machines:
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            return _getWait(elapsed)
+            nonlocal is_new
+            is_new = machine.toDict() != before
+            return self._getWait(elapsed)
 
-        self._submit(node, provider, step, done, 'Creating')
+        def end(wait, error):
+            if is_new:
+                done(wait, error)
+            else:
+                self.launcher.queue.addAfter(('node', node.uuid), wait)
+
+        is_new = True
+        self._submit(node, provider, step, end, 'Creating')
 
     def delete(self, node, provider, done, log):
         """Take steps towards the end of a node; as :meth:`create`, but
@@ -151,7 +166,7 @@ class Machines:
                           node, DELETE_TIMEOUT)
                 machine.fail()
                 return None
-            return _getWait(elapsed)
+            return self._getWait(elapsed)
 
         def end(wait, error):
             if error is not None:
@@ -229,6 +244,6 @@ class Machines:
         now = time.monotonic()
         return now - self._began.get(node.uuid, ('', now))[1]
 
-
-def _getWait(elapsed):
-    return min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT)
+    def _getWait(self, elapsed):
+        return max(min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT),
+                   len(self._began) / MOST_QUESTIONS)

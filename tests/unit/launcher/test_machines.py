@@ -78,6 +78,7 @@ class Cloud:
 
     def __init__(self):
         self.calls = []
+        self.waits = []
         self.script = []
 
     def getEndpoint(self):
@@ -91,6 +92,23 @@ class Cloud:
 
     def getDeleteStateMachine(self, node, log):
         return Scripted(self.script.pop(0), node)
+
+
+class Waiting(statemachine.StateMachine):
+    """One that asks for an instance, which is there when it is told so."""
+
+    def __init__(self):
+        super().__init__({})
+        self.seen = {'polls': []}
+        self.isThere = lambda: False
+
+    def advance(self):
+        self.state = 'asked'
+        if self.isThere():
+            self.seen['polls'].append('there')
+
+    def toDict(self):
+        return {**super().toDict(), 'seen': self.seen}
 
 
 class Scripted(statemachine.StateMachine):
@@ -128,7 +146,9 @@ def subject(rack, saved, monkeypatch):
             getExternalId=lambda node, provider: None),
         node_reconciler=types.SimpleNamespace(
             save=lambda node: saved.append(node.comment)),
-        queue=types.SimpleNamespace(add=lambda key: None)))
+        queue=types.SimpleNamespace(
+            add=lambda key: None,
+            addAfter=lambda key, wait: rack.waits.append(wait))))
 
 
 @pytest.fixture
@@ -202,6 +222,38 @@ def test_a_step(subject, rack, node, saved, log):
     assert not subject.isBusy(node.uuid)
     with pytest.raises(Exception, match='Unable to modify'):
         node.comment = 'later'
+
+
+def test_nobody_is_told_when_nothing_has_happened(
+        subject, rack, node, log):
+    results = []
+
+    def step():
+        subject.create(
+            node, rack, lambda *result: results.append(result), log)
+        function, end = rack.calls.pop()
+        end(function(), None)
+        return len(results), len(rack.waits)
+    machine = Waiting()
+    rack.getCreateStateMachine = lambda *args: machine
+    assert step() == (1, 0)
+    assert step() == (1, 1)
+    assert rack.waits == [machines.SHORTEST_WAIT]
+    # It changes in place.
+    machine.isThere = lambda: True
+    assert step() == (2, 1)
+    machine.isThere = lambda: False
+    assert step() == (2, 2)
+
+
+def test_many_are_not_asked_more_often(subject, rack, log):
+    number = 400
+    for _ in range(number):
+        node = ShelfProviderNode()
+        node._set(_lock=types.SimpleNamespace(is_still_valid=lambda: True))
+        rack.getCreateStateMachine = lambda *args: Waiting()
+        subject.create(node, rack, lambda *result: None, log)
+    assert rack.calls[-1][0]() == number / machines.MOST_QUESTIONS
 
 
 def giveUp(subject, rack, node, late, log):
