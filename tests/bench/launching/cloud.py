@@ -1,6 +1,7 @@
 """A cloud that costs nothing, whose nodes take as long as one wants.
 
-``creation-time`` of the connection is how many seconds a node takes.  The
+``creation-time`` of the connection is how many seconds a node takes, and
+``call-time`` how many it takes to ask the cloud whether it is there.  The
 cloud remembers an instance where the launcher remembers it: in the record
 of the node.  So it survives the launcher, and is the same to all of them.
 """
@@ -41,6 +42,8 @@ class CloudCreateStateMachine(statemachine.StateMachine):
             self.ready_time = time.time() + float(
                 self.config['creation-time'])
             self.state = self.CREATING
+        if call_time := float(self.config.get('call-time', 0)):
+            time.sleep(call_time)
         if time.time() < self.ready_time:
             return None
         instance = ShelfInstance(self.config)
@@ -75,11 +78,12 @@ class CloudDriver(ShelfDriver):
         return CloudProviderNode
 
 
-def makeSection(creation_time):
+def makeSection(creation_time, call_time=0):
     """:return: what is added to zuul.conf, a dict."""
     return {f'connection {CONNECTION}': {
         'driver': CloudDriver.name, 'host': '127.0.0.1', 'port': '22',
-        'username': 'zuul', 'creation-time': str(creation_time)}}
+        'username': 'zuul', 'creation-time': str(creation_time),
+        'call-time': str(call_time)}}
 
 
 def makeRegistry(config):

@@ -6,9 +6,13 @@ from tests.bench.launching.cloud import CONNECTION
 
 LABEL = 'small'
 LAYOUT = f'''
-- image: {{name: debian, type: cloud}}
-- flavor: {{name: small}}
-- label: {{name: {LABEL}, image: debian, flavor: small}}
+- image: {{{{name: debian, type: cloud}}}}
+- flavor: {{{{name: small}}}}
+- label:
+    name: {LABEL}
+    image: debian
+    flavor: small
+    min-ready: {{min_ready}}
 '''
 CLOUD = f'''
 - section:
@@ -37,12 +41,13 @@ STATIC = f'''
 '''
 
 
-def makeCloudText(providers=1, quota=None):
+def makeCloudText(providers=1, quota=None, min_ready=0):
     """
     :param int quota: how many nodes there may be in all providers.
+    :param int min_ready: how many are made before anybody asks for them.
     :return: a layout with that many providers of the same cloud.
     """
-    text = LAYOUT + CLOUD
+    text = LAYOUT.format(min_ready=min_ready) + CLOUD
     for number in range(providers):
         limits = {} if quota is None else {
             'instances': (quota + number) // providers}

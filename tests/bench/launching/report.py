@@ -17,6 +17,7 @@ class Metric:
     :ivar str unit: of UNITS.
     :ivar limit: ours may be this at most, in seconds, or a number.
     :ivar quicker: theirs is to be this many times ours, at least.
+    :ivar times: ours may be this many times theirs, at most.
     :ivar like: ours is to be the same as in this other scenario.
     """
     key: str
@@ -24,12 +25,15 @@ class Metric:
     unit: str
     limit: float | None = None
     quicker: float | None = None
+    times: float | None = None
     like: str | None = None
 
     def asked(self):
         """:return: what is asked for, in words."""
         if self.limit is not None:
             return f'at most {self.show(self.limit)}'
+        if self.times is not None:
+            return f'at most {self.times:.2f} times as long'
         if self.quicker == 1:
             return 'no worse'
         return f'{self.quicker:g} times less' if self.quicker else ''
@@ -40,6 +44,8 @@ class Metric:
             return None
         if self.limit is not None:
             return ours <= self.limit
+        if self.times is not None and theirs is not None:
+            return ours <= theirs * self.times
         if self.quicker and theirs is not None:
             return ours * self.quicker <= theirs
         return None
@@ -57,12 +63,16 @@ def round3(value):
 class Report:
     """
     :param dict settings: what the run was asked for.
+    :param sides: what "theirs" and "ours" are here.
+    :param bool inverse: whether the ratio is ours by theirs.
     :ivar dict values: scenario -> side -> metric -> a list of values, one
         for each time that it was measured.
     """
 
-    def __init__(self, settings):
+    def __init__(self, settings, sides=('theirs', 'ours'), inverse=False):
         self.settings = settings
+        self.sides = sides
+        self.inverse = inverse
         self.values = {}
         self.failures = []
         self.floor = {}
@@ -97,16 +107,19 @@ class Report:
         return text
 
     def compare(self, scenario, metric):
-        """:return: (theirs by ours, whether what is asked for is met), or
-            None for what can't be said."""
-        theirs, ours = (self.get(scenario.name, side, metric.key)
-                        for side in ('theirs', 'ours'))
-        ratio = theirs / ours if theirs is not None and ours else None
+        """:return: (the ratio, whether what is asked for is met), or None
+            for what can't be said."""
+        theirs, ours = pair = [self.get(scenario.name, side, metric.key)
+                               for side in self.sides]
+        if self.inverse:
+            pair.reverse()
+        ratio = pair[0] / pair[1] if pair[0] is not None and pair[1] else None
         return ratio, metric.isMet(theirs, ours)
 
     def makeTable(self, scenarios):
         """:return: yields lines to be read."""
-        yield FORMAT.format('', 'theirs', 'ours', 'ratio', 'asked of ours')
+        yield FORMAT.format('', *self.sides, 'ratio',
+                            f'asked of {self.sides[1]}')
         for scenario in scenarios:
             yield scenario.title
             for metric in scenario.metrics:
@@ -114,8 +127,8 @@ class Report:
                 asked = metric.asked()
                 if met is not None:
                     asked += ': yes' if met else ': NO'
-                other = self.get(metric.like, 'ours', metric.key)
-                ours = self.get(scenario.name, 'ours', metric.key)
+                other = self.get(metric.like, self.sides[1], metric.key)
+                ours = self.get(scenario.name, self.sides[1], metric.key)
                 if metric.like and asked:
                     asked += '; '
                 if metric.like:
@@ -125,7 +138,7 @@ class Report:
                 yield FORMAT.format(
                     f'  {metric.title}',
                     *(self.showSide(scenario, side, metric)
-                      for side in ('theirs', 'ours')),
+                      for side in self.sides),
                     round3(ratio) if ratio else '-', asked).rstrip()
         yield from self.makeFloor()
         for failure in self.failures:
@@ -147,7 +160,7 @@ class Report:
                 ('and CPU of each', floor['cpu'], 'burst', 'cpu')):
             unit = 's' if value > 0.1 else 'ms'
             line = f'  {title}: {Metric("", "", unit).show(value)}'
-            for side in ('theirs', 'ours'):
+            for side in self.sides:
                 measured = self.get(scenario, side, key)
                 if measured is not None:
                     line += f'; {side} {round3(measured / value)} times that'
