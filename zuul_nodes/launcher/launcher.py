@@ -439,15 +439,15 @@ class Launcher:
 
     def _makeReady(self):
         self._ready_checked = time.monotonic()
-        if not minready.isWanted(self.tenant_providers):
+        if not minready.isWanted(self.tenant_providers) or (
+                not self._findMissing()):
             return
-        for label, provider in minready.findMissing(
-                self.tenant_providers, self.api.getProviderNodes(),
-                self.division.isMyLabel):
-            _, until = self._unready.get(
-                (provider.canonical_name, label.name), (0, 0))
-            if time.monotonic() < until:
-                continue
+        # The launcher before us may just have made some, or we ourselves
+        # when the connection was lost.
+        if not self.api.nodes_cache.catchUp():
+            self.queue.addAfter(MIN_READY, MIN_READY_PAUSE)
+            return
+        for label, provider in self._findMissing():
             try:
                 self._makeReadyNode(label, provider)
             except Exception as error:
@@ -456,6 +456,17 @@ class Launcher:
                                  'to be ready: %s', label.name,
                                  provider.canonical_name, error)
                 self.queue.addAfter(MIN_READY, MIN_READY_PAUSE)
+
+    def _findMissing(self):
+        """:return: a list of label and provider of each node that is to be
+            made now, to be ready."""
+        now = time.monotonic()
+        return [
+            (label, provider) for label, provider in minready.findMissing(
+                self.tenant_providers, self.api.getProviderNodes(),
+                self.division.isMyLabel)
+            if self._unready.get(
+                (provider.canonical_name, label.name), (0, 0))[1] <= now]
 
     def _makeReadyNode(self, label, provider):
         records = self.maker.makeNode(

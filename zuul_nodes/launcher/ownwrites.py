@@ -29,6 +29,10 @@ class OwnWrites:
         with self._lock:
             self._watched.add(f'{root}/')
 
+    def isWatched(self, root):
+        """:return: whether there is news of what is below a path."""
+        return f'{root}/' in self._watched
+
     def expect(self, paths):
         """
         :param paths: that are about to be written; one that is created and

@@ -7,7 +7,7 @@ of ZooKeeper than what they were told of.
 
 import threading
 
-from kazoo.protocol.states import EventType
+from kazoo.protocol.states import Callback, EventType
 from zuul.model import (
     NodesetRequest,
     ProviderNode,
@@ -34,6 +34,8 @@ NODE_PARTS = {
     ProviderNodeLifecycle.LIFECYCLE_PATH: 'lifecycle',
 }
 REQUEST_PARTS = {'revision': '_revision'}
+# Seconds.
+SYNC_TIMEOUT = 10.0
 
 
 class KnownPart(tuple):
@@ -93,6 +95,22 @@ class Cache(Interruptible, LockableZKObjectCache):
             # The watch has just been set.
             self.own_writes.watch(self.root)
         super()._walkTree(root, seen_paths)
+
+    def catchUp(self):
+        """Wait for the news of all that has been written so far.
+
+        :return: whether all of that is known.
+        :raises KazooException: the connection is lost.
+        """
+        # Its answer comes after the news, which is for another thread.
+        self.client.sync(self.root)
+        told = threading.Event()
+        self.client.handler.dispatch_callback(
+            Callback('watch', told.set, ()))
+        # A new connection has no watch at first; then all is read again.
+        return (told.wait(SYNC_TIMEOUT) and self.waitForSync(SYNC_TIMEOUT)
+                and self.own_writes.isWatched(self.root)
+                and self._ready.is_set())
 
     def lookAgain(self, path):
         """Read what is there, whatever is known of it."""
