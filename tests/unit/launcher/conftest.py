@@ -1,6 +1,9 @@
+import time
+
 import pytest
 
 from tests.fixtures.launcher import Steps
+from tests.fixtures.racks import Racks
 
 
 @pytest.fixture
@@ -10,3 +13,20 @@ def steps(zuul_conf, tmp_path):
     launcher = Steps(zuul_conf)
     yield launcher
     launcher.end()
+
+
+@pytest.fixture
+def racks(monkeypatch):
+    racks = Racks(monkeypatch)
+    yield racks
+    racks.end()
+
+
+@pytest.fixture
+def jump(monkeypatch):
+    """:return: a function that sets the clock by some seconds."""
+    real = time.time
+
+    def jump(seconds):
+        monkeypatch.setattr(time, 'time', lambda: real() + seconds)
+    return jump

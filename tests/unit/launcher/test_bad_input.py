@@ -12,7 +12,7 @@ from zuul.lib.connections import ConnectionRegistry
 from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
 
 from tests.fixtures.launcher import CONNECTIONS, makeProviders
-from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
+from tests.fixtures.racks import addProvider, cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
@@ -22,26 +22,9 @@ DAY = 86400
 
 
 @pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
-
-
-@pytest.fixture
 def log(caplog):
     caplog.set_level(logging.INFO, 'zuul')
     return caplog
-
-
-@pytest.fixture
-def jump(monkeypatch):
-    """:return: a function that sets the clock by some seconds."""
-    real = time.time
-
-    def jump(seconds):
-        monkeypatch.setattr(time, 'time', lambda: real() + seconds)
-    return jump
 
 
 def serve(launcher, request):

@@ -6,17 +6,10 @@ import pytest
 from zuul.launcher.client import LauncherClient
 from zuul.model import ProviderNode
 
-from tests.fixtures.racks import Racks, addProvider, cloud, isDone
+from tests.fixtures.racks import addProvider, cloud, isDone
 from tests.unit.launcher.test_registration import desk
 
 State = ProviderNode.State
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
 
 
 def zones(text, **zones):

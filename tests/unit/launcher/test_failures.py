@@ -7,7 +7,7 @@ import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode, QuotaInformation
 
-from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
+from tests.fixtures.racks import addProvider, cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes.launcher.failures import Failure, classify, describe
 
@@ -48,13 +48,6 @@ TEMPORARY = {
     'aws': botocore('RequestLimitExceeded'),
     'kubernetes': CloudError(status=500),
 }
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
 
 
 @pytest.fixture

@@ -10,26 +10,9 @@ from zuul.model import HoldRequest, Node, NodeSet, ProviderNode
 from zuul.zk import ZooKeeperClient
 from zuul.zk.nodepool import ZooKeeperNodepool
 
-from tests.fixtures.racks import Racks, cloud, isDone
+from tests.fixtures.racks import cloud, isDone
 
 State = ProviderNode.State
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
-
-
-@pytest.fixture
-def jump(monkeypatch):
-    """:return: a function that sets the clock by some seconds."""
-    real = time.time
-
-    def jump(seconds):
-        monkeypatch.setattr(time, 'time', lambda: real() + seconds)
-    return jump
 
 
 class Executor:

@@ -6,7 +6,7 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.hostkeys import HostKey
-from tests.fixtures.racks import Racks, cloud, finish, isDone
+from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfInstance
 from tests.unit.launcher.test_registration import desk
 
@@ -17,13 +17,6 @@ State = ProviderNode.State
 def keys(tmp_path_factory):
     directory = tmp_path_factory.mktemp('keys')
     return [HostKey(directory / name) for name in ('first', 'second')]
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
 
 
 @pytest.fixture

@@ -1,20 +1,12 @@
 """The nodes of a job are where those of its paused parent are, if that is
 possible now."""
 
-import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
-from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
+from tests.fixtures.racks import addProvider, cloud, finish, isDone
 
 State = ProviderNode.State
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
 
 
 def near(launcher, name):

@@ -8,20 +8,13 @@ import pytest
 from zuul.model import ProviderNode
 from zuul.provider import statemachine
 
-from tests.fixtures.racks import Racks, cloud
+from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from zuul_nodes.launcher import machines
 from zuul_nodes.launcher.machines import Machines
 
 State = ProviderNode.State
 TIMEOUT = 10
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from zuul.provider import statemachine
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
-from tests.fixtures.racks import Racks, cloud, finish, isDone
+from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher import (
     creation,
@@ -33,26 +33,9 @@ DAY = 86400
 
 
 @pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
-
-
-@pytest.fixture
 def log(caplog):
     caplog.set_level(logging.DEBUG, 'zuul')
     return caplog
-
-
-@pytest.fixture
-def jump(monkeypatch):
-    """:return: a function that sets the clock by some seconds."""
-    real = time.time
-
-    def jump(seconds):
-        monkeypatch.setattr(time, 'time', lambda: real() + seconds)
-    return jump
 
 
 class Executor:

@@ -7,20 +7,13 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import Steps
-from tests.fixtures.racks import Racks, cloud, finish, isDone
+from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfEndpoint
 from zuul_nodes.launcher import removal
 from zuul_nodes.launcher.places import ROOT
 
 State = ProviderNode.State
 ELSEWHERE = cloud('two', connection='other')
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.images import Cloud, ImageLauncher
 from tests.fixtures.launcher import Steps
-from tests.fixtures.racks import Racks, cloud, finish, isDone
+from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 
 State = ProviderNode.State
@@ -40,13 +40,6 @@ class ImageSteps(Steps, ImageLauncher):
     def isGone(self, *nodes):
         return not {node.uuid for node in nodes} & {
             node.uuid for node in self.nodes()}
-
-
-@pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
 
 
 @pytest.fixture
