@@ -15,7 +15,6 @@ Writes are those of the session in the server's transaction log.
 import argparse
 import dataclasses
 import functools
-import json
 import os
 import pathlib
 import platform
@@ -216,11 +215,7 @@ def main():
             measureAll(args, scenarios, sizes, report, directory)
         except KeyboardInterrupt:
             return 130
-    if args.format == 'json':
-        print(json.dumps(report.toDict(scenarios), indent=2))
-    else:
-        for line in report.makeTable(scenarios):
-            print(line)
+    report.show(scenarios, args.format)
     return bool(report.failures)
 
 

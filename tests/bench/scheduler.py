@@ -28,7 +28,6 @@ import argparse
 import contextlib
 import dataclasses
 import functools
-import json
 import os
 import pathlib
 import platform
@@ -183,11 +182,7 @@ def main():
             measureAll(args, scenarios, report, directory)
         except KeyboardInterrupt:
             return 130
-    if args.format == 'json':
-        print(json.dumps(report.toDict(scenarios), indent=2))
-    else:
-        for line in report.makeTable(scenarios):
-            print(line)
+    report.show(scenarios, args.format)
     return bool(report.failures)
 
 

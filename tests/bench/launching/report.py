@@ -1,6 +1,7 @@
 """What was measured, as a table and as JSON, and what was asked for."""
 
 import dataclasses
+import json
 import statistics
 
 FORMAT = '{:58} {:>17} {:>17} {:>8}  {}'
@@ -165,6 +166,17 @@ class Report:
                 if measured is not None:
                     line += f'; {side} {round3(measured / value)} times that'
             yield line
+
+    def show(self, scenarios, form):
+        """Print it.
+
+        :param str form: ``json``, or ``text`` for people.
+        """
+        if form == 'json':
+            print(json.dumps(self.toDict(scenarios), indent=2))
+        else:
+            for line in self.makeTable(scenarios):
+                print(line)
 
     def toDict(self, scenarios):
         """:return: all of it, to be written as JSON."""
