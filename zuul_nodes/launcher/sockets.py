@@ -11,6 +11,7 @@ import ssl
 
 READ = select.POLLIN | select.POLLPRI
 WRITE = select.POLLOUT
+# More than a record of TLS can hold, so that nothing is left of one.
 READ_AHEAD = 65536
 
 
@@ -45,9 +46,12 @@ class Socket:
     def __getattr__(self, name):
         return getattr(self._socket, name)
 
+    def fileno(self):
+        return self._socket.fileno()
+
     def pending(self):
         """:return: how many bytes can be read without waiting."""
-        return len(self._ahead) or self._socket.pending()
+        return len(self._ahead)
 
     def recv(self, size):
         if not self._ahead:
@@ -79,11 +83,14 @@ def poll(read, write, exceptional, timeout=None):
         sock = waiting[0]
         if sock.is_readable if read else sock.is_writable:
             return read, write, []
-    pending = {each for each in read
-               if isinstance(each, Socket) and each.pending()}
-    ready = _poll(read, write, 0 if pending else timeout)
+    pending = [each for each in read
+               if isinstance(each, Socket) and each.pending()]
+    if pending:
+        # It is not much; then the others have their turn.
+        return pending, [], []
+    ready = _poll(read, write, timeout)
     readable = [each for each in read
-                if each in pending or ready.get(each.fileno(), 0) & ~WRITE]
+                if ready.get(each.fileno(), 0) & ~WRITE]
     writable = [each for each in write
                 if ready.get(each.fileno(), 0) & ~READ]
     for each in readable:

@@ -7,6 +7,7 @@ transaction, so no crash leaves half of it.
 
 import contextlib
 import copy
+import itertools
 import logging
 import threading
 import uuid
@@ -95,6 +96,8 @@ class Store:
         self.identifier = identifier
         self.stop_event = stop_event
         self.epoch = 0
+        self._own_name = uuid.uuid4().hex
+        self._contenders = itertools.count()
         self.client.add_listener(self._listen)
         # A transaction creates no parents.
         for path in (ProviderNode.NODES_PATH, ProviderNode.LOCKS_PATH):
@@ -175,6 +178,10 @@ class Store:
         except NoNodeError:
             pass
         return True
+
+    def makePrefix(self):
+        """:return: a name for a contender, before its number."""
+        return f'{self._own_name}{next(self._contenders):x}__lock__'
 
     def exists(self, path):
         return self.client.exists(path) is not None
@@ -291,7 +298,7 @@ class Transaction:
 
     def _lockNew(self, record):
         # In a new directory, the first contender gets the first number.
-        path = f'{record.getLockPath()}/{makePrefix()}'
+        path = f'{record.getLockPath()}/{self.store.makePrefix()}'
         self._others.append(('create', (
             path, self.store.identifier.encode(), True, True)))
         self._locked.append((record, f'{path}{0:010}'))
@@ -474,11 +481,6 @@ def isSeen(record):
     """:return: whether a record is in ZooKeeper, as opposed to that we are
         about to write it, or the watch is to tell of it."""
     return getattr(record, '_zstat', None) is not None
-
-
-def makePrefix():
-    """:return: a name for a contender, before its number."""
-    return f'{uuid.uuid4().hex}__lock__'
 
 
 def refuse(results):
