@@ -44,7 +44,7 @@ from zuul_nodes.launcher.pools import Pools
 from zuul_nodes.launcher.published import PublishedReservations
 from zuul_nodes.launcher.records import Records
 from zuul_nodes.launcher.registration import Registration
-from zuul_nodes.launcher.requests import RequestReconciler
+from zuul_nodes.launcher.requests import RequestReconciler, isDone
 from zuul_nodes.launcher.snapshots import Snapshots
 from zuul_nodes.launcher.stats import Stats
 from zuul_nodes.launcher.store import Store
@@ -347,13 +347,19 @@ class Launcher:
                 record.request_id, record.main_node_id, record.provider))
             if record.request_id and record.state not in (
                     record.State.REQUESTED, record.State.BUILDING):
-                self.queue.add(('request', record.request_id))
+                self._lookAtRequest(record.request_id)
             if record.main_node_id:
                 self.queue.add(('node', record.main_node_id))
         if record is None or not record.request_id:
             self.queue.addAfter(
                 MIN_READY, self._ready_checked + MIN_READY_INTERVAL
                 - time.monotonic())
+
+    def _lookAtRequest(self, request_id):
+        """Look at a request, if it can be waiting for something."""
+        request = self.api.getNodesetRequest(request_id)
+        if request is not None and not isDone(request):
+            self.queue.add(('request', request_id))
 
     def _tellRelations(self, node_id, new):
         """Look at what had to do with a node and has no more."""
@@ -363,7 +369,7 @@ class Launcher:
         if old.request_id and old.request_id != new.request_id:
             if assigned := self._assigned.get(old.request_id):
                 assigned.discard(node_id)
-            self.queue.add(('request', old.request_id))
+            self._lookAtRequest(old.request_id)
         if new.request_id:
             self._assigned[new.request_id].add(node_id)
         if new is NOTHING:

@@ -26,6 +26,7 @@ from zuul_nodes.launcher.store import (
     RECORDS_LOCK,
     Conflict,
     Known,
+    setContender,
 )
 
 # Parts of a node's record: name of the znode -> attribute of the node.
@@ -65,6 +66,8 @@ class Cache(Interruptible, LockableZKObjectCache):
         self.known_parts = {}
         self._parts_lock = threading.Lock()
         self._events_lock = threading.Lock()
+        # What is being read whatever is known of it.
+        self._rereads = 0
         # Zuul's records read their parts whenever they are read
         # themselves; of these, the watch tells.
         self._known = ZKContext(Known(self.known_parts), None, None, self.log)
@@ -72,12 +75,27 @@ class Cache(Interruptible, LockableZKObjectCache):
             zk_client, None, root=record_class.ROOT, items_path=items_path,
             locks_path=record_class.LOCKS_PATH, zkobject_class=record_class)
 
+    def takeOwn(self, event):
+        """
+        :return: whether an event is news of our own, and nothing more is to
+            be done about it.
+        """
+        with self._events_lock:
+            if self._rereads or not self.own_writes.isOwn(event):
+                return False
+            self._notePath(event)
+            return True
+
     def _cacheListener(self, event):
         # Each event is handled in as few threads as it can be: for most,
         # there is nothing to wait for.
         with self._events_lock:
-            if self.own_writes.isOwn(event):
-                self._cached_paths.add(event.path)
+            if event.type == EventType.NONE and event.path not in (
+                    None, self.root):
+                self._rereads += 1
+            # What is read may be older, and is looked at later.
+            if self.own_writes.isOwn(event) and not self._rereads:
+                self._notePath(event)
             elif self._playback_queue.unfinished_tasks or (
                     self._isToBeRead(event)):
                 # What is asked for first must be looked at first.
@@ -86,13 +104,29 @@ class Cache(Interruptible, LockableZKObjectCache):
                 key, _, shard_index = self.parsePath(event.path)
                 self._handlePlayback(event, None, key, shard_index)
 
+    def _handlePlayback(self, event, future, key, shard_index):
+        try:
+            super()._handlePlayback(event, future, key, shard_index)
+        finally:
+            if event.type == EventType.NONE:
+                with self._events_lock:
+                    self._rereads -= 1
+
+    def _notePath(self, event):
+        if event.type == EventType.DELETED:
+            self._cached_paths.discard(event.path)
+        else:
+            self._cached_paths.add(event.path)
+
     def _isToBeRead(self, event):
         return event.type == EventType.NONE or (
             event.type != EventType.DELETED and self.parsePath(event.path)[1])
 
     def _walkTree(self, root=None, seen_paths=None):
         if root is None:
-            # The watch has just been set.
+            # The watch has just been set, and nothing is left of an
+            # earlier walk.
+            self._rereads = 0
             self.own_writes.watch(self.root)
         super()._walkTree(root, seen_paths)
 
@@ -147,7 +181,7 @@ class Cache(Interruptible, LockableZKObjectCache):
         record = self._cached_objects.get((record_id,))
         if kind == self.locks_path:
             if record is not None:
-                self._setContender(record, name, exists)
+                setContender(record, name, exists)
         elif name in self.parts:
             with self._parts_lock:
                 self._setPart(record, event.path, self.parts[name],
@@ -200,13 +234,6 @@ class Cache(Interruptible, LockableZKObjectCache):
             # telling the record that is not here any more.
             self.lookAgain(record.getPath())
 
-    def _setContender(self, record, name, exists):
-        if exists:
-            record._lock_contenders[name] = None
-        else:
-            record._lock_contenders.pop(name, None)
-        record._set(is_locked=bool(record._lock_contenders))
-
     def _setPart(self, record, path, attribute, data, stat):
         if data is None:
             self.known_parts.pop(path, None)
@@ -245,3 +272,23 @@ class Records(launcher.LauncherApi):
         self.nodes_cache = Cache(
             zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
             lambda *args: changed('node', *args), own_writes)
+        takeAtOnce(zk_client.client.handler)
+
+
+def takeAtOnce(handler):
+    """Have news of our own taken where it is read: for each that is not, a
+    thread has to be woken.
+
+    :param handler: of kazoo's client.
+    """
+    dispatch = handler.dispatch_callback
+
+    def takeOrDispatch(callback):
+        cache = getattr(callback.func, '__self__', None)
+        # It must not overtake other news.
+        if not (isinstance(cache, Cache)
+                and handler.callback_queue.unfinished_tasks == 0
+                and cache.takeOwn(*callback.args)):
+            dispatch(callback)
+
+    handler.dispatch_callback = takeOrDispatch

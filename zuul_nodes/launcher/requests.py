@@ -75,7 +75,7 @@ class RequestReconciler:
             self.queue.retry(('request', request_id))
 
     def _isOurs(self, request):
-        if request.state == State.TEST_HOLD or _isDone(request):
+        if request.state == State.TEST_HOLD or isDone(request):
             return False
         return request.hasLock() or (
             not request.is_locked
@@ -374,7 +374,8 @@ class RequestReconciler:
         request._set(_span=None)
 
 
-def _isDone(request):
+def isDone(request):
+    """:return: whether a launcher has nothing more to do with a request."""
     return (request.state in request.FINAL_STATES
             and request.event_state == request.EventState.COMPLETE)
 

@@ -11,6 +11,7 @@ import itertools
 import logging
 import threading
 import uuid
+import zlib
 
 from kazoo.exceptions import (
     BadVersionError,
@@ -24,7 +25,7 @@ from kazoo.exceptions import (
 from kazoo.protocol.states import KazooState, ZnodeStat
 from kazoo.retry import KazooRetry
 from zuul.model import ProviderNode
-from zuul.zk.zkobject import ZKContext
+from zuul.zk.zkobject import PolymorphicZKObjectMixin, ZKContext
 
 from zuul_nodes.launcher.ownwrites import OwnWrites
 
@@ -105,7 +106,8 @@ class Store:
 
     def _listen(self, state):
         if state == KazooState.LOST:
-            self.epoch += 1
+            with RECORDS_LOCK:
+                self.epoch += 1
         if state != KazooState.CONNECTED:
             self.own_writes.clear()
 
@@ -229,7 +231,7 @@ class Transaction:
         self._locked = []
         self._unlocked = []
         self._cleared = []
-        self._probed = []
+        self._unread = []
         self._event = None
 
     def update(self, record, **attributes):
@@ -243,6 +245,7 @@ class Transaction:
         """
         self._others.append(('create', (record.getLockPath(), b'')))
         self._others.append(('create', (record.getPath(), record)))
+        self._unread.append(record.getLockPath())
         self.created.append(record)
         if lock:
             self._lockNew(record)
@@ -266,6 +269,7 @@ class Transaction:
         self._others.append(('delete', (node.getPath(),)))
         self.unlock(node)
         self._others.append(('delete', (node.getLockPath(),)))
+        self._unread.append(node.getLockPath())
 
     def check(self, record):
         """Nobody must have written this record since it was read."""
@@ -282,7 +286,7 @@ class Transaction:
         path = part.getPath()
         self._others.append(('create', (path, b'')))
         self._others.append(('delete', (path,)))
-        self._probed += [path, path]
+        self._unread += [path, path]
 
     def checkUnlocked(self, record):
         """Nobody must have the lock of a record, or wait for it."""
@@ -290,6 +294,7 @@ class Transaction:
         # One that is not empty can't be deleted.
         self._others.append(('delete', (directory,)))
         self._others.append(('create', (directory, b'')))
+        self._unread += [directory, directory]
 
     def lock(self, record):
         """Take the lock of a record, which nobody must have."""
@@ -302,6 +307,7 @@ class Transaction:
         self._others.append(('create', (
             path, self.store.identifier.encode(), True, True)))
         self._locked.append((record, f'{path}{0:010}'))
+        self._unread.append(f'{path}{0:010}')
 
     def unlock(self, record):
         """Give up the lock of a record whose turn it was.  If it had none,
@@ -309,6 +315,7 @@ class Transaction:
         if record.hasLock():
             self._others.append(('delete', (record._lock.path,)))
             self._unlocked.append((record, record._lock))
+            self._unread.append(record._lock.path)
         else:
             self.checkUnlocked(record)
 
@@ -332,7 +339,7 @@ class Transaction:
             operations += [_fillIn(operation, created)
                            for operation in self._others]
             known = self._getKnown(created)
-            paths = self._probed + [
+            paths = self._unread + [
                 content.record.getPath() for content in (*written, *known)]
             self.store.own_writes.expect(paths)
             stats = self._send(operations)
@@ -348,13 +355,16 @@ class Transaction:
                 content.setWritten(stat)
             for content in known:
                 content.setWritten(CREATED)
-        for record, path in self._locked:
-            record._set(_lock=Lock(self.store, path, epoch))
-        for record, lock in self._unlocked:
-            # From now on, another thread may lock it.
-            if record._lock is lock:
-                record._set(_lock=None)
-            lock.released = True
+            if epoch == self.store.epoch:
+                for record, path in self._locked:
+                    setContender(record, getName(path), True)
+                    record._set(_lock=Lock(self.store, path, epoch))
+            for record, lock in self._unlocked:
+                # From now on, another thread may lock it.
+                setContender(record, getName(lock.path), False)
+                if record._lock is lock:
+                    record._set(_lock=None)
+                lock.released = True
         for part in self._cleared:
             part._clear()
             part._set(_zstat=None)
@@ -414,7 +424,7 @@ class Content:
             record = copy.copy(record)
             record._set(**attributes)
         self.data = record._trySerialize(context)
-        self.raw = record._compressData(self.data)
+        self.raw = compress(record, self.data)
 
     def getUpdate(self):
         """:return: the operation that writes it over what it was."""
@@ -475,6 +485,34 @@ def _fillIn(operation, contents):
     if name == 'create' and arguments[0] in contents:
         arguments[0] = contents[arguments[0]].raw
     return name, (path, *arguments)
+
+
+def compress(record, data):
+    """What Zuul's records do, with as little memory as small ones need:
+    most of the time is spent on having that.
+
+    :return: bytes as they are written.
+    """
+    compressor = zlib.compressobj(level=3, wbits=12, memLevel=5)
+    compressed = compressor.compress(data) + compressor.flush()
+    if isinstance(record, PolymorphicZKObjectMixin):
+        return b'\0'.join((record._subclass_id, compressed))
+    return compressed
+
+
+def getName(path):
+    """:return: the last part of a path."""
+    return path.rpartition('/')[2]
+
+
+def setContender(record, name, exists):
+    """Somebody has asked for the lock of a record, or does so no more."""
+    with RECORDS_LOCK:
+        if exists:
+            record._lock_contenders[name] = None
+        else:
+            record._lock_contenders.pop(name, None)
+        record._set(is_locked=bool(record._lock_contenders))
 
 
 def isSeen(record):
