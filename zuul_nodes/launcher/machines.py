@@ -86,6 +86,8 @@ class Machines:
     def __init__(self, launcher):
         self.launcher = launcher
         self._busy = set()
+        # Those of them whose next step is to come later: what withdraws it.
+        self._waiting = {}
         # Nodes that somebody has asked for during a step.
         self._asked = set()
         # What is done with a node, and since when.
@@ -93,12 +95,21 @@ class Machines:
         self._failures = {}
 
     def isBusy(self, node_id):
-        """:return: whether a step is under way."""
-        if node_id not in self._busy:
+        """:return: whether a step is under way; one that waits for its
+            time is not, and will not come by itself any more."""
+        if node_id not in self._busy or self._withdraw(node_id):
             return False
         self._asked.add(node_id)
         # It may have ended meanwhile, and not seen that.
         return node_id in self._busy
+
+    def _withdraw(self, node_id):
+        """:return: whether a step waited for its time and does no more."""
+        withdraw = self._waiting.pop(node_id, None)
+        if withdraw is None or not withdraw():
+            return False
+        self._busy.discard(node_id)
+        return True
 
     def forget(self, node_id):
         """The node is somebody else's, or in another state."""
@@ -110,8 +121,7 @@ class Machines:
 
         :param done: called in another thread: with how long to wait before
             the next step, or None if the node is there; and with None or
-            what was raised.  Not called if there is nothing new; the node
-            is looked at again then.
+            what was raised.  Not called while there is nothing new.
         """
         def step(turn):
             machine = node.create_state_machine
@@ -126,29 +136,21 @@ class Machines:
                 machine.start_time = time.time()
             self._advance(node, machine, turn, log)
             if machine.complete:
-                return None
+                return None, True
             elapsed = self._getElapsed(node)
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            nonlocal is_new
-            is_new = machine.toDict() != before
-            return self._getWait(elapsed)
+            return self._getWait(elapsed), machine.toDict() != before
 
-        def end(wait, error):
-            if is_new:
-                done(wait, error)
-            else:
-                self.launcher.queue.addAfter(('node', node.uuid), wait)
-
-        is_new = True
-        self._submit(node, provider, step, end, 'Creating')
+        self._submit(node, provider, step, done, 'Creating')
 
     def delete(self, node, provider, done, log):
         """Take steps towards the end of a node; as :meth:`create`, but
         what is raised is tried again for some time."""
         def step(turn):
             machine = node.delete_state_machine
+            before = machine and copy.deepcopy(machine.toDict())
             if machine is None:
                 machine = (
                     SubnodeStateMachine()
@@ -159,14 +161,14 @@ class Machines:
             if not machine.complete:
                 self._advance(node, machine, turn, log)
             if machine.complete:
-                return None
+                return None, True
             elapsed = self._getElapsed(node)
             if elapsed > DELETE_TIMEOUT:
                 log.error('Unable to delete node %s in %s seconds',
                           node, DELETE_TIMEOUT)
                 machine.fail()
-                return None
-            return self._getWait(elapsed)
+                return None, True
+            return self._getWait(elapsed), machine.toDict() != before
 
         def end(wait, error):
             if error is not None:
@@ -190,7 +192,13 @@ class Machines:
         node._set(delete_state_machine=None)
         return wait
 
-    def _submit(self, node, provider, step, done, what):
+    def _submit(self, node, provider, step, done, what, delay=0):
+        """
+        :param step: gives seconds to wait before the next one, or None if
+            there is none; and whether anybody is to be told.  If not, it
+            is taken again.
+        :param float delay: seconds before which the step is not taken.
+        """
         endpoint = provider.getEndpoint()
         self._busy.add(node.uuid)
         if what != self._began.get(node.uuid, ('', 0))[0]:
@@ -199,24 +207,33 @@ class Machines:
         turn = Turn(node)
 
         def run():
+            self._waiting.pop(node.uuid, None)
             if not node.hasLock():
                 # Somebody else may be at it already.
-                return 0
+                return 0, True
             turn.begin()
             return step(turn)
 
-        def end(wait, error):
+        def end(result, error):
             turn.end()
+            wait, is_new = result or (None, True)
             try:
-                done(wait, error)
+                if is_new:
+                    done(wait, error)
             finally:
-                self._busy.discard(node.uuid)
-                if node.uuid in self._asked:
+                if is_new:
+                    self._busy.discard(node.uuid)
+                else:
+                    self._submit(node, provider, step, done, what, wait)
+                if node.uuid in self._asked and (
+                        is_new or self._withdraw(node.uuid)):
                     self._asked.discard(node.uuid)
                     self.launcher.queue.add(('node', node.uuid))
 
-        self.launcher.pools.submit(endpoint, run, end,
-                                   f'{what} node {node.uuid}')
+        withdraw = self.launcher.pools.submit(
+            endpoint, run, end, f'{what} node {node.uuid}', delay)
+        if delay:
+            self._waiting[node.uuid] = withdraw
 
     def _advance(self, node, machine, turn, log):
         recorded = time.monotonic()

@@ -4,8 +4,11 @@ A cloud that is slow, hangs or limits the rate of calls keeps its own
 threads waiting and nobody else's.
 """
 
-import collections
+import functools
+import heapq
+import itertools
 import logging
+import math
 import threading
 import time
 
@@ -23,6 +26,7 @@ class Call:
         self.description = description
         self.started = None
         self.given_up = False
+        self.withdrawn = False
 
 
 class Pool:
@@ -45,7 +49,11 @@ class Pool:
         self.interval = 1 / rate if rate else 0
         self.watch = watch
         self._condition = threading.Condition()
-        self._calls = collections.deque()
+        # When a call may begin, its number, and the call.
+        self._calls = []
+        self._order = itertools.count()
+        # When one of the idle threads will look again, by itself.
+        self._awake_at = math.inf
         self._active = set()
         self._threads = 0
         self._idle = 0
@@ -54,15 +62,26 @@ class Pool:
         self._watched = False
         self._running = True
 
-    def submit(self, call):
+    def submit(self, call, delay=0):
+        """
+        :param float delay: seconds before which it must not begin.
+        """
         with self._condition:
             if not self._running:
                 return
-            self._calls.append(call)
-            if self._idle >= len(self._calls):
-                self._condition.notify()
-            elif self._threads < self.workers:
+            heapq.heappush(self._calls, (
+                time.monotonic() + delay, next(self._order), call))
+            self._condition.notify()
+            if self._threads < self.workers and self._idle < len(self._calls):
                 self._startThread()
+
+    def withdraw(self, call):
+        """
+        :return: whether a call has not begun, and will not.
+        """
+        with self._condition:
+            call.withdrawn = call.started is None
+            return call.withdrawn
 
     def check(self):
         """Give up calls that take too long.
@@ -105,7 +124,12 @@ class Pool:
                 self._condition.wait(end - time.monotonic())
 
     def length(self):
-        return len(self._calls) + len(self._active) + self._ending
+        """:return: how many calls are under way, or could be."""
+        now = time.monotonic()
+        with self._condition:
+            return len(self._active) + self._ending + sum(
+                due <= now and not call.withdrawn
+                for due, _, call in self._calls)
 
     def _startThread(self):
         self._threads += 1
@@ -136,12 +160,13 @@ class Pool:
             end."""
         with self._condition:
             self._idle += 1
-            while self._running and (wait := self._getWait()) != 0:
-                self._condition.wait(wait)
+            while self._running and (
+                    due := self._getDue()) > time.monotonic():
+                self._waitUntil(due)
             self._idle -= 1
             if not self._running:
                 return None
-            call = self._calls.popleft()
+            _, _, call = heapq.heappop(self._calls)
             call.started = time.monotonic()
             self._next_time = call.started + self.interval
             self._active.add(call)
@@ -153,12 +178,24 @@ class Pool:
                 self._condition.notify()
             return call
 
-    def _getWait(self):
-        """:return: seconds until a call may begin; None if there is none.
-        """
+    def _getDue(self):
+        """:return: when the next call may begin."""
+        while self._calls and self._calls[0][2].withdrawn:
+            heapq.heappop(self._calls)
         if not self._calls:
-            return None
-        return max(0, self._next_time - time.monotonic())
+            return math.inf
+        return max(self._calls[0][0], self._next_time)
+
+    def _waitUntil(self, due):
+        """Wait until something has changed; one thread looks after the
+        time, for all."""
+        if due >= self._awake_at:
+            self._condition.wait()
+            return
+        self._awake_at = due
+        self._condition.wait(due - time.monotonic())
+        if self._awake_at == due:
+            self._awake_at = math.inf
 
     def _watch(self, delay):
         self._watched = True
@@ -186,9 +223,17 @@ class Pools:
         self._pools = {}
         self._lock = threading.Lock()
 
-    def submit(self, endpoint, function, done, description):
-        """Call a function in one of the endpoint's threads."""
-        self._get(endpoint).submit(Call(function, done, description))
+    def submit(self, endpoint, function, done, description, delay=0):
+        """Call a function in one of the endpoint's threads.
+
+        :param float delay: seconds before which it must not begin.
+        :return: a function that withdraws the call; it tells whether it
+            has not begun, and will not.
+        """
+        pool = self._get(endpoint)
+        call = Call(function, done, description)
+        pool.submit(call, delay)
+        return functools.partial(pool.withdraw, call)
 
     def check(self, name):
         if pool := self._pools.get(name):

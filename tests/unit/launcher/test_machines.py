@@ -64,6 +64,7 @@ class Cloud:
     its endpoint: calls that wait until the test makes them.
 
     :ivar list calls: (function, done), as given to the pool.
+    :ivar list waits: seconds after which they were to begin.
     """
 
     launch_timeout = None
@@ -77,8 +78,17 @@ class Cloud:
     def getEndpoint(self):
         return self
 
-    def submit(self, endpoint, function, done, description):
-        self.calls.append((function, done))
+    def submit(self, endpoint, function, done, description, delay=0):
+        call = function, done
+        self.calls.append(call)
+        self.waits.append(delay)
+
+        def withdraw():
+            if call not in self.calls:
+                return False
+            self.calls.remove(call)
+            return True
+        return withdraw
 
     def getCreateStateMachine(self, node, image, log):
         return Scripted(self.script.pop(0), node)
@@ -206,37 +216,93 @@ def test_a_step(subject, rack, node, saved, log):
         node, rack, lambda *result: results.append(result), log)
     (function, end), = rack.calls
     assert subject.isBusy(node.uuid)
-    result = function()
-    assert result is None
+    end(function(), None)
     assert node.comment == 'last'
     assert saved == ['first']
-    end(result, None)
     assert results == [(None, None)]
     assert not subject.isBusy(node.uuid)
     with pytest.raises(Exception, match='Unable to modify'):
         node.comment = 'later'
 
 
-def test_nobody_is_told_when_nothing_has_happened(
-        subject, rack, node, log):
-    results = []
+@pytest.fixture
+def polled(subject, rack, node, log):
+    """What waits for its cloud.
 
-    def step():
-        subject.create(
-            node, rack, lambda *result: results.append(result), log)
-        function, end = rack.calls.pop()
-        end(function(), None)
-        return len(results), len(rack.waits)
+    :return: the machine, what was told of it, and a function that takes
+        the step that is due, and returns how many waits there were and how
+        often somebody was told.
+    """
+    results = []
     machine = Waiting()
     rack.getCreateStateMachine = lambda *args: machine
-    assert step() == (1, 0)
-    assert step() == (1, 1)
-    assert rack.waits == [machines.SHORTEST_WAIT]
+
+    def create():
+        subject.create(
+            node, rack, lambda *result: results.append(result), log)
+
+    def step(error=None):
+        function, end = rack.calls.pop(0)
+        end(*((None, error) if error else (function(), None)))
+        return len(results), len(rack.calls)
+    create()
+    return types.SimpleNamespace(
+        machine=machine, results=results, step=step, create=create)
+
+
+def test_nobody_is_told_when_nothing_has_happened(polled, rack):
+    assert polled.step() == (1, 0)
+    polled.create()
+    assert polled.step() == (1, 1)
+    assert polled.step() == (1, 1)
+    assert rack.waits == [0, 0] + [machines.SHORTEST_WAIT] * 2
     # It changes in place.
-    machine.isThere = lambda: True
-    assert step() == (2, 1)
-    machine.isThere = lambda: False
-    assert step() == (2, 2)
+    polled.machine.isThere = lambda: True
+    assert polled.step() == (2, 0)
+    polled.machine.isThere = lambda: False
+    polled.create()
+    assert polled.step() == (2, 1)
+
+
+def test_an_error_is_told_also_when_nothing_had_happened(
+        polled, subject, node):
+    polled.step()
+    polled.create()
+    assert polled.step() == (1, 1)
+    error = ConnectionError()
+    assert polled.step(error) == (2, 0)
+    assert polled.results[-1] == (None, error)
+    assert not subject.isBusy(node.uuid)
+
+
+def test_a_lost_lock_is_told_also_when_nothing_had_happened(polled, node):
+    polled.step()
+    polled.create()
+    assert polled.step() == (1, 1)
+    node._set(_lock=None)
+    assert polled.step() == (2, 0)
+
+
+def test_who_waits_for_its_cloud_can_be_something_else(
+        polled, subject, rack, node):
+    """A user may want it to go."""
+    polled.step()
+    polled.create()
+    assert polled.step() == (1, 1)
+    assert not subject.isBusy(node.uuid)
+    assert rack.calls == []
+
+
+def test_who_has_asked_meanwhile_need_not_wait_for_the_cloud(
+        polled, subject, rack, node):
+    polled.step()
+    polled.create()
+    keys = []
+    subject.launcher.queue = types.SimpleNamespace(add=keys.append)
+    assert subject.isBusy(node.uuid)
+    assert polled.step() == (1, 0)
+    assert keys == [('node', node.uuid)]
+    assert not subject.isBusy(node.uuid)
 
 
 def test_many_are_not_asked_more_often(subject, rack, log):
@@ -246,7 +312,8 @@ def test_many_are_not_asked_more_often(subject, rack, log):
         node._set(_lock=types.SimpleNamespace(is_still_valid=lambda: True))
         rack.getCreateStateMachine = lambda *args: Waiting()
         subject.create(node, rack, lambda *result: None, log)
-    assert rack.calls[-1][0]() == number / machines.MOST_QUESTIONS
+    wait, _ = rack.calls[-1][0]()
+    assert wait == number / machines.MOST_QUESTIONS
 
 
 def giveUp(subject, rack, node, late, log):
@@ -278,8 +345,7 @@ def test_a_late_step_beside_another(subject, rack, node, saved, late, log):
     giveUp(subject, rack, node, late, log)
     subject.delete(node, rack, lambda wait, error: None, log)
     (function, end), = rack.calls
-    assert function() is None
-    end(None, None)
+    end(function(), None)
     assert 'Unable to modify' in str(late.error)
     assert node.comment == 'right'
     # Between the two steps of the second machine.

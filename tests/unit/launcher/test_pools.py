@@ -160,3 +160,45 @@ def test_a_call_that_is_given_up(makePool, notes):
     release.set()
     late.join(TIMEOUT)
     assert notes.results[1:] == [(1, None)]
+
+
+def test_calls_begin_in_the_order_of_their_time(makePool, notes):
+    pool = makePool(workers=1)
+    numbers = []
+    begin = time.monotonic()
+    for number, delay in enumerate((0.2, 0.05, 0, 0.1)):
+        pool.submit(notes.makeCall(lambda number=number: numbers.append(
+            (number, time.monotonic() - begin))), delay)
+    assert pool.length() <= 1
+    notes.waitFor(4)
+    assert [number for number, _ in numbers] == [2, 1, 3, 0]
+    assert all(later >= delay for (_, later), delay
+               in zip(numbers, (0, 0.05, 0.1, 0.2), strict=True))
+
+
+def test_one_that_is_due_earlier_than_what_is_waited_for(makePool, notes):
+    pool = makePool(workers=3)
+    for delay in (TIMEOUT * 2, TIMEOUT * 2, 0.05, 0):
+        pool.submit(notes.makeCall(), delay)
+    notes.waitFor(2)
+
+
+def test_a_withdrawn_call(makePool, notes):
+    pool = makePool(workers=1)
+    call = notes.makeCall()
+    pool.submit(call, TIMEOUT)
+    assert pool.withdraw(call)
+    pool.submit(notes.makeCall())
+    notes.waitFor(1)
+    assert len(notes.times) == 1
+
+
+def test_a_call_that_has_begun_can_not_be_withdrawn(makePool, notes):
+    pool = makePool()
+    begun, release = threading.Event(), threading.Event()
+    call = notes.makeCall(lambda: (begun.set(), release.wait(TIMEOUT)))
+    pool.submit(call)
+    assert begun.wait(TIMEOUT)
+    assert not pool.withdraw(call)
+    release.set()
+    notes.waitFor(1)

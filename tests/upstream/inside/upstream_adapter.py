@@ -37,9 +37,10 @@ class TestLauncher(Launcher):
         self._test_lock = WorkLock()
         super().__init__(*args, **kwargs)
         submit = self.pools.submit
-        self.pools.submit = lambda endpoint, function, done, description: (
-            submit(endpoint, self._test_lock.during(function),
-                   self._test_lock.during(done), description))
+        self.pools.submit = (
+            lambda endpoint, function, done, description, delay=0: submit(
+                endpoint, self._test_lock.during(function),
+                self._test_lock.during(done), description, delay))
 
     def start(self):
         TestLauncher.running.add(self)
