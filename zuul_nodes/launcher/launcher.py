@@ -332,7 +332,8 @@ class Launcher:
 
     def _changed(self, kind, record_id, record):
         """A record of a request or a node has changed."""
-        self.queue.add((kind, record_id))
+        if kind == 'request' or record is None or not self._isOthers(record):
+            self.queue.add((kind, record_id))
         if kind == 'request':
             if record is None:
                 for node_id in self._assigned.pop(record_id, ()):
@@ -354,6 +355,12 @@ class Launcher:
             self.queue.addAfter(
                 MIN_READY, self._ready_checked + MIN_READY_INTERVAL
                 - time.monotonic())
+
+    def _isOthers(self, node):
+        """:return: whether a node is somebody else's, so that there is
+            nothing to do until it is not."""
+        return (node.is_locked and not node.hasLock()
+                and node.state != node.State.SNAPSHOT)
 
     def _lookAtRequest(self, request_id):
         """Look at a request, if it can be waiting for something."""
@@ -378,7 +385,9 @@ class Launcher:
                 self.queue.add(('node', old.host_id))
             # A static node may be registered anew, and a node that waits
             # for room may have it now.
-            self.queue.add(('static', old.provider))
+            if any(provider.driver.name == 'static' for provider
+                   in self.scope.by_name.get(old.provider, ())):
+                self.queue.add(('static', old.provider))
             for waiting_id in self._waiting.pop(old.provider, ()):
                 self.queue.add(('node', waiting_id))
         else:

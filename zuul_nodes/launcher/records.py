@@ -64,7 +64,6 @@ class Cache(Interruptible, LockableZKObjectCache):
         own_writes.caches.append(self.lookAgain)
         self.parts = parts
         self.known_parts = {}
-        self._parts_lock = threading.Lock()
         self._events_lock = threading.Lock()
         # What is being read whatever is known of it.
         self._rereads = 0
@@ -183,7 +182,7 @@ class Cache(Interruptible, LockableZKObjectCache):
             if record is not None:
                 setContender(record, name, exists)
         elif name in self.parts:
-            with self._parts_lock:
+            with RECORDS_LOCK:
                 self._setPart(record, event.path, self.parts[name],
                               data if exists else None, stat)
         elif name != ProviderNodeSnapshot.SNAPSHOT_PATH:
@@ -208,7 +207,7 @@ class Cache(Interruptible, LockableZKObjectCache):
         :raises Conflict: somebody else has created it.
         """
         path = part.getPath()
-        with self._parts_lock:
+        with RECORDS_LOCK:
             if path in self.known_parts:
                 raise Conflict(f'{path} exists')
             part._set(**attributes)
@@ -218,7 +217,7 @@ class Cache(Interruptible, LockableZKObjectCache):
 
     def discardPart(self, part):
         """It could not be created."""
-        with self._parts_lock:
+        with RECORDS_LOCK:
             known = self.known_parts.get(part.getPath())
             if known and known.get()[1] is CREATED:
                 del self.known_parts[part.getPath()]

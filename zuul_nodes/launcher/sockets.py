@@ -11,8 +11,10 @@ import ssl
 
 READ = select.POLLIN | select.POLLPRI
 WRITE = select.POLLOUT
-# More than a record of TLS can hold, so that nothing is left of one.
-READ_AHEAD = 65536
+# As much as a record of TLS can hold, so that nothing is left of one.
+READ_AHEAD = 16384
+# Each connection has its own.
+MOST_POLLS = 16
 
 
 def install(client):
@@ -25,7 +27,15 @@ def install(client):
     # Both are looked up at each use.
     handler.create_connection = lambda *args, **kwargs: Socket(
         connect(*args, **kwargs))
-    handler.select = poll
+    handler.select = Poller().poll
+    connection = client._connection
+    read = connection._read
+
+    def readAhead(length, timeout):
+        sock = connection._socket
+        return (sock.take(length) if sock.pending() >= length
+                else read(length, timeout))
+    connection._read = readAhead
     client.restart()
 
 
@@ -57,6 +67,10 @@ class Socket:
         if not self._ahead:
             self.is_readable = False
             self._ahead = memoryview(self._socket.recv(READ_AHEAD))
+        return self.take(size)
+
+    def take(self, size):
+        """:return: what has been read ahead, at most so much."""
         data, self._ahead = self._ahead[:size], self._ahead[size:]
         return bytes(data)
 
@@ -68,50 +82,66 @@ class Socket:
             raise
 
 
-def poll(read, write, exceptional, timeout=None):
-    """Wait for sockets, in place of ``select.select``, for any number of
-    open files.
+class Poller:
+    """Waits for the sockets of a client, in one thread at a time.
 
-    :param list read: sockets, or what else has a ``fileno()``.
-    :param list write:
-    :param list exceptional: has to be empty.
-    :param float timeout: seconds; None for no limit.
-    :return: the sockets that can be read or written, three lists.
+    What it asks of the kernel is mostly what it has asked before.
     """
-    waiting = [*read, *write]
-    if len(waiting) == 1 and isinstance(waiting[0], Socket):
-        sock = waiting[0]
-        if sock.is_readable if read else sock.is_writable:
-            return read, write, []
-    pending = [each for each in read
-               if isinstance(each, Socket) and each.pending()]
-    if pending:
-        # It is not much; then the others have their turn.
-        return pending, [], []
-    ready = _poll(read, write, timeout)
-    readable = [each for each in read
-                if ready.get(each.fileno(), 0) & ~WRITE]
-    writable = [each for each in write
-                if ready.get(each.fileno(), 0) & ~READ]
-    for each in readable:
-        if isinstance(each, Socket):
-            each.is_readable = True
-    for each in writable:
-        if isinstance(each, Socket):
-            each.is_writable = True
-    return readable, writable, []
 
+    def __init__(self):
+        self._polls = {}
 
-def _poll(read, write, timeout):
-    """:return: number of a file -> its events."""
-    events = {}
-    for event, several in ((READ, read), (WRITE, write)):
-        for each in several:
-            number = each.fileno()
-            if number < 0:
-                raise ValueError(f'{each!r} is closed')
-            events[number] = events.get(number, 0) | event
-    poller = select.poll()
-    for number, event in events.items():
-        poller.register(number, event)
-    return dict(poller.poll(None if timeout is None else timeout * 1000))
+    def poll(self, read, write, exceptional, timeout=None):
+        """Wait for sockets, in place of ``select.select``, for any number
+        of open files.
+
+        :param list read: sockets, or what else has a ``fileno()``.
+        :param list write:
+        :param list exceptional: has to be empty.
+        :param float timeout: seconds; None for no limit.
+        :return: the sockets that can be read or written, three lists.
+        """
+        waiting = [*read, *write]
+        if len(waiting) == 1 and isinstance(waiting[0], Socket):
+            sock = waiting[0]
+            if sock.is_readable if read else sock.is_writable:
+                return read, write, []
+        pending = [each for each in read
+                   if isinstance(each, Socket) and each.pending()]
+        if pending:
+            # It is not much; then the others have their turn.
+            return pending, [], []
+        numbers = [each.fileno() for each in waiting]
+        if min(numbers, default=0) < 0:
+            raise ValueError(f'one of {waiting} is closed')
+        ready = dict(self._getPoll(numbers, len(read)).poll(
+            None if timeout is None else timeout * 1000))
+        flags = [ready.get(number, 0) for number in numbers]
+        readable = [each for each, flag in zip(read, flags, strict=False)
+                    if flag & ~WRITE]
+        writable = [each for each, flag in zip(
+            write, flags[len(read):], strict=True) if flag & ~READ]
+        for each in readable:
+            if isinstance(each, Socket):
+                each.is_readable = True
+        for each in writable:
+            if isinstance(each, Socket):
+                each.is_writable = True
+        return readable, writable, []
+
+    def _getPoll(self, numbers, readers):
+        """
+        :param list numbers: of files.
+        :param int readers: how many of them, the first, are to be read.
+        """
+        key = (*numbers, readers)
+        if key not in self._polls:
+            if len(self._polls) >= MOST_POLLS:
+                self._polls.clear()
+            events = dict.fromkeys(numbers, 0)
+            for index, number in enumerate(numbers):
+                events[number] |= READ if index < readers else WRITE
+            self._polls[key] = select.poll()
+            for number, event in events.items():
+                self._polls[key].register(number, event)
+        return self._polls[key]

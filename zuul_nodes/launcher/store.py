@@ -260,7 +260,7 @@ class Transaction:
         """Remove a part of a node's record, if it has it."""
         if part.getZKVersion() is not None:
             self._others.append(('delete', (part.getPath(),)))
-            self._cleared.append(part)
+            self._cleared.append((part, part._zstat))
 
     def delete(self, node):
         """Remove a node's record, with its parts and its lock."""
@@ -365,13 +365,15 @@ class Transaction:
                 if record._lock is lock:
                     record._set(_lock=None)
                 lock.released = True
-        for part in self._cleared:
-            part._clear()
-            part._set(_zstat=None)
+            for part, stat in self._cleared:
+                # Somebody may have written a new one since.
+                if part._zstat is stat:
+                    part._clear()
+                    part._set(_zstat=None)
         for record in dict.fromkeys(
                 getattr(each, 'node', each) for each in (
                     *(record for record, _ in self._updates),
-                    *self.created, *self._cleared)):
+                    *self.created, *(part for part, _ in self._cleared))):
             self.store.written(record)
 
     def _getKnown(self, created):

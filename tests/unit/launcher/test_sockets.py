@@ -8,7 +8,9 @@ import pytest
 from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.launcher import sockets
-from zuul_nodes.launcher.sockets import Socket, poll
+from zuul_nodes.launcher.sockets import Poller, Socket
+
+poll = Poller().poll
 
 
 @pytest.fixture
