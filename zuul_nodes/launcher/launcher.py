@@ -293,8 +293,10 @@ class Launcher:
         self.queue.add(MIN_READY)
 
     def tellReservations(self):
-        """Other launchers are to know what we have reserved, soon."""
-        self.queue.addAfter(RESERVATIONS, PUBLISH_INTERVAL)
+        """Other launchers, if any, are to know what we have reserved, soon.
+        """
+        if self._isShared():
+            self.queue.addAfter(RESERVATIONS, PUBLISH_INTERVAL)
 
     def clearPause(self, node):
         self._paused.pop(node.provider, None)
@@ -410,6 +412,7 @@ class Launcher:
             return
         self.planner.limitsChanged()
         self._lookAtAll()
+        self.queue.add(RESERVATIONS)
         self.division.note()
 
     def _lookAtAll(self):
@@ -446,7 +449,8 @@ class Launcher:
                                    endpoint.canonical_name)
 
     def _publish(self):
-        reservations = self.planner.getReservations()
+        reservations = (
+            self.planner.getReservations() if self._isShared() else {})
         self.reservations.publish(reservations)
         if reservations:
             # They pass on to others without our being told.
