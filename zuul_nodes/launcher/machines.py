@@ -22,7 +22,7 @@ SHORTEST_WAIT = 0.05
 LONGEST_WAIT = 2.0
 # All machines together are asked so often in a second at most; others
 # want to use the processor, too.
-MOST_QUESTIONS = 2000
+MOST_QUESTIONS = 1000
 # A machine goes on without a break as long as it gets on, but not longer
 # than this without a record of it.
 UNRECORDED = 0.02

@@ -33,8 +33,10 @@ def install(client):
 
     def readAhead(length, timeout):
         sock = connection._socket
-        return (sock.take(length) if sock.pending() >= length
-                else read(length, timeout))
+        # The first one, which is about to be closed, is none of ours.
+        if isinstance(sock, Socket) and sock.pending() >= length:
+            return sock.take(length)
+        return read(length, timeout)
     connection._read = readAhead
     client.restart()
 

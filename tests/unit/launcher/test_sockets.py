@@ -3,6 +3,7 @@
 import select
 import socket
 import ssl
+import threading
 
 import pytest
 from zuul.zk import ZooKeeperClient
@@ -123,12 +124,28 @@ def test_writing_waits_when_nothing_more_is_taken(pair):
 
 
 @pytest.fixture
-def client(zuul_conf):
+def zk_client(zuul_conf):
     zk_client = ZooKeeperClient.fromConfig(zuul_conf)
     zk_client.connect()
-    sockets.install(zk_client.client)
-    yield zk_client.client
+    yield zk_client
     zk_client.disconnect()
+
+
+@pytest.fixture
+def client(zk_client):
+    sockets.install(zk_client.client)
+    return zk_client.client
+
+
+def test_the_session_before_is_closed(zk_client, monkeypatch):
+    """Nothing of it is left to expire some time later."""
+    errors = []
+    monkeypatch.setattr(threading, 'excepthook', errors.append)
+    client = zk_client.client
+    client.create('/some', ephemeral=True)
+    sockets.install(client)
+    assert client.exists('/some') is None
+    assert errors == []
 
 
 @pytest.mark.parametrize('size', [0, 1000, 16384, 65536, 1000000])
