@@ -20,6 +20,9 @@ from zuul_nodes.launcher.workqueue import getPause
 PATIENCE = 0.1
 SHORTEST_WAIT = 0.05
 LONGEST_WAIT = 2.0
+# What was quickest counts as long as nothing is quicker, and somewhat less
+# each time.
+FORGETTING = 1.05
 # All machines together are asked so often in a second at most; others
 # want to use the processor, too.
 MOST_QUESTIONS = 1000
@@ -93,6 +96,8 @@ class Machines:
         # What is done with a node, and since when.
         self._began = {}
         self._failures = {}
+        # How many seconds the creation of such nodes takes at least.
+        self._usual = {}
 
     def isBusy(self, node_id):
         """:return: whether a step is under way; one that waits for its
@@ -135,13 +140,17 @@ class Machines:
             if machine.state == machine.START:
                 machine.start_time = time.time()
             self._advance(node, machine, turn, log)
-            if machine.complete:
-                return None, True
             elapsed = self._getElapsed(node)
+            kind = node.provider, node.label
+            if machine.complete:
+                self._usual[kind] = min(
+                    elapsed, self._usual.get(kind, elapsed) * FORGETTING)
+                return None, True
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            return self._getWait(elapsed), machine.toDict() != before
+            wait = self._getWait(elapsed, self._usual.get(kind, 0))
+            return wait, machine.toDict() != before
 
         self._submit(node, provider, step, done, 'Creating')
 
@@ -261,6 +270,13 @@ class Machines:
         now = time.monotonic()
         return now - self._began.get(node.uuid, ('', now))[1]
 
-    def _getWait(self, elapsed):
+    def _getWait(self, elapsed, usual=0):
+        """
+        :param float elapsed: how many seconds it has taken so far.
+        :param float usual: how many such a thing takes at least.
+        :return: after how many seconds its cloud is asked again.
+        """
+        if elapsed < usual:
+            return max(min(usual - elapsed, LONGEST_WAIT), SHORTEST_WAIT)
         return max(min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT),
                    len(self._began) / MOST_QUESTIONS)

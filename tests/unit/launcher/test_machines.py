@@ -264,6 +264,40 @@ def test_nobody_is_told_when_nothing_has_happened(polled, rack):
     assert polled.step() == (2, 1)
 
 
+def test_what_others_took_is_waited_for(polled, subject, rack, jump):
+    polled.step()
+    polled.create()
+    jump(10)
+    polled.machine.complete = True
+    polled.step()
+    polled.machine.complete = False
+    # Another one of the same kind.
+    subject._began.clear()
+    polled.create()
+    polled.step()
+    assert rack.waits[-1] == machines.LONGEST_WAIT
+    jump(9.5)
+    polled.step()
+    assert rack.waits[-1] == pytest.approx(0.5, abs=0.1)
+    # It takes longer; from now on, it is asked as if nothing was known.
+    jump(0.5)
+    polled.step()
+    assert rack.waits[-1] == pytest.approx(1, abs=0.01)
+    assert len(polled.results) == 2
+
+
+def test_what_was_quicker_is_forgotten(polled, subject, node, jump):
+    durations = []
+    polled.machine.complete = True
+    for seconds in (10, 100, 100, 1):
+        subject._began.clear()
+        polled.create()
+        jump(seconds)
+        polled.step()
+        durations.append(subject._usual[node.provider, node.label])
+    assert durations == pytest.approx([10, 10.5, 11.025, 1], abs=0.01)
+
+
 def test_an_error_is_told_also_when_nothing_had_happened(
         polled, subject, node):
     polled.step()
