@@ -26,7 +26,6 @@ from zuul_nodes.launcher.store import (
     RECORDS_LOCK,
     Conflict,
     Known,
-    setContender,
 )
 
 # Parts of a node's record: name of the znode -> attribute of the node.
@@ -82,7 +81,7 @@ class Cache(Interruptible, LockableZKObjectCache):
         with self._events_lock:
             if self._rereads or not self.own_writes.isOwn(event):
                 return False
-            self._notePath(event)
+            self._noteOwn(event)
             return True
 
     def _cacheListener(self, event):
@@ -94,7 +93,9 @@ class Cache(Interruptible, LockableZKObjectCache):
                 self._rereads += 1
             # What is read may be older, and is looked at later.
             if self.own_writes.isOwn(event) and not self._rereads:
-                self._notePath(event)
+                if record := self._noteOwn(event):
+                    # Who has written it may have looked already.
+                    self.changed(record.uuid, record)
             elif self._playback_queue.unfinished_tasks or (
                     self._isToBeRead(event)):
                 # What is asked for first must be looked at first.
@@ -111,11 +112,21 @@ class Cache(Interruptible, LockableZKObjectCache):
                 with self._events_lock:
                     self._rereads -= 1
 
-    def _notePath(self, event):
-        if event.type == EventType.DELETED:
-            self._cached_paths.discard(event.path)
-        else:
+    def _noteOwn(self, event):
+        """
+        :return: the record of which a lock has been taken or given up.
+        """
+        exists = event.type != EventType.DELETED
+        if exists:
             self._cached_paths.add(event.path)
+        else:
+            self._cached_paths.discard(event.path)
+        kind, record_id, *names = self._parsePath(event.path)
+        if kind != self.locks_path or len(names) != 1:
+            return None
+        if record := self._cached_objects.get((record_id,)):
+            setContender(record, *names, exists)
+        return record
 
     def _isToBeRead(self, event):
         return event.type == EventType.NONE or (
@@ -272,6 +283,16 @@ class Records(launcher.LauncherApi):
             zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
             lambda *args: changed('node', *args), own_writes)
         takeAtOnce(zk_client.client.handler)
+
+
+def setContender(record, name, exists):
+    """Somebody has asked for the lock of a record, or does so no more."""
+    with RECORDS_LOCK:
+        if exists:
+            record._lock_contenders[name] = None
+        else:
+            record._lock_contenders.pop(name, None)
+        record._set(is_locked=bool(record._lock_contenders))
 
 
 def takeAtOnce(handler):

@@ -106,8 +106,7 @@ class Store:
 
     def _listen(self, state):
         if state == KazooState.LOST:
-            with RECORDS_LOCK:
-                self.epoch += 1
+            self.epoch += 1
         if state != KazooState.CONNECTED:
             self.own_writes.clear()
 
@@ -355,21 +354,18 @@ class Transaction:
                 content.setWritten(stat)
             for content in known:
                 content.setWritten(CREATED)
-            if epoch == self.store.epoch:
-                for record, path in self._locked:
-                    setContender(record, getName(path), True)
-                    record._set(_lock=Lock(self.store, path, epoch))
-            for record, lock in self._unlocked:
-                # From now on, another thread may lock it.
-                setContender(record, getName(lock.path), False)
-                if record._lock is lock:
-                    record._set(_lock=None)
-                lock.released = True
             for part, stat in self._cleared:
                 # Somebody may have written a new one since.
                 if part._zstat is stat:
                     part._clear()
                     part._set(_zstat=None)
+        for record, path in self._locked:
+            record._set(_lock=Lock(self.store, path, epoch))
+        for record, lock in self._unlocked:
+            # From now on, another thread may lock it.
+            if record._lock is lock:
+                record._set(_lock=None)
+            lock.released = True
         for record in dict.fromkeys(
                 getattr(each, 'node', each) for each in (
                     *(record for record, _ in self._updates),
@@ -500,21 +496,6 @@ def compress(record, data):
     if isinstance(record, PolymorphicZKObjectMixin):
         return b'\0'.join((record._subclass_id, compressed))
     return compressed
-
-
-def getName(path):
-    """:return: the last part of a path."""
-    return path.rpartition('/')[2]
-
-
-def setContender(record, name, exists):
-    """Somebody has asked for the lock of a record, or does so no more."""
-    with RECORDS_LOCK:
-        if exists:
-            record._lock_contenders[name] = None
-        else:
-            record._lock_contenders.pop(name, None)
-        record._set(is_locked=bool(record._lock_contenders))
 
 
 def isSeen(record):

@@ -483,7 +483,8 @@ def test_a_session_is_lost_while_a_driver_is_at_it(steps, racks, expire):
 
 
 def test_a_session_is_lost_while_requests_wait(
-        steps, racks, expire, kazoo_client):
+        steps, racks, expire, kazoo_client, monkeypatch):
+    monkeypatch.setattr(steps, '_isShared', lambda: True)
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('big')
     steps.runUntil(lambda: isDone(used))
