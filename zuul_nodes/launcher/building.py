@@ -83,7 +83,7 @@ class Building:
             if node.state == State.BUILDING:
                 raise TakenError('others have taken the room')
             log.debug('Node %s waits for room', node)
-            self.launcher.waitForRoom(node)
+            self.launcher.news.waitForRoom(node)
             self.queue.addAfter(('node', node.uuid), ROOM_INTERVAL)
             return False
         if node.state == State.REQUESTED:
@@ -137,7 +137,7 @@ class Building:
         self._reportLaunch(node)
         self.nodes.watchDeadline(node)
 
-    def _scan(self, node, log, expected=None):
+    def _scan(self, node, log):
         """
         :return: the host keys, empty if it shows none; None while they
             are looked for.
@@ -179,7 +179,7 @@ class Building:
         if not isinstance(error, TakenError):
             self.launcher.pauseAfter(node, failure, describe(error))
         if not node.request_id:
-            self.launcher.pauseReady(node)
+            self.launcher.ready.pause(node)
         self.machines.forget(node.uuid)
 
     def _followHost(self, node, log):

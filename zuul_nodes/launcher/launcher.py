@@ -5,19 +5,16 @@ monitoring server, the export of traces) is not here, for the process has
 it already: the scheduler, or :mod:`zuul_nodes.launcher.process`.
 """
 
-import collections
 import logging
 import secrets
 import socket
 import threading
 import time
-import typing
 
 from kazoo.protocol.states import KazooState
 from zuul.lib.config import get_default
 import zuul.lib.repl
 from zuul.lib.statsd import get_statsd
-from zuul.model import NodesetRequest, ProviderNode
 from zuul.version import get_version_string
 from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY, LauncherComponent
@@ -27,7 +24,7 @@ from zuul.zk.event_queues import (
 )
 from zuul.zk.system import ZuulSystem
 
-from zuul_nodes.launcher import minready, sockets
+from zuul_nodes.launcher import sockets
 from zuul_nodes.launcher.caches import Builds, Uploads
 from zuul_nodes.launcher.cleanup import Cleanup
 from zuul_nodes.launcher.creation import Maker
@@ -36,15 +33,17 @@ from zuul_nodes.launcher.images import Images
 from zuul_nodes.launcher.keyscan import KeyScanner
 from zuul_nodes.launcher.layouts import Layouts
 from zuul_nodes.launcher.machines import Machines
+from zuul_nodes.launcher.news import News
 from zuul_nodes.launcher.nodes import NodeReconciler
 from zuul_nodes.launcher.parting import Parting
 from zuul_nodes.launcher.places import Places
 from zuul_nodes.launcher.planner import Planner
 from zuul_nodes.launcher.pools import Pools
 from zuul_nodes.launcher.published import PublishedReservations
+from zuul_nodes.launcher.readying import Readying
 from zuul_nodes.launcher.records import Records
 from zuul_nodes.launcher.registration import Registration
-from zuul_nodes.launcher.requests import RequestReconciler, isDone
+from zuul_nodes.launcher.requests import RequestReconciler
 from zuul_nodes.launcher.snapshots import Snapshots
 from zuul_nodes.launcher.stats import Stats
 from zuul_nodes.launcher.store import Store
@@ -61,26 +60,11 @@ DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
 STOP_TIMEOUT = 10.0
 # Other launchers know what we have reserved after this time (seconds).
 PUBLISH_INTERVAL = 0.5
-# The nodes that are to be ready are counted at most so often (seconds).
-MIN_READY_INTERVAL = 0.05
-# What can not be made ready now is tried again after this time (seconds).
-MIN_READY_PAUSE = 2.0
 
 LAYOUT = ('layout', '')
 IMAGES = ('images', '')
-MIN_READY = ('minready', '')
 DIVISION = ('division', '')
 RESERVATIONS = ('reservations', '')
-
-
-class Relations(typing.NamedTuple):
-    """What else is to be looked at when a node changes."""
-    request_id: str | None
-    host_id: str | None
-    provider: str | None
-
-
-NOTHING = Relations(None, None, None)
 
 
 class Launcher:
@@ -135,8 +119,10 @@ class Launcher:
     def _makeParts(self):
         registry = COMPONENT_REGISTRY.registry
         self.queue = WorkQueue(self.work, WORKERS)
+        self.news = News(self)
+        self.ready = Readying(self)
         self.store = Store(self.zk_client, self.hostname, self.join_event,
-                           self._written, self._isShared)
+                           self.news.tellWritten, self._isShared)
         self.division = Division(registry, self.component_info)
         self.places = Places(
             self.zk_client, self.connections, self.system.system_id)
@@ -155,15 +141,8 @@ class Launcher:
             isAsked=self._isAsked)
         # Until when, and how often one after the other.
         self._paused = {}
-        self._waiting = collections.defaultdict(set)
-        self._assigned = collections.defaultdict(set)
-        self._relations = {}
-        # What could not be made ready: provider and label -> how often,
-        # and when it is tried again.
-        self._unready = {}
-        self._ready_checked = 0
         self.api = Records(
-            self.zk_client, registry, self.component_info, self._changed,
+            self.zk_client, registry, self.component_info, self.news.tell,
             self.store.own_writes, self.connection_filter)
         self.reservations = PublishedReservations(
             self.zk_client, self.hostname, self.planner.setReservations)
@@ -191,7 +170,7 @@ class Launcher:
             'lock': self._removeLock,
             'layout': lambda _: self._updateLayouts(),
             'images': lambda _: self._lookAtImages(),
-            'minready': lambda _: self._makeReady(),
+            'minready': lambda _: self.ready.reconcile(),
             'division': lambda _: self._divide(),
             'reservations': lambda _: self._publish(),
         }
@@ -261,12 +240,8 @@ class Launcher:
             for part in expected:
                 # Somebody may have looked meanwhile.
                 node_id = part.node.uuid
-                self._changed('node', node_id, cache.getItem(node_id))
+                self.news.tell('node', node_id, cache.getItem(node_id))
             raise
-
-    def waitForRoom(self, node):
-        """Look at a node again when its provider has lost another."""
-        self._waiting[node.provider].add(node.uuid)
 
     def pauseAfter(self, node, failure, reason):
         """No new nodes from a provider for some time, more each time."""
@@ -290,7 +265,7 @@ class Launcher:
         if name in self._paused:
             self._paused[name] = 0, self._paused[name][1]
         self.planner.resume(name)
-        self.queue.add(MIN_READY)
+        self.ready.tell()
 
     def tellReservations(self):
         """Other launchers, if any, are to know what we have reserved, soon.
@@ -300,15 +275,7 @@ class Launcher:
 
     def clearPause(self, node):
         self._paused.pop(node.provider, None)
-        self._unready.pop((node.provider, node.label), None)
-
-    def pauseReady(self, node):
-        """A node that nobody asked for has failed: not at once another."""
-        attempt, _ = self._unready.get((node.provider, node.label), (0, 0))
-        pause = getPause(attempt, first=2, longest=300)
-        self._unready[node.provider, node.label] = (
-            attempt + 1, time.monotonic() + pause)
-        self.queue.addAfter(MIN_READY, pause)
+        self.ready.clearPause(node)
 
     # What happens
 
@@ -321,79 +288,6 @@ class Launcher:
 
     def _isShared(self):
         return len(self.division.getLaunchers()) > 1
-
-    def _written(self, record):
-        """The watch does not tell of what we have written ourselves."""
-        if isinstance(record, NodesetRequest):
-            self._changed('request', record.uuid, record)
-            return
-        self._changed('node', record.uuid, record)
-        if self.api.getProviderNode(record.uuid) is None:
-            # Others, whose turn it is now, were quicker.
-            self._changed('node', record.uuid, None)
-
-    def _changed(self, kind, record_id, record):
-        """A record of a request or a node has changed."""
-        if kind == 'request' or record is None or not self._isOthers(record):
-            self.queue.add((kind, record_id))
-        if kind == 'request':
-            if record is None:
-                for node_id in self._assigned.pop(record_id, ()):
-                    self.queue.add(('node', node_id))
-            return
-        if record is None:
-            self.planner.removeNode(record_id)
-            self._tellRelations(record_id, NOTHING)
-        else:
-            self.planner.updateNode(record)
-            self._tellRelations(record_id, Relations(
-                record.request_id, record.main_node_id, record.provider))
-            if record.request_id and record.state not in (
-                    record.State.REQUESTED, record.State.BUILDING):
-                self._lookAtRequest(record.request_id)
-            if record.main_node_id:
-                self.queue.add(('node', record.main_node_id))
-        if record is None or not record.request_id:
-            self.queue.addAfter(
-                MIN_READY, self._ready_checked + MIN_READY_INTERVAL
-                - time.monotonic())
-
-    def _isOthers(self, node):
-        """:return: whether a node is somebody else's, so that there is
-            nothing to do until it is not."""
-        return (node.is_locked and not node.hasLock()
-                and node.state != node.State.SNAPSHOT)
-
-    def _lookAtRequest(self, request_id):
-        """Look at a request, if it can be waiting for something."""
-        request = self.api.getNodesetRequest(request_id)
-        if request is not None and not isDone(request):
-            self.queue.add(('request', request_id))
-
-    def _tellRelations(self, node_id, new):
-        """Look at what had to do with a node and has no more."""
-        old = self._relations.get(node_id, NOTHING)
-        if old == new:
-            return
-        if old.request_id and old.request_id != new.request_id:
-            if assigned := self._assigned.get(old.request_id):
-                assigned.discard(node_id)
-            self._lookAtRequest(old.request_id)
-        if new.request_id:
-            self._assigned[new.request_id].add(node_id)
-        if new is NOTHING:
-            del self._relations[node_id]
-            if old.host_id:
-                self.queue.add(('node', old.host_id))
-            # A static node may be registered anew, and a node that waits
-            # for room may have it now.
-            if any(provider.driver.name == 'static' for provider
-                   in self.scope.by_name.get(old.provider, ())):
-                self.queue.add(('static', old.provider))
-            for waiting_id in self._waiting.pop(old.provider, ()):
-                self.queue.add(('node', waiting_id))
-        else:
-            self._relations[node_id] = new
 
     def _listen(self, state):
         """Called by kazoo, about the session."""
@@ -422,7 +316,7 @@ class Launcher:
             self.queue.add(('node', node.uuid))
         for name in self.getEndpoints():
             self.queue.add(('endpoint', name))
-        self.queue.add(MIN_READY)
+        self.ready.tell()
 
     def _updateLayouts(self):
         tenants = self.layouts.update()
@@ -455,47 +349,6 @@ class Launcher:
         if reservations:
             # They pass on to others without our being told.
             self.tellReservations()
-
-    def _makeReady(self):
-        self._ready_checked = time.monotonic()
-        if not minready.isWanted(self.tenant_providers) or (
-                not self._findMissing()):
-            return
-        # The launcher before us may just have made some, or we ourselves
-        # when the connection was lost.
-        if not self.api.nodes_cache.catchUp():
-            self.queue.addAfter(MIN_READY, MIN_READY_PAUSE)
-            return
-        for label, provider in self._findMissing():
-            try:
-                self._makeReadyNode(label, provider)
-            except Exception as error:
-                # Its cloud may not have said yet how much the label needs.
-                self.log.warning('Unable to make a node of label %s at %s '
-                                 'to be ready: %s', label.name,
-                                 provider.canonical_name, error)
-                self.queue.addAfter(MIN_READY, MIN_READY_PAUSE)
-
-    def _findMissing(self):
-        """:return: a list of label and provider of each node that is to be
-            made now, to be ready."""
-        now = time.monotonic()
-        return [
-            (label, provider) for label, provider in minready.findMissing(
-                self.tenant_providers, self.api.getProviderNodes(),
-                self.division.isMyLabel)
-            if self._unready.get(
-                (provider.canonical_name, label.name), (0, 0))[1] <= now]
-
-    def _makeReadyNode(self, label, provider):
-        records = self.maker.makeNode(
-            minready.makeSlot(label, provider), ProviderNode.State.REQUESTED)
-        transaction = self.store.transaction()
-        for record in records:
-            transaction.create(record)
-        self.commitNew(transaction, records)
-        self.log.info('Making node %s of label %s at %s to be ready',
-                      records[0].uuid, label.name, provider.canonical_name)
 
     def _lookAtImages(self):
         # What a tenant wants that is not known yet must not be deleted.

@@ -12,7 +12,7 @@ from kazoo.exceptions import KazooException
 from zuul.launcher.server import LaunchTimeoutError
 from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 
-from zuul_nodes.launcher.store import Conflict
+from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.workqueue import getPause
 
 # A machine that waits for its cloud is asked again after this part of the

@@ -14,8 +14,9 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, ProviderNode
 
 from zuul_nodes.launcher.building import Building
+from zuul_nodes.launcher.contents import isSeen
 from zuul_nodes.launcher.removal import Removal
-from zuul_nodes.launcher.store import Conflict, isSeen
+from zuul_nodes.launcher.transactions import Conflict
 
 State = ProviderNode.State
 

@@ -15,19 +15,26 @@ from kazoo.protocol.states import EventType
 class OwnWrites:
     """
     :ivar list caches: called with a path that has to be read after all.
+    :ivar int connection: how many have been lost.
     """
 
     def __init__(self):
         self.caches = []
+        self.connection = 0
         # Below these, ZooKeeper tells what is written.
         self._watched = set()
         self._expected = collections.Counter()
         self._lock = threading.Lock()
 
-    def watch(self, root):
-        """From now on, there is news of what is below a path."""
+    def watch(self, root, connection):
+        """From now on, there is news of what is below a path.
+
+        :param int connection: with which that was asked for; if it is lost
+            by now, there is none.
+        """
         with self._lock:
-            self._watched.add(f'{root}/')
+            if connection == self.connection:
+                self._watched.add(f'{root}/')
 
     def isWatched(self, root):
         """:return: whether there is news of what is below a path."""
@@ -73,6 +80,7 @@ class OwnWrites:
         """The connection is lost; there is no news until there is a watch
         again, and then all is read."""
         with self._lock:
+            self.connection += 1
             self._watched.clear()
             self._expected.clear()
 

@@ -21,12 +21,9 @@ from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes.launcher.caches import Interruptible
-from zuul_nodes.launcher.store import (
-    CREATED,
-    RECORDS_LOCK,
-    Conflict,
-    Known,
-)
+from zuul_nodes.launcher.contents import CREATED, RECORDS_LOCK
+from zuul_nodes.launcher.store import Known
+from zuul_nodes.launcher.transactions import Conflict
 
 # Parts of a node's record: name of the znode -> attribute of the node.
 NODE_PARTS = {
@@ -66,6 +63,8 @@ class Cache(Interruptible, LockableZKObjectCache):
         self._events_lock = threading.Lock()
         # What is being read whatever is known of it.
         self._rereads = 0
+        # The connection with which a thread has begun to watch.
+        self._begun = threading.local()
         # Zuul's records read their parts whenever they are read
         # themselves; of these, the watch tells.
         self._known = ZKContext(Known(self.known_parts), None, None, self.log)
@@ -132,12 +131,16 @@ class Cache(Interruptible, LockableZKObjectCache):
         return event.type == EventType.NONE or (
             event.type != EventType.DELETED and self.parsePath(event.path)[1])
 
+    def _start(self):
+        self._begun.connection = self.own_writes.connection
+        super()._start()
+
     def _walkTree(self, root=None, seen_paths=None):
         if root is None:
             # The watch has just been set, and nothing is left of an
             # earlier walk.
             self._rereads = 0
-            self.own_writes.watch(self.root)
+            self.own_writes.watch(self.root, self._begun.connection)
         super()._walkTree(root, seen_paths)
 
     def catchUp(self):

@@ -8,7 +8,7 @@ import logging
 
 from zuul.model import ProviderNode
 
-from zuul_nodes.launcher.store import Conflict
+from zuul_nodes.launcher.transactions import Conflict
 
 log = logging.getLogger('zuul.Launcher')
 

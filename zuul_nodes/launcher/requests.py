@@ -17,7 +17,7 @@ from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
 from zuul_nodes.launcher.failures import Failure, describe
 from zuul_nodes.launcher.planner import Grant, Impossible
-from zuul_nodes.launcher.store import Conflict
+from zuul_nodes.launcher.transactions import Conflict
 
 State = NodesetRequest.State
 NodeState = ProviderNode.State

@@ -10,7 +10,9 @@ import pytest
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import cloud
 from zuul_nodes.launcher import minready
-from zuul_nodes.launcher.store import Conflict, Store
+from zuul_nodes.launcher.ownwrites import OwnWrites
+from zuul_nodes.launcher.store import Store
+from zuul_nodes.launcher.transactions import Conflict
 
 
 @pytest.fixture
@@ -203,3 +205,13 @@ def test_what_is_written_before_the_watch_is_back(
     update(others, copy.copy(record), comment='theirs')
     settle(cache)
     assert record.comment == 'theirs'
+
+
+def test_a_watch_whose_connection_is_lost_by_now():
+    own_writes = OwnWrites()
+    connection = own_writes.connection
+    own_writes.watch('/some', connection)
+    assert own_writes.isWatched('/some')
+    own_writes.clear()
+    own_writes.watch('/some', connection)
+    assert not own_writes.isWatched('/some')

@@ -1,0 +1,66 @@
+"""What records say, as it is written."""
+
+import copy
+import threading
+import zlib
+
+from kazoo.protocol.states import ZnodeStat
+from zuul.zk.zkobject import PolymorphicZKObjectMixin
+
+# What is read and what has been written must not be mixed in a record.
+RECORDS_LOCK = threading.RLock()
+
+# ZooKeeper does not say more of what it has created.
+CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
+
+
+class Content:
+    """What a record is to say, as it is written.
+
+    :param ZKObject record: as it is now.
+    :param dict attributes: what it is to say instead.
+    """
+
+    def __init__(self, record, context, attributes=None):
+        self.record = record
+        self.attributes = attributes or {}
+        if attributes:
+            # Until it is written, nobody must see it.
+            record = copy.copy(record)
+            record._set(**attributes)
+        self.data = record._trySerialize(context)
+        self.raw = compress(record, self.data)
+
+    def getUpdate(self):
+        """:return: the operation that writes it over what it was."""
+        return 'set_data', (self.record.getPath(), self.raw,
+                            self.record.getZKVersion() or 0)
+
+    def setWritten(self, stat):
+        """Let the record say so, if the watch has not got further."""
+        record = self.record
+        if isSeen(record) and record._zstat.mzxid >= stat.mzxid:
+            return
+        record._set(
+            **self.attributes, _zstat=stat, _zkobject_hash=hash(self.data),
+            _zkobject_compressed_size=len(self.raw),
+            _zkobject_uncompressed_size=len(self.data))
+
+
+def compress(record, data):
+    """What Zuul's records do, with as little memory as small ones need:
+    most of the time is spent on having that.
+
+    :return: bytes as they are written.
+    """
+    compressor = zlib.compressobj(level=3, wbits=12, memLevel=5)
+    compressed = compressor.compress(data) + compressor.flush()
+    if isinstance(record, PolymorphicZKObjectMixin):
+        return b'\0'.join((record._subclass_id, compressed))
+    return compressed
+
+
+def isSeen(record):
+    """:return: whether a record is in ZooKeeper, as opposed to that we are
+        about to write it, or the watch is to tell of it."""
+    return getattr(record, '_zstat', None) is not None

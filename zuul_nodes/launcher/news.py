@@ -1,0 +1,119 @@
+"""What there is to look at when a record has changed."""
+
+import collections
+import typing
+
+from zuul.model import NodesetRequest
+
+from zuul_nodes.launcher.requests import isDone
+
+
+class Relations(typing.NamedTuple):
+    """What else is to be looked at when a node changes."""
+    request_id: str | None
+    host_id: str | None
+    provider: str | None
+
+
+NOTHING = Relations(None, None, None)
+
+
+class News:
+    """
+    :param Launcher launcher: whose work queue and planner are told.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.queue = launcher.queue
+        # Provider -> the nodes that wait until it has lost another.
+        self._waiting = collections.defaultdict(set)
+        # Request -> its nodes, which it may have no more.
+        self._assigned = collections.defaultdict(set)
+        self._relations = {}
+
+    def tell(self, kind, record_id, record):
+        """A record has changed.
+
+        :param str kind: ``request`` or ``node``.
+        :param record: as it is now, or None if there is none any more.
+        """
+        if kind == 'node':
+            self._tellOfNode(record_id, record)
+            return
+        self.queue.add(('request', record_id))
+        if record is None:
+            for node_id in self._assigned.pop(record_id, ()):
+                self.queue.add(('node', node_id))
+
+    def tellWritten(self, record):
+        """The watch does not tell of what we have written ourselves."""
+        if isinstance(record, NodesetRequest):
+            self.tell('request', record.uuid, record)
+            return
+        self.tell('node', record.uuid, record)
+        if self.launcher.api.getProviderNode(record.uuid) is None:
+            # Others, whose turn it is now, were quicker.
+            self.tell('node', record.uuid, None)
+
+    def waitForRoom(self, node):
+        """Look at a node again when its provider has lost another."""
+        self._waiting[node.provider].add(node.uuid)
+
+    def _tellOfNode(self, node_id, node):
+        planner = self.launcher.planner
+        if node is None:
+            self.queue.add(('node', node_id))
+            planner.removeNode(node_id)
+            self._relate(node_id, NOTHING)
+        else:
+            if not _isOthers(node):
+                self.queue.add(('node', node_id))
+            planner.updateNode(node)
+            self._relate(node_id, Relations(
+                node.request_id, node.main_node_id, node.provider))
+            if node.request_id and node.state not in (
+                    node.State.REQUESTED, node.State.BUILDING):
+                self._tellRequest(node.request_id)
+            if node.main_node_id:
+                self.queue.add(('node', node.main_node_id))
+        if node is None or not node.request_id:
+            self.launcher.ready.tell()
+
+    def _tellRequest(self, request_id):
+        """Look at a request, if it can be waiting for something."""
+        request = self.launcher.api.getNodesetRequest(request_id)
+        if request is not None and not isDone(request):
+            self.queue.add(('request', request_id))
+
+    def _relate(self, node_id, new):
+        """Look at what had to do with a node and has no more."""
+        old = self._relations.get(node_id, NOTHING)
+        if old == new:
+            return
+        if old.request_id and old.request_id != new.request_id:
+            if assigned := self._assigned.get(old.request_id):
+                assigned.discard(node_id)
+            self._tellRequest(old.request_id)
+        if new.request_id:
+            self._assigned[new.request_id].add(node_id)
+        if new is not NOTHING:
+            self._relations[node_id] = new
+            return
+        del self._relations[node_id]
+        if old.host_id:
+            self.queue.add(('node', old.host_id))
+        # A static node may be registered anew, and a node that waits for
+        # room may have it now.
+        if any(provider.driver.name == 'static' for provider
+               in self.launcher.scope.by_name.get(old.provider, ())):
+            self.queue.add(('static', old.provider))
+        for waiting_id in self._waiting.pop(old.provider, ()):
+            self.queue.add(('node', waiting_id))
+
+
+def _isOthers(node):
+    """:return: whether a node is somebody else's, so that there is nothing
+        to do until it is not."""
+    return (node.is_locked and not node.hasLock()
+            and node.state != node.State.SNAPSHOT)

@@ -1,0 +1,91 @@
+"""Makes the nodes that are to be ready before anybody asks for them."""
+
+import logging
+import time
+
+from zuul.model import ProviderNode
+
+from zuul_nodes.launcher import minready
+from zuul_nodes.launcher.workqueue import getPause
+
+KEY = ('minready', '')
+# They are counted at most so often (seconds).
+INTERVAL = 0.05
+# What can not be made ready now is tried again after this time (seconds).
+PAUSE = 2.0
+
+
+class Readying:
+    """
+    :param Launcher launcher:
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.queue = launcher.queue
+        # What could not be made ready: provider and label -> how often,
+        # and when it is tried again.
+        self._failed = {}
+        self._checked = 0
+
+    def tell(self):
+        """There may be fewer than before."""
+        self.queue.addAfter(KEY, self._checked + INTERVAL - time.monotonic())
+
+    def pause(self, node):
+        """A node that nobody asked for has failed: not at once another."""
+        attempt, _ = self._failed.get((node.provider, node.label), (0, 0))
+        pause = getPause(attempt, first=2, longest=300)
+        self._failed[node.provider, node.label] = (
+            attempt + 1, time.monotonic() + pause)
+        self.queue.addAfter(KEY, pause)
+
+    def clearPause(self, node):
+        """Such a node could be made."""
+        self._failed.pop((node.provider, node.label), None)
+
+    def reconcile(self):
+        """Begin what is missing."""
+        self._checked = time.monotonic()
+        launcher = self.launcher
+        if not minready.isWanted(launcher.tenant_providers) or (
+                not self._findMissing()):
+            return
+        # The launcher before us may just have made some, or we ourselves
+        # when the connection was lost.
+        if not launcher.api.nodes_cache.catchUp():
+            self.queue.addAfter(KEY, PAUSE)
+            return
+        for label, provider in self._findMissing():
+            try:
+                self._make(label, provider)
+            except Exception as error:
+                # Its cloud may not have said yet how much the label needs.
+                self.log.warning('Unable to make a node of label %s at %s '
+                                 'to be ready: %s', label.name,
+                                 provider.canonical_name, error)
+                self.queue.addAfter(KEY, PAUSE)
+
+    def _findMissing(self):
+        """:return: a list of label and provider of each node that is to be
+            made now, to be ready."""
+        now = time.monotonic()
+        launcher = self.launcher
+        return [
+            (label, provider) for label, provider in minready.findMissing(
+                launcher.tenant_providers, launcher.api.getProviderNodes(),
+                launcher.division.isMyLabel)
+            if self._failed.get(
+                (provider.canonical_name, label.name), (0, 0))[1] <= now]
+
+    def _make(self, label, provider):
+        records = self.launcher.maker.makeNode(
+            minready.makeSlot(label, provider), ProviderNode.State.REQUESTED)
+        transaction = self.launcher.store.transaction()
+        for record in records:
+            transaction.create(record)
+        self.launcher.commitNew(transaction, records)
+        self.log.info('Making node %s of label %s at %s to be ready',
+                      records[0].uuid, label.name, provider.canonical_name)
