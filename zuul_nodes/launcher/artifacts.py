@@ -5,13 +5,21 @@ whether to go on, so that a launcher that stops does not wait for it.
 """
 
 from concurrent.futures import ThreadPoolExecutor, as_completed
+import contextlib
+import gzip
 import hashlib
 import logging
+import lzma
 import os
+import shutil
 import subprocess
 import threading
+import time
+import zlib
 
 import requests
+
+from zuul_nodes.launcher.workqueue import getPause
 
 # Seconds for a connection, and for whatever the server sends next.
 TIMEOUT = (30, 300)
@@ -20,11 +28,16 @@ BLOCK_SIZE = 1 << 20
 # What one request asks for, and how many requests there are at a time.
 CHUNK_SIZE = 100 * BLOCK_SIZE
 CONNECTIONS = 5
-# Seconds for the decompression.
-DECOMPRESSION_TIMEOUT = 3600
-COMPRESSED = '.zst'
+# How often a transfer may break without having got on.
+ATTEMPTS = 5
+# Seconds between two lines about it in the log.
+PROGRESS_INTERVAL = 30
+# What is left on the disk for others.
+RESERVE = 256 << 20
 # It is the file's own bytes that ranges and sizes are about.
 HEADERS = {'Accept-Encoding': 'identity'}
+# The server may answer another time.
+TEMPORARY = (requests.codes.request_timeout, requests.codes.too_many_requests)
 
 log = logging.getLogger('zuul.Launcher')
 
@@ -33,18 +46,83 @@ class ArtifactError(Exception):
     """The artifact is not to be had, or not what it should be."""
 
 
+class Room:
+    """What may be written.
+
+    :param str directory: where.
+    :param int limit: most bytes of one file.
+    """
+
+    def __init__(self, directory, limit):
+        self.directory = directory
+        self.limit = limit
+
+    def check(self, size, more):
+        """
+        :param int size: bytes that the file will have, as far as is known.
+        :param int more: how many of them are about to be written.
+        :raises ArtifactError: it has no room.
+        """
+        if size > self.limit:
+            raise ArtifactError(
+                f'The image has at least {size} bytes, but {self.limit} are '
+                'the most that "image_size_limit" in the section "launcher" '
+                'of zuul.conf allows')
+        free = shutil.disk_usage(self.directory).free
+        if free < more + RESERVE:
+            raise ArtifactError(
+                f'There is no room for the image: {more} bytes are needed in '
+                f'{self.directory}, which has {free}; {RESERVE} of them are '
+                'left for others')
+
+
+class Progress:
+    """Lines about something that takes its time.
+
+    :param str what: is done.
+    :param int total: bytes, or 0 if that is not known.
+    """
+
+    def __init__(self, what, total):
+        self.what = what
+        self.total = total
+        self._done = 0
+        self._next = time.monotonic() + PROGRESS_INTERVAL
+        self._lock = threading.Lock()
+
+    def add(self, size):
+        """:param int size: bytes that have been done."""
+        with self._lock:
+            self._done += size
+            now = time.monotonic()
+            if now < self._next:
+                return
+            self._next = now + PROGRESS_INTERVAL
+            log.info('%s: %s', self.what, str(self))
+
+    def __str__(self):
+        if not self.total:
+            return f'{self._done >> 20} MiB'
+        return (f'{self._done >> 20} of {self.total >> 20} MiB, '
+                f'{100 * self._done // self.total} %')
+
+
 def getName(url):
     """:return: a URL without what may be a secret in it, for people."""
     return url.partition('?')[0]
 
 
-def download(url, path, check):
+def download(url, path, check, room):
     """
     :param str url: of a file on a web server.
     :param str path: the file to write.
     :param check: called before each block; what it raises ends it.
+    :param Room room:
+    :raises ArtifactError: it is not to be had, or there is no room.
+    :raises requests.RequestException: the server does not give it.
     """
     size = getSize(url)
+    room.check(size, size)
     with open(path, 'wb') as file:
         file.truncate(size)
     failed = threading.Event()
@@ -54,10 +132,12 @@ def download(url, path, check):
         if failed.is_set():
             raise ArtifactError('Another part could not be downloaded')
 
+    progress = Progress(f'Downloading {getName(url)}', size)
     with ThreadPoolExecutor(CONNECTIONS, 'Download') as executor:
         futures = [
             executor.submit(_downloadChunk, url, path, start,
-                            min(start + CHUNK_SIZE, size), size, checkAll)
+                            min(start + CHUNK_SIZE, size), size, checkAll,
+                            progress)
             for start in range(0, size, CHUNK_SIZE)]
         try:
             for future in as_completed(futures):
@@ -84,68 +164,122 @@ def getSize(url):
         return int(response.headers['content-length'])
 
 
-def _downloadChunk(url, path, start, end, size, check):
+def _downloadChunk(url, path, start, end, size, check, progress):
+    """Download a part, from where it broke if it did."""
+    failures = 0
+    with open(path, 'r+b') as file:
+        file.seek(start)
+        while True:
+            begin = file.tell()
+            try:
+                return _continue(url, file, start, end, size, check, progress)
+            except (requests.RequestException, ArtifactError) as error:
+                check()
+                if not _isTemporary(error):
+                    raise
+                failures = 0 if file.tell() > begin else failures + 1
+                if failures >= ATTEMPTS:
+                    raise
+                log.info('%s broke, going on from byte %s: %s',
+                         progress.what, file.tell(), error)
+                _pause(getPause(failures), check)
+
+
+def _continue(url, file, start, end, size, check, progress):
     check()
+    begin = file.tell()
     with requests.get(
             url, stream=True, timeout=TIMEOUT, headers={
-                **HEADERS, 'Range': f'bytes={start}-{end - 1}'}) as response:
+                **HEADERS, 'Range': f'bytes={begin}-{end - 1}'}) as response:
         response.raise_for_status()
         if response.status_code != requests.codes.partial_content:
             # The server knows no ranges, and sends everything.
             if start:
                 return
             end = size
-        with open(path, 'r+b') as file:
-            file.seek(start)
-            for block in response.iter_content(BLOCK_SIZE):
-                check()
-                file.write(block)
-            if file.tell() != end:
-                raise ArtifactError(
-                    f'{getName(url)} has {size} bytes; of those from '
-                    f'{start} to {end}, {file.tell() - start} have come')
+            progress.add(-begin)
+            file.seek(0)
+        for block in response.iter_content(BLOCK_SIZE):
+            check()
+            file.write(block)
+            progress.add(len(block))
+        if file.tell() != end:
+            raise ArtifactError(
+                f'{getName(url)} has {size} bytes; of those from {start} to '
+                f'{end}, {file.tell() - start} have come')
 
 
-def decompress(path, check):
+def _isTemporary(error):
+    response = getattr(error, 'response', None)
+    if response is None:
+        return True
+    return response.status_code >= 500 or response.status_code in TEMPORARY
+
+
+def _pause(seconds, check):
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        check()
+        time.sleep(min(left, 1))
+
+
+def getSuffix(path):
+    """:return: the end of a name that says how a file is compressed, or an
+        empty string."""
+    return next((suffix for suffix in OPENERS if path.endswith(suffix)), '')
+
+
+def decompress(path, check, room):
     """
     :param str path: of a file; removed if it is compressed.
+    :param Room room:
     :return: the path of the same file, decompressed.
+    :raises ArtifactError: it is not what it is called, or too large.
     """
-    if not path.endswith(COMPRESSED):
+    suffix = getSuffix(path)
+    if not suffix:
         return path
-    target = path.removesuffix(COMPRESSED)
-    _run(['zstd', '-dqf', path, '-o', target], check)
+    target = path.removesuffix(suffix)
+    progress = Progress(f'Decompressing {path}', 0)
+    size = 0
+    try:
+        with OPENERS[suffix](path) as source, open(target, 'wb') as file:
+            while block := source.read(BLOCK_SIZE):
+                check()
+                size += len(block)
+                room.check(size, len(block))
+                file.write(block)
+                progress.add(len(block))
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise ArtifactError(
+            f'Unable to decompress {path}: {error}') from error
     os.unlink(path)
     return target
 
 
-def _run(command, check):
+@contextlib.contextmanager
+def _openZstd(path):
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, errors='replace')
+            ['zstd', '-dqc', path], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except FileNotFoundError:
         raise ArtifactError(
-            f'This artifact needs the program "{command[0]}", which is not '
+            'This artifact needs the program "zstd", which is not '
             'installed here') from None
     with process:
         try:
-            for _ in range(DECOMPRESSION_TIMEOUT):
-                check()
-                try:
-                    _, messages = process.communicate(timeout=1)
-                    break
-                except subprocess.TimeoutExpired:
-                    pass
-            else:
-                raise ArtifactError(
-                    f'"{command[0]}" takes more than '
-                    f'{DECOMPRESSION_TIMEOUT} seconds')
+            yield process.stdout
+            messages = process.stderr.read().decode(errors='replace')
         except BaseException:
             process.kill()
             raise
     if process.returncode:
-        raise ArtifactError(f'"{command[0]}" failed: {messages.strip()}')
+        raise ArtifactError(f'"zstd" failed: {messages.strip()}')
+
+
+# How a file is compressed, by the end of its name.
+OPENERS = {'.zst': _openZstd, '.gz': gzip.open, '.xz': lzma.open}
 
 
 def verify(path, sha256, check):

@@ -54,7 +54,9 @@ from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 WORKERS = 4
 # Time-outs are in seconds.
 DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
-            'endpoint_workers': 8}
+            'endpoint_workers': 8,
+            # In bytes.
+            'image_size_limit': 100 << 30}
 # How long to wait at the end for drivers that have been called, and for
 # ZooKeeper to come back.
 STOP_TIMEOUT = 10.0
@@ -90,6 +92,7 @@ class Launcher:
             get_default(config, 'launcher', 'temp_dir', '/tmp',
                         expand_user=True), self.hostname)
         self.temp_dir = str(self.own_temp_directory.path)
+        self.image_size_limit = int(self._getOption('image_size_limit'))
         self.statsd = get_statsd(
             config, {'hostname': _hostname or socket.getfqdn()})
         self._connect()

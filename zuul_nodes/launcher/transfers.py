@@ -263,18 +263,18 @@ class ArtifactJob:
         """:return: the path of the artifact's file in a directory."""
         url = self.artifact.url
         path = os.path.join(directory, self.artifact.uuid)
-        if url.partition('?')[0].endswith(artifacts.COMPRESSED):
-            path += artifacts.COMPRESSED
+        path += artifacts.getSuffix(artifacts.getName(url))
+        room = artifacts.Room(directory, self.launcher.image_size_limit)
         self.log.info('Downloading %s from %s to %s', self.artifact,
                       artifacts.getName(url), path)
-        path = self._download(url, path)
-        path = artifacts.decompress(path, self.uploads.check)
+        path = self._download(url, path, room)
+        path = artifacts.decompress(path, self.uploads.check, room)
         artifacts.verify(path, self.artifact.sha256, self.uploads.check)
         return path
 
-    def _download(self, url, path):
+    def _download(self, url, path, room):
         try:
-            artifacts.download(url, path, self.uploads.check)
+            artifacts.download(url, path, self.uploads.check, room)
             return path
         except Stopped:
             raise
