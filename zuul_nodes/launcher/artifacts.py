@@ -11,6 +11,7 @@ import hashlib
 import logging
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -112,6 +113,12 @@ def getName(url):
     return url.partition('?')[0]
 
 
+def getReason(error):
+    """:return: what an error says, without what may be a secret in the
+        URLs that it names."""
+    return re.sub(r'\?[^\s)]+', '', str(error))
+
+
 def download(url, path, check, room):
     """
     :param str url: of a file on a web server.
@@ -181,7 +188,7 @@ def _downloadChunk(url, path, start, end, size, check, progress):
                 if failures >= ATTEMPTS:
                     raise
                 log.info('%s broke, going on from byte %s: %s',
-                         progress.what, file.tell(), error)
+                         progress.what, file.tell(), getReason(error))
                 _pause(getPause(failures), check)
 
 

@@ -279,7 +279,8 @@ class ArtifactJob:
         except Stopped:
             raise
         except Exception as error:
-            self.log.info('Unable to download %s: %s', self.artifact, error)
+            reason = artifacts.getReason(error)
+            self.log.info('Unable to download %s: %s', self.artifact, reason)
         # Clouds have ways of their own to get at what is stored there.
         for provider in self.launcher.tenant_providers.get(
                 self.artifact.build_tenant_name, ()):
@@ -289,9 +290,10 @@ class ArtifactJob:
                     return found
             except Exception as error:
                 self.log.info('Unable to download %s by %s: %s',
-                              self.artifact, provider, error)
+                              self.artifact, provider,
+                              artifacts.getReason(error))
         raise artifacts.ArtifactError(
-            f'Nobody can download {artifacts.getName(url)}')
+            f'Nobody can download {artifacts.getName(url)}: {reason}')
 
     def _submit(self, threads, candidate, job, *args):
         future = threads.submit(candidate.upload.endpoint_name,

@@ -157,6 +157,28 @@ def test_secrets_in_urls_are_not_shown():
         'https://host/image')
 
 
+@pytest.mark.parametrize('path, status', [
+    ('/image', 403), ('/image', 503), ('/missing', None)])
+def test_secrets_in_errors_are_not_shown(
+        download, server, caplog, path, status):
+    caplog.set_level(logging.INFO, 'zuul.Launcher')
+    server.failures = [status] * artifacts.ATTEMPTS if status else []
+    with pytest.raises(requests.HTTPError) as caught:
+        download(f'{path}?token=secret')
+    assert 'secret' in str(caught.value)
+    reason = artifacts.getReason(caught.value)
+    assert 'secret' not in reason + caplog.text
+    assert f'{server.url}{path}' in reason
+
+
+def test_secrets_in_errors_of_connections_are_not_shown(server):
+    server.end()
+    with pytest.raises(requests.ConnectionError) as caught:
+        artifacts.getSize(f'{server.url}/image?token=secret')
+    assert 'secret' in str(caught.value)
+    assert 'secret' not in artifacts.getReason(caught.value)
+
+
 # Room
 
 def test_an_image_that_is_too_large_is_not_downloaded(
