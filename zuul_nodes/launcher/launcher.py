@@ -45,6 +45,7 @@ from zuul_nodes.launcher.records import Records
 from zuul_nodes.launcher.registration import Registration
 from zuul_nodes.launcher.requests import RequestReconciler
 from zuul_nodes.launcher.snapshots import Snapshots
+from zuul_nodes.launcher.spreading import Spreading
 from zuul_nodes.launcher.stats import Stats
 from zuul_nodes.launcher.store import Store
 from zuul_nodes.launcher.tempdir import TempDirectory
@@ -138,6 +139,7 @@ class Launcher:
         self.image_upload_registry = Uploads(
             self.zk_client, lambda: self.queue.add(IMAGES))
         self.images = Images(self)
+        self.spreading = Spreading(self)
         self.planner = Planner(
             lambda request_id: self.queue.add(('request', request_id)),
             canUse=self.images.canUse, isHandled=self.division.isHandled,
@@ -357,6 +359,7 @@ class Launcher:
         # What a tenant wants that is not known yet must not be deleted.
         if self.layouts.states and self.layouts.isUpToDate():
             self.images.reconcile()
+            self.spreading.reconcile()
             self.planner.limitsChanged()
 
     def _removeLock(self, path):

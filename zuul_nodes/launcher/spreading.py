@@ -1,0 +1,163 @@
+"""Has the newest build of each image uploaded to wherever it is needed.
+
+A scheduler writes the records of uploads when an image has been built, for
+all endpoints and configurations that it knows.  Those that are added later
+get theirs here, without another build.
+"""
+
+import collections
+import dataclasses
+import logging
+import time
+import typing
+import uuid
+
+from zuul.model import ImageUpload
+from zuul.zk.exceptions import LockException
+
+from zuul_nodes.launcher.uploads import KEY
+
+# Seconds until a cache has what ZooKeeper had.
+SYNC_TIMEOUT = 10
+# Seconds until an artifact that is locked is looked at again.
+LOCK_PAUSE = 2
+
+
+class Need(typing.NamedTuple):
+    """An image, as providers at an endpoint need it."""
+    canonical_name: str
+    format: str
+    endpoint_name: str
+    config_hash: str
+
+
+@dataclasses.dataclass
+class Wanted:
+    """
+    :ivar dict providers: their canonical names, as keys.
+    :ivar set hashes: what records of uploads may say, also old ones.
+    """
+    providers: dict = dataclasses.field(default_factory=dict)
+    hashes: set = dataclasses.field(default_factory=set)
+
+
+class Spreading:
+    """
+    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.builds = launcher.image_build_registry
+        self.registry = launcher.image_upload_registry
+
+    def reconcile(self):
+        """To be called when the layouts of all tenants are known."""
+        missing = collections.defaultdict(dict)
+        needs = self._getNeeds()
+        newest = self._getNewest({need[:2] for need in needs})
+        for need, wanted in needs.items():
+            artifact = newest.get(need[:2])
+            if artifact and not self._has(artifact, need, wanted):
+                missing[artifact][need] = wanted
+        for artifact, several in missing.items():
+            try:
+                self._add(artifact, several)
+            except Exception:
+                self.log.exception('Unable to spread %s:', artifact)
+
+    def _getNeeds(self):
+        """:return: dict of Need -> Wanted, at endpoints that are ours."""
+        needs = collections.defaultdict(Wanted)
+        endpoints = self.launcher.getEndpoints()
+        for providers in self.launcher.tenant_providers.values():
+            for provider in providers:
+                try:
+                    _addNeeds(needs, provider, endpoints)
+                except Exception:
+                    self.log.exception(
+                        'Unable to tell which images %s needs:', provider)
+        return needs
+
+    def _getNewest(self, names):
+        """
+        :param set names: of images, with their formats.
+        :return: dict of those -> the newest artifact that is in use, and
+            not known to be bad.
+        """
+        results = collections.defaultdict(set)
+        for upload in self.registry.getItems():
+            results[upload.artifact_uuid].add(upload.validated)
+        newest = {}
+        for artifact in self.builds.getItems():
+            name = artifact.canonical_name, artifact.format
+            # Without any upload, it is about to be deleted.
+            if (artifact.state == artifact.State.READY and name in names
+                    and results[artifact.uuid] - {False}
+                    and (name not in newest
+                         or newest[name].timestamp < artifact.timestamp)):
+                newest[name] = artifact
+        return newest
+
+    def _has(self, artifact, need, wanted):
+        """:return: whether there is a record of an upload; whatever has
+            become of it."""
+        return any(
+            upload.artifact_uuid == artifact.uuid
+            and upload.endpoint_name == need.endpoint_name
+            and upload.config_hash in wanted.hashes
+            for upload in self.registry.getUploadsForImage(
+                need.canonical_name))
+
+    def _add(self, artifact, several):
+        """
+        :param dict several: Need -> Wanted.
+        """
+        with self.launcher.createZKContext(None, self.log) as context:
+            try:
+                with artifact.locked(context, blocking=False) as lock:
+                    self._addLocked(artifact, several, lock)
+            except LockException:
+                # Its uploads are about to begin, or somebody else is here.
+                self.launcher.queue.addAfter(KEY, LOCK_PAUSE)
+
+    def _addLocked(self, artifact, several, lock):
+        # Whoever had the lock before may have been quicker.
+        for registry in (self.builds, self.registry):
+            if not registry.waitForSync(SYNC_TIMEOUT):
+                raise TimeoutError('The records are not up to date')
+        if (self.builds.getItem(artifact.uuid) is None
+                or artifact.state != artifact.State.READY):
+            return
+        with self.launcher.createZKContext(lock, self.log) as context:
+            for need, wanted in several.items():
+                if self._has(artifact, need, wanted):
+                    continue
+                upload = ImageUpload.new(
+                    context, uuid=uuid.uuid4().hex,
+                    canonical_name=artifact.canonical_name,
+                    artifact_uuid=artifact.uuid,
+                    endpoint_name=need.endpoint_name,
+                    providers=list(wanted.providers),
+                    config_hash=need.config_hash, timestamp=time.time(),
+                    validated=artifact.validated,
+                    _state=ImageUpload.State.PENDING,
+                    state_time=time.time())
+                self.log.info('Storing %s of %s, which %s needs', upload,
+                              artifact, ', '.join(wanted.providers))
+
+
+def _addNeeds(needs, provider, endpoints):
+    endpoint_name = provider.getEndpoint().canonical_name
+    if endpoint_name not in endpoints:
+        return
+    for image in provider.images.values():
+        # Images of some drivers have no format.
+        image_format = getattr(image, 'format', None)
+        if image.type == 'zuul' and image_format:
+            wanted = needs[Need(image.canonical_name, image_format,
+                                endpoint_name, image.zuul_config_hash)]
+            wanted.providers[provider.canonical_name] = True
+            wanted.hashes |= {image.zuul_config_hash, image.config_hash}
