@@ -2,6 +2,7 @@ import time
 
 import pytest
 
+from tests.fixtures.images import FileServer, ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.racks import Racks
 
@@ -30,3 +31,17 @@ def jump(monkeypatch):
     def jump(seconds):
         monkeypatch.setattr(time, 'time', lambda: real() + seconds)
     return jump
+
+
+@pytest.fixture
+def file_server():
+    server = FileServer()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def image_launcher(zuul_conf, tmp_path):
+    launcher = ImageLauncher(zuul_conf, tmp_path)
+    yield launcher
+    launcher.end()

@@ -10,7 +10,6 @@ import subprocess
 import pytest
 import requests
 
-from tests.fixtures.images import FileServer
 from zuul_nodes.launcher import artifacts
 from zuul_nodes.launcher.artifacts import ArtifactError, Progress, Room
 
@@ -25,11 +24,9 @@ def quick(monkeypatch):
 
 
 @pytest.fixture
-def server():
-    server = FileServer()
-    server.files['image'] = DATA
-    yield server
-    server.end()
+def server(file_server):
+    file_server.files['image'] = DATA
+    return file_server
 
 
 @pytest.fixture

@@ -7,25 +7,14 @@ import pytest
 from tests.fixtures.images import (
     LAYOUT,
     PROVIDER,
-    FileServer,
-    ImageLauncher,
     waitFor,
 )
 from zuul_nodes.launcher.images import NoImageError, getKept
 
 
 @pytest.fixture
-def launcher(zuul_conf, tmp_path):
-    launcher = ImageLauncher(zuul_conf, tmp_path)
-    yield launcher
-    launcher.end()
-
-
-@pytest.fixture
-def file_server():
-    server = FileServer()
-    yield server
-    server.end()
+def launcher(image_launcher):
+    return image_launcher
 
 
 def node(label, upload_uuid=None):

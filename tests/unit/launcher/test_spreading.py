@@ -9,10 +9,8 @@ from zuul_nodes.launcher.spreading import KEY, Spreading
 
 
 @pytest.fixture
-def launcher(zuul_conf, tmp_path):
-    launcher = ImageLauncher(zuul_conf, tmp_path)
-    yield launcher
-    launcher.end()
+def launcher(image_launcher):
+    return image_launcher
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ import pytest
 from zuul.lib.statsd import normalize_statsd_name
 
 from tests.fixtures.images import (
-    FileServer,
-    ImageLauncher,
     UploadJob,
     waitFor,
 )
@@ -21,19 +19,15 @@ SHA256 = hashlib.sha256(DATA).hexdigest()
 
 
 @pytest.fixture
-def server():
-    server = FileServer()
-    server.files['image'] = DATA
-    yield server
-    server.end()
+def server(file_server):
+    file_server.files['image'] = DATA
+    return file_server
 
 
 @pytest.fixture
-def launcher(zuul_conf, tmp_path):
-    launcher = ImageLauncher(zuul_conf, tmp_path)
-    launcher.queue.start()
-    yield launcher
-    launcher.end()
+def launcher(image_launcher):
+    image_launcher.queue.start()
+    return image_launcher
 
 
 @pytest.fixture
