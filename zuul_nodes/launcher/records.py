@@ -109,7 +109,8 @@ class Cache(Interruptible, LockableZKObjectCache):
         finally:
             if event.type == EventType.NONE:
                 with self._events_lock:
-                    self._rereads -= 1
+                    # It may have been asked for before the walk.
+                    self._rereads = max(self._rereads - 1, 0)
 
     def _noteOwn(self, event):
         """
