@@ -295,23 +295,21 @@ class Images:
 
     # What the scheduler is told
 
-    def addValidateEvent(self, upload):
-        """Have an upload validated."""
+    def addValidateEvent(self, transaction, upload):
+        """Have an upload validated.
+
+        :param Transaction transaction: that makes it ready.
+        """
         artifact = self._getArtifact(upload)
-        if artifact:
-            self._addEvent('getImageValidateEvent', artifact, upload.uuid)
-
-    def addDeleteEvent(self, artifact):
-        """Have the file of an artifact deleted."""
-        self._addEvent('getImageDeleteEvent', artifact, artifact.uuid)
-
-    def _addEvent(self, method, artifact, uuid):
+        if artifact is None:
+            return
         hostname, _, name = artifact.project_canonical_name.partition('/')
         driver = self.launcher.connections.drivers['zuul']
-        event = getattr(driver, method)(
-            [artifact.name], hostname, name, artifact.project_branch, uuid)
+        event = driver.getImageValidateEvent(
+            [artifact.name], hostname, name, artifact.project_branch,
+            upload.uuid)
         tenant_name = artifact.build_tenant_name
         self.log.info('Submitting the event %s of %s to the tenant %s',
                       event.type, artifact, tenant_name)
-        self.launcher.trigger_events[tenant_name].put(
-            event.trigger_name, event)
+        transaction.trigger(
+            self.launcher.trigger_events[tenant_name], event)

@@ -3,7 +3,7 @@
 import collections
 import typing
 
-from zuul.model import NodesetRequest
+from zuul.model import NodesetRequest, ProviderNode
 
 from zuul_nodes.launcher.requests import isDone
 
@@ -50,6 +50,7 @@ class News:
         """The watch does not tell of what we have written ourselves."""
         if isinstance(record, NodesetRequest):
             self.tell('request', record.uuid, record)
+        if not isinstance(record, ProviderNode):
             return
         self.tell('node', record.uuid, record)
         if self.launcher.api.getProviderNode(record.uuid) is None:

@@ -6,6 +6,7 @@ transaction, so no crash leaves half of it.
 """
 
 import contextlib
+import functools
 
 from kazoo.exceptions import (
     BadVersionError,
@@ -165,8 +166,15 @@ class Transaction:
             self.checkUnlocked(record)
 
     def tell(self, queue, event):
-        """Put an event into a queue of Zuul's."""
-        self._event = queue, event
+        """Put an event into a pipeline's queue of results."""
+        self._event = queue, functools.partial(queue.put, event)
+
+    def trigger(self, queue, event):
+        """Put an event into a tenant's queue of triggers."""
+        # Zuul's writes along with results only, by the same means.
+        self._event = queue, functools.partial(queue._put, {
+            'driver_name': event.trigger_name,
+            'event_data': event.toDict()})
 
     def commit(self):
         """
@@ -238,12 +246,12 @@ class Transaction:
             results = transaction.commit()
             refuse(results)
             return results
-        queue, event = self._event
+        queue, put = self._event
         # Zuul's queues write an event along with what an updater writes,
         # in one transaction.
         updater = Updater(operations)
         with contextlib.suppress(*REFUSALS):
-            queue.put(event, updater=updater)
+            put(updater=updater)
         if not updater.results:
             # Zuul's queues say nothing when they are full.
             raise Conflict('the event was not taken')

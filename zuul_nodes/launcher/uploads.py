@@ -11,9 +11,11 @@ import logging
 import threading
 import time
 
+from kazoo.exceptions import ConnectionLoss, OperationTimeoutError
 from zuul.lib.logutil import get_annotated_logger
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.transfers import ArtifactJob, Stopped, Threads
 
 # What the work queue calls all that is to be decided about images.
@@ -32,8 +34,8 @@ LOCK_PAUSE = 2
 class Uploads:
     """
     :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
-    :param announce: called with an upload that is ready to be validated,
-        while it is locked.
+    :param announce: called with the transaction that makes an upload
+        ready, and the upload, if it is to be validated.
     """
 
     log = logging.getLogger('zuul.Launcher')
@@ -150,11 +152,11 @@ class Uploads:
         return self.launcher.createZKContext(upload._lock, self.log)
 
     def _record(self, context, upload, external_id, interrupted):
+        if external_id:
+            self._recordReady(context, upload, external_id)
+            return
         with upload.activeContext(context):
-            if external_id:
-                upload.external_id = external_id
-                upload.state = upload.State.READY
-            elif interrupted:
+            if interrupted:
                 upload.state = upload.State.PENDING
             elif upload.attempt < ATTEMPTS - 1:
                 # What the failed one has left in the cloud has its name.
@@ -164,10 +166,33 @@ class Uploads:
             else:
                 upload.state = upload.State.FAILED
         self.log.info('The image upload is %s: %s', upload.state, upload)
-        if upload.state == upload.State.READY and not upload.validated:
-            # The lock is free again before there is a result to report.
+
+    def _recordReady(self, context, upload, external_id):
+        """Write that an upload is ready, and that it is to be validated;
+        both or neither."""
+        announce = not upload.validated
+        while (upload.state, upload.external_id) != (
+                upload.State.READY, external_id):
             try:
-                self.announce(upload)
-            except Exception:
-                self.log.exception(
-                    'Unable to have %s validated:', upload)
+                self._writeReady(upload, external_id, announce)
+            except (ConnectionLoss, OperationTimeoutError):
+                # Has it been written?  What is in the cloud must not be
+                # forgotten.
+                upload.refresh(context)
+            except Conflict:
+                if not announce:
+                    raise
+                self.log.exception('Unable to have %s validated:', upload)
+                upload.refresh(context)
+                announce = False
+        self.log.info('The image upload is %s: %s', upload.state, upload)
+
+    def _writeReady(self, upload, external_id, announce):
+        transaction = self.launcher.store.transaction()
+        transaction.update(
+            upload, external_id=external_id, _state=upload.State.READY,
+            state_time=time.time())
+        if announce:
+            # The lock is free again before there is a result.
+            self.announce(transaction, upload)
+        transaction.commit()

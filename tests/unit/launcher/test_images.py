@@ -291,21 +291,6 @@ def test_what_has_changed_since_the_decision_is_not_deleted(launcher):
     waitFor(lambda: isGone(launcher, upload))
 
 
-# Events
-
-def test_events(launcher):
-    upload = launcher.addReady('image', validated=None)
-    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
-    launcher.images.addValidateEvent(upload)
-    launcher.images.addDeleteEvent(artifact)
-    assert launcher.getEvents() == [
-        ('image-validate', ['debian'], upload.uuid),
-        ('image-delete', ['debian'], None)]
-    upload._set(artifact_uuid='unknown')
-    launcher.images.addValidateEvent(upload)
-    assert len(launcher.getEvents()) == 2
-
-
 def test_stop_without_start(launcher):
     launcher.images.stop()
     launcher.images.join()

@@ -5,6 +5,7 @@ import hashlib
 import os
 import pathlib
 
+from kazoo.exceptions import ConnectionLoss, OperationTimeoutError
 import pytest
 from zuul.lib.statsd import normalize_statsd_name
 
@@ -13,6 +14,7 @@ from tests.fixtures.images import (
     waitFor,
 )
 from zuul_nodes.launcher import artifacts
+from zuul_nodes.launcher.transactions import Transaction
 
 DATA = os.urandom(1000)
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -81,6 +83,66 @@ def test_one_download_for_all(launcher, server, addArtifact, tmp_path):
     assert sorted(launcher.getEvents()) == sorted(
         ('image-validate', ['debian'], each.uuid) for each in uploads)
     waitFor(lambda: not list(tmp_path.iterdir()))
+
+
+def test_both_or_neither_that_it_is_ready_and_to_be_validated(
+        launcher, addArtifact):
+    """A launcher may die between any two writes."""
+    uploaded, = upload(launcher, addArtifact())
+    waitForResults(launcher, 'ready')
+    client = launcher.zk_client.client
+    queue = launcher.trigger_events['tenant'].event_root
+    event, = client.get_children(queue)
+    _, stat = client.get(f'{queue}/{event}')
+    _, upload_stat = client.get(uploaded.getPath())
+    assert stat.czxid == upload_stat.mzxid
+
+
+@pytest.mark.parametrize('error', [ConnectionLoss, OperationTimeoutError])
+@pytest.mark.parametrize('is_written', [False, True])
+def test_the_connection_is_lost_when_an_upload_is_ready(
+        launcher, rack, addArtifact, monkeypatch, error, is_written):
+    send = Transaction._send
+    errors = [error()] * 2
+
+    def fail(transaction, operations):
+        if not errors:
+            return send(transaction, operations)
+        if is_written:
+            send(transaction, operations)
+        raise errors.pop()
+    monkeypatch.setattr(Transaction, '_send', fail)
+    uploaded, = upload(launcher, addArtifact())
+    waitForResults(launcher, 'ready')
+    assert rack.calls == ['upload']
+    assert launcher.getEvents() == [
+        ('image-validate', ['debian'], uploaded.uuid)]
+
+
+def test_a_queue_that_is_full(launcher, rack, addArtifact, monkeypatch):
+    """Then a user has to have the upload validated."""
+    def put(data, updater=None):
+        pass
+    monkeypatch.setattr(launcher.trigger_events['tenant'], '_put', put)
+    upload(launcher, addArtifact())
+    waitForResults(launcher, 'ready')
+    assert rack.calls == ['upload']
+    assert launcher.getEvents() == []
+
+
+def test_an_artifact_that_is_gone_when_its_upload_is_ready(
+        launcher, rack, addArtifact, monkeypatch):
+    artifact = addArtifact()
+    rack.answers.clear()
+    upload(launcher, artifact)
+    waitFor(lambda: rack.calls)
+    with launcher.context() as context:
+        artifact.delete(context)
+    waitFor(lambda: launcher.image_build_registry.getItem(
+        artifact.uuid) is None)
+    rack.answers.set()
+    waitForResults(launcher, 'ready')
+    assert launcher.getEvents() == []
 
 
 def test_what_is_validated_already(launcher, rack, addArtifact):
