@@ -26,6 +26,15 @@ def jump(monkeypatch):
     return passed.append
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """:return: a list of seconds that pass for machines, and no others."""
+    passed = []
+    monkeypatch.setattr(machines, 'time', types.SimpleNamespace(
+        time=time.time, monotonic=lambda: sum(passed)))
+    return passed
+
+
 @pytest.mark.parametrize('next_state', [State.USED, State.OUTDATED])
 def test_the_time_of_a_deletion_begins_with_it(
         steps, racks, jump, monkeypatch, next_state):
@@ -264,10 +273,10 @@ def test_nobody_is_told_when_nothing_has_happened(polled, rack):
     assert polled.step() == (2, 1)
 
 
-def test_what_others_took_is_waited_for(polled, subject, rack, jump):
+def test_what_others_took_is_waited_for(clock, polled, subject, rack):
     polled.step()
     polled.create()
-    jump(10)
+    clock.append(10)
     polled.machine.complete = True
     polled.step()
     polled.machine.complete = False
@@ -276,26 +285,26 @@ def test_what_others_took_is_waited_for(polled, subject, rack, jump):
     polled.create()
     polled.step()
     assert rack.waits[-1] == machines.LONGEST_WAIT
-    jump(9.5)
+    clock.append(9.5)
     polled.step()
-    assert rack.waits[-1] == pytest.approx(0.5, abs=0.1)
+    assert rack.waits[-1] == 0.5
     # It takes longer; from now on, it is asked as if nothing was known.
-    jump(0.5)
+    clock.append(0.5)
     polled.step()
-    assert rack.waits[-1] == pytest.approx(1, abs=0.01)
+    assert rack.waits[-1] == 10 * machines.PATIENCE
     assert len(polled.results) == 2
 
 
-def test_what_was_quicker_is_forgotten(polled, subject, node, jump):
+def test_what_was_quicker_is_forgotten(clock, polled, subject, node):
     durations = []
     polled.machine.complete = True
     for seconds in (10, 100, 100, 1):
         subject._began.clear()
         polled.create()
-        jump(seconds)
+        clock.append(seconds)
         polled.step()
         durations.append(subject._usual[node.provider, node.label])
-    assert durations == pytest.approx([10, 10.5, 11.025, 1], abs=0.01)
+    assert durations == pytest.approx([10, 10.5, 11.025, 1])
 
 
 def test_an_error_is_told_also_when_nothing_had_happened(
