@@ -164,16 +164,24 @@ def test_a_call_that_is_given_up(makePool, notes):
 
 def test_calls_begin_in_the_order_of_their_time(makePool, notes):
     pool = makePool(workers=1)
+    release = threading.Event()
+    pool.submit(notes.makeCall(lambda: release.wait(TIMEOUT)))
     numbers = []
     begin = time.monotonic()
-    for number, delay in enumerate((0.2, 0.05, 0, 0.1)):
+    delays = (0.2, 0.05, 0, 0.1)
+    for number, delay in enumerate(delays):
         pool.submit(notes.makeCall(lambda number=number: numbers.append(
             (number, time.monotonic() - begin))), delay)
-    assert pool.length() <= 1
-    notes.waitFor(4)
+    release.set()
+    notes.waitFor(5)
     assert [number for number, _ in numbers] == [2, 1, 3, 0]
-    assert all(later >= delay for (_, later), delay
-               in zip(numbers, (0, 0.05, 0.1, 0.2), strict=True))
+    assert all(seconds >= delays[number] for number, seconds in numbers)
+
+
+def test_what_is_to_begin_later_does_not_count(makePool, notes):
+    pool = makePool(workers=1)
+    pool.submit(notes.makeCall(), TIMEOUT)
+    assert pool.length() == 0
 
 
 def test_one_that_is_due_earlier_than_what_is_waited_for(makePool, notes):
