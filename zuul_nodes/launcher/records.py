@@ -78,7 +78,8 @@ class Cache(Interruptible, LockableZKObjectCache):
             be done about it.
         """
         with self._events_lock:
-            if self._rereads or not self.own_writes.isOwn(event):
+            if event.type == EventType.NONE or not (
+                    self._isInOrder(event) and self.own_writes.isOwn(event)):
                 return False
             self._noteOwn(event)
             return True
@@ -90,8 +91,7 @@ class Cache(Interruptible, LockableZKObjectCache):
             if event.type == EventType.NONE and event.path not in (
                     None, self.root):
                 self._rereads += 1
-            # What is read may be older, and is looked at later.
-            if self.own_writes.isOwn(event) and not self._rereads:
+            if self.own_writes.isOwn(event) and self._isInOrder(event):
                 if record := self._noteOwn(event):
                     # Who has written it may have looked already.
                     self.changed(record.uuid, record)
@@ -111,6 +111,15 @@ class Cache(Interruptible, LockableZKObjectCache):
                 with self._events_lock:
                     # It may have been asked for before the walk.
                     self._rereads = max(self._rereads - 1, 0)
+
+    def _isInOrder(self, event):
+        """:return: whether nothing older is looked at later that would
+            undo what an event tells."""
+        if self._playback_queue.unfinished_tasks and event.path.startswith(
+                f'{self.root}/{self.locks_path}/'):
+            # That a lock was taken may wait there, and this is its end.
+            return False
+        return not self._rereads
 
     def _noteOwn(self, event):
         """

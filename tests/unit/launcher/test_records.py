@@ -207,6 +207,38 @@ def test_what_is_written_before_the_watch_is_back(
     assert record.comment == 'theirs'
 
 
+def test_the_end_of_a_lock_does_not_overtake_its_beginning(
+        steps, cache, others, monkeypatch):
+    """Some news waits for what is read, other news need not."""
+    first, second = makeRecord(steps), makeRecord(steps)
+    for record in (first, second):
+        cache.insert(record)
+        create(steps.store, record)
+    settle(cache)
+    reading, go_on = threading.Event(), threading.Event()
+    updateFromRaw = cache.updateFromRaw
+
+    def wait(record, *args):
+        reading.set()
+        assert go_on.wait(TIMEOUT)
+        updateFromRaw(record, *args)
+    monkeypatch.setattr(cache, 'updateFromRaw', wait)
+    update(others, copy.copy(first), comment='theirs')
+    assert reading.wait(TIMEOUT)
+    # As if something was being read whatever is known of it.
+    cache._rereads = 1
+    assert steps.store.acquire(second)
+    cache.client.handler.callback_queue.join()
+    cache._rereads = 0
+    transaction = steps.store.transaction()
+    transaction.update(second, comment='ours')
+    transaction.unlock(second)
+    transaction.commit()
+    go_on.set()
+    settle(cache)
+    assert not second.is_locked
+
+
 def test_a_watch_whose_connection_is_lost_by_now():
     own_writes = OwnWrites()
     connection = own_writes.connection
