@@ -50,12 +50,11 @@ class News:
         """The watch does not tell of what we have written ourselves."""
         if isinstance(record, NodesetRequest):
             self.tell('request', record.uuid, record)
-        if not isinstance(record, ProviderNode):
-            return
-        self.tell('node', record.uuid, record)
-        if self.launcher.api.getProviderNode(record.uuid) is None:
-            # Others, whose turn it is now, were quicker.
-            self.tell('node', record.uuid, None)
+        elif isinstance(record, ProviderNode):
+            self.tell('node', record.uuid, record)
+            if self.launcher.api.getProviderNode(record.uuid) is None:
+                # Others, whose turn it is now, were quicker.
+                self.tell('node', record.uuid, None)
 
     def waitForRoom(self, node):
         """Look at a node again when its provider has lost another."""

@@ -15,12 +15,8 @@ import uuid
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes.launcher.uploads import KEY
-
-# Seconds until a cache has what ZooKeeper had.
-SYNC_TIMEOUT = 10
-# Seconds until an artifact that is locked is looked at again.
-LOCK_PAUSE = 2
+from zuul_nodes.launcher.images import SYNC_TIMEOUT
+from zuul_nodes.launcher.uploads import KEY, LOCK_PAUSE
 
 
 class Need(typing.NamedTuple):

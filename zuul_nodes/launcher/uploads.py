@@ -194,5 +194,9 @@ class Uploads:
             state_time=time.time())
         if announce:
             # The lock is free again before there is a result.
-            self.announce(transaction, upload)
+            try:
+                self.announce(transaction, upload)
+            except Exception:
+                self.log.exception(
+                    'Unable to have %s validated:', upload)
         transaction.commit()

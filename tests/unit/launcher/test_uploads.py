@@ -130,6 +130,16 @@ def test_a_queue_that_is_full(launcher, rack, addArtifact, monkeypatch):
     assert launcher.getEvents() == []
 
 
+def test_an_event_that_can_not_be_made(
+        launcher, rack, addArtifact, monkeypatch):
+    """What is in the cloud is not forgotten for that."""
+    monkeypatch.delitem(launcher.connections.drivers, 'zuul')
+    upload(launcher, addArtifact())
+    waitForResults(launcher, 'ready')
+    assert rack.calls == ['upload']
+    assert launcher.getEvents() == []
+
+
 def test_an_artifact_that_is_gone_when_its_upload_is_ready(
         launcher, rack, addArtifact, monkeypatch):
     artifact = addArtifact()
