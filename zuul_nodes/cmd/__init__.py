@@ -18,8 +18,10 @@ import sys
 import zuul_nodes
 from zuul_nodes.exceptions import UserError
 
-# name -> what it is for; the module is zuul_nodes.cmd.<name>.
+# name -> what it is for; the module is zuul_nodes.cmd.<name>, without
+# hyphens.
 SUBCOMMANDS = {
+    'dib-test': 'try an image file in an OpenStack cloud',
     'doctor': 'check that the plugin is whole and fits the installed Zuul',
     'explain': 'tell where the attributes of a node come from',
     'launcher': 'run the launcher as a process of its own',
@@ -44,7 +46,8 @@ def createParser(name=None):
             subcommand, help=help_text,
             description=help_text[0].upper() + help_text[1:] + '.')
         if subcommand == name:
-            module = importlib.import_module(f'zuul_nodes.cmd.{name}')
+            module = importlib.import_module(
+                f'zuul_nodes.cmd.{name.replace("-", "")}')
             module.addArguments(subparser)
             subparser.set_defaults(run=module.run)
     return parser

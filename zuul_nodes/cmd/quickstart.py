@@ -2,16 +2,16 @@
 
 import argparse
 import contextlib
-import os
 import pathlib
-import signal
 import sys
 
+from zuul_nodes.cmd.limits import Interruption
 from zuul_nodes.cmd.output import addFormatArgument, formatJSON, formatTable
+from zuul_nodes.cmd.progress import Progress
 from zuul_nodes.quickstart.failure import Failure
 from zuul_nodes.quickstart.quickstart import Quickstart
 from zuul_nodes.quickstart.state import defaultDirectory
-from zuul_nodes.quickstart.steps import FAILED, Listener, Steps
+from zuul_nodes.quickstart.steps import FAILED, Steps
 
 DESCRIPTION = '''\
 Run a complete Zuul on this machine, without containers: ZooKeeper, a
@@ -53,7 +53,7 @@ def run(args):
     steps = Steps(_Printer(progress))
     quickstart = Quickstart(args.directory, args.web_port, steps=steps)
     build = failure = None
-    interruption = _Interruption()
+    interruption = Interruption()
     try:
         build = _work(quickstart)
         if args.keep:
@@ -77,29 +77,6 @@ def run(args):
     return 0
 
 
-class _Interruption:
-    """Lets the first signal that asks to end raise KeyboardInterrupt.
-
-    :ivar int signal: the number of that signal.
-    """
-
-    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def __init__(self):
-        self.signal = None
-        for number in self.SIGNALS:
-            signal.signal(number, self._received)
-
-    def _received(self, number, frame):
-        self.ignore()
-        self.signal = number
-        raise KeyboardInterrupt
-
-    def ignore(self):
-        for number in self.SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-
-
 def _work(quickstart):
     """:return: the successful build, as the REST API describes it."""
     quickstart.prepare()
@@ -119,30 +96,17 @@ def _keep(quickstart, progress):
         quickstart.watch()
 
 
-class _Printer(Listener):
-    """Prints progress as it is made."""
-
-    def __init__(self, stream):
-        self.stream = stream
-
-    def _print(self, text):
-        try:
-            print(text, file=self.stream, flush=True)
-        except OSError:
-            # That nobody listens any more is no reason to leave things
-            # running, nor to fail in the end over what could not be said.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.stream.fileno())
-            os.close(nowhere)
+class _Printer(Progress):
+    """Also prints what is noticed in the middle of a step."""
 
     def started(self, step):
-        self._print(f'{step.name} ...')
+        self.say(f'{step.name} ...')
 
     def note(self, text):
-        self._print(f'    {text}')
+        self.say(f'    {text}')
 
     def finished(self, step):
-        self._print(f'    {step.result}, {step.seconds:.1f} s')
+        self.say(f'    {step.result}, {step.seconds:.1f} s')
 
 
 def _printResult(output_format, quickstart, build):
