@@ -1,0 +1,139 @@
+"""What is said in zuul.conf and in git."""
+
+import os
+import pathlib
+import pwd
+
+import pytest
+
+from tests.fixtures.layout import makeLayout
+from tests.unit.drivers.local.sites import makeConfig
+from zuul_nodes.drivers.local import LocalDriver
+from zuul_nodes.drivers.local.sandbox import LocalError, Sandbox
+
+EXAMPLE = (pathlib.Path(__file__).parents[4]
+           / 'doc/source/examples/local.yaml')
+LAYOUT = '''
+- image: {name: debian, type: cloud}
+- image: {name: own, type: zuul}
+- flavor: {name: any}
+- label: {name: small, image: debian, flavor: any}
+- section:
+    name: house
+    connection: local
+    images:
+      - name: debian
+        image-path: /srv/debian.tar
+        username: someone
+      - own
+    flavors: [any]
+    label-defaults: {host-key-checking: true}
+- provider:
+    name: here
+    section: house
+    labels: [small]
+    resource-limits: {instances: 3}
+'''
+
+
+def getConnection(**options):
+    return LocalDriver().getConnection(
+        'local', {'authorized_keys': 'ssh-ed25519 AAAA me'} | options)
+
+
+def getProvider(connection, config):
+    driver = connection.driver
+    return driver.getProvider(
+        None, connection, 'tenant', 'example.com%2Fnodes/here', config,
+        'system')
+
+
+def load(text, connection_name='local'):
+    """:return: the provider of a configuration, as a tenant writes it."""
+    layout = makeLayout(text)
+    connection = getConnection()
+    provider_config, = layout.provider_configs.values()
+    return getProvider(connection, provider_config.flattenConfig(
+        layout, {connection_name: connection}))
+
+
+def test_layout():
+    provider = load(LAYOUT)
+    image = provider.images['debian']
+    assert (image.image_path, image.username, image.connection_type) == (
+        '/srv/debian.tar', 'someone', 'ssh')
+    assert provider.images['own'].username == 'zuul'
+    assert provider.resource_limits == {'instances': 3}
+    assert provider.getQuotaForLabel(
+        provider.labels['small']).getResources() == {'instances': 1}
+
+
+@pytest.mark.parametrize(('old', 'new', 'wrong'), [
+    ('image-path: /srv', 'image-id: /srv', 'image-id'),
+    ('image-path: /srv/debian.tar', 'shell-type: sh', 'image-path'),
+    ('instances: 3', 'cores: 3', 'resource-limits')])
+def test_wrong_attributes(old, new, wrong):
+    with pytest.raises(Exception, match=f'"{wrong}"'):
+        load(LAYOUT.replace(old, new))
+
+
+def test_example_of_the_documentation():
+    provider = load(EXAMPLE.read_text(), 'house')
+    assert provider.images['debian'].image_path == (
+        '/srv/images/debian.tar.zst')
+    assert provider.resource_limits == {'instances': 4}
+
+
+def test_limits():
+    config = makeConfig(image_path='/srv/debian.tar')
+    provider = getProvider(getConnection(max_instances='7'), config)
+    assert provider.getEndpointLimits().getResources() == {'instances': 7}
+    provider = getProvider(getConnection(), config)
+    assert provider.getEndpointLimits().getResources() == {}
+
+
+@pytest.mark.parametrize(('option', 'value', 'message'), [
+    ('authorized_keys', '', 'authorized_keys is missing'),
+    ('directory', 'here', 'here is no absolute path'),
+    ('import_directories', '/a, b', 'b is no absolute path'),
+    ('max_instances', 'many', '"many"; it has to be a number')])
+def test_wrong_options(option, value, message):
+    with pytest.raises(Exception, match=message) as info:
+        getConnection(**{option: value})
+    assert '[connection local]' in str(info.value)
+
+
+def test_authorized_keys(tmp_path):
+    assert getConnection().getAuthorizedKeys() == 'ssh-ed25519 AAAA me'
+    path = tmp_path / 'keys'
+    connection = getConnection(authorized_keys=str(path))
+    with pytest.raises(LocalError, match=r'connection "local".*keys'):
+        connection.getAuthorizedKeys()
+    path.write_text('ssh-rsa AAAA\nssh-rsa BBBB\n')
+    assert connection.getAuthorizedKeys() == path.read_text()
+
+
+def test_user(monkeypatch):
+    monkeypatch.setattr(os, 'geteuid', lambda: 0)
+    assert getConnection().getUser() == 'nobody'
+    assert getConnection(user='nodes').getUser() == 'nodes'
+    monkeypatch.setattr(os, 'geteuid', lambda: 1000)
+    assert getConnection().getUser() is None
+
+
+def test_users_of_the_machine(monkeypatch):
+    with pytest.raises(LocalError, match='no user "no-one"'):
+        Sandbox('no-one')
+    monkeypatch.setattr(
+        os, 'geteuid', lambda: pwd.getpwnam('nobody').pw_uid)
+    Sandbox('nobody')
+    with pytest.raises(LocalError, match='Only root can'):
+        Sandbox('root')
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root alone has other users')
+def test_directory_that_the_user_can_not_reach(makeSite, directory, options):
+    directory.chmod(0o700)
+    site = makeSite()
+    with pytest.raises(LocalError, match='can not reach'):
+        site.create(site.makeNode('1' * 32))

@@ -1,0 +1,188 @@
+"""The store of images."""
+
+import hashlib
+import io
+import os
+import subprocess
+import tarfile
+
+import pytest
+
+from zuul_nodes.drivers.local.images import Images
+from zuul_nodes.drivers.local.sandbox import LocalError, Sandbox
+
+SSHD = ('usr/sbin/sshd', b'sshd', {})
+
+
+@pytest.fixture
+def images(directory):
+    user = None if os.geteuid() else 'nobody'
+    return Images(directory / 'local' / 'images', Sandbox(user))
+
+
+@pytest.fixture
+def pack(tmp_path):
+    """:return: a function that makes an archive of members, each a name,
+        its content and attributes."""
+    def pack(*members):
+        path = tmp_path / 'image.tar'
+        with tarfile.open(path, 'w') as archive:
+            for name, content, attributes in members:
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                info.mode = 0o755
+                for key, value in attributes.items():
+                    setattr(info, key, value)
+                archive.addfile(info, io.BytesIO(content))
+        return path
+    return pack
+
+
+@pytest.mark.parametrize(('program', 'suffix'), [
+    ('gzip', '.gz'), ('xz', '.xz'), ('zstd', '.zst')])
+def test_compressed(images, pack, program, suffix):
+    path = pack(SSHD)
+    subprocess.run([program, '-q', path], check=True, timeout=30)
+    assert images.add(f'{path}{suffix}', 'one', {}) == 'one'
+    assert (images.getRoot('one') / 'usr/sbin/sshd').read_text() == 'sshd'
+
+
+def test_directory(images, tmp_path):
+    (tmp_path / 'root/usr/sbin').mkdir(parents=True)
+    sshd = tmp_path / 'root/usr/sbin/sshd'
+    sshd.touch(mode=0o600)
+    images.add(tmp_path / 'root', 'one', {'a': 'b'})
+    copied = images.getRoot('one') / 'usr/sbin/sshd'
+    assert copied.stat().st_uid == images.getRoot('one').stat().st_uid
+    assert images.entries.read('one') == {'metadata': {'a': 'b'}}
+
+
+def test_everything_belongs_to_the_user(images, pack):
+    images.add(pack(
+        SSHD, ('etc/secret', b'', {'mode': 0, 'uid': 7, 'gid': 7}),
+        ('bin/su', b'', {'mode': 0o6755})), 'one', {})
+    root = images.getRoot('one')
+    owner = root.parent.stat().st_uid
+    for path in ('etc/secret', 'bin/su', 'usr/sbin'):
+        stat = (root / path).stat()
+        assert stat.st_uid == owner
+        assert stat.st_mode & 0o6600 == 0o600
+    assert root.parent.stat().st_mode & 0o077 == 0
+
+
+def test_devices_are_left_out(images, pack):
+    images.add(pack(SSHD, ('dev/sda', b'', {
+        'type': tarfile.BLKTYPE, 'devmajor': 8, 'devminor': 0})), 'one', {})
+    assert not (images.getRoot('one') / 'dev/sda').exists()
+
+
+@pytest.mark.parametrize('name', ['../escaped', '/../escaped'])
+def test_names_that_lead_out(images, pack, name):
+    with pytest.raises(LocalError, match=r"Member name contains '\.\.'"):
+        images.add(pack(SSHD, (name, b'', {})), 'one', {})
+    assert not images.entries.names()
+    assert not os.listdir(images.entries.directory)
+
+
+def test_absolute_names_are_those_in_the_image(images, pack, tmp_path):
+    images.add(pack(SSHD, (f'{tmp_path}/file', b'', {})), 'one', {})
+    assert not (tmp_path / 'file').exists()
+    assert (images.getRoot('one') / str(tmp_path)[1:] / 'file').exists()
+
+
+@pytest.mark.parametrize('kind', [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_links_that_lead_out(images, pack, directory, kind):
+    (directory / 'file').write_text('old')
+    (directory / 'file').chmod(0o666)
+    directory.chmod(0o777)
+    path = pack(
+        SSHD,
+        ('link', b'', {'type': kind, 'linkname': f'{directory}/file'}),
+        ('link', b'new', {}),
+        ('there', b'', {'type': tarfile.SYMTYPE, 'linkname': f'{directory}'}),
+        ('there/file', b'new', {}), ('there/other', b'new', {}))
+    try:
+        images.add(path, 'one', {})
+    except LocalError:
+        assert not images.exists('one')
+    assert (directory / 'file').read_text() == 'old'
+    assert not (directory / 'other').exists()
+
+
+@pytest.mark.parametrize('content', [b'', b'no archive' * 1000])
+def test_no_image(images, tmp_path, content):
+    path = tmp_path / 'image'
+    path.write_bytes(content)
+    with pytest.raises(LocalError):
+        images.add(path, 'one', {})
+    assert not images.entries.names()
+
+
+def test_no_sshd(images, pack):
+    with pytest.raises(LocalError, match='no /usr/sbin/sshd'):
+        images.add(pack(('bin/sh', b'', {})), 'one', {})
+
+
+def test_checksum(images, pack):
+    path = pack(SSHD)
+    with pytest.raises(LocalError, match='checksum'):
+        images.add(path, 'one', {}, sha256='1234')
+    images.add(path, 'one', {}, sha256=hashlib.sha256(
+        path.read_bytes()).hexdigest().upper())
+    assert images.exists('one')
+
+
+def test_time(images, pack):
+    os.mkfifo(fifo := pack(SSHD).with_name('fifo'))
+    # Nobody ever writes to it.
+    writer = os.open(fifo, os.O_RDWR)
+    try:
+        with pytest.raises(LocalError, match=r'not ended in 0\.1 seconds'):
+            images.add(fifo, 'one', {}, timeout=0.1)
+    finally:
+        os.close(writer)
+
+
+def test_interrupted(images, pack):
+    # What somebody who was killed has left.
+    images.entries.prepare()
+    images.entries.write('one', {'metadata': {}})
+    images.entries.makeDirectory('one')
+    (images.entries.path('one') / 'new').mkdir()
+    assert not images.exists('one')
+    images.add(pack(SSHD), 'one', {})
+    assert images.exists('one')
+    images.remove('one')
+    images.remove('one')
+    assert not os.listdir(images.entries.directory)
+
+
+def test_path(images, pack):
+    path = pack(SSHD)
+    first = images.addPath(path)
+    made = images.getRoot(first).stat().st_ino
+    assert images.addPath(path) == first
+    assert images.getRoot(first).stat().st_ino == made
+    path = pack(SSHD, ('etc/new', b'', {}))
+    second = images.addPath(path)
+    assert images.entries.names() == [second]
+    assert (images.getRoot(second) / 'etc/new').exists()
+
+
+def test_copies(images, pack, directory):
+    images.add(pack(SSHD, ('etc/file', b'old', {}), (
+        'etc/link', b'', {'type': tarfile.SYMTYPE, 'linkname': '/etc/passwd'}
+        )), 'one', {})
+    images.addCopy(images.getRoot('one'), 'two', {})
+    copied = images.getRoot('two') / 'etc/file'
+    copied.write_text('new')
+    assert (images.getRoot('one') / 'etc/file').read_text() == 'old'
+    assert os.readlink(images.getRoot('two') / 'etc/link') == '/etc/passwd'
+    with pytest.raises(LocalError, match='no image "three"'):
+        images.copyTo('three', directory, 'mark')
+
+
+@pytest.mark.parametrize('name', ['', '..', '../one', 'a/b', '.hidden'])
+def test_names(images, name):
+    with pytest.raises(LocalError, match='no name'):
+        images.remove(name)

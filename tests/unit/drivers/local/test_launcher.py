@@ -1,0 +1,72 @@
+"""With the launcher: from a request to a node and back."""
+
+import os
+
+import pytest
+from zuul.lib.connections import ConnectionRegistry
+from zuul.model import ProviderNode
+
+from tests.fixtures import launcher as launcher_module
+from tests.fixtures.launcher import Steps
+from tests.fixtures.racks import finish, isDone
+from tests.unit.drivers.local.sites import ssh
+from zuul_nodes.drivers.local import LocalDriver
+from zuul_nodes.plugin import registry
+from zuul_nodes.plugin.extensions import Extensions
+
+LAYOUT = '''
+- image: {{name: debian, type: cloud}}
+- flavor: {{name: any}}
+- label: {{name: small, image: debian, flavor: any}}
+- section:
+    name: house
+    connection: house
+    images: [{{name: debian, image-path: {archive}}}]
+    flavors: [any]
+- provider:
+    name: here
+    section: house
+    labels: [small]
+'''
+
+
+@pytest.fixture
+def steps(zuul_conf, options, directory, monkeypatch):
+    def makeRegistry(config):
+        connections = ConnectionRegistry()
+        registry.wrapConfigure(
+            ConnectionRegistry.configure,
+            Extensions({'local': LocalDriver}, {}, {}))(
+                connections, config, providers=True)
+        return connections
+
+    monkeypatch.setattr(launcher_module, 'makeRegistry', makeRegistry)
+    zuul_conf.read_dict({
+        'connection house': {'driver': 'local', 'max_instances': '1',
+                             **options},
+        'launcher': {'temp_dir': directory}})
+    launcher = Steps(zuul_conf)
+    yield launcher
+    launcher.end()
+
+
+def test_nodes(steps, archive, key, directory):
+    steps.setLayout(LAYOUT.format(archive=archive))
+    first = steps.addRequest('small')
+    second = steps.addRequest('small')
+    steps.runUntil(lambda: isDone(first) or isDone(second))
+    first, second = sorted([first, second], key=isDone, reverse=True)
+    node, = steps.nodes(ProviderNode.State.READY)
+    instance, = steps.getProvider('here').getEndpoint().listInstances()
+    assert instance.external_id == node.uuid
+    # The scan has found what the driver has said.
+    assert node.host_keys == instance.host_keys
+    assert ssh(key, node, 'id -un').stdout == 'zuul\n'
+    # There is room for one.
+    finish(steps, first)
+    steps.runUntil(lambda: isDone(second))
+    assert not steps.api.getProviderNode(node.uuid)
+    assert os.listdir(directory / 'local/nodes').count(node.uuid) == 0
+    finish(steps, second)
+    steps.runUntil(lambda: not steps.nodes())
+    assert os.listdir(directory / 'local/nodes') == []

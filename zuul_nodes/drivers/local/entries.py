@@ -1,0 +1,109 @@
+"""Directories, and what is said of each in a file beside it.
+
+The file is there first and goes last.  So whatever is left of something
+that was interrupted can be found, with the tags that tell whose it is.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from zuul_nodes.drivers.local import sandbox
+from zuul_nodes.drivers.local.sandbox import LocalError
+
+NAME = re.compile(r'[0-9A-Za-z][0-9A-Za-z_-]*')
+SUFFIX = '.json'
+# Seconds that it takes to remove a large directory, at most.
+TIMEOUT = 1800
+
+
+class Entries:
+    """
+    :param Path path: the directory that they are in; made if missing.
+    :param Sandbox sandbox: of the user who gets the directories.
+    """
+
+    def __init__(self, path, sandbox):
+        self.directory = pathlib.Path(path)
+        self.sandbox = sandbox
+
+    def prepare(self):
+        """
+        :raises LocalError: the user can't reach it.
+        :raises OSError: it can't be made.
+        """
+        self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self.sandbox.checkReach(self.directory)
+
+    def path(self, name, *parts):
+        """
+        :raises LocalError: this can't be the name of an entry.
+        """
+        if not NAME.fullmatch(name):
+            raise LocalError(f'"{name}" is no name of a node or an image')
+        return self.directory.joinpath(name, *parts)
+
+    def names(self):
+        """:return: a list of the names of all entries."""
+        try:
+            return [name.removesuffix(SUFFIX)
+                    for name in os.listdir(self.directory)
+                    if name.endswith(SUFFIX)]
+        except FileNotFoundError:
+            return []
+
+    def read(self, name):
+        """:return: what is said of an entry, a dict; None if there is no
+            such entry."""
+        try:
+            return json.loads(self._getFile(name).read_text())
+        except FileNotFoundError:
+            return None
+
+    def write(self, name, data):
+        """Say something of an entry, which is new or not."""
+        file = self._getFile(name)
+        new = file.with_suffix('.new')
+        with open(new, 'w') as stream:
+            json.dump(data, stream)
+            stream.flush()
+            # Not even a machine that loses its power leaves half of it.
+            os.fsync(stream.fileno())
+        new.rename(file)
+
+    def makeDirectory(self, name):
+        """Make an entry's directory; what it had is gone."""
+        self._removeDirectory(name)
+        self.path(name).mkdir()
+        self.sandbox.give(self.path(name))
+
+    def remove(self, name):
+        """Remove an entry and all processes with its name as their mark;
+        nothing if there is no such entry.
+
+        :raises LocalError: the processes do not end.
+        """
+        sandbox.kill(name)
+        self._removeDirectory(name)
+        file = self._getFile(name)
+        file.with_suffix('.new').unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
+
+    def _removeDirectory(self, name):
+        path = self.path(name)
+        if not path.exists():
+            return
+        try:
+            shutil.rmtree(path)
+        except OSError:
+            # Directories need not allow their owner to remove what is in
+            # them.
+            for command in (['chmod', '-R', 'u+rwX'], ['rm', '-rf']):
+                subprocess.run([*command, '--', path], check=True,
+                               capture_output=True, timeout=TIMEOUT)
+
+    def _getFile(self, name):
+        return self.path(name).with_suffix(SUFFIX)

@@ -1,0 +1,109 @@
+"""Make an archive of a root file system of this machine's own packages.
+
+usage: make_image.py FILE [PACKAGE...]
+
+This is the recipe of an image: files of packages and of the libraries
+that they need, below /usr as Debian has them since "bookworm"; the links
+/bin, /lib and so on; a few files in /etc; and the directories that a
+machine has.
+"""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+
+# What a node needs to boot, and to run a command.
+PACKAGES = ('bash', 'coreutils', 'dash', 'openssh-server')
+# What Ansible needs besides.
+PYTHON = ('libpython3.11-minimal', 'libpython3.11-stdlib', 'python3-minimal',
+          'python3.11-minimal')
+# What people expect.
+TOOLS = ('base-files', 'grep', 'hostname', 'procps', 'sed', 'tar')
+FILES = {
+    'etc/passwd': 'root:x:0:0:root:/root:/bin/bash\n'
+                  'zuul:x:1000:1000::/home/zuul:/bin/bash\n',
+    'etc/group': 'root:x:0:\ntty:x:5:\nzuul:x:1000:\n',
+    'etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
+    'etc/hosts': '127.0.0.1 localhost\n',
+}
+DIRECTORIES = {'dev': 0o755, 'etc': 0o755, 'home/zuul': 0o755, 'proc': 0o755,
+               'run': 0o755, 'tmp': 0o1777, 'var/tmp': 0o1777}
+LINKS = ('bin', 'sbin', 'lib', 'lib64')
+# Nobody reads manuals there.
+LEFT_OUT = re.compile(
+    r'/usr/share/(bug|doc|doc-base|info|lintian|locale|man)/')
+
+
+def makeArchive(path, packages=PACKAGES, files=FILES):
+    """
+    :param path: of the new archive.
+    :param packages: names; what they depend on is not added, but for
+        libraries.
+    :param dict files: what is in the archive besides: path -> text.
+    :return: the path.
+    """
+    with tarfile.open(path, 'w') as archive:
+        for name, mode in DIRECTORIES.items():
+            _add(archive, name, tarfile.DIRTYPE, mode)
+        for name in LINKS:
+            _add(archive, name, tarfile.SYMTYPE, 0o777, f'usr/{name}')
+        for source in sorted(_listFiles(withLibraries(packages))):
+            archive.add(source, recursive=False)
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return path
+
+
+def withLibraries(packages):
+    """:return: a set of the packages, the libraries that they depend on,
+    and so on."""
+    depends = {}
+    for line in _run('dpkg-query', '--show', '--showformat',
+                     '${Package}|${Pre-Depends}, ${Depends}\n').splitlines():
+        name, _, needs = line.partition('|')
+        depends[name] = re.findall(r'(?:^|[,|]) *(lib[^ ,:|]*|zlib1g)', needs)
+    found = set()
+    missing = list(packages)
+    while missing:
+        name = missing.pop()
+        # Of alternatives, those that are here.
+        if name not in found and name in depends:
+            found.add(name)
+            missing += depends[name]
+    return found
+
+
+def _listFiles(packages):
+    """:return: a set of the real paths of all files of some packages."""
+    found = set()
+    for listed in _run('dpkg-query', '--listfiles', *packages).splitlines():
+        directory, name = os.path.split(listed)
+        path = os.path.join(os.path.realpath(directory), name)
+        if (path.startswith(('/usr/', '/etc/')) and os.path.lexists(path)
+                and not LEFT_OUT.match(path + '/')
+                and not (os.path.isdir(path) and os.path.islink(path)
+                         and path.strip('/') in LINKS)):
+            found.add(path)
+    return found
+
+
+def _add(archive, name, kind, mode, target=''):
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    info.mode = mode
+    info.linkname = target
+    archive.addfile(info)
+
+
+def _run(*command):
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == '__main__':
+    makeArchive(sys.argv[1], sys.argv[2:] or PACKAGES + PYTHON + TOOLS)
