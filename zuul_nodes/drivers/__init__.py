@@ -31,6 +31,10 @@ What a driver may have beyond Zuul's interfaces:
     false if labels may be without image and flavor.
 ``getNodeLabels(config, aliases=True)``
     the labels of the nodes that a configuration lists, if it lists any.
+``getJobVariables(job, item)``
+    a dictionary of what a job is told in its variable ``zuul``; any driver
+    may have it.  It is called in schedulers and, without an event, in
+    zuul-web, which has not registered a scheduler with the driver.
 
 An entry of such nodes may have ``isCurrent(node)``: whether the record of
 the node says what the entry says.  An instance may have ``host_keys``,

@@ -16,7 +16,9 @@ import operator
 from packaging.requirements import Requirement
 
 from zuul_nodes.plugin import (
+    buildparams,
     components,
+    imageformats,
     layouts,
     nodesets,
     parsers,
@@ -27,7 +29,7 @@ from zuul_nodes.plugin import (
 @dataclasses.dataclass(frozen=True)
 class Seam:
     module: str
-    # A method of a class of that module, as Class.method.
+    # A function of that module, or a method of a class, as Class.method.
     attribute: str
     signature: str
     why: str
@@ -55,10 +57,11 @@ class Seam:
         return None
 
     def substitute(self, extensions):
-        class_name, _, method_name = self.attribute.rpartition('.')
-        host = operator.attrgetter(class_name)(
-            importlib.import_module(self.module))
-        setattr(host, method_name, self.wrap(self.original, extensions))
+        host = importlib.import_module(self.module)
+        *class_names, name = self.attribute.split('.')
+        for class_name in class_names:
+            host = getattr(host, class_name)
+        setattr(host, name, self.wrap(self.original, extensions))
 
 
 SEAMS = (
@@ -79,6 +82,11 @@ SEAMS = (
     Seam('zuul.configloader', 'ConfigLoader.createDynamicLayout',
          '(self, item, files, additional_project_branches, '
          'ansible_manager, include_config_projects=False)',
+         'jobs of a change build images in the formats that it asks for',
+         imageformats.wrapCreateDynamicLayout),
+    Seam('zuul.configloader', 'ConfigLoader.createDynamicLayout',
+         '(self, item, files, additional_project_branches, '
+         'ansible_manager, include_config_projects=False)',
          'the change is told what of it has to merge first',
          layouts.wrapCreateDynamicLayout),
     Seam('zuul.model', 'NodeSet.validateReferences',
@@ -93,6 +101,15 @@ SEAMS = (
          '(self, request)',
          'nodes of one provider for a paused job and those that wait for it',
          nodesets.wrapGetNodesetInfo),
+    Seam('zuul.executor.common', 'construct_build_params',
+         '(uuid, connections, job, item, pipeline, dependent_changes=[], '
+         'merger_items=[], redact_secrets_and_keys=True)',
+         'drivers tell a job what it has to know',
+         buildparams.wrapConstructBuildParams),
+    Seam('zuul.executor.client', 'ExecutorClient.getImageFormats',
+         '(self, job, item)',
+         'formats of images are those of the layout that a job is of',
+         imageformats.wrapGetImageFormats),
     Seam('zuul.scheduler', 'Scheduler.prime',
          '(self, config)',
          'components start when the scheduler has its layouts',

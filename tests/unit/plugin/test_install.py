@@ -24,8 +24,10 @@ print([seam.attribute for seam in seams.SEAMS
 EVERY_SEAM = str([
     'ConnectionRegistry.configure', 'ParseContext.__init__',
     'TenantParser._addLayoutItems', 'ConfigLoader.createDynamicLayout',
+    'ConfigLoader.createDynamicLayout',
     'NodeSet.validateReferences', 'Layout._addIdenticalObject',
     'LauncherClient.getNodesetInfo',
+    'construct_build_params', 'ExecutorClient.getImageFormats',
     'Scheduler.prime', 'Scheduler.stop']) + '\n'
 NO_SEAM = '[]\n'
 

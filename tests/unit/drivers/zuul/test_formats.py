@@ -1,0 +1,107 @@
+"""Jobs learn the formats in which providers want an image."""
+
+import types
+
+import pytest
+from zuul.executor.client import ExecutorClient
+
+from tests.unit.drivers.zuul.site import (
+    IMAGES,
+    IMAGES_FILE,
+    JOBS_FILE,
+    PROVIDERS,
+    PROVIDERS_FILE,
+)
+
+NEW_IMAGE = '''
+- image: {name: arch, type: zuul}
+'''
+NEW_PROVIDER = '''
+- section:
+    name: other
+    connection: other
+    images: [arch]
+    flavors: [small]
+- provider: {name: other, section: other}
+'''
+
+
+def getFormats(loaded, layout=None, image='debian'):
+    """:return: what Zuul puts into the parameters of a build."""
+    client = ExecutorClient.__new__(ExecutorClient)
+    client.sched = types.SimpleNamespace(connections=loaded.connections)
+    manager = types.SimpleNamespace(
+        tenant=loaded.tenant, getLayout=lambda item: layout)
+    return client.getImageFormats(
+        types.SimpleNamespace(image_build_name=image),
+        types.SimpleNamespace(manager=manager))
+
+
+@pytest.fixture
+def loaded(loadTenant):
+    tenant = loadTenant()
+    tenant.driver.registerScheduler(object())
+    return tenant
+
+
+def test_formats_of_providers(loaded):
+    # The provider of static nodes has the image, too.
+    assert 'debian' in loaded.layout.providers['desk'].images
+    assert getFormats(loaded) == ['raw']
+
+
+def test_formats_are_sorted(loaded):
+    images = loaded.layout.providers['desk'].images
+    for image_format in ('qcow2', 'vhd', 'ova', 'img'):
+        images[image_format] = types.SimpleNamespace(
+            canonical_name=images['debian'].canonical_name,
+            format=image_format)
+    assert getFormats(loaded) == ['img', 'ova', 'qcow2', 'raw', 'vhd']
+
+
+def test_image_without_provider(loaded):
+    assert getFormats(loaded, image='fedora') == []
+    assert getFormats(loaded, image='unheard-of') == []
+
+
+def test_job_that_builds_no_image(loaded):
+    assert getFormats(loaded, image=None) is None
+
+
+def test_change_that_adds_an_image_and_a_provider(loaded):
+    layout, _ = loaded.propose({IMAGES_FILE: IMAGES + NEW_IMAGE,
+                                PROVIDERS_FILE: PROVIDERS + NEW_PROVIDER})
+    assert 'other' not in layout.providers
+    assert getFormats(loaded, layout, 'arch') == ['raw']
+    assert getFormats(loaded, layout, 'debian') == ['raw']
+    # Others have to wait.
+    assert getFormats(loaded, image='arch') == []
+
+
+def test_change_that_takes_an_image_from_its_provider(loaded):
+    layout, _ = loaded.propose({PROVIDERS_FILE: PROVIDERS.replace(
+        'debian, stock', 'stock')})
+    assert getFormats(loaded, layout) == []
+    assert getFormats(loaded) == ['raw']
+
+
+def test_change_of_something_else(loaded):
+    layout, _ = loaded.propose({JOBS_FILE: '''
+- job: {name: nothing}
+'''})
+    assert getFormats(loaded, layout) == ['raw']
+
+
+def test_driver_in_trouble(loaded, monkeypatch, caplog):
+    def fail(layout, proposed):
+        raise RuntimeError('no idea')
+    monkeypatch.setattr(loaded.driver, 'keepImageFormats', fail)
+    layout, _ = loaded.propose({IMAGES_FILE: IMAGES + NEW_IMAGE})
+    assert 'no idea' in caplog.text
+    assert getFormats(loaded, layout) == ['raw']
+
+
+def test_zuuls_own_driver(loaded):
+    loaded.connections.drivers['zuul'] = object()
+    del loaded.layout.providers['desk']
+    assert getFormats(loaded) == {'raw'}

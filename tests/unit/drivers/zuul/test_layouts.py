@@ -1,0 +1,163 @@
+"""The driver tells launchers of the images of each layout."""
+
+import pytest
+
+from tests.unit.drivers.zuul.site import (
+    DEBIAN,
+    FEDORA,
+    IMAGES_FILE,
+    JOBS_FILE,
+    PIPELINES,
+    PIPELINES_FILE,
+    PROVIDERS_FILE,
+)
+from zuul_nodes import imagelayouts
+from zuul_nodes.drivers.zuul.layouts import makeImageLayout
+
+NOTHING = {
+    IMAGES_FILE: None, PROVIDERS_FILE: None, JOBS_FILE: None,
+    PIPELINES_FILE: '''
+- job: {name: base, parent: null, run: base.yaml}
+- pipeline:
+    name: post
+    manager: independent
+    trigger:
+      zuul:
+        - event: project-change-merged
+        - event: parent-change-enqueued
+          pipeline: post
+'''}
+
+
+def getPipelines(loadTenant, text):
+    return makeImageLayout(loadTenant(
+        {PIPELINES_FILE: PIPELINES + text}).tenant).pipelines
+
+
+def test_pipelines_and_images(loadTenant):
+    tenant = loadTenant().tenant
+    layout = makeImageLayout(tenant)
+    assert layout.layout_uuid == tenant.layout.uuid
+    assert layout.pipelines == {
+        'image-build': ['build'], 'image-validate': ['validate'],
+        'image-delete': ['delete'], 'image-built': ['build']}
+    image = {'project': 'example.com/nodes', 'branch': 'main', 'jobs': True}
+    # One of them has no provider, and the cloud's own is none of ours.
+    assert layout.images == {DEBIAN: {'name': 'debian', **image},
+                             FEDORA: {'name': 'fedora', **image}}
+    assert layout.broken == []
+
+
+def test_images_without_jobs(loadTenant):
+    images = makeImageLayout(loadTenant({JOBS_FILE: '''
+- job: {name: plain, parent: base}
+- project:
+    build:
+      jobs:
+        - plain:
+            image-build-name: fedora
+'''}).tenant).images
+    assert not images[DEBIAN]['jobs']
+    assert images[FEDORA]['jobs']
+
+
+def test_jobs_of_a_project_template(loadTenant):
+    images = makeImageLayout(loadTenant({JOBS_FILE: '''
+- job: {name: plain, parent: base}
+- project-template:
+    name: images
+    build:
+      jobs:
+        - plain: {image-build-name: debian}
+'''}).tenant).images
+    assert images[DEBIAN]['jobs']
+
+
+def test_several_events(loadTenant):
+    pipelines = getPipelines(loadTenant, '''
+- pipeline:
+    name: several
+    manager: independent
+    trigger:
+      zuul:
+        - event: [image-build, image-delete]
+        - event: image-validate
+''')
+    assert pipelines['image-build'] == ['build', 'several']
+    assert pipelines['image-validate'] == ['several', 'validate']
+    assert pipelines['image-delete'] == ['delete', 'several']
+
+
+def test_events_of_pipelines_are_not_of_images(loadTenant):
+    pipelines = getPipelines(loadTenant, '''
+- pipeline:
+    name: after
+    manager: independent
+    trigger:
+      zuul:
+        - event: [parent-change-enqueued, image-build]
+          pipeline: build
+''')
+    assert pipelines['image-build'] == ['build']
+
+
+@pytest.mark.parametrize('action', ['failure', 'start', 'enqueue'])
+def test_reporters_of_any_kind(loadTenant, action):
+    pipelines = getPipelines(loadTenant, f'''
+- pipeline:
+    name: check
+    manager: independent
+    trigger: {{}}
+    {action}:
+      zuul: {{image-built: true}}
+    dequeue:
+      zuul: {{image-built: false}}
+- pipeline:
+    name: other
+    manager: independent
+    trigger: {{}}
+    success:
+      zuul: {{image-built: false, image-validated: true}}
+''')
+    assert pipelines['image-built'] == ['build', 'check']
+
+
+def test_errors_of_a_project(loadTenant):
+    loaded = loadTenant({IMAGES_FILE: '- image: {name: 3}'}, complete=False)
+    layout = makeImageLayout(loaded.tenant)
+    assert layout.images == {}
+    assert layout.broken == ['example.com/nodes']
+
+
+def test_published_on_each_layout(loadTenant, makeScheduler, kazoo_client):
+    loaded = loadTenant()
+    makeScheduler(loaded)
+    loaded.connections.reconfigureDrivers(loaded.tenant)
+    first = imagelayouts.read(kazoo_client, 'tenant')
+    assert first == makeImageLayout(loaded.tenant)
+    loaded.load()
+    loaded.connections.reconfigureDrivers(loaded.tenant)
+    second = imagelayouts.read(kazoo_client, 'tenant')
+    assert second == makeImageLayout(loaded.tenant)
+    assert second.layout_uuid != first.layout_uuid
+
+
+def test_tenant_without_images(loadTenant, makeScheduler, kazoo_client):
+    loaded = loadTenant()
+    makeScheduler(loaded)
+    loaded.connections.reconfigureDrivers(loaded.tenant)
+    nothing = loadTenant(NOTHING)
+    makeScheduler(nothing)
+    nothing.connections.reconfigureDrivers(nothing.tenant)
+    assert imagelayouts.read(kazoo_client, 'tenant') is None
+    # What Zuul does in this place is done.
+    driver = nothing.driver
+    assert driver.project_change_merged_events == {'tenant': True}
+    assert driver.parent_change_enqueued_events == {('tenant', 'post'): True}
+
+
+def test_no_zookeeper(loadTenant, makeScheduler, caplog):
+    loaded = loadTenant()
+    makeScheduler(loaded).zk_client.disconnect()
+    loaded.connections.reconfigureDrivers(loaded.tenant)
+    assert 'images of tenant tenant' in caplog.text

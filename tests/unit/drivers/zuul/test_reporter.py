@@ -1,0 +1,240 @@
+"""What builds of images say gets into Zuul's records."""
+
+import pytest
+from zuul import model
+from zuul.model import ImageBuildArtifact, ImageUpload
+from zuul.zk.exceptions import LockException
+
+from tests.unit.drivers.zuul.site import (
+    DEBIAN,
+    FEDORA,
+    IMAGES,
+    IMAGES_FILE,
+    PIPELINES,
+    PIPELINES_FILE,
+    PROVIDERS_FILE,
+    RACK,
+    getBuild,
+)
+from tests.unit.drivers.zuul.test_artifacts import makeArtifact
+from zuul_nodes.drivers.zuul import records
+
+OTHER_TENANT = '''
+- section:
+    name: rack
+    connection: %s
+    images: [debian]
+    flavors: [small]
+- provider:
+    name: second
+    section: rack
+    labels: [debian]
+'''
+
+
+class Killed(BaseException):
+    """The scheduler is no more."""
+
+
+def test_records(site):
+    item = site.makeItem(makeArtifact(sha256='0' * 64, md5sum='1' * 32))
+    site.report(item)
+    artifact, = site.artifacts
+    build = getBuild(item)
+    assert artifact.toDict() | {'uuid': None, 'state_time': None} == {
+        'uuid': None, 'name': 'debian', 'canonical_name': DEBIAN,
+        'project_canonical_name': 'example.com/nodes',
+        'project_branch': 'main', 'build_tenant_name': 'tenant',
+        'build_uuid': build.uuid, 'format': 'raw', 'md5sum': '1' * 32,
+        'sha256': '0' * 64, 'url': makeArtifact()['url'], 'timestamp': 100,
+        'validated': None, '_state': 'ready', 'state_time': None}
+    upload, = site.uploads
+    provider = site.loaded.layout.providers['rack']
+    assert upload.toDict() | dict.fromkeys(
+        ('uuid', 'state_time', 'timestamp')) == {
+        'uuid': None, 'canonical_name': DEBIAN,
+        'artifact_uuid': artifact.uuid, 'build_uuid': None,
+        'endpoint_name': provider.getEndpoint().canonical_name,
+        'providers': [RACK], 'external_id': None, 'attempt': 0,
+        'config_hash': provider.images['debian'].zuul_config_hash,
+        'timestamp': None, 'validated': None, '_state': 'pending',
+        'state_time': None}
+    assert upload.timestamp and upload.state_time
+    assert item.current_build_set.warning_messages == []
+
+
+def test_several_images(site):
+    item = site.makeItem(makeArtifact(), makeArtifact(format='qcow2'),
+                         makeArtifact(image_name='fedora'))
+    site.setArtifacts(getBuild(item, 'build-fedora'), makeArtifact())
+    site.report(item)
+    artifacts = site.artifacts
+    assert sorted((artifact.canonical_name, artifact.format, artifact.state)
+                  for artifact in artifacts) == [
+        (DEBIAN, 'qcow2', 'ready'), (DEBIAN, 'raw', 'ready'),
+        (FEDORA, 'raw', 'ready'), (FEDORA, 'raw', 'ready')]
+    # The others are wanted by nobody.
+    upload, = site.uploads
+    assert upload.artifact_uuid in [
+        artifact.uuid for artifact in artifacts
+        if (artifact.name, artifact.format) == ('debian', 'raw')]
+
+
+@pytest.mark.parametrize('value, validated', [
+    ('true', True), ('false', None)])
+def test_validated_or_not(makeSite, value, validated):
+    site = makeSite({PIPELINES_FILE: PIPELINES.replace(
+        'image-built: true', f'image-built: true\n        '
+        f'image-validated: {value}', 1)})
+    site.report(site.makeItem(makeArtifact()))
+    assert [record.validated for record in site.artifacts + site.uploads
+            ] == [validated, validated]
+
+
+@pytest.mark.parametrize('result', ['FAILURE', 'SKIPPED', None])
+def test_build_without_success(site, result):
+    item = site.makeItem(makeArtifact())
+    site.setArtifacts(getBuild(item, 'build-fedora'), makeArtifact())
+    getBuild(item)._set(result=result)
+    site.report(item)
+    artifact, = site.artifacts
+    assert artifact.name == 'fedora'
+
+
+def test_job_that_builds_no_image(site):
+    item = site.makeItem()
+    site.setArtifacts(getBuild(item, 'other'), makeArtifact())
+    site.report(item)
+    assert site.artifacts == []
+
+
+def test_before_the_change_is_merged(site):
+    item = site.makeItem(makeArtifact())
+    reporter, = item.manager.pipeline.success_actions
+    reporter.report(item, phase2=False)
+    assert site.artifacts == []
+
+
+def test_bad_artifact(site):
+    item = site.makeItem(makeArtifact('bad', format=None), makeArtifact())
+    site.report(item)
+    assert len(site.artifacts) == len(site.uploads) == 1
+    message, = item.current_build_set.warning_messages
+    assert message.startswith('The artifact "bad" of the job build-debian ')
+    # The message that the web UI shows for the buildset has it.
+    pipeline = item.manager.pipeline
+    pipeline.success_message = 'Done.'
+    reporter, = pipeline.success_actions
+    assert message in reporter._formatItemReport(
+        item, with_jobs=False, action='success')
+    site.report(item)
+    assert item.current_build_set.warning_messages == [message]
+
+
+def test_image_of_a_change(site):
+    layout, _ = site.loaded.propose({
+        IMAGES_FILE: IMAGES + '- image: {name: arch, type: zuul}\n'})
+    item = site.makeItem(makeArtifact(image_name='arch'), layout=layout)
+    site.report(item)
+    artifact, = site.artifacts
+    assert (artifact.name, artifact.state) == ('arch', 'ready')
+    assert site.uploads == []
+
+
+def test_providers_of_other_tenants(site, loadTenant):
+    for number, connection in enumerate(('rack', 'other')):
+        other = loadTenant({
+            PROVIDERS_FILE: OTHER_TENANT % connection})
+        for provider in other.layout.providers.values():
+            provider._set(zk_client=site.scheduler.zk_client)
+        site.loaded.abide.tenants[f'other{number}'] = other.tenant
+    site.report(site.makeItem(makeArtifact()))
+    second = 'example.com%2Fnodes/second'
+    # One upload for each place, as long as the configuration is the same.
+    assert sorted(upload.providers for upload in site.uploads) == [
+        [RACK, second], [second]]
+    assert len({upload.endpoint_name for upload in site.uploads}) == 2
+
+
+def test_provider_in_trouble(site, loadTenant, caplog):
+    # Without ZooKeeper, it has no endpoint.
+    site.loaded.abide.tenants['aside'] = loadTenant({
+        PROVIDERS_FILE: OTHER_TENANT % 'other'}).tenant
+    site.report(site.makeItem(makeArtifact()))
+    assert 'Unable to tell where' in caplog.text
+    assert [upload.providers for upload in site.uploads] == [[RACK]]
+    assert site.artifacts[0].state == 'ready'
+
+
+# A scheduler that dies
+
+def getData(site):
+    return [record.toDict() for record in site.artifacts + site.uploads]
+
+
+def test_reported_once_more(site):
+    item = site.makeItem(makeArtifact())
+    site.report(item)
+    before = getData(site)
+    site.report(item)
+    assert getData(site) == before
+
+
+def test_uploads_of_an_artifact_in_use_are_left_alone(site):
+    item = site.makeItem(makeArtifact())
+    site.report(item)
+    with site.context() as context:
+        for upload in site.uploads:
+            upload.delete(context)
+        site.artifacts[0].updateAttributes(context, _state='deleting')
+    site.report(item)
+    assert site.uploads == []
+    assert site.artifacts[0].state == 'deleting'
+
+
+@pytest.mark.parametrize('calls', range(12))
+def test_killed_at_any_point(site, monkeypatch, calls):
+    item = site.makeItem(makeArtifact(), makeArtifact(format='qcow2'))
+    save = model.zkobject.ZKObject._save
+    left = calls
+
+    def saveOrDie(self, context, data, create=False):
+        nonlocal left
+        if isinstance(self, ImageBuildArtifact | ImageUpload):
+            left -= 1
+            # Either before or after the write.
+            if left == -1:
+                raise Killed
+            save(self, context, data, create)
+            left -= 1
+            if left == -1:
+                raise Killed
+            return
+        save(self, context, data, create)
+    monkeypatch.setattr(model.zkobject.ZKObject, '_save', saveOrDie)
+    # 2 artifacts, 1 upload, 2 changes of state.
+    if calls < 10:
+        with pytest.raises(Killed):
+            site.report(item)
+    assert all(upload.state == 'pending' for upload in site.uploads)
+    left = 1000
+    site.report(item)
+    assert sorted((artifact.format, artifact.state)
+                  for artifact in site.artifacts) == [
+        ('qcow2', 'ready'), ('raw', 'ready')]
+    assert [upload.providers for upload in site.uploads] == [[RACK]]
+
+
+def test_artifact_that_somebody_else_has_locked(site, monkeypatch):
+    monkeypatch.setattr(records, 'LOCK_TIMEOUT', 0.1)
+    item = site.makeItem(makeArtifact())
+    with monkeypatch.context() as patch:
+        patch.setattr(records, 'createUploads', lambda *_: None)
+        site.report(item)
+    artifact, = site.artifacts
+    with (site.context() as context, artifact.locked(context),
+          pytest.raises(LockException)):
+        site.report(item)
+    assert site.uploads == []
+    site.report(item)
+    assert len(site.uploads) == 1

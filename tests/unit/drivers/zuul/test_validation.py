@@ -1,0 +1,74 @@
+"""The outcome of a validation gets into the record of the upload."""
+
+import pytest
+
+from tests.unit.drivers.zuul.site import WHERE, getBuild
+
+
+@pytest.mark.parametrize('action, validated', [
+    ('success', True), ('failure', False)])
+def test_validation(site, action, validated):
+    site.addUpload()
+    item = site.makeValidation()
+    if action == 'failure':
+        getBuild(item)._set(result='FAILURE')
+    site.report(item, action)
+    upload, = site.uploads
+    assert upload.validated is validated
+    assert upload.build_uuid == getBuild(item).uuid
+    assert upload.timestamp > 1
+    assert site.artifacts == []
+
+
+def test_success_with_a_build_that_failed(site):
+    site.addUpload()
+    item = site.makeValidation()
+    getBuild(item)._set(result='FAILURE')
+    site.report(item, 'success')
+    upload, = site.uploads
+    assert (upload.validated, upload.build_uuid) == (None, None)
+
+
+def test_failure_of_another_job(site):
+    site.addUpload()
+    item = site.makeValidation()
+    getBuild(item, 'other')._set(result='FAILURE')
+    site.report(item, 'failure')
+    assert site.uploads[0].validated is False
+
+
+def test_upload_that_is_gone(site, caplog):
+    site.report(site.makeValidation())
+    assert 'is gone' in caplog.text
+    assert site.uploads == []
+
+
+def test_upload_that_goes(site, monkeypatch, caplog):
+    upload = site.addUpload()
+    item = site.makeValidation()
+    validate = site.scheduler.validateImageUpload
+
+    def deleteAndValidate(*args):
+        with site.context() as context:
+            upload.delete(context)
+        validate(*args)
+    monkeypatch.setattr(
+        site.scheduler, 'validateImageUpload', deleteAndValidate)
+    site.report(item)
+    assert 'is gone' in caplog.text
+    assert site.uploads == []
+
+
+def test_upload_that_is_to_be_deleted(site):
+    site.addUpload(_state='deleting')
+    site.report(site.makeValidation())
+    assert site.uploads[0].validated is None
+
+
+def test_item_without_a_validation(site):
+    site.addUpload()
+    site.report(site.enqueue(site.loaded, 'validate'))
+    site.report(site.enqueue(
+        site.loaded, 'validate',
+        site.loaded.driver.getImageBuildEvent(['debian'], *WHERE)))
+    assert site.uploads[0].validated is None

@@ -1,0 +1,98 @@
+"""Zuul's own driver, with all that images need of it.
+
+Images are built by jobs: an event has a pipeline run one, and a reporter
+of that pipeline records what it has built.  Zuul has most of this in the
+driver of its own triggers and reporters, which this one extends.
+"""
+
+import logging
+
+import voluptuous as vs
+from zuul.driver.util import scalar_or_list
+import zuul.driver.zuul
+
+from zuul_nodes import imagelayouts
+from zuul_nodes.drivers.zuul import formats, layouts, variables
+from zuul_nodes.drivers.zuul.event import ZuulTriggerEvent
+from zuul_nodes.drivers.zuul.reporter import ZuulReporter
+
+log = logging.getLogger('zuul.nodes.images')
+
+
+class ZuulDriver(zuul.driver.zuul.ZuulDriver):
+    """
+    :ivar Scheduler sched: None in processes that are no scheduler.
+    """
+
+    sched = None
+
+    def reconfigure(self, tenant):
+        """Called when a tenant has a new layout.
+
+        Zuul does so in each scheduler, holding a lock of the tenant, and
+        before it tells launchers of the layout.
+        """
+        super().reconfigure(tenant)
+        try:
+            imagelayouts.publish(self.sched.zk_client.client, tenant.name,
+                                 layouts.makeImageLayout(tenant))
+        except Exception:
+            # The layout takes effect all the same.
+            log.exception('Unable to tell launchers of the images of '
+                          'tenant %s:', tenant.name)
+
+    def getTriggerSchema(self):
+        return {**super().getTriggerSchema(), vs.Required('event'):
+                scalar_or_list(vs.Any(
+                    zuul.driver.zuul.PARENT_CHANGE_ENQUEUED,
+                    zuul.driver.zuul.PROJECT_CHANGE_MERGED,
+                    *layouts.EVENTS))}
+
+    def getTriggerEventClass(self):
+        return ZuulTriggerEvent
+
+    def getImageDeleteEvent(self, image_names, project_hostname, project_name,
+                            project_branch, image_build_uuid):
+        """
+        :param list image_names: the one image.
+        :param str image_build_uuid: the id of its artifact.
+        """
+        # Zuul's class forgets the artifact as it is written.
+        event = ZuulTriggerEvent.fromDict(super().getImageDeleteEvent(
+            image_names, project_hostname, project_name, project_branch,
+            image_build_uuid).toDict())
+        event.image_build_uuid = image_build_uuid
+        return event
+
+    def getReporter(self, connection, pipeline, config=None,
+                    parse_context=None):
+        return ZuulReporter(self, connection, pipeline, config)
+
+    # What the seams ask for
+
+    def getJobVariables(self, job, item):
+        """
+        :param FrozenJob job: of the item.
+        :return: dict of what the job gets in its variable ``zuul``.
+        """
+        return variables.getVariables(self.sched, job, item)
+
+    def getImageFormats(self, job, item):
+        """
+        :param FrozenJob job: of the item.
+        :return: a sorted list of the formats of the image that the job
+            builds, or None if it builds none.
+        """
+        if not job.image_build_name:
+            return None
+        return formats.getFormats(
+            formats.getLayout(self.sched, item), job.image_build_name)
+
+    def keepImageFormats(self, layout, proposed):
+        """Keep the formats that a change asks for.
+
+        :param Layout layout: of the change, which has the providers that
+            are in force.
+        :param Layout proposed: with those that it would have.
+        """
+        formats.keepFormats(layout, proposed)

@@ -1,0 +1,165 @@
+"""The images that builds say they have built.
+
+What a job returns is whatever its author writes, so nothing of it is
+taken for granted.
+"""
+
+import dataclasses
+import re
+import urllib.parse
+
+from zuul.lib.result_data import get_artifacts_from_result_data
+from zuul.model import Image
+
+# The type of artifact, in its metadata.
+TYPE = 'zuul_image'
+FORMAT = re.compile(r'[A-Za-z0-9][A-Za-z0-9._+-]{0,63}')
+# Attribute -> number of hexadecimal digits.
+CHECKSUMS = {'md5sum': 32, 'sha256': 64}
+HEXADECIMAL = re.compile(r'[0-9A-Fa-f]+')
+# A letter alone is a drive.
+SCHEME = re.compile(r'[a-z][a-z0-9+.-]+')
+
+
+class ArtifactError(Exception):
+    """The artifact is not what it should be."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BuiltImage:
+    """
+    :ivar Build build: that has built it.
+    :ivar Image image: as the layout has it.
+    :ivar str url: where it is.
+    :ivar str md5sum: or None.
+    :ivar str sha256: or None.
+    """
+    build: object
+    image: Image
+    format: str
+    url: str
+    md5sum: str
+    sha256: str
+
+
+def findImages(build, layout):
+    """
+    :param Build build: of a job that builds images.
+    :param Layout layout: that the job is of.
+    :return: a list of :class:`BuiltImage`, and one of what is wrong with
+        others, in words.
+    """
+    images, problems = {}, []
+    result = _getDict(_getDict(build.result_data).get('zuul'))
+    artifacts = result.get('artifacts')
+    for artifact in artifacts if isinstance(artifacts, list) else ():
+        if _getDict(_getDict(artifact).get('metadata')).get('type') != TYPE:
+            continue
+        try:
+            image = _check(artifact, result.get('log_url'), build, layout)
+            key = image.image.canonical_name, image.format
+            if key in images:
+                raise ArtifactError(
+                    f'there is another one of the image {image.image.name} '
+                    f'in the format {image.format}; a build can have one of '
+                    'each')
+            images[key] = image
+        except ArtifactError as error:
+            problems.append(
+                f'The artifact {_quote(artifact.get("name"))} of the job '
+                f'{build.job.name} is not taken for an image: {error}.')
+    return list(images.values()), problems
+
+
+def _getDict(value):
+    return value if isinstance(value, dict) else {}
+
+
+def _quote(value):
+    """:return: anything, for people, and not at length."""
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= 100 else f'{text[:97]}...'
+
+
+def _check(artifact, log_url, build, layout):
+    metadata = artifact['metadata']
+    return BuiltImage(
+        build, _getImage(metadata, build, layout),
+        _getFormat(metadata), _getUrl(artifact, log_url),
+        **{name: _getChecksum(metadata, name) for name in CHECKSUMS})
+
+
+def _getImage(metadata, build, layout):
+    own_name = build.job.image_build_name
+    name = metadata.get('image_name')
+    if name is None:
+        name = own_name
+    image = layout.images.get(name) if isinstance(name, str) else None
+    own_image = layout.images.get(own_name)
+    if own_image is None:
+        raise ArtifactError(f'there is no image "{own_name}", which this job '
+                            'has in "image-build-name"')
+    if image is None:
+        raise ArtifactError(
+            f'there is no image {_quote(name)}, which its metadata have in '
+            '"image_name"; it has to be the name of an image, or absent for '
+            f'"{own_name}"')
+    if image.type != 'zuul':
+        raise ArtifactError(
+            f'the image "{image.name}" has the type "{image.type}"; only '
+            'those of the type "zuul" are built')
+    if image.project_canonical_name != own_image.project_canonical_name:
+        raise ArtifactError(
+            f'the image "{image.name}" is defined in '
+            f'{image.project_canonical_name}; this job may only build those '
+            f'of {own_image.project_canonical_name}')
+    return image
+
+
+def _getFormat(metadata):
+    image_format = metadata.get('format')
+    if image_format is None:
+        raise ArtifactError('its metadata have no "format"; it has to be one '
+                            'such as "raw" or "qcow2"')
+    if not (isinstance(image_format, str)
+            and FORMAT.fullmatch(image_format)):
+        raise ArtifactError(
+            f'its format is {_quote(image_format)}; it has to be one such as '
+            '"raw" or "qcow2"')
+    return image_format
+
+
+def _getChecksum(metadata, name):
+    checksum = metadata.get(name)
+    if checksum is None:
+        return None
+    digits = CHECKSUMS[name]
+    if not (isinstance(checksum, str) and len(checksum) == digits
+            and HEXADECIMAL.fullmatch(checksum)):
+        raise ArtifactError(
+            f'its {name} is {_quote(checksum)}; it has to have {digits} '
+            'hexadecimal digits, or to be absent')
+    return checksum.lower()
+
+
+def _getUrl(artifact, log_url):
+    """A URL may have secrets in it, so no error says what it is."""
+    # One by one, for Zuul takes all of them or none.
+    result = {'artifacts': [artifact]}
+    if isinstance(log_url, str):
+        result['log_url'] = log_url
+    found = get_artifacts_from_result_data({'zuul': result})
+    if not found:
+        raise ArtifactError('it has to have a name and a URL, both of them '
+                            'strings')
+    url = found[0]['url']
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        parts = urllib.parse.SplitResult('', '', '', '', '')
+    if not (SCHEME.fullmatch(parts.scheme) and (parts.netloc or parts.path)):
+        raise ArtifactError(
+            'its URL does not say where it is; it has to begin with a scheme '
+            'such as https://, unless the build has a "log_url", which it is '
+            'relative to')
+    return url

@@ -1,0 +1,145 @@
+"""Records of images that have been built, and of uploads that are to be.
+
+A scheduler may die in the middle of it, and the next one reports again.
+So the ids of records are derived from what they are of: there is each of
+them once.
+"""
+
+import collections
+import contextlib
+import itertools
+import logging
+import time
+import uuid
+
+from kazoo.exceptions import NodeExistsError
+from zuul.model import ImageBuildArtifact, ImageUpload
+
+from zuul_nodes.drivers.zuul.formats import getFormat
+
+NAMESPACE = uuid.UUID('5d9a1a94-8d3c-4d0b-8c8e-6f3f3b1f7c55')
+# Seconds.  Nobody but a scheduler that has died has it for long.
+LOCK_TIMEOUT = 60
+
+log = logging.getLogger('zuul.nodes.images')
+
+
+def createArtifact(context, built, tenant_name, validated):
+    """Record an image, which nobody is to use yet.
+
+    :param ZKContext context:
+    :param BuiltImage built:
+    :param str tenant_name: of the build; uploads are validated there.
+    :param validated: True, or None if uploads need to be validated.
+    :return: the :class:`ImageBuildArtifact`: a new one, or the one that
+        was there.
+    """
+    image, build = built.image, built.build
+    return _ensure(
+        context, ImageBuildArtifact,
+        uuid=_makeId(build.uuid, image.canonical_name, built.format,
+                     built.url),
+        name=image.name,
+        canonical_name=image.canonical_name,
+        project_canonical_name=image.project_canonical_name,
+        project_branch=image.branch,
+        build_tenant_name=tenant_name,
+        build_uuid=build.uuid,
+        format=built.format,
+        md5sum=built.md5sum,
+        sha256=built.sha256,
+        url=built.url,
+        timestamp=build.end_time,
+        validated=validated)
+
+
+def createUploads(sched, artifact):
+    """Have an image uploaded wherever it is wanted.
+
+    :param Scheduler sched:
+    :param ImageBuildArtifact artifact: of :func:`createArtifact`.
+    :raises LockException: somebody else is at it.
+    """
+    if artifact.state is not None:
+        return
+    with contextlib.ExitStack() as stack:
+        outer = stack.enter_context(sched.createZKContext(None, log))
+        lock = stack.enter_context(
+            artifact.locked(outer, timeout=LOCK_TIMEOUT))
+        context = stack.enter_context(sched.createZKContext(lock, log))
+        artifact.refresh(context)
+        if artifact.state is not None:
+            return
+        places = _findPlaces(list(sched.abide.tenants.values()), artifact)
+        if not places:
+            log.info('No provider wants %s in the format %s',
+                     artifact, artifact.format)
+        for place, providers in places.items():
+            _createUpload(context, artifact, *place, providers)
+        # Launchers take this for a sign that all uploads are there.
+        with artifact.activeContext(context):
+            artifact.state = artifact.State.READY
+
+
+def _createUpload(context, artifact, endpoint_name, config_hash, providers):
+    now = time.time()
+    upload = _ensure(
+        context, ImageUpload,
+        uuid=_makeId(artifact.uuid, endpoint_name, config_hash),
+        canonical_name=artifact.canonical_name,
+        artifact_uuid=artifact.uuid,
+        endpoint_name=endpoint_name,
+        providers=sorted(providers),
+        config_hash=config_hash,
+        timestamp=now,
+        validated=artifact.validated,
+        _state=ImageUpload.State.PENDING,
+        state_time=now)
+    log.info('%s is to be uploaded for %s: %s',
+             artifact, ', '.join(upload.providers), upload)
+
+
+def _findPlaces(tenants, artifact):
+    """Find out where an artifact is wanted.
+
+    Providers share an upload if they have the same endpoint and the same
+    configuration of the image.
+
+    :return: (name of the endpoint, hash of the configuration) -> a set of
+        the canonical names of providers.
+    """
+    places = collections.defaultdict(set)
+    for provider in itertools.chain.from_iterable(
+            tenant.layout.providers.values() for tenant in tenants):
+        for image in provider.images.values():
+            if (image.canonical_name != artifact.canonical_name
+                    or getFormat(image) != artifact.format):
+                continue
+            try:
+                endpoint = provider.getEndpoint()
+            except Exception:
+                # The others are to have the image all the same.
+                log.exception('Unable to tell where %s has its images:',
+                              provider)
+                continue
+            places[endpoint.canonical_name, image.zuul_config_hash].add(
+                provider.canonical_name)
+    return places
+
+
+def _ensure(context, record_class, **attributes):
+    """:return: the record, which is made unless it is there."""
+    try:
+        return record_class.new(context, **attributes)
+    except NodeExistsError:
+        log.info('%s %s is there already', record_class.__name__,
+                 attributes['uuid'])
+    record = record_class()
+    record._set(uuid=attributes['uuid'])
+    record.refresh(context)
+    return record
+
+
+def _makeId(*parts):
+    # No part but the last may have a line break in it.
+    return uuid.uuid5(NAMESPACE, '\n'.join(parts)).hex

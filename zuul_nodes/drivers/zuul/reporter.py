@@ -1,0 +1,94 @@
+"""The reporter of pipelines that build or validate images."""
+
+import logging
+
+from kazoo.exceptions import NoNodeError
+from zuul.driver.zuul import zuulreporter
+from zuul.model import ImageUpload
+from zuul.zk.exceptions import LockException
+
+from zuul_nodes.drivers.zuul import records
+from zuul_nodes.drivers.zuul.artifacts import findImages
+from zuul_nodes.drivers.zuul.formats import getLayout
+from zuul_nodes.drivers.zuul.variables import readRecord
+
+log = logging.getLogger('zuul.nodes.images')
+SUCCESS = 'SUCCESS'
+
+
+class ZuulReporter(zuulreporter.ZuulReporter):
+    """
+    ``image-built: true``
+        records what builds have built.  With ``image-validated: true`` it
+        may be used without a validation.
+    ``image-validated``
+        without it, records the outcome of a validation.
+    """
+
+    def reportImageBuilt(self, item):
+        sched = self.driver.sched
+        layout = getLayout(sched, item)
+        images, problems = [], []
+        for build in _getBuilds(item):
+            if build.result != SUCCESS:
+                log.info('Nothing is taken from %s, whose result is %s',
+                         build, build.result)
+                continue
+            found, wrong = findImages(build, layout)
+            images += found
+            problems += wrong
+        _warn(item, problems)
+        # False is to mean that a validation has failed.
+        validated = self.image_validated or None
+        # Launchers wait for images of one build, if they see that there
+        # are more to come.
+        with sched.createZKContext(None, log) as context:
+            artifacts = [
+                records.createArtifact(
+                    context, image, item.manager.tenant.name, validated)
+                for image in images]
+        for artifact in artifacts:
+            records.createUploads(sched, artifact)
+
+    def reportImageValidated(self, item):
+        upload_id = getattr(item.event, 'image_upload_uuid', None)
+        builds = _getBuilds(item)
+        if not (upload_id and builds):
+            log.debug('%s has validated no image', item)
+            return
+        failed = [build for build in builds if build.result != SUCCESS]
+        if self.image_validated and failed:
+            log.warning('%s has not validated the upload %s, for not all of '
+                        'its builds succeeded: %s', item, upload_id, failed)
+            return
+        sched = self.driver.sched
+        try:
+            with sched.createZKContext(None, log) as context:
+                upload = readRecord(context, ImageUpload, upload_id)
+            if upload.state == upload.State.DELETING:
+                log.info('%s has been validated in vain', upload)
+                return
+            # The record has room for one build.
+            build, *_ = failed or builds
+            sched.validateImageUpload(
+                upload_id, build, self.image_validated)
+        except (NoNodeError, LockException) as error:
+            log.warning('The upload %s, which %s has validated, is gone: %r',
+                        upload_id, item, error)
+
+
+def _getBuilds(item):
+    """:return: those of jobs that have to do with an image."""
+    return [build for build in item.current_build_set.getBuilds()
+            if build.job.image_build_name]
+
+
+def _warn(item, messages):
+    """Tell those who look at the buildset in the web UI, and the other
+    reporters if they come later.
+
+    :param list messages: which may have been told before.
+    """
+    told = item.current_build_set.warning_messages
+    if new := [message for message in messages if message not in told]:
+        item.warning(new)

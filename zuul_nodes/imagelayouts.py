@@ -1,0 +1,129 @@
+"""What a layout says of images, for those who have no layouts.
+
+Launchers know the providers of all tenants, but neither their images that
+no provider has nor their pipelines.  Schedulers write down here what of
+these has to do with images: a record for each tenant, in JSON.  It stays
+there when a tenant is removed, and says nothing about tenants that Zuul does
+not have.
+"""
+
+import contextlib
+import dataclasses
+import json
+import logging
+import urllib.parse
+
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+
+ROOT = '/zuul/zuul-nodes/image-layouts'
+# How often others may get in between.
+ATTEMPTS = 5
+
+log = logging.getLogger('zuul.nodes.imagelayouts')
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageLayout:
+    """
+    :ivar str layout_uuid: of the layout that this is of.
+    :ivar dict pipelines: ``image-build``, ``image-validate`` and
+        ``image-delete`` -> the pipelines that such an event triggers;
+        ``image-built`` -> those that report images.  Sorted lists of
+        names.
+    :ivar dict images: canonical name of an image that Zuul builds -> a
+        dict of its ``name``, its ``project`` (the canonical name), its
+        ``branch``, and ``jobs``: whether there is a job that builds it.
+    :ivar list broken: canonical names of projects with errors in their
+        configuration, which may be why an image is missing.
+    """
+    layout_uuid: str
+    pipelines: dict
+    images: dict
+    broken: list = dataclasses.field(default_factory=list)
+
+
+def getPath(tenant_name):
+    return f'{ROOT}/{urllib.parse.quote_plus(tenant_name)}'
+
+
+def getTenants(client):
+    """
+    :param KazooClient client:
+    :return: the names of those that have a record, perhaps of some that
+        are no more.
+    """
+    try:
+        return sorted(map(urllib.parse.unquote_plus,
+                          client.get_children(ROOT)))
+    except NoNodeError:
+        return []
+
+
+def publish(client, tenant_name, image_layout):
+    """Write a tenant's record, also if there is nothing to say: who has
+    all of them knows of all images.
+
+    Nothing is written if the record says the same.
+
+    :param KazooClient client:
+    :param ImageLayout image_layout:
+    :raises KazooException: it may not be written.
+    """
+    path = getPath(tenant_name)
+    data = json.dumps(dataclasses.asdict(image_layout),
+                      sort_keys=True).encode()
+    for _ in range(ATTEMPTS):
+        # Schedulers that load the same layout do this at the same time.
+        with contextlib.suppress(
+                BadVersionError, NodeExistsError, NoNodeError):
+            if client.exists(path) is None:
+                client.create(path, data, makepath=True)
+                return
+            current, stat = client.get(path)
+            if current != data:
+                client.set(path, data, version=stat.version)
+            return
+    raise BadVersionError(f'{path} changes all the time')
+
+
+def remove(client, tenant_name):
+    """Remove a tenant's record, if there is one.
+
+    :param KazooClient client:
+    """
+    with contextlib.suppress(NoNodeError):
+        client.delete(getPath(tenant_name))
+
+
+def read(client, tenant_name):
+    """
+    :param KazooClient client:
+    :return: the tenant's :class:`ImageLayout`, or None if there is none
+        that can be read.
+    """
+    try:
+        data, _ = client.get(getPath(tenant_name))
+    except NoNodeError:
+        return None
+    return parse(data)
+
+
+def parse(data):
+    """
+    :param bytes data: of a record.
+    :return: the :class:`ImageLayout`, or None if it can't be read.
+    """
+    try:
+        record = json.loads(data)
+        # A later release may say more.
+        image_layout = ImageLayout(**{
+            field.name: record[field.name]
+            for field in dataclasses.fields(ImageLayout)})
+        for name, value in vars(image_layout).items():
+            if not isinstance(value, ImageLayout.__annotations__[name]):
+                raise TypeError(f'"{name}" is {value!r}')
+    except (ValueError, KeyError, TypeError) as error:
+        log.error('Unable to read the record of the images of a layout: %r',
+                  error)
+        return None
+    return image_layout
