@@ -24,6 +24,7 @@ SUBCOMMANDS = {
     'dib-test': 'try an image file in an OpenStack cloud',
     'doctor': 'check that the plugin is whole and fits the installed Zuul',
     'explain': 'tell where the attributes of a node come from',
+    'images': 'show the builds of images, and where they are',
     'launcher': 'run the launcher as a process of its own',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'run': "run one of Zuul's commands with the plugin installed",

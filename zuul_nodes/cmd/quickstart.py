@@ -10,15 +10,17 @@ from zuul_nodes.cmd.output import addFormatArgument, formatJSON, formatTable
 from zuul_nodes.cmd.progress import Progress
 from zuul_nodes.quickstart.failure import Failure
 from zuul_nodes.quickstart.quickstart import Quickstart
+from zuul_nodes.quickstart.repositories import IMAGE_REPOSITORY
 from zuul_nodes.quickstart.state import defaultDirectory
 from zuul_nodes.quickstart.steps import FAILED, Steps
 
 DESCRIPTION = '''\
 Run a complete Zuul on this machine, without containers: ZooKeeper, a
 scheduler with the launcher inside it, an executor, the web interface, git
-repositories, and an sshd as the first node.  Push a commit, follow the
-build, and show how long each step took.  Everything listens on loopback
-only, and is stopped at the end.
+repositories, and an sshd as the first node.  There Zuul builds an image,
+and validates it; push a commit, and its job runs on a node of that image.
+Two more builds of the image retire the first.  Show how long each step
+took.  Everything listens on loopback only, and is stopped at the end.
 
 The exit status is 0 if the build succeeded.'''
 
@@ -51,7 +53,8 @@ def run(args):
     # With JSON, standard output is for the result alone.
     progress = sys.stderr if args.format == 'json' else sys.stdout
     steps = Steps(_Printer(progress))
-    quickstart = Quickstart(args.directory, args.web_port, steps=steps)
+    quickstart = Quickstart(
+        args.directory, args.web_port, images=True, steps=steps)
     build = failure = None
     interruption = Interruption()
     try:
@@ -81,10 +84,29 @@ def _work(quickstart):
     """:return: the successful build, as the REST API describes it."""
     quickstart.prepare()
     quickstart.start()
-    with quickstart.steps.step('Push a commit'):
+    step, images = quickstart.steps.step, quickstart.images
+    with step('Build the image, which is missing'):
+        first = images.waitForArtifact()
+    with step('Make it known to the provider'):
+        images.waitForUpload(first)
+    with step('Validate it on a node of its own'):
+        images.waitForService(first)
+    with step('Push to the demo, and to the image'):
         revision = quickstart.push()
-    with quickstart.steps.step('Run the job'):
-        return quickstart.waitForBuild(revision)
+        quickstart.push('The second build', IMAGE_REPOSITORY)
+    with step('Run the job on a node of the image'):
+        build = quickstart.waitForBuild(revision)
+    with step('Build the image a second time'):
+        second = images.waitForArtifact()
+        quickstart.push('The third build', IMAGE_REPOSITORY)
+    with step('Build it a third time'):
+        third = images.waitForArtifact()
+    with step('Validate both'):
+        images.waitForService(second)
+        images.waitForService(third)
+    with step('Delete the first build and its file'):
+        images.waitForEnd(first)
+    return build
 
 
 def _keep(quickstart, progress):

@@ -48,6 +48,11 @@ class API:
         """:return: list of nodes, each with its state."""
         return self.get(f'tenant/{self.tenant}/nodes')
 
+    def images(self):
+        """:return: list of images, each with its artifacts, and these with
+            their uploads."""
+        return self.get(f'tenant/{self.tenant}/images')
+
     def builds(self, **parameters):
         """:param parameters: filters, such as job_name.
         :return: list of builds, the newest first."""

@@ -3,12 +3,13 @@
 import configparser
 import dataclasses
 import json
+import os
 import pathlib
 import shutil
 
 from zuul_nodes.quickstart.certificates import Certificates, writePrivate
 from zuul_nodes.quickstart.ports import LOOPBACK
-from zuul_nodes.quickstart.repositories import TEMPLATES
+from zuul_nodes.quickstart.repositories import TENANTS, getTemplates
 
 TENANT = 'quickstart'
 
@@ -22,9 +23,11 @@ class Settings:
     :ivar weblogs: where the logs of builds are published.
     :ivar ansible: the directory of Ansible environments.
     :ivar user_key: the private key that opens the nodes.
+    :ivar authorized_keys: the public keys that open the nodes.
     :ivar user: the user to be on the nodes.
     :ivar git_url: what the names of repositories are appended to.
     :ivar embedded: whether the schedulers run a launcher.
+    :ivar images: whether Zuul builds an image, and makes nodes of it.
     """
 
     run: pathlib.Path
@@ -35,6 +38,7 @@ class Settings:
     certificates: Certificates
     zookeeper_hosts: str
     user_key: pathlib.Path
+    authorized_keys: pathlib.Path
     user: str
     git_url: str
     web_port: int
@@ -42,10 +46,16 @@ class Settings:
     keystore_password: str
     auth_secret: str
     embedded: bool = True
+    images: bool = False
 
     @property
     def web_url(self):
         return f'http://{LOOPBACK}:{self.web_port}'
+
+    @property
+    def image_directory(self):
+        """Where jobs leave images, and nodes are made of them."""
+        return self.run / 'images'
 
 
 def writeConfig(settings):
@@ -53,9 +63,11 @@ def writeConfig(settings):
     services expect."""
     (settings.run / 'site-variables.yaml').write_text(json.dumps({
         'weblogs': {'directory': str(settings.weblogs),
-                    'url': settings.weblogs_url}}))
-    shutil.copyfile(TEMPLATES / 'tenants.yaml',
-                    settings.run / 'tenants.yaml')
+                    'url': settings.weblogs_url},
+        'images': {'directory': str(settings.image_directory)}}))
+    *_, templates = getTemplates(settings.images)
+    shutil.copyfile(templates / TENANTS, settings.run / TENANTS)
+    settings.image_directory.mkdir()
     (settings.run / 'executor').mkdir()
     (settings.sockets / 'builds').mkdir()
 
@@ -86,7 +98,7 @@ def writeZuulConf(path, settings, instance=''):
         'database': {'dburi': f'sqlite:///{settings.run}/zuul.sqlite'},
         'keystore': {'password': settings.keystore_password},
         'scheduler': own('scheduler') | {
-            'tenant_config': settings.run / 'tenants.yaml',
+            'tenant_config': settings.run / TENANTS,
         },
         'launcher': own('launcher') | {
             # In the scheduler: this is what zuul-nodes adds to Zuul.
@@ -133,9 +145,23 @@ def writeZuulConf(path, settings, instance=''):
             'poll_delay': 1,
         },
     }
+    if settings.images:
+        sections['connection machine'] = _getMachine(settings)
     parser = configparser.ConfigParser()
     parser.read_dict(sections)
     # It has secrets: nobody else may read it.
     writePrivate(path, b'')
     with open(path, 'a') as config:
         parser.write(config)
+
+
+def _getMachine(settings):
+    """:return: the section of nodes that are made on this machine."""
+    section = {
+        'driver': 'local',
+        'directory': settings.run / 'machines',
+        'import_directories': settings.image_directory,
+        'authorized_keys': settings.authorized_keys,
+    }
+    # No other user is known to reach these directories.
+    return section | ({} if os.geteuid() else {'user': settings.user})

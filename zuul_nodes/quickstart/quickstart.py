@@ -22,6 +22,7 @@ from zuul_nodes.quickstart.config import (
     writeZuulConf,
 )
 from zuul_nodes.quickstart.failure import Failure
+from zuul_nodes.quickstart.images import Images
 from zuul_nodes.quickstart.repositories import (
     DEMO_REPOSITORY,
     Repositories,
@@ -53,25 +54,30 @@ class Quickstart:
         port if that is in use.
     :param int schedulers: how many schedulers to run.
     :param bool embedded: whether the schedulers run a launcher.
+    :param bool images: whether Zuul builds an image, of which the demo's
+        nodes are made.
     :param Steps steps: is told what happens.
     :ivar Services services: the processes; made by prepare().
     :ivar API api: Zuul's REST API; made by prepare(), too.
     :ivar Builds builds: what became of commits; made by prepare(), too.
+    :ivar Images images: what became of images; made by prepare(), too.
     :ivar pathlib.Path zuul_conf: the configuration of the first scheduler
         and all other services.
     """
 
     def __init__(self, directory, web_port=None, schedulers=1, embedded=True,
-                 steps=None):
+                 images=False, steps=None):
         self.state = State(directory)
         self.wanted_web_port = web_port
         self.schedulers = [f'scheduler{number or ""}' for number in
                            (0, *range(2, schedulers + 1))]
         self.embedded = embedded
+        self.with_images = images
         self.steps = steps or Steps()
         self.services = None
         self.api = None
         self.builds = None
+        self.images = None
         self.settings = None
         self.log_server = None
 
@@ -121,7 +127,8 @@ class Quickstart:
         self.repositories = Repositories(
             run / 'repositories', run / 'checkouts')
         self.repositories.create({
-            'node_port': node_port, 'node_user': getpass.getuser()})
+            'node_port': node_port, 'node_user': getpass.getuser()},
+            self.with_images)
         weblogs = run / 'weblogs'
         weblogs.mkdir()
         self.log_server = LogServer(weblogs)
@@ -131,16 +138,19 @@ class Quickstart:
             weblogs=weblogs, weblogs_url=self.log_server.url,
             ansible=self.state.ansible, certificates=certificates,
             zookeeper_hosts=self.zookeeper.hosts, user_key=keys.user_key,
+            authorized_keys=keys.authorized_keys,
             user=getpass.getuser(), git_url=self.repositories.url,
             web_port=(self.wanted_web_port
                       or ports.freePort(DEFAULT_WEB_PORT)),
             finger_port=finger_port,
             keystore_password=secrets.token_hex(32),
-            auth_secret=secrets.token_hex(32), embedded=self.embedded)
+            auth_secret=secrets.token_hex(32), embedded=self.embedded,
+            images=self.with_images)
         writeConfig(self.settings)
         writeZuulConf(self.zuul_conf, self.settings)
         self.api = API(self.settings.web_url, TENANT)
         self.builds = Builds(self.api, self.services, weblogs)
+        self.images = Images(self.api, self.services)
 
     # Starting
 
@@ -248,12 +258,12 @@ class Quickstart:
 
     # Working
 
-    def push(self, message='Say hello'):
-        """Push a commit to the demo repository.
+    def push(self, message='Say hello', repository=DEMO_REPOSITORY):
+        """Push a commit.
 
         :return: the commit's hash.
         """
-        return self.repositories.push(message)
+        return self.repositories.push(message, repository)
 
     def waitForBuild(self, revision, job=JOB):
         """Wait for the end of the build that a push caused.

@@ -1,8 +1,9 @@
 """The git repositories: what an operator and a developer would write.
 
 They come from the folder ``git-repositories`` beside this file, one folder a
-repository.  Only ``nodes.yaml`` has placeholders: the port of the node's
-sshd and the user who runs the quickstart.
+repository; with images, what is in ``git-repositories-images`` comes on top
+of it.  Only ``nodes.yaml`` has placeholders: the port of the node's sshd and
+the user who runs the quickstart.
 """
 
 import os
@@ -12,8 +13,12 @@ import string
 import subprocess
 
 TEMPLATES = pathlib.Path(__file__).parent / 'git-repositories'
+IMAGE_TEMPLATES = TEMPLATES.with_name('git-repositories-images')
 CONFIG_REPOSITORY = 'zuul-config'
 DEMO_REPOSITORY = 'demo'
+IMAGE_REPOSITORY = 'images'
+# The list of tenants, which is in no repository.
+TENANTS = 'tenants.yaml'
 BRANCH = 'master'
 
 AUTHOR = {
@@ -40,28 +45,30 @@ class Repositories:
         """What the names of the repositories are appended to."""
         return self.directory.as_uri()
 
-    def create(self, variables):
+    def create(self, variables, images=False):
         """Make all of them, each with one commit.
 
         :param dict variables: the values of the placeholders.
+        :param bool images: whether Zuul is to build an image.
         """
-        for template in TEMPLATES.iterdir():
-            if template.is_dir():
-                self._create(template, variables)
+        for templates in getTemplates(images):
+            shutil.copytree(
+                templates, self.checkouts, dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns(TENANTS))
+        for checkout in self.checkouts.iterdir():
+            self._create(checkout, variables)
 
-    def _create(self, template, variables):
-        bare = self.directory / f'{template.name}'
-        checkout = self.checkouts / template.name
+    def _create(self, checkout, variables):
+        bare = self.directory / checkout.name
         bare.mkdir(parents=True)
         self._git(bare, 'init', '--quiet', '--bare',
                   f'--initial-branch={BRANCH}')
-        shutil.copytree(template, checkout)
         for path in checkout.rglob('nodes.yaml'):
             text = string.Template(path.read_text())
             path.write_text(text.substitute(variables))
         self._git(checkout, 'init', '--quiet', f'--initial-branch={BRANCH}')
         self._git(checkout, 'remote', 'add', 'origin', bare)
-        self._commit(checkout, f'Add {template.name}')
+        self._commit(checkout, f'Add {checkout.name}')
         self._git(checkout, 'push', '--quiet', '--set-upstream', 'origin',
                   BRANCH)
 
@@ -87,6 +94,11 @@ class Repositories:
             ['git', *command], cwd=directory, check=True, text=True,
             stdout=subprocess.PIPE, env=gitEnvironment() | AUTHOR)
         return completed.stdout.strip()
+
+
+def getTemplates(images):
+    """:return: the folders to copy, one over the other."""
+    return [TEMPLATES, IMAGE_TEMPLATES] if images else [TEMPLATES]
 
 
 def gitEnvironment():
