@@ -1,8 +1,10 @@
 import configparser
 import dataclasses
+import os
 import stat
 
 import pytest
+import yaml
 
 from zuul_nodes.quickstart.certificates import Certificates
 from zuul_nodes.quickstart.config import Settings, writeConfig, writeZuulConf
@@ -18,7 +20,8 @@ def settings(tmp_path):
         run=run, sockets=sockets, weblogs=run / 'weblogs',
         weblogs_url='http://127.0.0.1:1', ansible=run / 'ansible',
         certificates=Certificates(tmp_path / 'certificates'),
-        zookeeper_hosts='127.0.0.1:2', user_key=run / 'key', user='someone',
+        zookeeper_hosts='127.0.0.1:2', user_key=run / 'key',
+        authorized_keys=run / 'authorized_keys', user='someone',
         git_url='file:///git', web_port=3, finger_port=4,
         keystore_password='secret', auth_secret='hidden')
 
@@ -73,3 +76,24 @@ def test_the_files_that_it_names(settings):
     assert (settings.run / 'tenants.yaml').exists()
     assert (settings.run / 'site-variables.yaml').exists()
     assert (settings.sockets / 'builds').is_dir()
+
+
+@pytest.mark.parametrize('uid, user', [(0, 'someone'), (1000, None)])
+def test_nodes_of_images(tmp_path, settings, monkeypatch, uid, user):
+    monkeypatch.setattr(os, 'geteuid', lambda: uid)
+    path = tmp_path / 'zuul.conf'
+    writeZuulConf(path, settings)
+    assert 'connection machine' not in read(path)
+    settings = dataclasses.replace(settings, images=True)
+    writeZuulConf(path, settings)
+    section = read(path)['connection machine']
+    assert section['driver'] == 'local'
+    assert section['import_directories'] == str(settings.image_directory)
+    assert section['authorized_keys'] == str(settings.authorized_keys)
+    assert section.get('user') == user
+    writeConfig(settings)
+    tenant, = yaml.safe_load((settings.run / 'tenants.yaml').read_text())
+    names = {next(iter(project)) if isinstance(project, dict) else project
+             for project in
+             tenant['tenant']['source']['git']['untrusted-projects']}
+    assert names == {'images', 'demo'}

@@ -6,11 +6,16 @@ import yaml
 from zuul_nodes.quickstart.repositories import Repositories
 
 
+def create(tmp_path, images=False):
+    repositories = Repositories(tmp_path / 'bare', tmp_path / 'checkouts')
+    repositories.create(
+        {'node_port': 2222, 'node_user': 'someone'}, images)
+    return repositories
+
+
 @pytest.fixture
 def repositories(tmp_path):
-    repositories = Repositories(tmp_path / 'bare', tmp_path / 'checkouts')
-    repositories.create({'node_port': 2222, 'node_user': 'someone'})
-    return repositories
+    return create(tmp_path)
 
 
 def git(directory, *command):
@@ -19,9 +24,15 @@ def git(directory, *command):
         stdout=subprocess.PIPE).stdout.strip()
 
 
-def test_what_zuul_reads_is_valid_and_complete(repositories):
+@pytest.mark.parametrize('images, names, kinds', [
+    (False, {'zuul-config', 'demo'}, set()),
+    (True, {'zuul-config', 'demo', 'images'}, {'image', 'flavor'})])
+def test_what_zuul_reads_is_valid_and_complete(
+        tmp_path, images, names, kinds):
+    repositories = create(tmp_path, images)
+    assert names == {path.name for path in repositories.checkouts.iterdir()}
     objects = []
-    for name in ('zuul-config', 'demo'):
+    for name in names:
         checkout = repositories.checkouts / name
         for path in checkout.rglob('*.yaml'):
             text = path.read_text()
@@ -33,7 +44,7 @@ def test_what_zuul_reads_is_valid_and_complete(repositories):
                         '--name-only', 'master')
         assert published == git(checkout, 'ls-files')
     assert set(objects) == {'label', 'section', 'provider', 'pipeline',
-                            'job', 'project'}
+                            'job', 'project', *kinds}
 
 
 def test_the_node_is_filled_in(repositories):
