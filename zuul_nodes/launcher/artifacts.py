@@ -82,11 +82,13 @@ class Progress:
 
     :param str what: is done.
     :param int total: bytes, or 0 if that is not known.
+    :param tell: called with each line, which also goes to the log.
     """
 
-    def __init__(self, what, total):
+    def __init__(self, what, total, tell=None):
         self.what = what
         self.total = total
+        self.tell = tell
         self._done = 0
         self._next = time.monotonic() + PROGRESS_INTERVAL
         self._lock = threading.Lock()
@@ -99,7 +101,10 @@ class Progress:
             if now < self._next:
                 return
             self._next = now + PROGRESS_INTERVAL
-            log.info('%s: %s', self.what, str(self))
+            line = f'{self.what}: {self}'
+        log.info('%s', line)
+        if self.tell:
+            self.tell(line)
 
     def __str__(self):
         if not self.total:
@@ -119,12 +124,13 @@ def getReason(error):
     return re.sub(r'\?[^\s)]+', '', str(error))
 
 
-def download(url, path, check, room):
+def download(url, path, check, room, tell=None):
     """
     :param str url: of a file on a web server.
     :param str path: the file to write.
     :param check: called before each block; what it raises ends it.
     :param Room room:
+    :param tell: called with a line about the progress now and then.
     :raises ArtifactError: it is not to be had, or there is no room.
     :raises requests.RequestException: the server does not give it.
     """
@@ -139,7 +145,7 @@ def download(url, path, check, room):
         if failed.is_set():
             raise ArtifactError('Another part could not be downloaded')
 
-    progress = Progress(f'Downloading {getName(url)}', size)
+    progress = Progress(f'Downloading {getName(url)}', size, tell)
     with ThreadPoolExecutor(CONNECTIONS, 'Download') as executor:
         futures = [
             executor.submit(_downloadChunk, url, path, start,
@@ -236,10 +242,11 @@ def getSuffix(path):
     return next((suffix for suffix in OPENERS if path.endswith(suffix)), '')
 
 
-def decompress(path, check, room):
+def decompress(path, check, room, tell=None):
     """
     :param str path: of a file; removed if it is compressed.
     :param Room room:
+    :param tell: called with a line about the progress now and then.
     :return: the path of the same file, decompressed.
     :raises ArtifactError: it is not what it is called, or too large.
     """
@@ -247,7 +254,7 @@ def decompress(path, check, room):
     if not suffix:
         return path
     target = path.removesuffix(suffix)
-    progress = Progress(f'Decompressing {path}', 0)
+    progress = Progress(f'Decompressing {path}', 0, tell)
     size = 0
     try:
         with OPENERS[suffix](path) as source, open(target, 'wb') as file:

@@ -13,6 +13,8 @@ from zuul.zk.image_registry import ImageBuildRegistry, ImageUploadRegistry
 # Whoever waits looks whether there is still something to wait for after
 # this time (seconds).
 PATIENCE = 0.2
+# Seconds until a cache has what ZooKeeper had.
+SYNC_TIMEOUT = 10
 
 
 class Interruptible(ZuulTreeCache):
@@ -43,3 +45,13 @@ class Builds(Interruptible, ImageBuildRegistry):
 
 class Uploads(Interruptible, ImageUploadRegistry):
     pass
+
+
+def sync(*caches):
+    """Returns when caches have what ZooKeeper had.
+
+    :raises TimeoutError: they do not get it in time.
+    """
+    for cache in caches:
+        if not cache.waitForSync(SYNC_TIMEOUT):
+            raise TimeoutError('The records are not up to date')

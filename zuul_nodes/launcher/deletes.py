@@ -12,8 +12,10 @@ import threading
 from kazoo.exceptions import NoNodeError
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes.launcher.transactions import Conflict, refuse
 from zuul_nodes.launcher.transfers import getProviders
 from zuul_nodes.launcher.uploads import KEY
+from zuul_nodes.launcher.validation import isRejected
 from zuul_nodes.launcher.workqueue import WorkQueue
 
 # At a time, for each endpoint.
@@ -23,12 +25,15 @@ DELETES = 2
 class Deletes:
     """
     :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
+    :param deleteArtifact: called with a context that has the lock of an
+        artifact, and the artifact.
     """
 
     log = logging.getLogger('zuul.Launcher')
 
-    def __init__(self, launcher):
+    def __init__(self, launcher, deleteArtifact):
         self.launcher = launcher
+        self.deleteArtifact = deleteArtifact
         self._lock = threading.Lock()
         self._queues = {}
         # Key -> version of the record, as of which it was decided.
@@ -69,7 +74,7 @@ class Deletes:
         delete, registry = {
             'image upload': (self._deleteUpload,
                              self.launcher.image_upload_registry),
-            'image artifact': (self._deleteArtifact,
+            'image artifact': (self.deleteArtifact,
                                self.launcher.image_build_registry)}[kind]
         if record := registry.getItem(uuid):
             try:
@@ -97,22 +102,49 @@ class Deletes:
         if provider is None:
             return
         self.log.info('Deleting %s', upload)
+        refused = isRejected(upload)
+        if refused and upload.state == upload.State.FAILED:
+            # The cloud has it no more.
+            remove(context, upload)
+            return
         # Nobody is to use it from now on.
         if upload.state != upload.State.DELETING:
             with upload.activeContext(context):
                 upload.state = upload.State.DELETING
         if upload.external_id:
             provider.deleteImage(upload.external_id)
-        upload.delete(context)
+        if refused:
+            with upload.activeContext(context):
+                upload.state = upload.State.FAILED
+        else:
+            remove(context, upload)
 
     def _findProvider(self, upload):
-        """:return: one of the upload's providers, or None.  They may have
-        moved; one that is still there is best."""
-        return min(
-            getProviders(self.launcher.scope, upload), default=None,
-            key=lambda provider:
-                provider.getEndpoint().canonical_name != upload.endpoint_name)
+        """:return: one of the upload's providers, or another one at its
+        endpoint.  They may have moved; one that is still there is best."""
+        def isElsewhere(provider):
+            return (provider.getEndpoint().canonical_name
+                    != upload.endpoint_name)
+        own = min(getProviders(self.launcher.scope, upload), default=None,
+                  key=isElsewhere)
+        return own or next(
+            (provider for provider in self.launcher.scope.getUnique()
+             if not isElsewhere(provider)), None)
 
-    def _deleteArtifact(self, context, artifact):
-        self.log.info('Deleting %s, which has no uploads', artifact)
-        artifact.delete(context)
+
+def remove(context, record):
+    """Remove the record of an upload or an artifact with its lock, both or
+    neither: nobody looks for the locks of what is gone.
+
+    :param ZKContext context:
+    :param record: which is locked.
+    :raises LockException: somebody else wants the lock at the moment.
+    """
+    lock = record._lock
+    transaction = context.client.transaction()
+    for path in (record.getPath(), f'{lock.path}/{lock.node}', lock.path):
+        transaction.delete(path)
+    try:
+        refuse(transaction.commit())
+    except Conflict as error:
+        raise LockException(f'{record} is not free: {error}') from error

@@ -1,4 +1,4 @@
-"""Images: which uploads there are to be, and which of them a node gets.
+"""Images: the parts that look after them, and which upload a node gets.
 
 All is decided from Zuul's records of artifacts and uploads, as they are
 at the moment, and from the configuration.  What is to be done takes its
@@ -10,45 +10,18 @@ import collections
 import contextlib
 import logging
 
-from zuul_nodes.launcher.deletes import Deletes
-from zuul_nodes.launcher.transfers import findProvider, getProviders
+from zuul_nodes.launcher.imageevents import ImageEvents
+from zuul_nodes.launcher.imagepipelines import ImagePipelines
+from zuul_nodes.launcher.missing import Missing
+from zuul_nodes.launcher.retirement import Retirement, isInService
+from zuul_nodes.launcher.trails import Trails
+from zuul_nodes.launcher.transfers import findProvider
 from zuul_nodes.launcher.uploads import KEY, Uploads
-
-# Seconds until a cache has what ZooKeeper had.
-SYNC_TIMEOUT = 10
+from zuul_nodes.launcher.validation import Validation, isRejected
 
 
 class NoImageError(Exception):
     """There is no image for a node."""
-
-
-def isInService(upload, image, provider):
-    """:return: whether new nodes of the provider may have that upload."""
-    return bool(upload.state == upload.State.READY and upload.validated
-                and upload.external_id
-                and upload.isPermittedForProvider(image, provider))
-
-
-def getKept(uploads, image, provider):
-    """
-    :param list uploads: of the image, the oldest first.
-    :return: the ids of those that the provider is to keep.
-    """
-    uploads = [upload for upload in uploads
-               if upload.isPermittedForProvider(image, provider)]
-    valid = [upload for upload in uploads
-             if isInService(upload, image, provider)][-image.retain_count:]
-    since = valid[0].timestamp if valid else 0
-    newer = [upload for upload in uploads if upload.timestamp > since]
-    # A validation may be running.  If all of them fail, there is an end
-    # to what is kept for it.
-    complete = [upload for upload in newer
-                if upload.state == upload.State.READY and upload.external_id]
-    unvalidated = [upload for upload in complete
-                   if not upload.validated][-image.retain_count:]
-    # They may get complete, or somebody may want to see that they failed.
-    incomplete = [upload for upload in newer if upload not in complete]
-    return {upload.uuid for upload in (*valid, *unvalidated, *incomplete)}
 
 
 class Images:
@@ -63,8 +36,17 @@ class Images:
         self.launcher = launcher
         self.builds = launcher.image_build_registry
         self.registry = launcher.image_upload_registry
-        self.uploads = Uploads(launcher, self.addValidateEvent)
-        self.deletes = Deletes(launcher)
+        self.events = ImageEvents(launcher)
+        self.pipelines = ImagePipelines(
+            launcher, lambda: launcher.queue.add(KEY))
+        trails = Trails(
+            launcher.zk_client.client, lambda: launcher.queue.add(KEY))
+        self.validation = Validation(
+            launcher, self.events, self.pipelines, trails)
+        self.retirement = Retirement(
+            launcher, self.events, self.pipelines, trails)
+        self.missing = Missing(launcher, self.events, self.pipelines, trails)
+        self.uploads = Uploads(launcher, self.validation.addEvent)
 
     def start(self):
         self.launcher.queue.add(KEY)
@@ -72,7 +54,7 @@ class Images:
     def stop(self):
         """Begin nothing any more; downloads end early."""
         self.uploads.stop()
-        self.deletes.stop()
+        self.retirement.deletes.stop()
 
     def join(self):
         """Wait for what drivers do, which nobody can end.
@@ -80,86 +62,27 @@ class Images:
         ZooKeeper is needed until then.
         """
         self.uploads.join()
-        self.deletes.join()
+        self.retirement.deletes.join()
 
     def reconcile(self):
-        """See what is to be uploaded and what deleted, and have it done.
+        """See what is to be built, uploaded, validated and deleted, and
+        have it done.
 
         To be called when the layouts of all tenants are known.
         """
         if self.uploads.stopping.is_set():
             return
-        try:
-            self.checkOldImages()
-        finally:
-            self.checkMissingUploads()
+        with contextlib.ExitStack() as steps:
+            # The last comes first; whatever one of them raises, all have
+            # their turn.
+            for step in (self.missing.reconcile, self._validate,
+                         self.checkMissingUploads,
+                         self.retirement.reconcile):
+                steps.callback(step)
 
-    # What becomes of images
-
-    def checkOldImages(self):
-        """Delete uploads that are not kept, and artifacts without any."""
-        # Records of uploads are complete before their artifact gets a
-        # state.  So with the artifacts first, no upload is missed.
-        artifacts = [
-            artifact for artifact in self.builds.getItems()
-            if artifact.state in (artifact.State.DELETING,
-                                  artifact.State.READY)]
-        if not self.registry.waitForSync(SYNC_TIMEOUT):
-            raise TimeoutError('The records of uploads are not up to date')
-        # What comes up from here on is nothing to delete.
-        uploads = self.registry.getItems()
-        keepers = self._getKeepers()
-        for upload in self._getHandled(uploads):
-            with self._alone(upload):
-                if self._isOld(upload, keepers):
-                    self.deletes.addUpload(upload)
-        latest = max((upload.timestamp or 0 for upload in uploads), default=0)
-        uploaded = {upload.artifact_uuid for upload in uploads}
-        for artifact in artifacts:
-            with self._alone(artifact):
-                # Those that are newer than any upload may get some.
-                if (artifact.uuid not in uploaded
-                        and latest and artifact.timestamp <= latest):
-                    self.deletes.addArtifact(artifact)
-
-    def _getKeepers(self):
-        """
-        :return: for the canonical name of each image, a set of the ids of
-            uploads to keep, or None if all are.
-        """
-        keepers = collections.defaultdict(set)
-        for providers in self.launcher.tenant_providers.values():
-            for provider in providers:
-                for image in provider.images.values():
-                    if image.type != 'zuul':
-                        continue
-                    name = image.canonical_name
-                    try:
-                        kept = getKept(self.registry.getUploadsForImage(name),
-                                       image, provider)
-                    except Exception:
-                        self.log.exception(
-                            'Unable to tell which uploads of %s the %s '
-                            'needs; none is deleted:', name, provider)
-                        keepers[name] = None
-                    if keepers[name] is not None:
-                        keepers[name] |= kept
-        return keepers
-
-    def _isOld(self, upload, keepers):
-        artifact = self._getArtifact(upload)
-        if artifact is None:
-            return False
-        if not any(getProviders(self.launcher.scope, upload)):
-            # The provider may be gone, or just not load.  It should find
-            # its images when it comes back.
-            self.log.warning('Keeping %s, for nobody knows the providers %s',
-                             upload, upload.providers)
-            return False
-        if upload.State.DELETING in (upload.state, artifact.state):
-            return True
-        kept = keepers[upload.canonical_name]
-        return kept is not None and upload.uuid not in kept
+    def _validate(self):
+        self.validation.reconcile(
+            list(self._getHandled(self.registry.getItems())))
 
     def checkMissingUploads(self):
         """Upload what has been built."""
@@ -172,8 +95,7 @@ class Images:
                 known[upload.artifact_uuid].append(upload)
                 if not self.uploads.isFree(upload):
                     continue
-                if (upload.state == upload.State.UPLOADING
-                        and not upload.is_locked):
+                if _isForgotten(upload) or _isToBeTried(upload):
                     self.uploads.recover(upload)
                 if upload.state == upload.State.PENDING:
                     pending[upload.artifact_uuid].append(upload)
@@ -293,23 +215,10 @@ class Images:
                     image.canonical_name)
                 if isInService(upload, image, provider)]
 
-    # What the scheduler is told
 
-    def addValidateEvent(self, transaction, upload):
-        """Have an upload validated.
+def _isForgotten(upload):
+    return upload.state == upload.State.UPLOADING and not upload.is_locked
 
-        :param Transaction transaction: that makes it ready.
-        """
-        artifact = self._getArtifact(upload)
-        if artifact is None:
-            return
-        hostname, _, name = artifact.project_canonical_name.partition('/')
-        driver = self.launcher.connections.drivers['zuul']
-        event = driver.getImageValidateEvent(
-            [artifact.name], hostname, name, artifact.project_branch,
-            upload.uuid)
-        tenant_name = artifact.build_tenant_name
-        self.log.info('Submitting the event %s of %s to the tenant %s',
-                      event.type, artifact, tenant_name)
-        transaction.trigger(
-            self.launcher.trigger_events[tenant_name], event)
+
+def _isToBeTried(upload):
+    return upload.state == upload.State.FAILED and not isRejected(upload)

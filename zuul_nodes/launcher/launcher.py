@@ -49,6 +49,7 @@ from zuul_nodes.launcher.spreading import Spreading
 from zuul_nodes.launcher.stats import Stats
 from zuul_nodes.launcher.store import Store
 from zuul_nodes.launcher.tempdir import TempDirectory
+from zuul_nodes.launcher.uploads import KEY as IMAGES
 from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 
 # Threads that look at what has changed.
@@ -65,7 +66,6 @@ STOP_TIMEOUT = 10.0
 PUBLISH_INTERVAL = 0.5
 
 LAYOUT = ('layout', '')
-IMAGES = ('images', '')
 DIVISION = ('division', '')
 RESERVATIONS = ('reservations', '')
 
@@ -358,8 +358,8 @@ class Launcher:
     def _lookAtImages(self):
         # What a tenant wants that is not known yet must not be deleted.
         if self.layouts.states and self.layouts.isUpToDate():
-            self.images.reconcile()
             self.spreading.reconcile()
+            self.images.reconcile()
             self.planner.limitsChanged()
 
     def _removeLock(self, path):

@@ -9,6 +9,7 @@ has of its whole definition.
 import collections
 import contextlib
 import functools
+import itertools
 
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
@@ -193,6 +194,18 @@ class Scope:
     def isEntry(self, node, provider):
         """:return: whether the provider has that static node."""
         return getEntry(node, provider) is not None
+
+    def getImageFormats(self):
+        """:return: the canonical name of each image that Zuul builds -> the
+            formats in which providers need it."""
+        needed = collections.defaultdict(set)
+        for provider in itertools.chain(*self.by_name.values()):
+            for image in provider.images.values():
+                # Images of some drivers have no format.
+                image_format = getattr(image, 'format', None)
+                if image.type == 'zuul' and image_format:
+                    needed[image.canonical_name].add(image_format)
+        return needed
 
     def getPlaces(self):
         """:return: names of connection and endpoint -> a provider there,

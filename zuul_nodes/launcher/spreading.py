@@ -6,6 +6,7 @@ get theirs here, without another build.
 """
 
 import collections
+import contextlib
 import dataclasses
 import logging
 import time
@@ -15,8 +16,12 @@ import uuid
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes.launcher.images import SYNC_TIMEOUT
+from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.uploads import KEY, LOCK_PAUSE
+from zuul_nodes.launcher.validation import isRejected
+
+# Seconds that a scheduler has to write the uploads of a build.
+ADOPTION_AGE = 300
 
 
 class Need(typing.NamedTuple):
@@ -51,6 +56,7 @@ class Spreading:
 
     def reconcile(self):
         """To be called when the layouts of all tenants are known."""
+        self._adopt()
         missing = collections.defaultdict(dict)
         needs = self._getNeeds()
         newest = self._getNewest({need[:2] for need in needs})
@@ -63,6 +69,26 @@ class Spreading:
                 self._add(artifact, several)
             except Exception:
                 self.log.exception('Unable to spread %s:', artifact)
+
+    def _adopt(self):
+        """Take over what a scheduler has not finished recording, and does
+        not try again, because its pipeline is gone, say."""
+        for artifact in self.builds.getItems():
+            if artifact.state is not None:
+                continue
+            pause = (artifact.timestamp or 0) + ADOPTION_AGE - time.time()
+            if pause > 0:
+                self.launcher.queue.addAfter(KEY, pause)
+                continue
+            self.log.warning('Nobody has finished the record of %s', artifact)
+            with self.launcher.createZKContext(None, self.log) as context, \
+                    contextlib.suppress(LockException), \
+                    artifact.locked(context, blocking=False) as lock, \
+                    self.launcher.createZKContext(lock, self.log) as own:
+                artifact.refresh(own)
+                if artifact.state is None:
+                    with artifact.activeContext(own):
+                        artifact.state = artifact.State.READY
 
     def _getNeeds(self):
         """:return: dict of Need -> Wanted, at endpoints that are ours."""
@@ -83,15 +109,16 @@ class Spreading:
         :return: dict of those -> the newest artifact that is in use, and
             not known to be bad.
         """
-        results = collections.defaultdict(set)
+        uploads = collections.defaultdict(list)
         for upload in self.registry.getItems():
-            results[upload.artifact_uuid].add(upload.validated)
+            uploads[upload.artifact_uuid].append(upload)
         newest = {}
         for artifact in self.builds.getItems():
             name = artifact.canonical_name, artifact.format
-            # Without any upload, it is about to be deleted.
+            several = uploads[artifact.uuid]
+            bad = several and all(map(isRejected, several))
             if (artifact.state == artifact.State.READY and name in names
-                    and results[artifact.uuid] - {False}
+                    and not bad
                     and (name not in newest
                          or newest[name].timestamp < artifact.timestamp)):
                 newest[name] = artifact
@@ -121,9 +148,7 @@ class Spreading:
 
     def _addLocked(self, artifact, several, lock):
         # Whoever had the lock before may have been quicker.
-        for registry in (self.builds, self.registry):
-            if not registry.waitForSync(SYNC_TIMEOUT):
-                raise TimeoutError('The records are not up to date')
+        sync(self.builds, self.registry)
         if (self.builds.getItem(artifact.uuid) is None
                 or artifact.state != artifact.State.READY):
             return

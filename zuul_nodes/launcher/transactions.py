@@ -117,6 +117,15 @@ class Transaction:
         self._others.append(('delete', (node.getLockPath(),)))
         self._unread.append(node.getLockPath())
 
+    def write(self, path, data, version=None):
+        """Write what is no record of Zuul's.
+
+        :param int version: that is replaced; if None, it must be new.
+        """
+        self._others.append(
+            ('create', (path, data)) if version is None
+            else ('set_data', (path, data, version)))
+
     def check(self, record):
         """Nobody must have written this record since it was read."""
         self._others.append(

@@ -268,13 +268,15 @@ class ArtifactJob:
         self.log.info('Downloading %s from %s to %s', self.artifact,
                       artifacts.getName(url), path)
         path = self._download(url, path, room)
-        path = artifacts.decompress(path, self.uploads.check, room)
+        path = artifacts.decompress(
+            path, self.uploads.check, room, self._tell)
         artifacts.verify(path, self.artifact.sha256, self.uploads.check)
         return path
 
     def _download(self, url, path, room):
         try:
-            artifacts.download(url, path, self.uploads.check, room)
+            artifacts.download(
+                url, path, self.uploads.check, room, self._tell)
             return path
         except Stopped:
             raise
@@ -295,6 +297,10 @@ class ArtifactJob:
         raise artifacts.ArtifactError(
             f'Nobody can download {artifacts.getName(url)}: {reason}')
 
+    def _tell(self, progress):
+        for upload in list(self.held.values()):
+            self.uploads.tell(upload, progress)
+
     def _submit(self, threads, candidate, job, *args):
         future = threads.submit(candidate.upload.endpoint_name,
                                 self._transfer, candidate, job, args)
@@ -307,17 +313,18 @@ class ArtifactJob:
         upload = candidate.upload
         log = get_annotated_logger(
             self.uploads.log, iba=self.artifact.uuid, upload=upload.uuid)
-        external_id = None
+        external_id, begun = None, False
         try:
             self.uploads.check()
             log.info('Starting %s', upload)
+            begun = True
             with self._timer(upload):
                 external_id = job.run(*args)
         except Stopped:
             log.debug('Not begun: %s', upload)
         except Exception:
             log.exception('Unable to upload image %s:', upload)
-        self.uploads.finish(upload, external_id)
+        self.uploads.finish(upload, external_id, begun)
         for dependent, dependent_job in job.dependents:
             try:
                 if not external_id:

@@ -5,14 +5,21 @@ held until the upload has come to something.
 
 A launcher that stops, or dies, leaves its uploads to the next one: those
 in the state "uploading" that nobody has locked begin anew.
+
+What may be in a cloud of an upload that has come to nothing is tagged with
+the id of its record.  So the next attempt has another record: without the
+old one, it is known to have leaked.
 """
 
+import json
 import logging
 import threading
 import time
+import uuid
 
 from kazoo.exceptions import ConnectionLoss, OperationTimeoutError
 from zuul.lib.logutil import get_annotated_logger
+from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher.transactions import Conflict
@@ -25,8 +32,14 @@ ARTIFACTS = 2
 # For each endpoint.  Imports and copies mostly wait for the cloud.
 UPLOADS = 5
 IMPORTS = 10
-# How many times an upload is begun.
+# How many times an upload is begun until it counts as failed, and seconds
+# before the second time; each pause is twice as long as the last.
 ATTEMPTS = 3
+RETRY_PAUSE = 5
+# Seconds until one that has failed is tried again, by then nobody waits for
+# it; each pause is twice as long as the last, up to a limit.
+FAILURE_PAUSE = 300
+LONGEST_PAUSE = 12 * 3600
 # Seconds until what could not be locked should be free again.
 LOCK_PAUSE = 2
 
@@ -77,7 +90,8 @@ class Uploads:
         """:return: whether something may be begun with an upload now."""
         if upload.uuid in self.upload_uuids_in_queue:
             return False
-        pause = self._pauses.get(upload.uuid, 0) - time.monotonic()
+        pause = max(self._pauses.get(upload.uuid, 0) - time.monotonic(),
+                    _getRetryTime(upload) - time.time())
         if pause > 0:
             self.launcher.queue.addAfter(KEY, pause)
             return False
@@ -99,7 +113,8 @@ class Uploads:
             self.upload_uuids_in_queue -= uuids
 
     def recover(self, upload):
-        """Take an upload over that nobody is at work on any more."""
+        """Take an upload over that nobody is at work on any more, or begin
+        anew with one that has failed."""
         with self.launcher.createZKContext(None, self.log) as context:
             try:
                 with upload.locked(context, blocking=False):
@@ -108,23 +123,29 @@ class Uploads:
                         self.log.info(
                             'Nobody is at work on %s any more', upload)
                         with self.contextOf(upload) as locked_context:
-                            self._record(
-                                locked_context, upload, upload.external_id,
-                                interrupted=True)
+                            self._recover(locked_context, upload)
+                    elif upload.state == upload.State.FAILED:
+                        self._replace(upload, upload.attempt + 1)
             except LockException:
                 self.pause({upload.uuid})
 
-    def finish(self, upload, external_id):
+    def _recover(self, context, upload):
+        if upload.external_id:
+            self._recordReady(context, upload, upload.external_id)
+        else:
+            self._replace(upload, upload.attempt)
+
+    def finish(self, upload, external_id, begun=False):
         """Record what has become of a locked upload, and unlock it.
 
         :param external_id: of the image, or None if there is none.
+        :param bool begun: whether the cloud was called.
         """
         log = get_annotated_logger(self.log, upload=upload.uuid)
         try:
             with self.contextOf(upload) as context:
                 try:
-                    self._record(context, upload, external_id,
-                                 interrupted=self.stopping.is_set())
+                    self._record(context, upload, external_id, begun)
                 finally:
                     upload.releaseLock(context)
         except Exception:
@@ -132,6 +153,20 @@ class Uploads:
                           'image %s:', upload, external_id)
         finally:
             self.release({upload.uuid})
+
+    def tell(self, upload, progress):
+        """Have the record of a locked upload say how far it is, until it is
+        written again.
+
+        :param str progress: a line for people.
+        """
+        try:
+            with self.contextOf(upload) as context:
+                upload._save(context, json.dumps(
+                    upload.toDict() | {'progress': progress},
+                    sort_keys=True).encode())
+        except Exception:
+            self.log.exception('Unable to tell how far %s is:', upload)
 
     def release(self, uuids):
         """Nobody is at work on these uploads here any more."""
@@ -151,21 +186,35 @@ class Uploads:
     def contextOf(self, upload):
         return self.launcher.createZKContext(upload._lock, self.log)
 
-    def _record(self, context, upload, external_id, interrupted):
+    def _record(self, context, upload, external_id, begun):
         if external_id:
             self._recordReady(context, upload, external_id)
-            return
+        elif self.stopping.is_set() and not begun:
+            self._setState(context, upload, upload.State.PENDING)
+        elif upload.attempt < ATTEMPTS - 1:
+            self._replace(upload, upload.attempt + 1)
+        else:
+            self._setState(context, upload, upload.State.FAILED)
+
+    def _setState(self, context, upload, state):
         with upload.activeContext(context):
-            if interrupted:
-                upload.state = upload.State.PENDING
-            elif upload.attempt < ATTEMPTS - 1:
-                # What the failed one has left in the cloud has its name.
-                new_upload = upload.copy(context)
-                self.log.info('Replacing %s with %s', upload, new_upload)
-                upload.state = upload.State.DELETING
-            else:
-                upload.state = upload.State.FAILED
+            upload.state = state
         self.log.info('The image upload is %s: %s', upload.state, upload)
+
+    def _replace(self, upload, attempt):
+        """Have an upload begin anew, with another record; at no time are
+        there two that are wanted."""
+        now = time.time()
+        new_upload = ImageUpload()
+        new_upload._set(**upload.toDict() | {
+            'uuid': uuid.uuid4().hex, 'attempt': attempt,
+            '_state': upload.State.PENDING, 'state_time': now})
+        transaction = self.launcher.store.transaction()
+        transaction.create(new_upload)
+        transaction.update(upload, _state=upload.State.DELETING,
+                           state_time=now)
+        transaction.commit()
+        self.log.info('Replaced %s with %s', upload, new_upload)
 
     def _recordReady(self, context, upload, external_id):
         """Write that an upload is ready, and that it is to be validated;
@@ -200,3 +249,13 @@ class Uploads:
                 self.log.exception(
                     'Unable to have %s validated:', upload)
         transaction.commit()
+
+
+def _getRetryTime(upload):
+    """:return: when an upload may begin, after former ones have failed."""
+    if upload.state == upload.State.FAILED:
+        pause = FAILURE_PAUSE * 2 ** (upload.attempt - ATTEMPTS + 1)
+        return upload.state_time + min(pause, LONGEST_PAUSE)
+    if 0 < upload.attempt < ATTEMPTS:
+        return upload.state_time + RETRY_PAUSE * 2 ** (upload.attempt - 1)
+    return 0

@@ -4,7 +4,9 @@ import pytest
 
 from tests.fixtures.images import FileServer, ImageLauncher
 from tests.fixtures.launcher import Steps
+from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
+from zuul_nodes.launcher import uploads
 
 
 @pytest.fixture
@@ -41,7 +43,15 @@ def file_server():
 
 
 @pytest.fixture
-def image_launcher(zuul_conf, tmp_path):
+def image_launcher(zuul_conf, tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
     launcher = ImageLauncher(zuul_conf, tmp_path)
     yield launcher
     launcher.end()
+
+
+@pytest.fixture
+def pipelines(image_launcher):
+    pipelines = Pipelines(image_launcher)
+    pipelines.publish()
+    return pipelines

@@ -2,21 +2,16 @@
 
 import contextlib
 import itertools
-import sys
-import threading
 
 import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.cloud import getRunning
-from tests.fixtures.crash import World, crashEverywhere
+from tests.fixtures.crash import World, crashEverywhere, hurry
 from tests.fixtures.crash_process import makeProcess
-from tests.fixtures.fuse import Killed
 from tests.fixtures.inventory import install
 from zuul_nodes.launcher import division as division_module
-from zuul_nodes.launcher import launcher as launcher_module
 from zuul_nodes.launcher import machines as machines_module
-from zuul_nodes.launcher import workqueue as workqueue_module
 from zuul_nodes.launcher.launcher import LAYOUT
 
 State = ProviderNode.State
@@ -28,19 +23,8 @@ pytestmark = pytest.mark.crash
 def makeWorld(zuul_conf, tmp_path, monkeypatch):
     """:return: a function that makes a :class:`World` with a layout."""
     install(monkeypatch.setattr)
-    # Nothing is gained by waiting.
-    for module in (launcher_module, machines_module, workqueue_module):
-        monkeypatch.setattr(module, 'getPause', lambda *args, **kwargs: 0.01)
-    monkeypatch.setattr(machines_module, 'SHORTEST_WAIT', 0.001)
     # Each step is written, as with a cloud that takes its time.
     monkeypatch.setattr(machines_module, 'UNRECORDED', 0)
-    hook = threading.excepthook
-    monkeypatch.setattr(threading, 'excepthook', lambda args: (
-        None if args.exc_type is Killed else hook(args)))
-
-    # Many threads, of which each has little to do.
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(0.0002)
 
     def make(text, own=None, **states):
         world = World(zuul_conf, tmp_path)
@@ -49,9 +33,8 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
         world.rest(**states)
         world.inventory.created = 0
         return world
-    with contextlib.ExitStack() as stack:
+    with hurry(monkeypatch), contextlib.ExitStack() as stack:
         yield make
-        sys.setswitchinterval(interval)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from tests.fixtures.images import (
     PROVIDER,
     waitFor,
 )
-from zuul_nodes.launcher.images import NoImageError, getKept
+from zuul_nodes.launcher.images import NoImageError
+from zuul_nodes.launcher.retirement import getKept
 
 
 @pytest.fixture
@@ -169,8 +170,8 @@ def test_an_artifact_that_is_newer_than_any_upload(launcher):
     launcher.addReady('image', timestamp=1)
     new = launcher.addArtifact(timestamp=2)
     launcher.images.reconcile()
-    launcher.images.deletes.stop()
-    launcher.images.deletes.join()
+    launcher.images.retirement.deletes.stop()
+    launcher.images.retirement.deletes.join()
     assert new in launcher.image_build_registry.getItems()
 
 
@@ -271,7 +272,7 @@ def test_an_upload_that_somebody_else_has_locked(launcher):
     other._set(uuid=upload.uuid)
     with launcher.context() as context, other.locked(context):
         launcher.images.reconcile()
-        deletes = launcher.images.deletes
+        deletes = launcher.images.retirement.deletes
         queue, = deletes._queues.values()
         waitFor(lambda: queue.isIdle() and queue._due)
         assert not launcher.clouds['rack'].calls
@@ -283,7 +284,7 @@ def test_what_has_changed_since_the_decision_is_not_deleted(launcher):
     version = upload.getZKVersion()
     with launcher.context() as context:
         upload.updateAttributes(context, validated=True)
-    deletes = launcher.images.deletes
+    deletes = launcher.images.retirement.deletes
     deletes._deleteLocked(deletes._deleteUpload, upload, version)
     assert upload.state == 'ready'
     deletes._deleteLocked(

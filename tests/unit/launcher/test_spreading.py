@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.fixtures.images import LAYOUT, PROVIDER, ImageLauncher, waitFor
-from zuul_nodes.launcher.spreading import KEY, Spreading
+from zuul_nodes.launcher.spreading import ADOPTION_AGE, KEY, Spreading
 
 
 @pytest.fixture
@@ -61,7 +61,8 @@ def test_a_build_that_is_bad_is_not_taken(launcher, spread):
     good, bad = (launcher.addArtifact(timestamp=timestamp)
                  for timestamp in (1, 2))
     launcher.addUpload(good, _state='ready', validated=True)
-    launcher.addUpload(bad, _state='ready', validated=False)
+    launcher.addUpload(
+        bad, _state='failed', validated=False, build_uuid='build')
     added, = spread()
     assert added.artifact_uuid == good.uuid
 
@@ -82,9 +83,18 @@ def test_what_is_not_to_be_spread(launcher, spread, attributes):
     assert spread() == []
 
 
-def test_a_build_without_uploads_is_about_to_go(launcher, spread):
+def test_a_build_that_nobody_has_needed_until_now(launcher, spread):
     launcher.addArtifact()
-    assert spread() == []
+    assert len(spread()) == 2
+
+
+def test_a_build_whose_record_nobody_finishes(launcher, spread, jump):
+    artifact = launcher.addArtifact(state=None)
+    with launcher.context() as context, artifact.locked(context):
+        jump(ADOPTION_AGE + 1)
+        assert spread() == []
+    assert len(spread()) == 2
+    assert artifact.state == 'ready'
 
 
 @pytest.mark.parametrize('state', ['failed', 'deleting', 'uploading'])

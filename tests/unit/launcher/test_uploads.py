@@ -2,8 +2,11 @@
 
 import gzip
 import hashlib
+import json
 import os
 import pathlib
+import time
+import zlib
 
 from kazoo.exceptions import ConnectionLoss, OperationTimeoutError
 import pytest
@@ -15,6 +18,7 @@ from tests.fixtures.images import (
 )
 from zuul_nodes.launcher import artifacts
 from zuul_nodes.launcher.transactions import Transaction
+from zuul_nodes.launcher.uploads import ATTEMPTS, FAILURE_PAUSE
 
 DATA = os.urandom(1000)
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -244,11 +248,30 @@ def test_a_copy_of_what_is_there(copying, server, addArtifact):
 
 def test_without_source_there_is_no_copy(copying, addArtifact):
     for cloud in copying.clouds.values():
-        cloud.errors = [RuntimeError('no')] * 3
+        cloud.errors = [RuntimeError('no')] * ATTEMPTS
     upload(copying, addArtifact(), 'rack', 'other')
     waitForResults(copying, 'failed', 'failed')
     for cloud in copying.clouds.values():
         assert not cloud.images
+
+
+def test_the_record_tells_how_far_it_is(
+        launcher, rack, addArtifact, monkeypatch):
+    monkeypatch.setattr(artifacts, 'PROGRESS_INTERVAL', 0)
+    rack.answers.clear()
+    added, = upload(launcher, addArtifact())
+
+    def read():
+        data, _ = launcher.zk_client.client.get(added.getPath())
+        return json.loads(zlib.decompress(data))
+    waitFor(lambda: rack.calls)
+    record = read()
+    assert record['_state'] == 'uploading'
+    assert record['progress'].startswith('Downloading http://127.0.0.1')
+    assert record['progress'].endswith(', 100 %')
+    rack.answers.set()
+    waitForResults(launcher, 'ready')
+    assert 'progress' not in read()
 
 
 # Failures
@@ -262,16 +285,49 @@ def test_an_upload_that_fails_is_replaced(launcher, rack, addArtifact):
     assert rack.calls == ['upload'] * 2
 
 
+def test_each_pause_is_longer(image_launcher, monkeypatch):
+    monkeypatch.undo()
+    pauses = []
+    monkeypatch.setattr(image_launcher.queue, 'addAfter',
+                        lambda key, pause: pauses.append(round(pause)))
+    monkeypatch.setattr(time, 'time', lambda: 1000)
+    artifact = image_launcher.addArtifact()
+    for attempt, state in enumerate(
+            ('pending', 'pending', *['failed'] * 9), 1):
+        image_launcher.addUpload(
+            artifact, attempt=attempt, state_time=1000, _state=state)
+    image_launcher.images.checkMissingUploads()
+    assert sorted(pauses) == [
+        5, 10, 600, 1200, 2400, 4800, 9600, 19200, 38400, 43200, 43200]
+    assert image_launcher.getStates() == ['failed'] * 9 + ['pending'] * 2
+
+
+def test_one_that_has_failed_is_tried_again_later(
+        launcher, rack, addArtifact, jump):
+    """The cloud may have been away for hours."""
+    rack.errors = [RuntimeError('no')] * (ATTEMPTS + 1)
+    upload(launcher, addArtifact())
+    waitForResults(launcher, 'failed')
+    jump(FAILURE_PAUSE + 1)
+    launcher.images.reconcile()
+    waitFor(lambda: len(rack.calls) == ATTEMPTS + 1)
+    waitForResults(launcher, 'failed')
+    jump(4 * FAILURE_PAUSE)
+    launcher.images.reconcile()
+    waitForResults(launcher, 'ready')
+    assert len(rack.images) == 1
+
+
 @pytest.mark.parametrize('path, sha256', [
     ('/missing', SHA256), ('/broken/image', None), ('/image', 'f00')])
-def test_three_attempts(launcher, rack, server, addArtifact, tmp_path,
-                        monkeypatch, path, sha256):
+def test_there_is_an_end(launcher, rack, server, addArtifact, tmp_path,
+                         monkeypatch, path, sha256):
     monkeypatch.setattr(artifacts, 'ATTEMPTS', 1)
     upload(launcher, addArtifact(path, sha256))
     waitForResults(launcher, 'failed')
-    assert launcher.getUploads()[0].attempt == 2
+    assert launcher.getUploads()[0].attempt == ATTEMPTS - 1
     assert len([method for method, *_ in server.requests
-                if method == 'HEAD']) == 3
+                if method == 'HEAD']) == ATTEMPTS
     assert rack.calls == []
     waitFor(lambda: not list(tmp_path.iterdir()))
 

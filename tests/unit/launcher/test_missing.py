@@ -1,0 +1,187 @@
+"""When images are built, and when not."""
+
+import pytest
+from zuul.model import EventInfo
+
+from tests.fixtures.images import LAYOUT, waitFor
+from tests.fixtures.pipelines import Pipelines
+from zuul_nodes.launcher import imageevents
+
+BUILD = ['debian']
+
+
+@pytest.fixture
+def launcher(image_launcher):
+    """One that needs no image but debian."""
+    image_launcher.fedora = image_launcher.addArtifact('fedora')
+    return image_launcher
+
+
+def reconcile(launcher):
+    launcher.images.missing.reconcile()
+
+
+def test_an_image_that_is_missing(launcher, pipelines):
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD]
+    event, = pipelines.events
+    assert (event.project_hostname, event.project_name, event.branch) == (
+        'example.com', 'nodes', 'main')
+
+
+def test_not_before_its_scheduler_has_said_what_there_is(launcher):
+    pipelines = Pipelines(launcher)
+    reconcile(launcher)
+    pipelines.publish(layout_uuid='former')
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+    launcher.queue.start()
+    pipelines.publish()
+    waitFor(lambda: pipelines.getEvents('image-build'))
+
+
+def test_no_second_event_while_the_first_is_anywhere(
+        launcher, pipelines, jump):
+    reconcile(launcher)
+    jump(imageevents.LONGEST_PAUSE)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD]
+    pipelines.forward()
+    reconcile(launcher)
+    item, = pipelines.enqueue()
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+    pipelines.finish(item)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD]
+
+
+@pytest.mark.parametrize('state', [None, 'ready'])
+def test_an_image_that_is_there(launcher, pipelines, state):
+    launcher.addArtifact(state=state)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+
+
+def test_a_format_that_is_missing(launcher, pipelines):
+    launcher.addArtifact(format='vhd')
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD]
+
+
+@pytest.mark.parametrize('attributes, missing', [
+    ({'_state': 'failed'}, False),
+    ({'_state': 'ready', 'validated': None}, False),
+    ({'_state': 'ready', 'validated': False}, False),
+    ({'_state': 'failed', 'validated': False, 'build_uuid': '1'}, True)],
+    ids=str)
+def test_a_build_that_was_not_good(
+        launcher, pipelines, attributes, missing):
+    launcher.addUpload(launcher.addArtifact(), **attributes)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD] * missing
+
+
+def test_an_image_that_no_provider_needs(launcher, pipelines):
+    launcher.setLayout(LAYOUT)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+
+
+@pytest.mark.parametrize('event, jobs, building', [
+    ([], ['debian'], True), ([], ['fedora'], False), (['fedora'], [], False),
+    (['debian', 'fedora'], [], True)])
+def test_what_others_have_begun(launcher, pipelines, event, jobs, building):
+    """By a timer, say, or by hand."""
+    info = EventInfo()
+    info.image_names = event or None
+    pipelines.addItem('nightly', info, jobs)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD] * (not building)
+
+
+def test_a_build_ends_between_two_looks(launcher, pipelines, monkeypatch):
+    """The item is gone, and its artifact is not known yet."""
+    missing = launcher.images.missing
+    isBuilding = missing.trails.isBuilding
+
+    def finish(*args):
+        assert not isBuilding(*args)
+        launcher.addArtifact()
+    monkeypatch.setattr(missing.trails, 'isBuilding', finish)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+
+
+def test_after_builds_that_have_failed(launcher, pipelines, jump):
+    """Each pause is longer, up to a limit."""
+    pauses = []
+    elapsed = 0
+    for _ in range(12):
+        reconcile(launcher)
+        item, = pipelines.take()
+        pipelines.finish(item)
+        sent = launcher.images.events.get(
+            'image-build',
+            launcher.getProvider().images['debian'].canonical_name)
+        pauses.append(sent.due - sent.time)
+        elapsed += pauses[-1]
+        jump(elapsed - 1)
+        reconcile(launcher)
+        assert pipelines.getEvents('image-build') == []
+        jump(elapsed + 1)
+    assert pauses[:3] == [300, 600, 1200]
+    assert pauses[-1] == 12 * 3600
+
+
+def test_what_was_sent_is_forgotten_when_the_image_is_good(
+        launcher, pipelines):
+    events = launcher.images.events
+    reconcile(launcher)
+    artifact = launcher.addArtifact()
+    reconcile(launcher)
+    assert events.getKeys('image-build')
+    launcher.addUpload(artifact, _state='ready', validated=True)
+    reconcile(launcher)
+    assert not events.getKeys('image-build')
+
+
+def test_nobody_builds_it(launcher, pipelines, caplog):
+    pipelines.publish(jobs=False)
+    for _ in range(2):
+        reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+    message, = (record.getMessage() for record in caplog.records
+                if 'nobody builds' in record.getMessage())
+    assert 'debian is missing' in message
+    assert '"image-build-name"' in message
+
+
+def test_two_launchers_send_one_event(launcher, pipelines, monkeypatch):
+    events = launcher.images.events
+    get = events.get
+
+    def beLate(kind, key):
+        sent = get(kind, key)
+        monkeypatch.undo()
+        reconcile(launcher)
+        return sent
+    monkeypatch.setattr(events, 'get', beLate)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD]
+
+
+def test_one_that_can_not_be_looked_after(launcher, pipelines, monkeypatch):
+    with launcher.context() as context:
+        launcher.fedora.delete(context)
+    waitFor(lambda: not launcher.image_build_registry.getItems())
+    driver = launcher.connections.drivers['zuul']
+    getEvent = driver.getImageBuildEvent
+
+    def fail(names, *args):
+        if names == ['debian']:
+            raise RuntimeError('no')
+        return getEvent(names, *args)
+    monkeypatch.setattr(driver, 'getImageBuildEvent', fail)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [['fedora']]

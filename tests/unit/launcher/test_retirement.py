@@ -1,0 +1,205 @@
+"""How artifacts, and with them their uploads and files, come to an end."""
+
+import types
+
+import pytest
+
+from tests.fixtures.images import LAYOUT, PROVIDER, waitFor
+from tests.fixtures.pipelines import PIPELINES
+from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
+from zuul_nodes.launcher import retirement
+
+REFUSED = {'validated': False, 'build_uuid': 'build'}
+
+
+@pytest.fixture
+def launcher(image_launcher):
+    image_launcher.queue.start()
+    return image_launcher
+
+
+def isGone(launcher, artifact):
+    return not launcher.zk_client.client.exists(artifact.getPath())
+
+
+def makeOld(launcher):
+    """:return: the artifact of the oldest of three uploads."""
+    upload, *_ = [launcher.addReady(f'{number}', timestamp=number)
+                  for number in range(1, 4)]
+    return launcher.image_build_registry.getItem(upload.artifact_uuid)
+
+
+def test_the_record_goes_when_the_file_is_deleted(launcher, pipelines):
+    artifact = makeOld(launcher)
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+    # The upload is gone before.
+    assert set(launcher.clouds['rack'].images) == {'2', '3'}
+    assert artifact.state == 'deleting'
+    event, = [event for event in pipelines.events
+              if event.type == 'image-delete']
+    assert event.image_names == ['debian']
+    item, = [path for path in pipelines.take() if '/image-delete/' in path]
+    launcher.images.reconcile()
+    assert not isGone(launcher, artifact)
+    pipelines.finish(item)
+    waitFor(lambda: isGone(launcher, artifact))
+    waitFor(lambda: not launcher.images.events.getKeys('image-delete'))
+    assert pipelines.getEvents('image-delete') == []
+
+
+@pytest.mark.parametrize('recorded', [True, False])
+def test_a_node_that_is_being_made_of_it(
+        launcher, pipelines, recorded, monkeypatch):
+    """It keeps its image until it is there."""
+    monkeypatch.setattr(retirement, 'USE_PAUSE', 0.01)
+    node = ShelfProviderNode()
+    state = {'image_external_id': '1'}
+    node._set(state=node.State.BUILDING,
+              create_state=state if recorded else {},
+              create_state_machine=None if recorded
+              else types.SimpleNamespace(**state))
+    launcher.nodes = [node]
+    artifact = makeOld(launcher)
+    launcher.images.reconcile()
+    assert set(launcher.clouds['rack'].images) == {'1', '2', '3'}
+    node._set(state=node.State.READY)
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+@pytest.mark.parametrize('known', [True, False])
+def test_no_pipeline_deletes_files(launcher, pipelines, known):
+    if known:
+        pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
+    else:
+        launcher.images.pipelines._layouts.clear()
+    artifact = makeOld(launcher)
+    waitFor(lambda: isGone(launcher, artifact))
+    assert pipelines.getEvents('image-delete') == []
+
+
+def test_another_launcher_goes_on(launcher, pipelines):
+    """Nobody who knows of the event by heart is needed."""
+    artifact = makeOld(launcher)
+    waitFor(lambda: pipelines.getEvents('image-delete'))
+    launcher.images.retirement.trails.tell = lambda: None
+    for path in pipelines.take():
+        pipelines.finish(path)
+    launcher.images.start()
+    waitFor(lambda: isGone(launcher, artifact))
+
+
+def test_what_a_user_deletes(launcher, pipelines):
+    upload = launcher.addReady('image')
+    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    launcher.setState(artifact, 'deleting')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+    assert not launcher.clouds['rack'].images
+
+
+def test_the_newest_build_stays_if_a_provider_needs_it(launcher, pipelines):
+    """It may get uploads again."""
+    old, new = (launcher.addArtifact('fedora', timestamp=number)
+                for number in (1, 2))
+    waitFor(lambda: pipelines.getEvents('image-delete') == [old.uuid])
+    launcher.images.reconcile()
+    assert new.state == 'ready'
+
+
+def test_a_format_that_nobody_needs(launcher, pipelines):
+    artifact = launcher.addArtifact(format='vhd')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+# Validation has failed
+
+def test_an_upload_that_was_refused(launcher, pipelines):
+    """It leaves the cloud; the old one stays, and so does what others have
+    of that build."""
+    launcher.addReady('old', timestamp=1)
+    artifact = launcher.addArtifact(timestamp=2)
+    others = launcher.addUpload(
+        artifact, 'other', _state='ready', external_id='1', validated=True)
+    upload = launcher.addUpload(
+        artifact, _state='ready', external_id='new', **REFUSED)
+    waitFor(lambda: upload.state == 'failed')
+    assert set(launcher.clouds['rack'].images) == {'old'}
+    launcher.images.reconcile()
+    assert {upload, others} <= set(launcher.getUploads())
+    assert artifact.state == 'ready'
+
+
+def test_a_build_that_was_refused_everywhere(launcher, pipelines):
+    """It stays for people to look at, until there is a newer one."""
+    launcher.addReady('old', timestamp=1)
+    artifact = launcher.addArtifact(timestamp=2)
+    uploads = [launcher.addUpload(
+        artifact, name, _state='ready', external_id=name, **REFUSED)
+        for name in ('rack', 'other')]
+    waitFor(lambda: {upload.state for upload in uploads} == {'failed'})
+    assert set(launcher.clouds['rack'].images) == {'old'}
+    assert not launcher.clouds['other'].images
+    launcher.images.reconcile()
+    assert set(uploads) <= set(launcher.getUploads())
+    launcher.addUpload(launcher.addArtifact(timestamp=3), 'rack')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+    assert not set(uploads) & set(launcher.getUploads())
+
+
+# The image is gone
+
+def test_an_image_that_nobody_defines_any_more(launcher, pipelines):
+    upload = launcher.addReady('image', 'fedora')
+    keep = launcher.addReady('keep')
+    launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
+        '      - fedora\n', '').replace('[debian, fedora, ', '[debian, '))
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+    assert set(launcher.clouds['rack'].images) == {'keep'}
+    assert keep in launcher.getUploads()
+
+
+def test_its_provider_is_gone_too(launcher, pipelines):
+    upload = launcher.addReady(
+        'image', 'fedora', providers=['example.com%2Fnodes/former'],
+        config_hash='former')
+    launcher.images.reconcile()
+    assert upload.state == 'ready'
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+    assert not launcher.clouds['rack'].images
+
+
+@pytest.mark.parametrize('attributes', [
+    {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
+def test_nobody_can_say_that_it_is_gone(launcher, pipelines, attributes):
+    """Its project has an error, or the layout is a former one."""
+    artifact = launcher.addArtifact('fedora')
+    pipelines.publish('fedora', **attributes)
+    launcher.images.reconcile()
+    assert artifact.state == 'ready'
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+# Orphans
+
+@pytest.mark.parametrize('there', [False, True])
+def test_an_upload_without_artifact(launcher, pipelines, there):
+    """Its artifact is gone, or the record of it can't be read."""
+    if there:
+        launcher.zk_client.client.create(
+            '/zuul/images/artifacts/bad', b'{', makepath=True)
+    launcher.queue.stop()
+    launcher.queue.join()
+    orphan = launcher.addUpload(
+        launcher.addArtifact(), artifact_uuid='bad', external_id='image',
+        _state='ready')
+    launcher.images.reconcile()
+    if there:
+        assert orphan in launcher.getUploads()
+        assert orphan.state == 'ready'
+    else:
+        waitFor(lambda: orphan not in launcher.getUploads())
+        assert not launcher.clouds['rack'].images

@@ -1,0 +1,65 @@
+"""What schedulers tell of the images and the pipelines of each tenant."""
+
+import threading
+
+from zuul_nodes import imagelayouts
+
+
+class ImagePipelines:
+    """
+    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
+    :param changed: called when something has changed.
+    """
+
+    def __init__(self, launcher, changed):
+        self.launcher = launcher
+        self.client = launcher.zk_client.client
+        self.changed = changed
+        self._lock = threading.Lock()
+        self._watched = set()
+        # Tenant -> what its scheduler says.
+        self._layouts = {}
+
+    def get(self, tenant_name):
+        """:return: :class:`zuul_nodes.imagelayouts.ImageLayout`, or None
+            if no scheduler says anything."""
+        with self._lock:
+            new = tenant_name not in self._watched
+            self._watched.add(tenant_name)
+        if new:
+            self.client.DataWatch(
+                imagelayouts.getPath(tenant_name),
+                lambda data, stat: self._note(tenant_name, data))
+        return self._layouts.get(tenant_name)
+
+    def getCurrent(self):
+        """
+        :return: dict of tenant -> what its scheduler says of the layout
+            that we have, too; those that it says nothing of are left out.
+        """
+        return {
+            name: layout for name, state
+            in sorted(self.launcher.local_layout_state.items())
+            if (layout := self.get(name)) and layout.layout_uuid == state.uuid}
+
+    def isGone(self, canonical_name, project_name):
+        """
+        :param canonical_name: of an image.
+        :param project_name: the canonical name of its project.
+        :return: whether no tenant has the image, and no error in that
+            project's configuration is the reason.
+        """
+        current = self.getCurrent()
+        return (len(current) == len(self.launcher.local_layout_state) > 0
+                and not any(canonical_name in layout.images
+                            or project_name in layout.broken
+                            for layout in current.values()))
+
+    def _note(self, tenant_name, data):
+        """The record of a tenant has changed.
+
+        :return: whether it is to be watched any more.
+        """
+        self._layouts[tenant_name] = data and imagelayouts.parse(data)
+        self.changed()
+        return True

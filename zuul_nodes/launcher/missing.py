@@ -1,0 +1,140 @@
+"""Has images built that are missing, or missing in a format.
+
+One event for each image, by one launcher, when nothing builds it already.
+After a build that came to nothing, the next one has to wait.
+"""
+
+import collections
+import contextlib
+import logging
+
+from zuul_nodes.launcher.caches import sync
+from zuul_nodes.launcher.imageevents import Kind
+from zuul_nodes.launcher.transactions import Conflict
+from zuul_nodes.launcher.validation import isRejected
+
+
+class Missing:
+    """
+    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
+    :param ImageEvents events:
+    :param ImagePipelines pipelines:
+    :param Trails trails:
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, launcher, events, pipelines, trails):
+        self.launcher = launcher
+        self.builds = launcher.image_build_registry
+        self.uploads = launcher.image_upload_registry
+        self.events = events
+        self.pipelines = pipelines
+        self.trails = trails
+        # Images that nobody builds; said once.
+        self._unbuildable = set()
+
+    def reconcile(self):
+        """To be called when the layouts of all tenants are known."""
+        missing = self._getMissing()
+        for name in sorted(missing):
+            try:
+                self._ask(name)
+            except Exception:
+                self.log.exception('Unable to have %s built:', name)
+        self._forget(self.events.getKeys(Kind.BUILD) - missing)
+        self._unbuildable &= missing
+
+    def _forget(self, names):
+        """
+        :param set names: of images for which events were sent, and which
+            were not missing before.
+        """
+        if not names:
+            return
+        # They may be missing since, for another launcher.
+        sync(self.builds, self.uploads)
+        for name in names - self._getMissing():
+            if self._isSettled(name):
+                self.events.forget(Kind.BUILD, name)
+
+    def _getMissing(self):
+        """:return: a set of the canonical names of images."""
+        built = self._getBuilt()
+        needed = self.launcher.scope.getImageFormats()
+        return {name for name, formats in needed.items()
+                if formats - built[name]}
+
+    def _getBuilt(self):
+        """:return: the canonical name of each image -> the formats of which
+            there is a build that is not known to be bad."""
+        uploads = collections.defaultdict(list)
+        for upload in self.uploads.getItems():
+            uploads[upload.artifact_uuid].append(upload)
+        built = collections.defaultdict(set)
+        for artifact in self.builds.getItems():
+            # Without a state, its uploads are being written.
+            bad = artifact.state == artifact.State.DELETING or (
+                uploads[artifact.uuid]
+                and all(map(isRejected, uploads[artifact.uuid])))
+            if not bad:
+                built[artifact.canonical_name].add(artifact.format)
+        return built
+
+    def _isSettled(self, name):
+        """:return: whether an image, which is not missing, will not be
+            missing again, because validation has refused it."""
+        artifacts = {
+            artifact.uuid: artifact for artifact in self.builds.getItems()
+            if artifact.canonical_name == name}
+        valid = {artifacts[upload.artifact_uuid].format
+                 for upload in self.uploads.getUploadsForImage(name)
+                 if upload.validated and upload.artifact_uuid in artifacts}
+        return self.launcher.scope.getImageFormats()[name] <= valid
+
+    def _ask(self, name):
+        tenants = {
+            tenant_name: layout for tenant_name, layout
+            in self.pipelines.getCurrent().items() if name in layout.images}
+        if any(self._isBuilding(tenant_name, layout, name)
+               for tenant_name, layout in tenants.items()):
+            self.events.lookLater()
+            return
+        sent = self.events.get(Kind.BUILD, name)
+        if not self.events.isDue(sent):
+            return
+        # What has been built meanwhile was written before its item went.
+        sync(self.builds, self.uploads)
+        if name not in self._getMissing():
+            return
+        for tenant_name, layout in tenants.items():
+            image = layout.images[name]
+            if layout.pipelines['image-build'] and image['jobs']:
+                self._send(name, sent, tenant_name, image)
+                return
+        if tenants and name not in self._unbuildable:
+            self._unbuildable.add(name)
+            self.log.warning(
+                'The image %s is missing, and nobody builds it: no tenant '
+                'has both a pipeline with the trigger event "image-build" '
+                'and a job whose "image-build-name" is that image', name)
+
+    def _isBuilding(self, tenant_name, layout, name):
+        pipelines = {*layout.pipelines['image-build'],
+                     *layout.pipelines['image-built']}
+        return self.trails.isBuilding(
+            tenant_name, sorted(pipelines), layout.images[name]['name'])
+
+    def _send(self, name, sent, tenant_name, image):
+        hostname, _, project_name = image['project'].partition('/')
+        driver = self.launcher.connections.drivers['zuul']
+        event = driver.getImageBuildEvent(
+            [image['name']], hostname, project_name, image['branch'])
+        transaction = self.launcher.store.transaction()
+        self.events.add(
+            transaction, Kind.BUILD, name, sent, tenant_name, event)
+        self.log.info('The image %s is missing; submitting the event %s to '
+                      'the tenant %s', name, event.type, tenant_name)
+        with contextlib.suppress(Conflict):
+            # Otherwise another launcher has done so.
+            transaction.commit()

@@ -1,0 +1,120 @@
+"""Has uploads validated by jobs, where they are not in service before."""
+
+import contextlib
+import logging
+
+from zuul_nodes.launcher.caches import sync
+from zuul_nodes.launcher.imageevents import Kind
+from zuul_nodes.launcher.transactions import Conflict
+
+
+def isRejected(upload):
+    """:return: whether a validation of an upload has failed."""
+    # Without a build, it has only not happened yet: what Zuul's reporter
+    # makes of "image-validated: false" in a pipeline that builds.
+    return upload.validated is False and upload.build_uuid is not None
+
+
+class Validation:
+    """
+    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
+    :param ImageEvents events:
+    :param ImagePipelines pipelines:
+    :param Trails trails:
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, launcher, events, pipelines, trails):
+        self.launcher = launcher
+        self.builds = launcher.image_build_registry
+        self.uploads = launcher.image_upload_registry
+        self.events = events
+        self.pipelines = pipelines
+        self.trails = trails
+
+    def reconcile(self, uploads):
+        """
+        :param list uploads: those that are ours to look after.
+        """
+        waiting = {}
+        for upload in uploads:
+            artifact = self.builds.getItem(upload.artifact_uuid)
+            if (artifact and artifact.state == artifact.State.READY
+                    and self._isWaiting(upload)):
+                waiting[upload.uuid] = upload, artifact
+        for upload, artifact in waiting.values():
+            try:
+                self._ask(upload, artifact)
+            except Exception:
+                self.log.exception('Unable to have %s validated:', upload)
+        left = self.events.getKeys(Kind.VALIDATE) - waiting.keys()
+        if left:
+            # An upload has become ready when its event was sent.
+            sync(self.uploads)
+        for key in left:
+            upload = self.uploads.getItem(key)
+            if upload is None or not self._isWaiting(upload):
+                self.events.forget(Kind.VALIDATE, key)
+
+    def _isWaiting(self, upload):
+        return bool(upload.state == upload.State.READY and upload.external_id
+                    and not upload.validated and not isRejected(upload))
+
+    def _ask(self, upload, artifact):
+        sent = self.events.get(Kind.VALIDATE, upload.uuid)
+        pipelines = self._getPipelines(artifact)
+        # Without a scheduler that tells, it is sent once.
+        if not self.events.isDue(sent) or (sent and pipelines is None):
+            return
+        if pipelines and self.trails.isUnderWay(
+                artifact.build_tenant_name, pipelines,
+                'image_upload_uuid', upload.uuid):
+            self.events.lookLater()
+            return
+        if pipelines == []:
+            # addEvent() has said so.
+            return
+        transaction = self.launcher.store.transaction()
+        transaction.check(upload)
+        if not self._isWaiting(upload):
+            return
+        self._addEvent(transaction, upload, artifact, sent)
+        with contextlib.suppress(Conflict):
+            # Otherwise another launcher has done so, or there is no need.
+            transaction.commit()
+
+    def _getPipelines(self, artifact):
+        """:return: a list of those that validate an image, or None if no
+            scheduler tells."""
+        layout = self.pipelines.get(artifact.build_tenant_name)
+        return layout and layout.pipelines['image-validate']
+
+    def addEvent(self, transaction, upload):
+        """Have an upload validated.
+
+        :param Transaction transaction: that makes it ready.
+        """
+        artifact = self.builds.getItem(upload.artifact_uuid)
+        if artifact is None:
+            self.log.warning('Unable to find the artifact of %s', upload)
+        elif self._getPipelines(artifact) == []:
+            self.log.warning(
+                '%s is not in service until it is validated, and the tenant '
+                '%s has no pipeline with the trigger event "%s"',
+                upload, artifact.build_tenant_name, Kind.VALIDATE)
+        else:
+            self._addEvent(transaction, upload, artifact,
+                           self.events.get(Kind.VALIDATE, upload.uuid))
+
+    def _addEvent(self, transaction, upload, artifact, sent):
+        hostname, _, name = artifact.project_canonical_name.partition('/')
+        driver = self.launcher.connections.drivers['zuul']
+        event = driver.getImageValidateEvent(
+            [artifact.name], hostname, name, artifact.project_branch,
+            upload.uuid)
+        tenant_name = artifact.build_tenant_name
+        self.log.info('Submitting the event %s of %s to the tenant %s',
+                      event.type, artifact, tenant_name)
+        self.events.add(transaction, Kind.VALIDATE, upload.uuid, sent,
+                        tenant_name, event)
