@@ -1,0 +1,58 @@
+from openstack.config import loader
+import pytest
+from zuul.zk import ZooKeeperClient
+
+from tests.fixtures.images import FileServer
+from tests.fixtures.openstack import OpenStack
+from tests.unit.drivers.openstack.sites import Site
+from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
+
+
+@pytest.fixture
+def cloud(monkeypatch):
+    monkeypatch.setattr(OpenstackEndpoint, 'import_interval', 0.001)
+    emulator = OpenStack()
+    yield emulator
+    emulator.end()
+
+
+@pytest.fixture
+def clouds_yaml(cloud, tmp_path, monkeypatch):
+    """:return: the path of a clouds.yaml with the emulator, which is found
+        by default."""
+    path = cloud.writeConfig(tmp_path / 'clouds.yaml')
+    monkeypatch.setattr(loader, 'CONFIG_FILES', [str(path)])
+    return path
+
+
+@pytest.fixture
+def file_server():
+    server = FileServer()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def zk_client(zuul_conf):
+    client = ZooKeeperClient.fromConfig(zuul_conf)
+    client.connect()
+    yield client
+    client.disconnect()
+
+
+@pytest.fixture
+def makeSite(zk_client, clouds_yaml):
+    """:return: a function that makes a :class:`Site`."""
+    sites = []
+
+    def make(**image):
+        sites.append(Site(zk_client, **image))
+        return sites[-1]
+    yield make
+    for site in sites:
+        site.end()
+
+
+@pytest.fixture
+def site(makeSite):
+    return makeSite()
