@@ -46,19 +46,6 @@ def getPath(tenant_name):
     return f'{ROOT}/{urllib.parse.quote_plus(tenant_name)}'
 
 
-def getTenants(client):
-    """
-    :param KazooClient client:
-    :return: the names of those that have a record, perhaps of some that
-        are no more.
-    """
-    try:
-        return sorted(map(urllib.parse.unquote_plus,
-                          client.get_children(ROOT)))
-    except NoNodeError:
-        return []
-
-
 def publish(client, tenant_name, image_layout):
     """Write a tenant's record, also if there is nothing to say: who has
     all of them knows of all images.
@@ -84,15 +71,6 @@ def publish(client, tenant_name, image_layout):
                 client.set(path, data, version=stat.version)
             return
     raise BadVersionError(f'{path} changes all the time')
-
-
-def remove(client, tenant_name):
-    """Remove a tenant's record, if there is one.
-
-    :param KazooClient client:
-    """
-    with contextlib.suppress(NoNodeError):
-        client.delete(getPath(tenant_name))
 
 
 def read(client, tenant_name):

@@ -24,15 +24,17 @@ EMPTY = ImageLayout(
 def test_round_trip(kazoo_client, tenant):
     imagelayouts.publish(kazoo_client, tenant, LAYOUT)
     assert imagelayouts.read(kazoo_client, tenant) == LAYOUT
-    assert imagelayouts.getTenants(kazoo_client) == [tenant]
     assert len(kazoo_client.get_children(ROOT)) == 1
 
 
 def test_nothing_there(kazoo_client):
     assert imagelayouts.read(kazoo_client, 'tenant') is None
-    assert imagelayouts.getTenants(kazoo_client) == []
+
+
+def test_nothing_to_say(kazoo_client):
+    """That is something to know."""
     imagelayouts.publish(kazoo_client, 'tenant', EMPTY)
-    assert imagelayouts.getTenants(kazoo_client) == []
+    assert imagelayouts.read(kazoo_client, 'tenant') == EMPTY
 
 
 def test_written_only_if_different(kazoo_client):
@@ -45,18 +47,6 @@ def test_written_only_if_different(kazoo_client):
     imagelayouts.publish(kazoo_client, 'tenant', other)
     assert kazoo_client.get(path)[1].version == 1
     assert imagelayouts.read(kazoo_client, 'tenant') == other
-
-
-@pytest.mark.parametrize('change', [
-    {'images': LAYOUT.images}, {'pipelines': LAYOUT.pipelines},
-    {'broken': ['example.com/nodes']}])
-def test_removed_when_there_is_nothing_to_say(kazoo_client, change):
-    imagelayouts.publish(kazoo_client, 'other', LAYOUT)
-    imagelayouts.publish(kazoo_client, 'tenant',
-                         dataclasses.replace(EMPTY, **change))
-    assert imagelayouts.getTenants(kazoo_client) == ['other', 'tenant']
-    imagelayouts.publish(kazoo_client, 'tenant', EMPTY)
-    assert imagelayouts.getTenants(kazoo_client) == ['other']
 
 
 @pytest.mark.parametrize('data', [

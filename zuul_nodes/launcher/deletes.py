@@ -12,9 +12,9 @@ import threading
 from kazoo.exceptions import NoNodeError
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes.launcher.imagelook import KEY
 from zuul_nodes.launcher.transactions import Conflict, refuse
-from zuul_nodes.launcher.transfers import getProviders
-from zuul_nodes.launcher.uploads import KEY
+from zuul_nodes.launcher.transfers import findFormer, getProviders
 from zuul_nodes.launcher.validation import isRejected
 from zuul_nodes.launcher.workqueue import WorkQueue
 
@@ -125,11 +125,12 @@ class Deletes:
         def isElsewhere(provider):
             return (provider.getEndpoint().canonical_name
                     != upload.endpoint_name)
-        own = min(getProviders(self.launcher.scope, upload), default=None,
-                  key=isElsewhere)
+        scope = self.launcher.scope
+        own = min(getProviders(scope, upload), default=None, key=isElsewhere)
         return own or next(
-            (provider for provider in self.launcher.scope.getUnique()
-             if not isElsewhere(provider)), None)
+            (provider for provider in scope.getUnique()
+             if not isElsewhere(provider)), None) or findFormer(
+                 scope, upload)
 
 
 def remove(context, record):

@@ -15,14 +15,13 @@ import urllib.parse
 
 from kazoo.exceptions import NoNodeError
 
-from zuul_nodes.launcher.uploads import KEY
+from zuul_nodes.launcher.imagelook import KEY, LOOK_INTERVAL
+from zuul_nodes.launcher.transactions import Conflict
 
 ROOT = '/zuul/zuul-nodes/image-events'
 # Seconds after which an event is sent again, each time twice as long.
 FIRST_PAUSE = 300
 LONGEST_PAUSE = 12 * 3600
-# Should nobody tell that an event has moved on.
-LOOK_INTERVAL = 60
 
 
 class Kind(enum.StrEnum):
@@ -72,6 +71,14 @@ class ImageEvents:
         transaction.write(
             _getPath(kind, key), data, sent.version if sent else None)
         transaction.trigger(self.launcher.trigger_events[tenant_name], event)
+
+    def commit(self, transaction):
+        """Write it, unless somebody else has written first."""
+        try:
+            transaction.commit()
+        except Conflict:
+            # Most likely another launcher has sent the event.
+            self.lookLater()
 
     def get(self, kind, key):
         """:return: what was sent last, a :class:`Sent`, or None."""

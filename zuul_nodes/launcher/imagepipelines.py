@@ -15,32 +15,64 @@ class ImagePipelines:
         self.launcher = launcher
         self.client = launcher.zk_client.client
         self.changed = changed
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._watched = set()
-        # Tenant -> what its scheduler says.
+        # Tenant -> what its scheduler says; bytes if that can't be read.
         self._layouts = {}
 
     def get(self, tenant_name):
-        """:return: :class:`zuul_nodes.imagelayouts.ImageLayout`, or None
-            if no scheduler says anything."""
+        """
+        :return: :class:`zuul_nodes.imagelayouts.ImageLayout`, or None if
+            there is no such tenant or no scheduler says anything.
+        :raises ValueError: what it says can't be read.
+        """
+        if tenant_name not in self.launcher.local_layout_state:
+            return None
+        # It is read before others go on.
         with self._lock:
-            new = tenant_name not in self._watched
-            self._watched.add(tenant_name)
-        if new:
-            self.client.DataWatch(
-                imagelayouts.getPath(tenant_name),
-                lambda data, stat: self._note(tenant_name, data))
-        return self._layouts.get(tenant_name)
+            if tenant_name not in self._watched:
+                self.client.DataWatch(
+                    imagelayouts.getPath(tenant_name),
+                    lambda data, stat: self._note(tenant_name, data))
+                self._watched.add(tenant_name)
+        data = self._layouts.get(tenant_name)
+        if data is None:
+            return None
+        if isinstance(data, imagelayouts.ImageLayout):
+            return data
+        raise ValueError(f'What schedulers say of the images of tenant '
+                         f'{tenant_name} can not be read')
+
+    def getAll(self):
+        """:return: dict of tenant -> what its scheduler says; those that it
+            says nothing of are left out."""
+        return {name: layout
+                for name in sorted(self.launcher.local_layout_state)
+                if (layout := self.get(name))}
+
+    def findTenant(self, artifact, kind):
+        """Find out whose jobs look after an artifact: that of its build, or
+        if it is gone, another one that has the image.
+
+        :param str kind: of the event that they are for.
+        :return: the tenant and what its scheduler says, or None for either.
+        """
+        name = artifact.build_tenant_name
+        if name in self.launcher.local_layout_state:
+            return name, self.get(name)
+        return next(
+            ((name, layout) for name, layout in self.getAll().items()
+             if layout.pipelines[kind]
+             and artifact.canonical_name in layout.images), (None, None))
 
     def getCurrent(self):
         """
         :return: dict of tenant -> what its scheduler says of the layout
             that we have, too; those that it says nothing of are left out.
         """
-        return {
-            name: layout for name, state
-            in sorted(self.launcher.local_layout_state.items())
-            if (layout := self.get(name)) and layout.layout_uuid == state.uuid}
+        states = self.launcher.local_layout_state
+        return {name: layout for name, layout in self.getAll().items()
+                if layout.layout_uuid == states[name].uuid}
 
     def isGone(self, canonical_name, project_name):
         """
@@ -60,6 +92,7 @@ class ImagePipelines:
 
         :return: whether it is to be watched any more.
         """
-        self._layouts[tenant_name] = data and imagelayouts.parse(data)
+        self._layouts[tenant_name] = (
+            imagelayouts.parse(data) or data if data else None)
         self.changed()
         return True

@@ -11,12 +11,13 @@ import contextlib
 import logging
 
 from zuul_nodes.launcher.imageevents import ImageEvents
+from zuul_nodes.launcher.imagelook import KEY, alone
 from zuul_nodes.launcher.imagepipelines import ImagePipelines
 from zuul_nodes.launcher.missing import Missing
 from zuul_nodes.launcher.retirement import Retirement, isInService
 from zuul_nodes.launcher.trails import Trails
 from zuul_nodes.launcher.transfers import findProvider
-from zuul_nodes.launcher.uploads import KEY, Uploads
+from zuul_nodes.launcher.uploads import Uploads
 from zuul_nodes.launcher.validation import Validation, isRejected
 
 
@@ -89,7 +90,7 @@ class Images:
         pending = collections.defaultdict(list)
         known = collections.defaultdict(list)
         for upload in self._getHandled(self.registry.getItems()):
-            with self._alone(upload):
+            with alone(self.launcher, upload):
                 if not self._isWanted(upload):
                     continue
                 known[upload.artifact_uuid].append(upload)
@@ -101,7 +102,7 @@ class Images:
                     pending[upload.artifact_uuid].append(upload)
         for artifact_uuid, uploads in pending.items():
             if artifact := self.builds.getItem(artifact_uuid):
-                with self._alone(artifact):
+                with alone(self.launcher, artifact):
                     self.uploads.start(
                         artifact, uploads, known[artifact_uuid])
 
@@ -130,14 +131,6 @@ class Images:
         if artifact is None:
             self.log.warning('Unable to find the artifact of %s', upload)
         return artifact
-
-    @contextlib.contextmanager
-    def _alone(self, record):
-        """What goes wrong with a record does not concern others."""
-        try:
-            yield
-        except Exception:
-            self.log.exception('Unable to look after %s:', record)
 
     # What nodes get
 
@@ -210,8 +203,8 @@ class Images:
         return upload if same else None
 
     def _getReady(self, image, provider):
-        """:return: a list of uploads, the newest last."""
-        return [upload for upload in self.registry.getUploadsForImage(
+        """:return: a list of uploads, that of the newest build last."""
+        return [upload for upload in self.retirement.getUploads(
                     image.canonical_name)
                 if isInService(upload, image, provider)]
 

@@ -29,6 +29,7 @@ from zuul_nodes.launcher.caches import Builds, Uploads
 from zuul_nodes.launcher.cleanup import Cleanup
 from zuul_nodes.launcher.creation import Maker
 from zuul_nodes.launcher.division import Division
+from zuul_nodes.launcher.imagelook import KEY as IMAGES
 from zuul_nodes.launcher.images import Images
 from zuul_nodes.launcher.keyscan import KeyScanner
 from zuul_nodes.launcher.layouts import Layouts
@@ -49,7 +50,6 @@ from zuul_nodes.launcher.spreading import Spreading
 from zuul_nodes.launcher.stats import Stats
 from zuul_nodes.launcher.store import Store
 from zuul_nodes.launcher.tempdir import TempDirectory
-from zuul_nodes.launcher.uploads import KEY as IMAGES
 from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 
 # Threads that look at what has changed.
@@ -358,8 +358,10 @@ class Launcher:
     def _lookAtImages(self):
         # What a tenant wants that is not known yet must not be deleted.
         if self.layouts.states and self.layouts.isUpToDate():
-            self.spreading.reconcile()
-            self.images.reconcile()
+            try:
+                self.spreading.reconcile()
+            finally:
+                self.images.reconcile()
             self.planner.limitsChanged()
 
     def _removeLock(self, path):

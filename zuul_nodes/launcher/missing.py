@@ -5,12 +5,11 @@ After a build that came to nothing, the next one has to wait.
 """
 
 import collections
-import contextlib
 import logging
 
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.transactions import Conflict
+from zuul_nodes.launcher.imagelook import alone
 from zuul_nodes.launcher.validation import isRejected
 
 
@@ -38,10 +37,8 @@ class Missing:
         """To be called when the layouts of all tenants are known."""
         missing = self._getMissing()
         for name in sorted(missing):
-            try:
+            with alone(self.launcher, name):
                 self._ask(name)
-            except Exception:
-                self.log.exception('Unable to have %s built:', name)
         self._forget(self.events.getKeys(Kind.BUILD) - missing)
         self._unbuildable &= missing
 
@@ -93,15 +90,18 @@ class Missing:
         return self.launcher.scope.getImageFormats()[name] <= valid
 
     def _ask(self, name):
+        sent = self.events.get(Kind.BUILD, name)
+        if not self.events.isDue(sent):
+            return
         tenants = {
             tenant_name: layout for tenant_name, layout
-            in self.pipelines.getCurrent().items() if name in layout.images}
+            in self.pipelines.getAll().items() if name in layout.images}
         if any(self._isBuilding(tenant_name, layout, name)
                for tenant_name, layout in tenants.items()):
             self.events.lookLater()
             return
-        sent = self.events.get(Kind.BUILD, name)
-        if not self.events.isDue(sent):
+        # Those that we know are about to change; we are told when.
+        if tenants.keys() - self.pipelines.getCurrent().keys():
             return
         # What has been built meanwhile was written before its item went.
         sync(self.builds, self.uploads)
@@ -135,6 +135,4 @@ class Missing:
             transaction, Kind.BUILD, name, sent, tenant_name, event)
         self.log.info('The image %s is missing; submitting the event %s to '
                       'the tenant %s', name, event.type, tenant_name)
-        with contextlib.suppress(Conflict):
-            # Otherwise another launcher has done so.
-            transaction.commit()
+        self.events.commit(transaction)

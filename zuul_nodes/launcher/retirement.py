@@ -5,7 +5,6 @@ only then the record of it goes; so no file is forgotten.
 """
 
 import collections
-import contextlib
 import logging
 import time
 
@@ -14,12 +13,15 @@ from zuul.model import ImageBuildArtifact
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.deletes import Deletes, remove
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.transfers import getProviders
-from zuul_nodes.launcher.uploads import KEY
+from zuul_nodes.launcher.imagelook import KEY, alone, isOlder
+from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
 from zuul_nodes.launcher.validation import isRejected
 
 # Seconds until a node that is being made of an image may be there.
 USE_PAUSE = 5
+# Seconds until a build can be one that nobody wants.  A change that adds an
+# image may have it built before it is in any layout.
+UNWANTED_AGE = 300
 
 
 def isInService(upload, image, provider):
@@ -31,15 +33,18 @@ def isInService(upload, image, provider):
 
 def getKept(uploads, image, provider):
     """
-    :param list uploads: of the image, the oldest first.
+    :param list uploads: of the image, that of the oldest build first.
     :return: the ids of those that the provider is to keep.
     """
     uploads = [upload for upload in uploads
                if upload.isPermittedForProvider(image, provider)]
     valid = [upload for upload in uploads
-             if isInService(upload, image, provider)][-image.retain_count:]
-    since = valid[0].timestamp if valid else 0
-    newer = [upload for upload in uploads if upload.timestamp > since]
+             if isInService(upload, image, provider)]
+    # One build may have several, as the image was configured.
+    builds = list(dict.fromkeys(
+        upload.artifact_uuid for upload in valid))[-image.retain_count:]
+    valid = [upload for upload in valid if upload.artifact_uuid in builds]
+    newer = uploads[uploads.index(valid[0]):] if valid else uploads
     # A validation may be running.  If all of them fail, there is an end
     # to what is kept for it.
     complete = [upload for upload in newer
@@ -91,18 +96,44 @@ class Retirement:
 
     # Uploads
 
+    def getUploads(self, name):
+        """
+        :param str name: the canonical name of an image.
+        :return: a list of its uploads, that of the oldest build first.  The
+            time of an upload is that of its validation.
+        """
+        def getAge(upload):
+            artifact = self.builds.getItem(upload.artifact_uuid)
+            return (artifact.timestamp or 0) if artifact else 0
+        return sorted(self.registry.getUploadsForImage(name), key=getAge)
+
     def _checkUploads(self, uploads):
         keepers = self._getKeepers()
         endpoints = self.launcher.getEndpoints()
         for artifact_uuid, several in uploads.items():
             artifact = self.builds.getItem(artifact_uuid)
             for upload in several:
-                if upload.endpoint_name not in endpoints:
-                    continue
-                with self._alone(upload):
-                    if self._isOld(artifact, upload, keepers) \
-                            and not self._isInUse(upload):
+                with alone(self.launcher, upload):
+                    if upload.endpoint_name not in endpoints:
+                        old = self._isLeft(artifact, upload)
+                    else:
+                        old = self._isOld(artifact, upload, keepers)
+                    if old and not self._isInUse(upload):
                         self.deletes.addUpload(upload)
+
+    def _isLeft(self, artifact, upload):
+        """:return: whether an upload is to be deleted where there is no
+        provider any more, and we can do it."""
+        if not self.launcher.division.handles(getPlace(upload)[0]):
+            return False
+        deleting = upload.state == upload.State.DELETING or (
+            artifact and artifact.state == artifact.State.DELETING)
+        if not deleting and (artifact is None or not self._isGone(artifact)):
+            return False
+        if findFormer(self.launcher.scope, upload):
+            return True
+        self.log.warning('Keeping %s, for nobody knows its endpoint', upload)
+        return False
 
     def _getKeepers(self):
         """
@@ -117,8 +148,8 @@ class Retirement:
                         continue
                     name = image.canonical_name
                     try:
-                        kept = getKept(self.registry.getUploadsForImage(name),
-                                       image, provider)
+                        kept = getKept(
+                            self.getUploads(name), image, provider)
                     except Exception:
                         self.log.exception(
                             'Unable to tell which uploads of %s the %s '
@@ -149,7 +180,8 @@ class Retirement:
 
     def _isInUse(self, upload):
         """:return: whether a node is being made of an upload."""
-        if upload.external_id not in map(_getImageId, self._getBuilding()):
+        if not upload.external_id or upload.external_id not in map(
+                _getImageId, self._getBuilding()):
             return False
         self.launcher.queue.addAfter(KEY, USE_PAUSE)
         return True
@@ -178,14 +210,19 @@ class Retirement:
         needed = self.launcher.scope.getImageFormats()
         for artifact in artifacts:
             key = artifact.canonical_name, artifact.format
-            # Otherwise it may get uploads again.
-            superseded = (artifact.format not in needed[key[0]]
-                          or (artifact.timestamp or 0) < newest.get(key, 0))
-            with self._alone(artifact):
+            with alone(self.launcher, artifact):
+                superseded = (artifact.timestamp or 0) < newest.get(key, 0)
                 if self._isToGo(
-                        artifact, uploads[artifact.uuid], superseded) \
+                        artifact, uploads[artifact.uuid],
+                        superseded or self._isUnwanted(artifact, needed)) \
                         and not self._isBeingDeleted(artifact):
                     self.deletes.addArtifact(artifact)
+
+    def _isUnwanted(self, artifact, needed):
+        # Otherwise it may get uploads again.
+        formats = needed[artifact.canonical_name]
+        return artifact.format not in formats and (
+            bool(formats) or self._isSettled(artifact))
 
     def _isToGo(self, artifact, uploads, superseded):
         if artifact.state == artifact.State.DELETING:
@@ -197,13 +234,19 @@ class Retirement:
 
     def _isGone(self, artifact):
         return self.pipelines.isGone(
-            artifact.canonical_name, artifact.project_canonical_name)
+            artifact.canonical_name, artifact.project_canonical_name) \
+            and self._isSettled(artifact)
+
+    def _isSettled(self, artifact):
+        """:return: whether the layouts have what an image was built for."""
+        return isOlder(self.launcher, artifact, UNWANTED_AGE)
 
     def _isBeingDeleted(self, artifact):
         """:return: whether an event for that, or its item, is under way."""
         sent = self.events.get(Kind.DELETE, artifact.uuid)
         if sent is None:
             return False
+        # Whatever is sent to a tenant that is gone, nobody gets.
         layout = self.pipelines.get(sent.tenant_name)
         if layout is None or not self.trails.isUnderWay(
                 sent.tenant_name, layout.pipelines[Kind.DELETE],
@@ -225,9 +268,10 @@ class Retirement:
                     artifact.state = artifact.State.DELETING
             return
         sent = self.events.get(Kind.DELETE, artifact.uuid)
-        layout = self.pipelines.get(artifact.build_tenant_name)
+        tenant_name, layout = self.pipelines.findTenant(
+            artifact, Kind.DELETE)
         if sent is None and layout and layout.pipelines[Kind.DELETE]:
-            self._send(artifact)
+            self._send(artifact, tenant_name)
             return
         # Another launcher may have sent it since it was decided to delete.
         if self._isBeingDeleted(artifact):
@@ -235,13 +279,12 @@ class Retirement:
         self.log.info('Deleting %s, which has no uploads', artifact)
         remove(context, artifact)
 
-    def _send(self, artifact):
+    def _send(self, artifact, tenant_name):
         hostname, _, name = artifact.project_canonical_name.partition('/')
         driver = self.launcher.connections.drivers['zuul']
         event = driver.getImageDeleteEvent(
             [artifact.name], hostname, name, artifact.project_branch,
             artifact.uuid)
-        tenant_name = artifact.build_tenant_name
         transaction = self.launcher.store.transaction()
         transaction.update(artifact, _state=artifact.State.DELETING,
                            state_time=time.time())
@@ -251,14 +294,6 @@ class Retirement:
         self.log.info('Submitting the event %s of %s to the tenant %s',
                       event.type, artifact, tenant_name)
         transaction.commit()
-
-    @contextlib.contextmanager
-    def _alone(self, record):
-        """What goes wrong with a record does not concern others."""
-        try:
-            yield
-        except Exception:
-            self.log.exception('Unable to look after %s:', record)
 
 
 def _getImageId(node):

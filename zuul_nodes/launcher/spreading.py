@@ -17,7 +17,8 @@ from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher.caches import sync
-from zuul_nodes.launcher.uploads import KEY, LOCK_PAUSE
+from zuul_nodes.launcher.imagelook import KEY, alone, isOlder
+from zuul_nodes.launcher.uploads import LOCK_PAUSE
 from zuul_nodes.launcher.validation import isRejected
 
 # Seconds that a scheduler has to write the uploads of a build.
@@ -56,7 +57,11 @@ class Spreading:
 
     def reconcile(self):
         """To be called when the layouts of all tenants are known."""
-        self._adopt()
+        for artifact in self.builds.getItems():
+            if artifact.state is None:
+                with alone(self.launcher, artifact):
+                    if isOlder(self.launcher, artifact, ADOPTION_AGE):
+                        self._adopt(artifact)
         missing = collections.defaultdict(dict)
         needs = self._getNeeds()
         newest = self._getNewest({need[:2] for need in needs})
@@ -65,30 +70,21 @@ class Spreading:
             if artifact and not self._has(artifact, need, wanted):
                 missing[artifact][need] = wanted
         for artifact, several in missing.items():
-            try:
+            with alone(self.launcher, artifact):
                 self._add(artifact, several)
-            except Exception:
-                self.log.exception('Unable to spread %s:', artifact)
 
-    def _adopt(self):
+    def _adopt(self, artifact):
         """Take over what a scheduler has not finished recording, and does
         not try again, because its pipeline is gone, say."""
-        for artifact in self.builds.getItems():
-            if artifact.state is not None:
-                continue
-            pause = (artifact.timestamp or 0) + ADOPTION_AGE - time.time()
-            if pause > 0:
-                self.launcher.queue.addAfter(KEY, pause)
-                continue
-            self.log.warning('Nobody has finished the record of %s', artifact)
-            with self.launcher.createZKContext(None, self.log) as context, \
-                    contextlib.suppress(LockException), \
-                    artifact.locked(context, blocking=False) as lock, \
-                    self.launcher.createZKContext(lock, self.log) as own:
-                artifact.refresh(own)
-                if artifact.state is None:
-                    with artifact.activeContext(own):
-                        artifact.state = artifact.State.READY
+        self.log.warning('Nobody has finished the record of %s', artifact)
+        with self.launcher.createZKContext(None, self.log) as context, \
+                contextlib.suppress(LockException), \
+                artifact.locked(context, blocking=False) as lock, \
+                self.launcher.createZKContext(lock, self.log) as own:
+            artifact.refresh(own)
+            if artifact.state is None:
+                with artifact.activeContext(own):
+                    artifact.state = artifact.State.READY
 
     def _getNeeds(self):
         """:return: dict of Need -> Wanted, at endpoints that are ours."""
@@ -96,11 +92,8 @@ class Spreading:
         endpoints = self.launcher.getEndpoints()
         for providers in self.launcher.tenant_providers.values():
             for provider in providers:
-                try:
+                with alone(self.launcher, provider):
                     _addNeeds(needs, provider, endpoints)
-                except Exception:
-                    self.log.exception(
-                        'Unable to tell which images %s needs:', provider)
         return needs
 
     def _getNewest(self, names):
@@ -118,10 +111,9 @@ class Spreading:
             several = uploads[artifact.uuid]
             bad = several and all(map(isRejected, several))
             if (artifact.state == artifact.State.READY and name in names
-                    and not bad
-                    and (name not in newest
-                         or newest[name].timestamp < artifact.timestamp)):
-                newest[name] = artifact
+                    and not bad):
+                newest[name] = max(newest.get(name, artifact), artifact,
+                                   key=lambda each: each.timestamp or 0)
         return newest
 
     def _has(self, artifact, need, wanted):

@@ -61,13 +61,17 @@ class Trails:
         return False
 
     def _hasJob(self, item, image_name):
-        build_set = item['current_build_set']
-        if item['event']['data'].get('image_names') or not build_set:
+        path = item['current_build_set']
+        if item['event']['data'].get('image_names') or not path:
+            return False
+        try:
+            build_set = self._read(path)
+        except NoNodeError:
             return False
         # Which jobs there are is not known at first.
-        return not item['layout_uuid'] or any(
+        return not build_set['job_graph'] or any(
             job.get('image_build_name') == image_name
-            for _, job in self._getAll(f'{build_set}/job'))
+            for _, job in self._getAll(f'{path}/job'))
 
     def _getQueues(self, tenant_name, pipeline_names):
         yield TENANT_TRIGGER_QUEUE.format(tenant=tenant_name)
@@ -90,9 +94,7 @@ class Trails:
         for name in sorted(names):
             child_path = f'{path}/{name}'
             try:
-                raw, _ = self.client.get(child_path)
-                _, data = ZKObject._decompressData(raw)
-                content = json.loads(data)
+                content = self._read(child_path)
             except NoNodeError:
                 continue
             except ValueError:
@@ -101,14 +103,22 @@ class Trails:
                 continue
             yield child_path, content
 
+    def _read(self, path):
+        raw, _ = self.client.get(path)
+        _, data = ZKObject._decompressData(raw)
+        return json.loads(data)
+
     def _watch(self, path):
         """:return: whether it is still there, and so watched."""
         try:
             # An item is written often, but has few children.
-            self.client.get_children(path, watch=lambda _: self.tell())
+            self.client.get_children(path, watch=self._tell)
         except NoNodeError:
             return False
         return True
+
+    def _tell(self, event):
+        self.tell()
 
 
 def _has(event, attribute, value):

@@ -12,6 +12,7 @@ import os
 import tempfile
 import threading
 import types
+from urllib.parse import unquote_plus
 
 from zuul.launcher.uploadplanner import UploadPlanner
 from zuul.lib.logutil import get_annotated_logger
@@ -91,6 +92,20 @@ def getProviders(scope, upload):
     """:return: yields all tenants' objects of an upload's providers."""
     for name in upload.providers or ():
         yield from scope.by_name.get(name, ())
+
+
+def getPlace(upload):
+    """:return: the names of an upload's connection and endpoint."""
+    return tuple(map(unquote_plus, upload.endpoint_name.split('/', 1)))
+
+
+def findFormer(scope, upload):
+    """
+    :return: a provider that was at an upload's endpoint when there was one,
+        or None.
+    :raises ProviderNodeError: it can't be used any more.
+    """
+    return scope.findFormer(getPlace(upload))
 
 
 def findProvider(scope, upload):

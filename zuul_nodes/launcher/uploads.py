@@ -22,11 +22,10 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes.launcher.imagelook import KEY
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.transfers import ArtifactJob, Stopped, Threads
 
-# What the work queue calls all that is to be decided about images.
-KEY = ('images', '')
 # How many artifacts are on this machine's disk at a time.
 ARTIFACTS = 2
 # For each endpoint.  Imports and copies mostly wait for the cloud.

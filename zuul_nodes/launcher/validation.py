@@ -1,11 +1,10 @@
 """Has uploads validated by jobs, where they are not in service before."""
 
-import contextlib
 import logging
 
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.transactions import Conflict
+from zuul_nodes.launcher.imagelook import alone
 
 
 def isRejected(upload):
@@ -44,10 +43,8 @@ class Validation:
                     and self._isWaiting(upload)):
                 waiting[upload.uuid] = upload, artifact
         for upload, artifact in waiting.values():
-            try:
+            with alone(self.launcher, upload):
                 self._ask(upload, artifact)
-            except Exception:
-                self.log.exception('Unable to have %s validated:', upload)
         left = self.events.getKeys(Kind.VALIDATE) - waiting.keys()
         if left:
             # An upload has become ready when its event was sent.
@@ -63,13 +60,12 @@ class Validation:
 
     def _ask(self, upload, artifact):
         sent = self.events.get(Kind.VALIDATE, upload.uuid)
-        pipelines = self._getPipelines(artifact)
+        tenant_name, pipelines = self._findPipelines(artifact)
         # Without a scheduler that tells, it is sent once.
         if not self.events.isDue(sent) or (sent and pipelines is None):
             return
         if pipelines and self.trails.isUnderWay(
-                artifact.build_tenant_name, pipelines,
-                'image_upload_uuid', upload.uuid):
+                tenant_name, pipelines, 'image_upload_uuid', upload.uuid):
             self.events.lookLater()
             return
         if pipelines == []:
@@ -79,16 +75,17 @@ class Validation:
         transaction.check(upload)
         if not self._isWaiting(upload):
             return
-        self._addEvent(transaction, upload, artifact, sent)
-        with contextlib.suppress(Conflict):
-            # Otherwise another launcher has done so, or there is no need.
-            transaction.commit()
+        self._addEvent(transaction, upload, artifact, sent, tenant_name)
+        self.events.commit(transaction)
 
-    def _getPipelines(self, artifact):
-        """:return: a list of those that validate an image, or None if no
-            scheduler tells."""
-        layout = self.pipelines.get(artifact.build_tenant_name)
-        return layout and layout.pipelines['image-validate']
+    def _findPipelines(self, artifact):
+        """:return: a tenant, and a list of its pipelines that validate
+            images, or None if no scheduler tells."""
+        tenant_name, layout = self.pipelines.findTenant(
+            artifact, Kind.VALIDATE)
+        if tenant_name is None:
+            return None, []
+        return tenant_name, layout and layout.pipelines[Kind.VALIDATE]
 
     def addEvent(self, transaction, upload):
         """Have an upload validated.
@@ -98,22 +95,24 @@ class Validation:
         artifact = self.builds.getItem(upload.artifact_uuid)
         if artifact is None:
             self.log.warning('Unable to find the artifact of %s', upload)
-        elif self._getPipelines(artifact) == []:
+            return
+        tenant_name, pipelines = self._findPipelines(artifact)
+        if pipelines == []:
             self.log.warning(
                 '%s is not in service until it is validated, and the tenant '
                 '%s has no pipeline with the trigger event "%s"',
                 upload, artifact.build_tenant_name, Kind.VALIDATE)
         else:
             self._addEvent(transaction, upload, artifact,
-                           self.events.get(Kind.VALIDATE, upload.uuid))
+                           self.events.get(Kind.VALIDATE, upload.uuid),
+                           tenant_name)
 
-    def _addEvent(self, transaction, upload, artifact, sent):
+    def _addEvent(self, transaction, upload, artifact, sent, tenant_name):
         hostname, _, name = artifact.project_canonical_name.partition('/')
         driver = self.launcher.connections.drivers['zuul']
         event = driver.getImageValidateEvent(
             [artifact.name], hostname, name, artifact.project_branch,
             upload.uuid)
-        tenant_name = artifact.build_tenant_name
         self.log.info('Submitting the event %s of %s to the tenant %s',
                       event.type, artifact, tenant_name)
         self.events.add(transaction, Kind.VALIDATE, upload.uuid, sent,

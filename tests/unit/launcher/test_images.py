@@ -200,6 +200,7 @@ def test_an_endpoint_that_others_handle(launcher):
     upload = launcher.addReady('image', _state='deleting')
     pending = launcher.addUpload(launcher.addArtifact())
     launcher.endpoints = {}
+    launcher.division.handles = lambda name: False
     launcher.images.reconcile()
     launcher.images.uploads.stop()
     launcher.images.uploads.join()
@@ -218,8 +219,9 @@ def test_an_image_that_the_provider_has_no_more(launcher):
 
 def test_one_bad_record_concerns_its_image_only(launcher):
     """An image whose uploads can not be compared loses none."""
-    bad = [launcher.addReady(f'fedora {number}', 'fedora', timestamp=when)
-           for number, when in enumerate((1, 2, 3, None))]
+    bad = [launcher.addReady(f'fedora {number}', 'fedora', timestamp=number,
+                             providers=providers)
+           for number, providers in enumerate(([], [], [], None))]
     old = [launcher.addReady(f'{number}', timestamp=number)
            for number in range(1, 4)]
     launcher.addUpload(launcher.addArtifact(), artifact_uuid='unknown')

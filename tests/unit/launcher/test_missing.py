@@ -1,11 +1,13 @@
 """When images are built, and when not."""
 
+import types
+
 import pytest
 from zuul.model import EventInfo
 
 from tests.fixtures.images import LAYOUT, waitFor
 from tests.fixtures.pipelines import Pipelines
-from zuul_nodes.launcher import imageevents
+from zuul_nodes.launcher import imageevents, imagelook
 
 BUILD = ['debian']
 
@@ -90,6 +92,7 @@ def test_an_image_that_no_provider_needs(launcher, pipelines):
 
 @pytest.mark.parametrize('event, jobs, building', [
     ([], ['debian'], True), ([], ['fedora'], False), (['fedora'], [], False),
+    ([], None, True),
     (['debian', 'fedora'], [], True)])
 def test_what_others_have_begun(launcher, pipelines, event, jobs, building):
     """By a timer, say, or by hand."""
@@ -98,6 +101,28 @@ def test_what_others_have_begun(launcher, pipelines, event, jobs, building):
     pipelines.addItem('nightly', info, jobs)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD] * (not building)
+
+
+def test_another_tenant_is_about_to_change(launcher, pipelines, jump):
+    """What builds the image there is seen, and nothing is decided."""
+    launcher.local_layout_state['also'] = types.SimpleNamespace(uuid='new')
+    launcher.local_layout_state['tenant'] = types.SimpleNamespace(uuid='new')
+    pipelines.publish(tenant='also', layout_uuid='new')
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build', 'also') == []
+    pipelines.publish(layout_uuid='new')
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build', 'also') == [BUILD]
+    assert pipelines.getEvents('image-build') == []
+
+
+def test_what_goes_wrong_is_tried_again(launcher, pipelines, monkeypatch):
+    def fail(*args):
+        raise TimeoutError
+    with monkeypatch.context() as context:
+        context.setattr(launcher.images.missing.trails, 'isBuilding', fail)
+        reconcile(launcher)
+    assert imagelook.KEY in launcher.queue._due
 
 
 def test_a_build_ends_between_two_looks(launcher, pipelines, monkeypatch):

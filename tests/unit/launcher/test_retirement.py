@@ -7,6 +7,7 @@ import pytest
 from tests.fixtures.images import LAYOUT, PROVIDER, waitFor
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
+from zuul_nodes import imagelayouts
 from zuul_nodes.launcher import retirement
 
 REFUSED = {'validated': False, 'build_uuid': 'build'}
@@ -66,8 +67,22 @@ def test_a_node_that_is_being_made_of_it(
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
 
+def test_records_without_an_image_are_not_in_use(launcher, pipelines):
+    """Whatever else is being made."""
+    node = ShelfProviderNode()
+    node._set(state=node.State.BUILDING, create_state={},
+              create_state_machine=None)
+    launcher.nodes = [node]
+    launcher.queue.stop()
+    launcher.queue.join()
+    upload = launcher.addUpload(launcher.addArtifact(), _state='deleting')
+    launcher.images.reconcile()
+    waitFor(lambda: upload not in launcher.getUploads())
+
+
 @pytest.mark.parametrize('known', [True, False])
 def test_no_pipeline_deletes_files(launcher, pipelines, known):
+    """Or no scheduler says what there is."""
     if known:
         pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
     else:
@@ -75,6 +90,33 @@ def test_no_pipeline_deletes_files(launcher, pipelines, known):
     artifact = makeOld(launcher)
     waitFor(lambda: isGone(launcher, artifact))
     assert pipelines.getEvents('image-delete') == []
+
+
+def test_what_a_scheduler_says_can_not_be_read(launcher, pipelines):
+    path = imagelayouts.getPath('tenant')
+    launcher.zk_client.client.set(path, b'{')
+    waitFor(lambda: launcher.images.pipelines._layouts['tenant'] == b'{')
+    artifact = makeOld(launcher)
+    launcher.images.reconcile()
+    assert not isGone(launcher, artifact)
+    pipelines.publish()
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+@pytest.mark.parametrize('other', [True, False])
+def test_the_tenant_of_the_build_is_gone(launcher, pipelines, other):
+    """Another one's jobs delete the file, if there is one."""
+    launcher.local_layout_state['other'] = \
+        launcher.local_layout_state.pop('tenant')
+    pipelines.publish(*([] if other else ['debian']), tenant='other')
+    artifact = makeOld(launcher)
+    if other:
+        waitFor(lambda: pipelines.getEvents('image-delete', 'other')
+                == [artifact.uuid])
+        assert not isGone(launcher, artifact)
+    else:
+        waitFor(lambda: isGone(launcher, artifact))
+    assert not pipelines.getEvents('image-delete')
 
 
 def test_another_launcher_goes_on(launcher, pipelines):
@@ -108,6 +150,36 @@ def test_the_newest_build_stays_if_a_provider_needs_it(launcher, pipelines):
 def test_a_format_that_nobody_needs(launcher, pipelines):
     artifact = launcher.addArtifact(format='vhd')
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+def test_an_image_that_nobody_needs_yet(launcher, pipelines, jump):
+    """The change that adds its provider may be about to take effect."""
+    artifact = launcher.addArtifact()
+    launcher.setLayout(LAYOUT)
+    launcher.images.reconcile()
+    assert artifact.state == 'ready'
+    jump(retirement.UNWANTED_AGE + 1)
+    launcher.images.reconcile()
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+# The order of builds
+
+def test_a_build_that_is_validated_late(launcher, pipelines):
+    """It is older, though its upload has a newer time."""
+    def add(name, built, timestamp, **kwargs):
+        return launcher.addUpload(
+            launcher.addArtifact(timestamp=built), external_id=name,
+            **{'_state': 'ready', 'validated': True,
+               'timestamp': timestamp} | kwargs)
+    add('old', 1, 9)
+    add('new', 2, 3)
+    node = types.SimpleNamespace(label='debian', image_upload_uuid=None)
+    assert launcher.images.getExternalId(
+        node, launcher.getProvider()) == 'new'
+    newest = add('newest', 3, 4, validated=None)
+    launcher.images.reconcile()
+    assert newest.state == 'ready'
 
 
 # Validation has failed
@@ -147,7 +219,13 @@ def test_a_build_that_was_refused_everywhere(launcher, pipelines):
 
 # The image is gone
 
-def test_an_image_that_nobody_defines_any_more(launcher, pipelines):
+@pytest.fixture
+def later(jump):
+    """Builds may be those of images that are gone."""
+    jump(retirement.UNWANTED_AGE + 1)
+
+
+def test_an_image_that_nobody_defines_any_more(launcher, pipelines, later):
     upload = launcher.addReady('image', 'fedora')
     keep = launcher.addReady('keep')
     launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
@@ -159,7 +237,30 @@ def test_an_image_that_nobody_defines_any_more(launcher, pipelines):
     assert keep in launcher.getUploads()
 
 
-def test_its_provider_is_gone_too(launcher, pipelines):
+def test_not_at_once(launcher, pipelines, jump):
+    """A change may have it built before it takes effect."""
+    upload = launcher.addReady('image', 'fedora')
+    pipelines.publish('fedora')
+    launcher.images.reconcile()
+    assert upload.state == 'ready'
+    jump(retirement.UNWANTED_AGE + 1)
+    launcher.images.reconcile()
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+
+
+def test_its_endpoint_is_gone_too(launcher, pipelines, later):
+    upload = launcher.addReady('image', 'fedora', 'other')
+    launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'))
+    launcher.images.reconcile()
+    assert upload.state == 'ready'
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+    assert not launcher.clouds['other'].images
+
+
+def test_its_provider_is_gone_too(launcher, pipelines, later):
     upload = launcher.addReady(
         'image', 'fedora', providers=['example.com%2Fnodes/former'],
         config_hash='former')
@@ -173,7 +274,8 @@ def test_its_provider_is_gone_too(launcher, pipelines):
 
 @pytest.mark.parametrize('attributes', [
     {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
-def test_nobody_can_say_that_it_is_gone(launcher, pipelines, attributes):
+def test_nobody_can_say_that_it_is_gone(
+        launcher, pipelines, later, attributes):
     """Its project has an error, or the layout is a former one."""
     artifact = launcher.addArtifact('fedora')
     pipelines.publish('fedora', **attributes)

@@ -88,6 +88,12 @@ def test_a_build_that_nobody_has_needed_until_now(launcher, spread):
     assert len(spread()) == 2
 
 
+def test_builds_without_a_time(launcher, spread):
+    for timestamp in (None, 1, None):
+        launcher.addArtifact(timestamp=timestamp)
+    assert len({each.artifact_uuid for each in spread()}) == 1
+
+
 def test_a_build_whose_record_nobody_finishes(launcher, spread, jump):
     artifact = launcher.addArtifact(state=None)
     with launcher.context() as context, artifact.locked(context):

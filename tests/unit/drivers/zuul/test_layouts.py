@@ -149,7 +149,8 @@ def test_tenant_without_images(loadTenant, makeScheduler, kazoo_client):
     nothing = loadTenant(NOTHING)
     makeScheduler(nothing)
     nothing.connections.reconfigureDrivers(nothing.tenant)
-    assert imagelayouts.read(kazoo_client, 'tenant') is None
+    layout = imagelayouts.read(kazoo_client, 'tenant')
+    assert (layout.images, layout.broken) == ({}, [])
     # What Zuul does in this place is done.
     driver = nothing.driver
     assert driver.project_change_merged_events == {'tenant': True}
