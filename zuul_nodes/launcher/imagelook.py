@@ -17,6 +17,26 @@ LOOK_INTERVAL = 60
 log = logging.getLogger('zuul.Launcher')
 
 
+class ImagePart:
+    """One of those that look after images.
+
+    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
+    :param ImageEvents events: what jobs are asked to do.
+    :param ImagePipelines pipelines: what there is for it.
+    :param Trails trails: where that is.
+    """
+
+    log = log
+
+    def __init__(self, launcher, events, pipelines, trails):
+        self.launcher = launcher
+        self.builds = launcher.image_build_registry
+        self.uploads = launcher.image_upload_registry
+        self.events = events
+        self.pipelines = pipelines
+        self.trails = trails
+
+
 @contextlib.contextmanager
 def alone(launcher, what):
     """What goes wrong with one thing does not concern others.

@@ -5,31 +5,17 @@ After a build that came to nothing, the next one has to wait.
 """
 
 import collections
-import logging
 
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.imagelook import alone
+from zuul_nodes.launcher.imagelook import ImagePart, alone
 from zuul_nodes.launcher.validation import isRejected
 
 
-class Missing:
-    """
-    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
-    :param ImageEvents events:
-    :param ImagePipelines pipelines:
-    :param Trails trails:
-    """
+class Missing(ImagePart):
 
-    log = logging.getLogger('zuul.Launcher')
-
-    def __init__(self, launcher, events, pipelines, trails):
-        self.launcher = launcher
-        self.builds = launcher.image_build_registry
-        self.uploads = launcher.image_upload_registry
-        self.events = events
-        self.pipelines = pipelines
-        self.trails = trails
+    def __init__(self, *args):
+        super().__init__(*args)
         # Images that nobody builds; said once.
         self._unbuildable = set()
 

@@ -5,7 +5,6 @@ only then the record of it goes; so no file is forgotten.
 """
 
 import collections
-import logging
 import time
 
 from zuul.model import ImageBuildArtifact
@@ -13,7 +12,7 @@ from zuul.model import ImageBuildArtifact
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.deletes import Deletes, remove
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.imagelook import KEY, alone, isOlder
+from zuul_nodes.launcher.imagelook import KEY, ImagePart, alone, isOlder
 from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
 from zuul_nodes.launcher.validation import isRejected
 
@@ -57,24 +56,11 @@ def getKept(uploads, image, provider):
     return {upload.uuid for upload in (*valid, *unvalidated, *incomplete)}
 
 
-class Retirement:
-    """
-    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
-    :param ImageEvents events:
-    :param ImagePipelines pipelines:
-    :param Trails trails:
-    """
+class Retirement(ImagePart):
 
-    log = logging.getLogger('zuul.Launcher')
-
-    def __init__(self, launcher, events, pipelines, trails):
-        self.launcher = launcher
-        self.builds = launcher.image_build_registry
-        self.registry = launcher.image_upload_registry
-        self.events = events
-        self.pipelines = pipelines
-        self.trails = trails
-        self.deletes = Deletes(launcher, self.deleteArtifact)
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.deletes = Deletes(self.launcher, self.deleteArtifact)
 
     def reconcile(self):
         """Delete uploads that are not kept, and artifacts without any."""
@@ -84,9 +70,9 @@ class Retirement:
             artifact for artifact in self.builds.getItems()
             if artifact.state in (artifact.State.DELETING,
                                   artifact.State.READY)]
-        sync(self.registry)
+        sync(self.uploads)
         uploads = collections.defaultdict(list)
-        for upload in self.registry.getItems():
+        for upload in self.uploads.getItems():
             uploads[upload.artifact_uuid].append(upload)
         self._checkUploads(uploads)
         self._checkArtifacts(artifacts, uploads)
@@ -105,7 +91,7 @@ class Retirement:
         def getAge(upload):
             artifact = self.builds.getItem(upload.artifact_uuid)
             return (artifact.timestamp or 0) if artifact else 0
-        return sorted(self.registry.getUploadsForImage(name), key=getAge)
+        return sorted(self.uploads.getUploadsForImage(name), key=getAge)
 
     def _checkUploads(self, uploads):
         keepers = self._getKeepers()
@@ -259,9 +245,9 @@ class Retirement:
         """Take the next step to delete an artifact, which is locked: its
         uploads, its file in storage, its record."""
         # Whoever had the lock before may have added some.
-        sync(self.registry)
+        sync(self.uploads)
         if any(upload.artifact_uuid == artifact.uuid
-               for upload in self.registry.getItems()):
+               for upload in self.uploads.getItems()):
             if artifact.state != artifact.State.DELETING:
                 self.log.info('Deleting all uploads of %s', artifact)
                 with artifact.activeContext(context):

@@ -1,10 +1,8 @@
 """Has uploads validated by jobs, where they are not in service before."""
 
-import logging
-
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.imagelook import alone
+from zuul_nodes.launcher.imagelook import ImagePart, alone
 
 
 def isRejected(upload):
@@ -14,23 +12,7 @@ def isRejected(upload):
     return upload.validated is False and upload.build_uuid is not None
 
 
-class Validation:
-    """
-    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
-    :param ImageEvents events:
-    :param ImagePipelines pipelines:
-    :param Trails trails:
-    """
-
-    log = logging.getLogger('zuul.Launcher')
-
-    def __init__(self, launcher, events, pipelines, trails):
-        self.launcher = launcher
-        self.builds = launcher.image_build_registry
-        self.uploads = launcher.image_upload_registry
-        self.events = events
-        self.pipelines = pipelines
-        self.trails = trails
+class Validation(ImagePart):
 
     def reconcile(self, uploads):
         """
