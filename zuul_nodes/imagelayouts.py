@@ -73,19 +73,6 @@ def publish(client, tenant_name, image_layout):
     raise BadVersionError(f'{path} changes all the time')
 
 
-def read(client, tenant_name):
-    """
-    :param KazooClient client:
-    :return: the tenant's :class:`ImageLayout`, or None if there is none
-        that can be read.
-    """
-    try:
-        data, _ = client.get(getPath(tenant_name))
-    except NoNodeError:
-        return None
-    return parse(data)
-
-
 def parse(data):
     """
     :param bytes data: of a record.

@@ -5,6 +5,7 @@ import dataclasses
 from kazoo.exceptions import BadVersionError, NodeExistsError
 import pytest
 
+from tests.fixtures.pipelines import readImageLayout
 from zuul_nodes import imagelayouts
 from zuul_nodes.imagelayouts import ROOT, ImageLayout
 
@@ -23,18 +24,18 @@ EMPTY = ImageLayout(
 @pytest.mark.parametrize('tenant', ['tenant', 'a b', 'a/b', 'ä%2F'])
 def test_round_trip(kazoo_client, tenant):
     imagelayouts.publish(kazoo_client, tenant, LAYOUT)
-    assert imagelayouts.read(kazoo_client, tenant) == LAYOUT
+    assert readImageLayout(kazoo_client, tenant) == LAYOUT
     assert len(kazoo_client.get_children(ROOT)) == 1
 
 
 def test_nothing_there(kazoo_client):
-    assert imagelayouts.read(kazoo_client, 'tenant') is None
+    assert readImageLayout(kazoo_client, 'tenant') is None
 
 
 def test_nothing_to_say(kazoo_client):
     """That is something to know."""
     imagelayouts.publish(kazoo_client, 'tenant', EMPTY)
-    assert imagelayouts.read(kazoo_client, 'tenant') == EMPTY
+    assert readImageLayout(kazoo_client, 'tenant') == EMPTY
 
 
 def test_written_only_if_different(kazoo_client):
@@ -46,7 +47,7 @@ def test_written_only_if_different(kazoo_client):
     other = dataclasses.replace(LAYOUT, layout_uuid='5678')
     imagelayouts.publish(kazoo_client, 'tenant', other)
     assert kazoo_client.get(path)[1].version == 1
-    assert imagelayouts.read(kazoo_client, 'tenant') == other
+    assert readImageLayout(kazoo_client, 'tenant') == other
 
 
 @pytest.mark.parametrize('data', [
@@ -55,10 +56,10 @@ def test_written_only_if_different(kazoo_client):
     b'{"layout_uuid": "1", "pipelines": [], "images": {}, "broken": []}'])
 def test_record_that_can_not_be_read(kazoo_client, caplog, data):
     kazoo_client.create(imagelayouts.getPath('tenant'), data, makepath=True)
-    assert imagelayouts.read(kazoo_client, 'tenant') is None
+    assert readImageLayout(kazoo_client, 'tenant') is None
     assert 'Unable to read' in caplog.text
     imagelayouts.publish(kazoo_client, 'tenant', LAYOUT)
-    assert imagelayouts.read(kazoo_client, 'tenant') == LAYOUT
+    assert readImageLayout(kazoo_client, 'tenant') == LAYOUT
 
 
 def test_record_of_a_later_release():
@@ -91,7 +92,7 @@ def test_others_write_at_the_same_time(kazoo_client):
         lambda: kazoo_client.delete(path)])
     imagelayouts.publish(client, 'tenant', LAYOUT)
     assert client.others == []
-    assert imagelayouts.read(kazoo_client, 'tenant') == LAYOUT
+    assert readImageLayout(kazoo_client, 'tenant') == LAYOUT
 
 
 def test_others_write_all_the_time(kazoo_client):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.fixtures.pipelines import readImageLayout
 from tests.unit.drivers.zuul.site import (
     DEBIAN,
     FEDORA,
@@ -11,7 +12,6 @@ from tests.unit.drivers.zuul.site import (
     PIPELINES_FILE,
     PROVIDERS_FILE,
 )
-from zuul_nodes import imagelayouts
 from zuul_nodes.drivers.zuul.layouts import makeImageLayout
 
 NOTHING = {
@@ -133,11 +133,11 @@ def test_published_on_each_layout(loadTenant, makeScheduler, kazoo_client):
     loaded = loadTenant()
     makeScheduler(loaded)
     loaded.connections.reconfigureDrivers(loaded.tenant)
-    first = imagelayouts.read(kazoo_client, 'tenant')
+    first = readImageLayout(kazoo_client, 'tenant')
     assert first == makeImageLayout(loaded.tenant)
     loaded.load()
     loaded.connections.reconfigureDrivers(loaded.tenant)
-    second = imagelayouts.read(kazoo_client, 'tenant')
+    second = readImageLayout(kazoo_client, 'tenant')
     assert second == makeImageLayout(loaded.tenant)
     assert second.layout_uuid != first.layout_uuid
 
@@ -149,7 +149,7 @@ def test_tenant_without_images(loadTenant, makeScheduler, kazoo_client):
     nothing = loadTenant(NOTHING)
     makeScheduler(nothing)
     nothing.connections.reconfigureDrivers(nothing.tenant)
-    layout = imagelayouts.read(kazoo_client, 'tenant')
+    layout = readImageLayout(kazoo_client, 'tenant')
     assert (layout.images, layout.broken) == ({}, [])
     # What Zuul does in this place is done.
     driver = nothing.driver
