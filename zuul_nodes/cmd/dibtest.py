@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from zuul_nodes.cmd import openssh, output
+from zuul_nodes.cmd import arguments, openssh, output
 from zuul_nodes.cmd.imageerrors import BrokenImage, describe
 from zuul_nodes.cmd.limits import Interruption, limit, poll
 from zuul_nodes.cmd.progress import Progress
@@ -97,8 +97,9 @@ def addArguments(parser):
     login.add_argument(
         '--private-key', type=_file, metavar='FILE',
         help='of --key-name (default: what ssh finds itself)')
-    login.add_argument('--ssh-port', type=_port, default=22, metavar='PORT',
-                       help='(default: %(default)s)')
+    login.add_argument(
+        '--ssh-port', type=arguments.port, default=22, metavar='PORT',
+        help='(default: %(default)s)')
     login.add_argument(
         '--command', default='uname -a', metavar='COMMAND',
         help='to run; has to succeed (default: "%(default)s")')
@@ -111,7 +112,7 @@ def addArguments(parser):
             ('command', 300, 'the command'),
             ('cleanup', 300, 'each kind of thing that is removed')):
         parser.add_argument(
-            f'--{name}-timeout', type=_seconds, default=seconds,
+            f'--{name}-timeout', type=arguments.seconds, default=seconds,
             metavar='SECONDS', help=f'for {what} (default: %(default)s)')
     parser.add_argument(
         '--keep', action='store_true',
@@ -141,20 +142,6 @@ def _name(text):
         raise argparse.ArgumentTypeError(
             f'{text} is not up to 64 letters, digits, "-", "_" and "."')
     return text
-
-
-def _port(text):
-    port = int(text)
-    if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f'{text} is not from 1 to 65535')
-    return port
-
-
-def _seconds(text):
-    seconds = float(text)
-    if not 0 < seconds < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text} is not a time')
-    return seconds
 
 
 def run(args):

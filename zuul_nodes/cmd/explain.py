@@ -6,7 +6,7 @@ import logging
 import sys
 
 from zuul_nodes import plugin, zuulconf
-from zuul_nodes.cmd import output
+from zuul_nodes.cmd import arguments, output
 from zuul_nodes.cmd.waiting import Overdue, Waiting, leave
 from zuul_nodes.exceptions import UserError
 
@@ -29,19 +29,12 @@ def addArguments(parser):
         '--tenant', metavar='NAME',
         help='the tenant; needed if several have a provider of that name')
     parser.add_argument(
-        '--timeout', type=_seconds, default=60, metavar='SECONDS',
+        '--timeout', type=arguments.seconds, default=60, metavar='SECONDS',
         help='how long to wait for ZooKeeper, for the lock of a tenant and '
              'for its configuration, each (default: %(default)s)')
     output.addFormatArgument(parser)
     parser.add_argument('provider', help='the name of a provider')
     parser.add_argument('label', help='the name of a label that it has')
-
-
-def _seconds(text):
-    seconds = float(text)
-    if not 0 < seconds < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text} is not a time')
-    return seconds
 
 
 def run(args):

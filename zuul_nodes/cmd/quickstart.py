@@ -5,6 +5,7 @@ import contextlib
 import pathlib
 import sys
 
+from zuul_nodes.cmd import arguments
 from zuul_nodes.cmd.limits import Interruption
 from zuul_nodes.cmd.output import addFormatArgument, formatJSON, formatTable
 from zuul_nodes.cmd.progress import Progress
@@ -33,20 +34,13 @@ def addArguments(parser):
         help='where its state lives; an empty or a new directory, or that '
              'of an earlier quickstart (default: %(default)s)')
     parser.add_argument(
-        '--web-port', type=_port, metavar='PORT',
+        '--web-port', type=arguments.port, metavar='PORT',
         help='port of the web interface (default: 9000, or another one if '
              'that is in use)')
     parser.add_argument(
         '--keep', action='store_true',
         help='leave it running after the build, until Ctrl-C')
     addFormatArgument(parser)
-
-
-def _port(text):
-    port = int(text)
-    if not 0 < port < 65536:
-        raise argparse.ArgumentTypeError(f'{text} is not from 1 to 65535')
-    return port
 
 
 def run(args):
