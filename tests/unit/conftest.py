@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.fixtures.fileserver import FileServer
 from tests.fixtures.services import Site
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.certificates import Certificates
@@ -110,3 +111,10 @@ def zuul_conf(zookeeper, chroot):
         'tls_key': zookeeper.certificates.client_key,
     }})
     return config
+
+
+@pytest.fixture
+def file_server():
+    server = FileServer()
+    yield server
+    server.end()

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from tests.fixtures.images import FileServer, ImageLauncher
+from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
@@ -33,13 +33,6 @@ def jump(monkeypatch):
     def jump(seconds):
         monkeypatch.setattr(time, 'time', lambda: real() + seconds)
     return jump
-
-
-@pytest.fixture
-def file_server():
-    server = FileServer()
-    yield server
-    server.end()
 
 
 @pytest.fixture

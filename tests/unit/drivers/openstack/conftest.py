@@ -2,7 +2,6 @@ from openstack.config import loader
 import pytest
 from zuul.zk import ZooKeeperClient
 
-from tests.fixtures.images import FileServer
 from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.sites import Site
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
@@ -23,13 +22,6 @@ def clouds_yaml(cloud, tmp_path, monkeypatch):
     path = cloud.writeConfig(tmp_path / 'clouds.yaml')
     monkeypatch.setattr(loader, 'CONFIG_FILES', [str(path)])
     return path
-
-
-@pytest.fixture
-def file_server():
-    server = FileServer()
-    yield server
-    server.end()
 
 
 @pytest.fixture
