@@ -9,19 +9,22 @@ was for has not come about, it is sent again after a pause.
 import contextlib
 import enum
 import json
+import logging
 import time
 import typing
 import urllib.parse
 
 from kazoo.exceptions import NoNodeError
 
-from zuul_nodes.launcher.imagelook import KEY, LOOK_INTERVAL
+from zuul_nodes.launcher.imagelook import (
+    KEY,
+    LOOK_INTERVAL,
+    getPause,
+    isOver,
+)
 from zuul_nodes.launcher.transactions import Conflict
 
 ROOT = '/zuul/zuul-nodes/image-events'
-# Seconds after which an event is sent again, each time twice as long.
-FIRST_PAUSE = 300
-LONGEST_PAUSE = 12 * 3600
 
 
 class Kind(enum.StrEnum):
@@ -41,8 +44,7 @@ class Sent(typing.NamedTuple):
     @property
     def due(self):
         """When it may be sent again: seconds since the epoch."""
-        pause = FIRST_PAUSE * 2 ** (self.attempt - 1)
-        return self.time + min(pause, LONGEST_PAUSE)
+        return self.time + getPause(self.attempt - 1)
 
 
 class ImageEvents:
@@ -50,21 +52,36 @@ class ImageEvents:
     :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
     """
 
+    log = logging.getLogger('zuul.Launcher')
+
     def __init__(self, launcher):
         self.launcher = launcher
         self.client = launcher.zk_client.client
         for kind in Kind:
             self.client.ensure_path(f'{ROOT}/{kind}')
 
-    def add(self, transaction, kind, key, sent, tenant_name, event):
+    def add(self, transaction, kind, key, sent, tenant_name, name, project,
+            branch):
         """Send an event, and put that on record.
 
         :param Transaction transaction: that fails if another launcher has
             sent it.
         :param str key: see :class:`Kind`.
         :param Sent sent: what was sent last, as far as we know.
-        :param ZuulTriggerEvent event:
+        :param str name: of the image.
+        :param str project: of the image, its canonical name.
+        :param str branch: of the image.
         """
+        driver = self.launcher.connections.drivers['zuul']
+        hostname, _, project_name = project.partition('/')
+        image = [name], hostname, project_name, branch
+        event = {
+            Kind.BUILD: lambda: driver.getImageBuildEvent(*image),
+            Kind.VALIDATE: lambda: driver.getImageValidateEvent(*image, key),
+            Kind.DELETE: lambda: driver.getImageDeleteEvent(*image, key),
+        }[kind]()
+        self.log.info('Submitting the event %s of %s to the tenant %s',
+                      kind, key, tenant_name)
         data = json.dumps({
             'tenant': tenant_name, 'attempt': sent.attempt + 1 if sent else 1,
             'time': time.time()}).encode()
@@ -106,10 +123,8 @@ class ImageEvents:
         :return: whether an event may be sent (again).  If not, it is to be
             looked at again when it is.
         """
-        pause = sent.due - time.time() if sent else 0
-        if pause > 0:
-            self.launcher.queue.addAfter(KEY, pause)
-        return pause <= 0
+        return sent is None or isOver(
+            self.launcher, sent.due - time.time())
 
     def lookLater(self):
         """Something is under way, and is watched; see to it anyway."""

@@ -4,6 +4,7 @@ It looks at all of them at once, whenever a record or a layout has changed.
 What is to be seen to later has it look once more.
 """
 
+import collections
 import contextlib
 import logging
 import time
@@ -13,6 +14,9 @@ KEY = ('images', '')
 # Seconds until what went wrong is tried again, or until something is looked
 # at of which nobody may tell that it has changed.
 LOOK_INTERVAL = 60
+# Seconds until what has come to nothing is tried again, and at most.
+FIRST_PAUSE = 300
+LONGEST_PAUSE = 12 * 3600
 
 log = logging.getLogger('zuul.Launcher')
 
@@ -50,14 +54,37 @@ def alone(launcher, what):
         launcher.queue.addAfter(KEY, LOOK_INTERVAL)
 
 
+def getPause(failures):
+    """
+    :param int failures: how many there have been before the last one.
+    :return: seconds; each pause is twice as long as the last.
+    """
+    return min(FIRST_PAUSE * 2 ** failures, LONGEST_PAUSE)
+
+
+def isOver(launcher, pause):
+    """
+    :param float pause: seconds that are left of it.
+    :return: whether it is over.  If not, images are looked at when it is.
+    """
+    if pause > 0:
+        launcher.queue.addAfter(KEY, pause)
+    return pause <= 0
+
+
 def isOlder(launcher, record, age):
     """
     :param ZKObject record:
     :param float age: in seconds.
-    :return: whether the record has been there for so long.  If not, it is
-        to be looked at again when it has.
+    :return: whether the record has been there for so long; as
+        :func:`isOver`.
     """
-    pause = record._zstat.created + age - time.time()
-    if pause > 0:
-        launcher.queue.addAfter(KEY, pause)
-    return pause <= 0
+    return isOver(launcher, record._zstat.created + age - time.time())
+
+
+def groupByArtifact(registry):
+    """:return: the id of each artifact -> a list of its uploads."""
+    uploads = collections.defaultdict(list)
+    for upload in registry.getItems():
+        uploads[upload.artifact_uuid].append(upload)
+    return uploads

@@ -8,8 +8,8 @@ import collections
 
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.imagelook import ImagePart, alone
-from zuul_nodes.launcher.validation import isRejected
+from zuul_nodes.launcher.imagelook import ImagePart, alone, groupByArtifact
+from zuul_nodes.launcher.validation import isBad
 
 
 class Missing(ImagePart):
@@ -51,16 +51,12 @@ class Missing(ImagePart):
     def _getBuilt(self):
         """:return: the canonical name of each image -> the formats of which
             there is a build that is not known to be bad."""
-        uploads = collections.defaultdict(list)
-        for upload in self.uploads.getItems():
-            uploads[upload.artifact_uuid].append(upload)
+        uploads = groupByArtifact(self.uploads)
         built = collections.defaultdict(set)
         for artifact in self.builds.getItems():
             # Without a state, its uploads are being written.
-            bad = artifact.state == artifact.State.DELETING or (
-                uploads[artifact.uuid]
-                and all(map(isRejected, uploads[artifact.uuid])))
-            if not bad:
+            if (artifact.state != artifact.State.DELETING
+                    and not isBad(uploads[artifact.uuid])):
                 built[artifact.canonical_name].add(artifact.format)
         return built
 
@@ -96,7 +92,12 @@ class Missing(ImagePart):
         for tenant_name, layout in tenants.items():
             image = layout.images[name]
             if layout.pipelines['image-build'] and image['jobs']:
-                self._send(name, sent, tenant_name, image)
+                self.log.info('The image %s is missing', name)
+                transaction = self.launcher.store.transaction()
+                self.events.add(
+                    transaction, Kind.BUILD, name, sent, tenant_name,
+                    image['name'], image['project'], image['branch'])
+                self.events.commit(transaction)
                 return
         if tenants and name not in self._unbuildable:
             self._unbuildable.add(name)
@@ -110,15 +111,3 @@ class Missing(ImagePart):
                      *layout.pipelines['image-built']}
         return self.trails.isBuilding(
             tenant_name, sorted(pipelines), layout.images[name]['name'])
-
-    def _send(self, name, sent, tenant_name, image):
-        hostname, _, project_name = image['project'].partition('/')
-        driver = self.launcher.connections.drivers['zuul']
-        event = driver.getImageBuildEvent(
-            [image['name']], hostname, project_name, image['branch'])
-        transaction = self.launcher.store.transaction()
-        self.events.add(
-            transaction, Kind.BUILD, name, sent, tenant_name, event)
-        self.log.info('The image %s is missing; submitting the event %s to '
-                      'the tenant %s', name, event.type, tenant_name)
-        self.events.commit(transaction)

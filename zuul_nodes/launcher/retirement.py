@@ -12,7 +12,13 @@ from zuul.model import ImageBuildArtifact
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.deletes import Deletes, remove
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.imagelook import KEY, ImagePart, alone, isOlder
+from zuul_nodes.launcher.imagelook import (
+    KEY,
+    ImagePart,
+    alone,
+    groupByArtifact,
+    isOlder,
+)
 from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
 from zuul_nodes.launcher.validation import isRejected
 
@@ -71,9 +77,7 @@ class Retirement(ImagePart):
             if artifact.state in (artifact.State.DELETING,
                                   artifact.State.READY)]
         sync(self.uploads)
-        uploads = collections.defaultdict(list)
-        for upload in self.uploads.getItems():
-            uploads[upload.artifact_uuid].append(upload)
+        uploads = groupByArtifact(self.uploads)
         self._checkUploads(uploads)
         self._checkArtifacts(artifacts, uploads)
         for key in self.events.getKeys(Kind.DELETE):
@@ -266,19 +270,13 @@ class Retirement(ImagePart):
         remove(context, artifact)
 
     def _send(self, artifact, tenant_name):
-        hostname, _, name = artifact.project_canonical_name.partition('/')
-        driver = self.launcher.connections.drivers['zuul']
-        event = driver.getImageDeleteEvent(
-            [artifact.name], hostname, name, artifact.project_branch,
-            artifact.uuid)
         transaction = self.launcher.store.transaction()
         transaction.update(artifact, _state=artifact.State.DELETING,
                            state_time=time.time())
         self.events.add(
             transaction, Kind.DELETE, artifact.uuid, None, tenant_name,
-            event)
-        self.log.info('Submitting the event %s of %s to the tenant %s',
-                      event.type, artifact, tenant_name)
+            artifact.name, artifact.project_canonical_name,
+            artifact.project_branch)
         transaction.commit()
 
 

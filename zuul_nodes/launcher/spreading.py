@@ -17,9 +17,14 @@ from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher.caches import sync
-from zuul_nodes.launcher.imagelook import KEY, alone, isOlder
+from zuul_nodes.launcher.imagelook import (
+    KEY,
+    alone,
+    groupByArtifact,
+    isOlder,
+)
 from zuul_nodes.launcher.uploads import LOCK_PAUSE
-from zuul_nodes.launcher.validation import isRejected
+from zuul_nodes.launcher.validation import isBad
 
 # Seconds that a scheduler has to write the uploads of a build.
 ADOPTION_AGE = 300
@@ -102,16 +107,12 @@ class Spreading:
         :return: dict of those -> the newest artifact that is in use, and
             not known to be bad.
         """
-        uploads = collections.defaultdict(list)
-        for upload in self.registry.getItems():
-            uploads[upload.artifact_uuid].append(upload)
+        uploads = groupByArtifact(self.registry)
         newest = {}
         for artifact in self.builds.getItems():
             name = artifact.canonical_name, artifact.format
-            several = uploads[artifact.uuid]
-            bad = several and all(map(isRejected, several))
             if (artifact.state == artifact.State.READY and name in names
-                    and not bad):
+                    and not isBad(uploads[artifact.uuid])):
                 newest[name] = max(newest.get(name, artifact), artifact,
                                    key=lambda each: each.timestamp or 0)
         return newest

@@ -22,7 +22,7 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes.launcher.imagelook import KEY
+from zuul_nodes.launcher.imagelook import KEY, getPause, isOver
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.transfers import ArtifactJob, Stopped, Threads
 
@@ -35,10 +35,6 @@ IMPORTS = 10
 # before the second time; each pause is twice as long as the last.
 ATTEMPTS = 3
 RETRY_PAUSE = 5
-# Seconds until one that has failed is tried again, by then nobody waits for
-# it; each pause is twice as long as the last, up to a limit.
-FAILURE_PAUSE = 300
-LONGEST_PAUSE = 12 * 3600
 # Seconds until what could not be locked should be free again.
 LOCK_PAUSE = 2
 
@@ -91,8 +87,7 @@ class Uploads:
             return False
         pause = max(self._pauses.get(upload.uuid, 0) - time.monotonic(),
                     _getRetryTime(upload) - time.time())
-        if pause > 0:
-            self.launcher.queue.addAfter(KEY, pause)
+        if not isOver(self.launcher, pause):
             return False
         self._pauses.pop(upload.uuid, None)
         return True
@@ -253,8 +248,7 @@ class Uploads:
 def _getRetryTime(upload):
     """:return: when an upload may begin, after former ones have failed."""
     if upload.state == upload.State.FAILED:
-        pause = FAILURE_PAUSE * 2 ** (upload.attempt - ATTEMPTS + 1)
-        return upload.state_time + min(pause, LONGEST_PAUSE)
+        return upload.state_time + getPause(upload.attempt - ATTEMPTS + 1)
     if 0 < upload.attempt < ATTEMPTS:
         return upload.state_time + RETRY_PAUSE * 2 ** (upload.attempt - 1)
     return 0

@@ -12,6 +12,14 @@ def isRejected(upload):
     return upload.validated is False and upload.build_uuid is not None
 
 
+def isBad(uploads):
+    """
+    :param list uploads: all of one artifact.
+    :return: whether the artifact has been tried, and refused everywhere.
+    """
+    return bool(uploads) and all(map(isRejected, uploads))
+
+
 class Validation(ImagePart):
 
     def reconcile(self, uploads):
@@ -90,12 +98,7 @@ class Validation(ImagePart):
                            tenant_name)
 
     def _addEvent(self, transaction, upload, artifact, sent, tenant_name):
-        hostname, _, name = artifact.project_canonical_name.partition('/')
-        driver = self.launcher.connections.drivers['zuul']
-        event = driver.getImageValidateEvent(
-            [artifact.name], hostname, name, artifact.project_branch,
-            upload.uuid)
-        self.log.info('Submitting the event %s of %s to the tenant %s',
-                      event.type, artifact, tenant_name)
-        self.events.add(transaction, Kind.VALIDATE, upload.uuid, sent,
-                        tenant_name, event)
+        self.events.add(
+            transaction, Kind.VALIDATE, upload.uuid, sent, tenant_name,
+            artifact.name, artifact.project_canonical_name,
+            artifact.project_branch)

@@ -11,7 +11,7 @@ from tests.fixtures import imagecrash
 from tests.fixtures.crash import crashEverywhere, hurry
 from tests.fixtures.fuse import TIMEOUT
 from tests.fixtures.imagecrash import ImageWorld
-from zuul_nodes.launcher import imageevents, uploads
+from zuul_nodes.launcher import imagelook, uploads
 
 pytestmark = pytest.mark.crash
 
@@ -24,7 +24,7 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch, file_server):
     monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
     monkeypatch.setattr(uploads, 'LOCK_PAUSE', 0.01)
     # An event is sent again as soon as there is none.
-    monkeypatch.setattr(imageevents, 'FIRST_PAUSE', 0)
+    monkeypatch.setattr(imagelook, 'FIRST_PAUSE', 0)
 
     def make(*names, builds=1, refused=0):
         file_server.files.clear()

@@ -7,7 +7,7 @@ from zuul.model import EventInfo
 
 from tests.fixtures.images import LAYOUT, waitFor
 from tests.fixtures.pipelines import Pipelines
-from zuul_nodes.launcher import imageevents, imagelook
+from zuul_nodes.launcher import imagelook
 
 BUILD = ['debian']
 
@@ -45,7 +45,7 @@ def test_not_before_its_scheduler_has_said_what_there_is(launcher):
 def test_no_second_event_while_the_first_is_anywhere(
         launcher, pipelines, jump):
     reconcile(launcher)
-    jump(imageevents.LONGEST_PAUSE)
+    jump(imagelook.LONGEST_PAUSE)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
     pipelines.forward()

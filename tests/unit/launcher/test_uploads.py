@@ -17,8 +17,9 @@ from tests.fixtures.images import (
     waitFor,
 )
 from zuul_nodes.launcher import artifacts
+from zuul_nodes.launcher.imagelook import FIRST_PAUSE
 from zuul_nodes.launcher.transactions import Transaction
-from zuul_nodes.launcher.uploads import ATTEMPTS, FAILURE_PAUSE
+from zuul_nodes.launcher.uploads import ATTEMPTS
 
 DATA = os.urandom(1000)
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -310,11 +311,11 @@ def test_one_that_has_failed_is_tried_again_later(
     rack.errors = [RuntimeError('no')] * (ATTEMPTS + 1)
     upload(launcher, addArtifact())
     waitForResults(launcher, 'failed')
-    jump(FAILURE_PAUSE + 1)
+    jump(FIRST_PAUSE + 1)
     launcher.images.reconcile()
     waitFor(lambda: len(rack.calls) == ATTEMPTS + 1)
     waitForResults(launcher, 'failed')
-    jump(4 * FAILURE_PAUSE)
+    jump(4 * FIRST_PAUSE)
     launcher.images.reconcile()
     waitForResults(launcher, 'ready')
     assert len(rack.images) == 1

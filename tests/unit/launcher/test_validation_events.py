@@ -4,7 +4,7 @@ import pytest
 
 from tests.fixtures.images import waitFor
 from tests.fixtures.pipelines import PIPELINES
-from zuul_nodes.launcher import imageevents
+from zuul_nodes.launcher import imagelook
 
 READY = {'_state': 'ready', 'validated': None}
 
@@ -70,7 +70,7 @@ def test_again_if_it_came_to_nothing(launcher, pipelines, jump):
     add(launcher)
     reconcile(launcher)
     item, = pipelines.take()
-    jump(imageevents.LONGEST_PAUSE)
+    jump(imagelook.LONGEST_PAUSE)
     reconcile(launcher)
     assert pipelines.getEvents('image-validate') == []
     pipelines.finish(item)
