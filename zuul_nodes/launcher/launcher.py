@@ -96,6 +96,10 @@ class Launcher:
         self.image_size_limit = int(self._getOption('image_size_limit'))
         self.statsd = get_statsd(
             config, {'hostname': _hostname or socket.getfqdn()})
+        for driver in connections.drivers.values():
+            # See the driver API; those of Zuul do not ask for it.
+            driver.steps_have_threads = True
+            driver.statsd = self.statsd
         self._connect()
         self._makeParts()
 

@@ -1,0 +1,145 @@
+"""Calls to a cloud: their rate, their number, and who waits for them."""
+
+import collections
+from concurrent.futures import ThreadPoolExecutor
+import functools
+import threading
+import time
+
+from zuul.driver.util import RateLimiter
+from zuul.lib.statsd import normalize_statsd_name
+
+# How many calls there are at a time of those that nobody waits for.
+WORKERS = 8
+# Nobody waits for a call longer than so many times its time-out.
+PATIENCE = 2
+KEY = 'zuul.nodes.driver.{driver}.{connection}.{call}.{outcome}'
+
+
+class Calls:
+    """
+    :param endpoint: whose adapter is called.
+    :ivar Counter numbers: name of a method -> how often it was called.
+    """
+
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+        self.rate_limiter = RateLimiter(
+            endpoint.name, endpoint.connection.rate)
+        self.numbers = collections.Counter()
+        # What is under way, or has ended and was not asked for its result.
+        self._tasks = {}
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(WORKERS, f'Calls {endpoint.name}')
+
+    def call(self, name, *args):
+        """Call a method of the adapter, as soon as the rate allows it.
+
+        :return: what it returns; of what it lists a list.
+        """
+        with self.rate_limiter:
+            self.numbers[name] += 1
+        start = time.monotonic()
+        outcome = 'error'
+        try:
+            result = getattr(self.endpoint.adapter, name)(*args)
+            if name.startswith('list'):
+                # It may call the cloud for each of its pages.
+                result = list(result)
+            outcome = 'success'
+            return result
+        finally:
+            self._report(name, outcome, time.monotonic() - start)
+
+    def perform(self, key, name, *args, limit=None):
+        """Call a method of the adapter, unless that is under way already
+        for the same thing.
+
+        :param str key: what it is done for.
+        :param float limit: seconds that it may take, if that is more than
+            a call usually may; then it is done in the background.
+        :return: a :class:`Task` that has ended, or None: come again.
+        :raises TimeoutError: it does not come to an end.
+        """
+        with self._lock:
+            task = self._tasks.get((key, name))
+            is_new = task is None
+            if is_new:
+                task = self._tasks[key, name] = Task(
+                    functools.partial(self.call, name, *args),
+                    PATIENCE * (limit or self.endpoint.adapter.timeout))
+        if is_new and self.endpoint.driver.steps_have_threads and not limit:
+            task.run()
+        elif is_new:
+            self._executor.submit(task.run)
+        is_late = task.isLate()
+        if not task.ended.is_set() and not is_late:
+            return None
+        with self._lock:
+            if self._tasks.get((key, name)) is task:
+                del self._tasks[key, name]
+        if not task.ended.is_set():
+            raise TimeoutError(f'{name} has not come to an end')
+        return task
+
+    def isIdle(self, key):
+        """
+        :return: whether nothing is under way for something, as far as it
+            may still come to an end.
+        """
+        with self._lock:
+            tasks = [task for (other, _), task in self._tasks.items()
+                     if other == key]
+        return all(task.ended.is_set() or task.isLate() for task in tasks)
+
+    def forget(self, key):
+        """Nobody will ask for results any more."""
+        with self._lock:
+            for each in [each for each in self._tasks if each[0] == key]:
+                del self._tasks[each]
+
+    def stop(self):
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _report(self, name, outcome, duration):
+        driver = self.endpoint.driver
+        if driver.statsd:
+            driver.statsd.timing(KEY.format(
+                driver=driver.name, call=name, outcome=outcome,
+                connection=normalize_statsd_name(
+                    self.endpoint.connection.connection_name),
+            ), duration * 1000)
+
+
+class Task:
+    """A call whose result may come later.
+
+    :ivar float begun: when it was asked for, by the monotonic clock.
+    :ivar Event ended: whether there is a result.
+    """
+
+    def __init__(self, function, limit):
+        self.function = function
+        self.limit = limit
+        self.begun = time.monotonic()
+        self.ended = threading.Event()
+        self._result = self._error = None
+
+    def run(self):
+        try:
+            self._result = self.function()
+        except BaseException as error:
+            self._error = error
+        self.ended.set()
+
+    def isLate(self):
+        return time.monotonic() > self.begun + self.limit
+
+    def getResult(self):
+        """
+        :return: what was returned.
+        :raises BaseException: what was raised.
+        """
+        if self._error is not None:
+            raise self._error
+        return self._result

@@ -1,0 +1,64 @@
+"""What ``zuul.conf`` says of a cloud."""
+
+import difflib
+import logging
+
+import voluptuous as vs
+from zuul.connection import BaseConnection
+from zuul.lib.voluputil import Nullable, Optional, assemble
+
+# Zuul's own, in the section of any connection.
+OF_ZUUL = ('driver', 'name')
+
+
+def makeSchema(driver_class):
+    """:return: the schema of a connection of a driver."""
+    return assemble(COMMON, vs.Schema(driver_class.connection_attributes))
+
+
+COMMON = vs.Schema({
+    Optional(
+        'rate',
+        doc='How many calls to the cloud there are in a second, at most.',
+    ): Nullable(vs.All(vs.Coerce(float), vs.Range(min=0))),
+    Optional(
+        'api_timeout',
+        doc='Seconds that a call to the cloud may take.',
+        default=60,
+    ): vs.All(vs.Coerce(float), vs.Range(min=0, min_included=False)),
+})
+
+
+class AdapterConnection(BaseConnection):
+    """A section ``[connection NAME]``; has the attributes that the driver
+    declares.
+
+    :raises Exception: an option is missing or wrong; Zuul does not start.
+    """
+
+    log = logging.getLogger('zuul.nodes.Connection')
+
+    def __init__(self, driver, connection_name, connection_config):
+        super().__init__(driver, connection_name, connection_config)
+        self.driver_name = driver.name
+        schema = makeSchema(type(driver))
+        known = [str(key) for key in schema.schema]
+        given = {key: value for key, value in connection_config.items()
+                 if key not in OF_ZUUL}
+        for key in given.keys() - known:
+            near = difflib.get_close_matches(key, known, 1)
+            # Zuul says nothing of such options, so it is no error.
+            self.log.warning(
+                '[connection %s]: the driver %s has no option "%s"; %s',
+                connection_name, driver.name, key,
+                f'did you mean "{near[0]}"?' if near else
+                'there are: ' + ', '.join(known))
+        try:
+            attributes = schema({
+                key: given[key] for key in given if key in known})
+        except vs.Invalid as error:
+            # Not the value: it may be a secret.
+            key = error.path[0] if error.path else ''
+            raise Exception(f'[connection {connection_name}]: "{key}": '
+                            f'{error.error_message}') from None
+        self.__dict__.update(attributes)

@@ -1,0 +1,120 @@
+"""What makes a provider driver of Zuul's of an adapter."""
+
+import logging
+import urllib.parse
+
+from zuul.driver import ConnectionInterface, ProviderInterface
+from zuul.driver import Driver as ZuulDriver
+from zuul.driver.static.staticmodel import StaticProviderNode
+from zuul.provider import BaseProvider, EndpointCacheMixin
+
+from zuul_nodes.drivers.api import attributes
+from zuul_nodes.drivers.api.connection import AdapterConnection
+from zuul_nodes.drivers.api.endpoint import AdapterEndpoint
+from zuul_nodes.drivers.api.provider import AdapterProvider
+
+
+class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
+             ProviderInterface):
+    """A provider driver; its docstring is the beginning of its reference.
+
+    All attributes are voluptuous schemas, dictionaries whose keys are
+    ``Required`` or ``Optional`` of :mod:`zuul_nodes.drivers`, with a
+    ``doc`` each.  Objects have them with underscores instead of hyphens.
+
+    :cvar str name: that of the entry point.
+    :cvar adapter_class: a subclass of :class:`Adapter`.
+    :cvar dict connection_attributes: options in ``zuul.conf``, which are
+        strings there.
+    :cvar dict provider_attributes: of sections and providers,
+    :cvar dict label_attributes: of labels,
+    :cvar dict flavor_attributes: of flavors,
+    :cvar dict image_attributes: of all images,
+    :cvar dict cloud_image_attributes: of those that the cloud has,
+    :cvar dict zuul_image_attributes: and of those that Zuul makes.
+    :cvar endpoint_attributes: names of attributes of providers: those with
+        other values are at other endpoints.
+    :cvar str default_username: of nodes whose image does not say.
+    :ivar bool steps_have_threads: whether a step of a node may wait for a
+        call to the cloud, for it does not hold up those of other nodes.  A
+        launcher that sees to that sets it,
+    :ivar statsd: and this, if times of calls are to be reported.
+    """
+
+    name = None
+    adapter_class = None
+    connection_attributes = {}
+    provider_attributes = {}
+    label_attributes = {}
+    flavor_attributes = {}
+    image_attributes = {}
+    cloud_image_attributes = {}
+    zuul_image_attributes = {}
+    endpoint_attributes = ()
+    default_username = 'zuul'
+    steps_have_threads = False
+    statsd = None
+
+    _endpoint_class = AdapterEndpoint
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.image_class = attributes.makeImageClass(cls)
+        cls.flavor_class = attributes.makeFlavorClass(cls)
+        cls.label_class = attributes.makeLabelClass(cls)
+        cls.schema_class = attributes.makeSchemaClass(cls)
+        # The records of providers say what class they are of by its name;
+        # that two drivers have the same one, Zuul finds out.
+        BaseProvider._subclasses.pop(cls.name.encode(), None)
+        cls.provider_class = _makeProviderClass(cls)
+
+    def getConnection(self, name, config):
+        return AdapterConnection(self, name, config)
+
+    def getProvider(self, zk_client, connection, tenant_name,
+                    canonical_name, provider_config, system_id):
+        return self.provider_class(
+            self, zk_client, connection, tenant_name, canonical_name,
+            provider_config, system_id)
+
+    def getProviderClass(self):
+        return self.provider_class
+
+    def getProviderSchema(self, internal=False):
+        return self.schema_class().getProviderSchema(internal)
+
+    def getProviderSchemaClass(self):
+        return self.schema_class
+
+    def getProviderNodeClass(self):
+        # Executors read the records of nodes, and write them; they may be
+        # without our drivers.  All that we put there has a place in the
+        # record of any node, so it is one that they know.
+        return StaticProviderNode
+
+    def getEndpoint(self, provider):
+        """:return: what a provider has in common with others."""
+        connection = provider.connection
+        place = {name: getattr(provider, name)
+                 for name in self.endpoint_attributes}
+        name = '/'.join(urllib.parse.quote_plus(str(value)) for value in (
+            *place.values(),)) or connection.connection_name
+        return self.getEndpointById(
+            (connection.connection_name, name),
+            (self, provider.zk_client, connection, name,
+             provider.system_id, place))
+
+    def stop(self):
+        self.stopEndpoints()
+
+
+def _makeProviderClass(driver_class):
+    class Provider(AdapterProvider, BaseProvider,
+                   subclass_id=driver_class.name):
+        log = logging.getLogger(f'zuul.{driver_class.name}.Provider')
+        schema = driver_class.schema_class().getProviderSchema()
+        internal_schema = driver_class.schema_class().getProviderSchema(
+            internal=True)
+
+    Provider.driver_class = driver_class
+    return Provider

@@ -1,0 +1,93 @@
+"""A cloud or a region of one, as all providers that use it share it."""
+
+import logging
+import threading
+
+from zuul.model import QuotaInformation
+from zuul.provider import BaseProviderEndpoint
+
+from zuul_nodes.drivers.api.calls import Calls
+from zuul_nodes.drivers.api.listing import Listing
+from zuul_nodes.drivers.api.model import Ability, Resource
+
+INSTANCE = 'instance'
+IMAGE = 'image'
+
+
+class AdapterEndpoint(BaseProviderEndpoint):
+    """
+    :param dict place: arguments of the adapter.
+    :ivar Adapter adapter:
+    :ivar Calls calls: to it.
+    :ivar Listing listing: of its instances.
+    """
+
+    def __init__(self, driver, zk_client, connection, name, system_id,
+                 place):
+        super().__init__(driver, zk_client, connection, name, system_id)
+        self.log = logging.getLogger(f'zuul.{driver.name}.{name}')
+        self.adapter = driver.adapter_class(connection, **place)
+        self.abilities = self.adapter.abilities
+        self.calls = Calls(self)
+        # Launchers see by this that rates are kept to already.
+        self.rate_limiter = self.calls.rate_limiter
+        self.listing = Listing(self.calls, self.adapter.list_interval)
+        self._zones = None
+        self._lock = threading.Lock()
+
+    def startEndpoint(self):
+        self.adapter.start()
+
+    def stopEndpoint(self):
+        self.calls.stop()
+        self.adapter.stop()
+
+    def getZones(self):
+        """:return: a list of zones, as the cloud has said once."""
+        with self._lock:
+            if self._zones is None:
+                self._zones = (self.calls.call('listZones')
+                               if Ability.ZONES in self.abilities else [])
+            return self._zones
+
+    def refreshQuotaLimits(self, update):
+        if (Ability.LIMITS not in self.abilities
+                or (not update and self.quota_cache.hasLimits())):
+            return False
+        self.quota_cache.setLimits(
+            QuotaInformation(**self.calls.call('getLimits')))
+        return True
+
+    def listInstances(self):
+        return [instance for instance in self.listing.getNow()
+                if not instance.deleted]
+
+    def listResources(self, providers):
+        for instance in self.listInstances():
+            yield Resource(INSTANCE, instance.id, instance.tags)
+        if self.has_images:
+            yield from self.calls.call('listImages')
+        if Ability.RESOURCES in self.abilities:
+            yield from self.calls.call('listResources')
+
+    @property
+    def has_images(self):
+        return bool(self.abilities & {
+            Ability.IMAGES, Ability.IMPORT, Ability.COPY})
+
+    def getResourceTypes(self):
+        return [INSTANCE, *([IMAGE] if self.has_images else []),
+                *self.adapter.resource_types]
+
+    def deleteResource(self, resource):
+        if resource.type == INSTANCE:
+            self.calls.call('deleteInstance', resource.id)
+        elif resource.type == IMAGE:
+            self.deleteImage(resource.id)
+        else:
+            self.calls.call('deleteResource', resource)
+
+    def deleteImage(self, image_id):
+        # Of uploads that never were, too.
+        if image_id:
+            self.calls.call('deleteImage', image_id)

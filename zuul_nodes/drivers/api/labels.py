@@ -1,0 +1,76 @@
+"""What a label says beyond itself.
+
+A label may say something of its image, its flavor or its provider, for
+its own nodes only: a user name, a time-out, several availability zones.
+Zuul's records have no place for that, so the flat configuration of such
+a label has an entry of ours, ``zuul_nodes``, a dictionary of
+
+``image``, ``flavor``, ``provider``
+    attribute -> value, in place of that object's,
+``zones``
+    names of availability zones, one of which a node gets,
+``section``
+    ``name``, the canonical name of the section that the provider is
+    attached to, and ``limits``, the quota that all of that section's
+    providers share: resource -> number,
+``priority``
+    of the provider: an integer, 0 or more.  The provider with the least
+    comes first; :data:`DEFAULT_PRIORITY` is left out.
+
+Parts that say nothing are left out, and so is an empty entry.
+:func:`forNode` puts it to use; no driver needs to know of it.
+"""
+
+import copy
+import zlib
+
+# An entry in the configuration of a label, and so an attribute of it.
+OWN = 'zuul_nodes'
+DEFAULT_PRIORITY = 100
+# What is said of the provider, whichever node it makes.
+_OF_THE_PROVIDER = frozenset({'section', 'priority'})
+
+
+def getOwn(label):
+    """
+    :param ProviderLabel label: of any driver.
+    :return: what the label says beyond itself, a dict as described above.
+    """
+    return getattr(label, OWN, {})
+
+
+def forNode(provider, label_name, key):
+    """
+    :param BaseProvider provider: of any driver.
+    :param str label_name: the label of a node.
+    :param str key: what the availability zone is chosen by: whatever is
+        the same for all nodes of a request, and stays so for a node.
+    :return: the provider as it makes that node: itself, or a copy with
+        the label, its image and its flavor as the label wants them.
+    """
+    label = provider.labels[label_name]
+    own = getOwn(label)
+    if own.keys() <= _OF_THE_PROVIDER:
+        return provider
+    view = copy.copy(provider)
+    if zones := own.get('zones'):
+        label = copy.copy(label)
+        label.az = zones[zlib.crc32(key.encode()) % len(zones)]
+        view._set(labels={**provider.labels, label_name: label})
+    if attributes := own.get('image'):
+        view._set(images={**provider.images, label.image: provider.parseImage(
+            _getConfig(provider, 'images', label.image) | attributes,
+            provider.config, provider.connection)})
+    if attributes := own.get('flavor'):
+        view._set(flavors={
+            **provider.flavors, label.flavor: provider.parseFlavor(
+                _getConfig(provider, 'flavors', label.flavor) | attributes,
+                provider.config, provider.connection)})
+    for name, value in own.get('provider', {}).items():
+        view._set(**{name.replace('-', '_'): value})
+    return view
+
+
+def _getConfig(provider, kind, name):
+    return next(config for config in provider.config[kind]
+                if config['name'] == name)

@@ -1,0 +1,70 @@
+"""One list of instances for all nodes that wait for their cloud."""
+
+import logging
+import threading
+import time
+
+# Seconds for which a cloud may fail to list its instances, before that is
+# a failure of the nodes that wait for it.
+BLIND = 60
+
+
+class Listing:
+    """
+    :param Calls calls: to the adapter.
+    :param float interval: seconds between two lists, at least.
+    """
+
+    log = logging.getLogger('zuul.nodes.Listing')
+
+    def __init__(self, calls, interval):
+        self.calls = calls
+        self.interval = interval
+        self._lock = threading.Lock()
+        self._instances = []
+        # By the monotonic clock: when that list was asked for, when one
+        # was asked for at all, and since when that has failed.
+        self._begun = self._tried = -interval
+        self._failing = None
+
+    def get(self, since):
+        """
+        :param float since: a time by the monotonic clock.
+        :return: all instances, as a list that was asked for at that time or
+            later; or None if there is none yet.
+        :raises Exception: the cloud gives no lists any more.
+        """
+        if time.monotonic() >= self._tried + self.interval:
+            self._renew()
+        with self._lock:
+            return self._instances if self._begun >= since else None
+
+    def getNow(self):
+        """
+        :return: all instances as they are now; waits for the cloud.
+        """
+        begun = time.monotonic()
+        return self._keep(begun, self.calls.call('listInstances'))
+
+    def _renew(self):
+        task = self.calls.perform('', 'listInstances')
+        if task is None:
+            # Somebody else's, or in the background: what there is will do.
+            return
+        self._tried = task.begun
+        try:
+            self._keep(task.begun, task.getResult())
+            self._failing = None
+        except Exception as error:
+            self._failing = self._failing or task.begun
+            if task.begun > self._failing + BLIND:
+                raise
+            self.log.warning('Unable to list the instances of %s: %s',
+                             self.calls.endpoint.canonical_name, error)
+
+    def _keep(self, begun, instances):
+        with self._lock:
+            if begun > self._begun:
+                self._begun = begun
+                self._instances = instances
+        return instances

@@ -1,0 +1,246 @@
+"""The lives of nodes at any adapter.
+
+A machine does one thing at a time and says in its state what it has done.
+That is in the node's record between two steps, at the latest, so any
+launcher goes on from there; what was done since then is found in the cloud
+by the node's tags.
+"""
+
+import time
+
+from zuul.provider import statemachine
+
+from zuul_nodes.drivers.api.errors import CapacityError, DriverError
+from zuul_nodes.drivers.api.model import (
+    Ability,
+    ImageSpec,
+    State,
+)
+
+NODE_TAG = 'zuul_node_uuid'
+# Seconds until an instance that the cloud has accepted has to be in a list.
+APPEARANCE = 120
+# Seconds after which a cloud is asked again to delete what is there still.
+REPEAT = 60
+
+
+class CreateStateMachine(statemachine.StateMachine):
+    """
+    :param AdapterProvider provider: that makes the node.
+    :param ProviderNode node: that is to be made.
+    :param str image_external_id: of the upload, if the image has any.
+    """
+
+    ASKED = 'asked for an instance'
+    BOOTING = 'the instance boots'
+
+    def __init__(self, provider, node, image_external_id, log):
+        super().__init__(node.create_state)
+        self.log = log
+        self.provider = provider
+        self.endpoint = provider.getEndpoint()
+        self.node = node
+        # By this name, launchers see what images are in use.
+        self.image_external_id = node.create_state.get(
+            'image_external_id', image_external_id)
+        self.instance_id = node.create_state.get('instance_id')
+        # Zones that have no room.
+        self.full = list(node.create_state.get('full', ()))
+        # What is listed from now on has what others have made for us.
+        self.since = time.monotonic()
+
+    def toDict(self):
+        return super().toDict() | {
+            'image_external_id': self.image_external_id,
+            'instance_id': self.instance_id, 'full': self.full}
+
+    def advance(self):
+        """
+        :return: the instance, when it is ready.
+        :raises Exception: it will not be.
+        """
+        if self.state == self.START and self._mayAsk():
+            self.state = self.ASKED
+        if self.state == self.ASKED and self._ask():
+            self.state = self.BOOTING
+        if self.state != self.BOOTING:
+            return None
+        instance = self._look()
+        if instance is None:
+            return None
+        label = self.provider.labels[self.node.label]
+        instance.needs = (
+            instance.needs
+            or self.provider.getQuotaForLabel(label).getResources())
+        self.node.updateFromInstance(instance)
+        self.state = self.COMPLETE
+        self.complete = True
+        # For who deletes it; the machine is not asked any more then.
+        self.node._set(create_state=self.toDict())
+        return instance
+
+    def _mayAsk(self):
+        """:return: whether it is known what there is of the node."""
+        if Ability.UNIQUE_NAMES in self.endpoint.abilities:
+            return True
+        instances = self.endpoint.listing.get(self.since)
+        if instances is None:
+            return False
+        for instance in findInstances(instances, self.node):
+            self.instance_id = instance.id
+        return True
+
+    def _ask(self):
+        """:return: whether the cloud has accepted it."""
+        if self.instance_id:
+            return True
+        zone = self._getZone()
+        try:
+            task = self.endpoint.calls.perform(
+                self.node.uuid, 'createInstance', self._getSpec(zone))
+            if task is None:
+                return False
+            self.instance_id = task.getResult().id
+        except CapacityError as error:
+            self.full.append(zone)
+            if self._getZone() in self.full:
+                raise
+            self.log.info('Zone %s has no room for node %s: %s',
+                          zone, self.node.uuid, error)
+            return False
+        self.since = time.monotonic()
+        return True
+
+    def _getZone(self):
+        """:return: the one that is tried next, or the first if none is
+            left."""
+        zones = self.provider.getZones(self.node)
+        return next((zone for zone in zones if zone not in self.full),
+                    zones[0])
+
+    def _getSpec(self, zone):
+        return self.provider.makeSpec(
+            self.provider.labels[self.node.label],
+            name=f'np{self.node.uuid}', tags=self.node.tags,
+            image_id=self.image_external_id, zone=zone)
+
+    def _look(self):
+        """:return: the instance if it is ready."""
+        instances = self.endpoint.listing.get(self.since)
+        if instances is None:
+            return None
+        for instance in instances:
+            if instance.id == self.instance_id:
+                break
+        else:
+            if time.monotonic() > self.since + APPEARANCE:
+                raise DriverError(
+                    f'Instance {self.instance_id} has vanished')
+            return None
+        if instance.state in (State.FAILED, State.DELETED):
+            raise (instance.error or DriverError)(
+                f'Instance {instance.id} is {instance.state.value}: '
+                f'{instance.message or "the cloud does not say why"}')
+        return instance if instance.state is State.READY else None
+
+
+class DeleteStateMachine(statemachine.StateMachine):
+    """
+    :param AdapterProvider provider: that has made the node.
+    :param ProviderNode node: that is to go.
+    """
+
+    REMOVING = 'the instance is removed'
+
+    def __init__(self, provider, node, log):
+        super().__init__(node.delete_state)
+        self.log = log
+        self.endpoint = provider.getEndpoint()
+        self.node = node
+        self.instance_id = node.create_state.get('instance_id')
+        # Which instances the cloud was asked to remove, and when.
+        self.asked = {}
+        self.since = time.monotonic()
+
+    def advance(self):
+        if self.state == self.START:
+            # What is asked for now might be made behind our back.
+            if not self.endpoint.calls.isIdle(self.node.uuid):
+                return
+            self.endpoint.calls.forget(self.node.uuid)
+            self.since = time.monotonic()
+            self.state = self.REMOVING
+        if self.state == self.REMOVING and self._isGone():
+            self.state = self.COMPLETE
+        if self.state == self.COMPLETE:
+            self.complete = True
+
+    def _isGone(self):
+        if self.instance_id and not self._remove(self.instance_id):
+            return False
+        instances = self.endpoint.listing.get(self.since)
+        if instances is None:
+            return False
+        # There is more than one if somebody has died while asking for it.
+        found = list(findInstances(instances, self.node, self.instance_id))
+        for instance in found:
+            self._remove(instance.id)
+        return not found
+
+    def _remove(self, instance_id):
+        """:return: whether the cloud has been asked for it."""
+        now = time.monotonic()
+        if self.asked.get(instance_id, -REPEAT) > now - REPEAT:
+            return True
+        task = self.endpoint.calls.perform(
+            instance_id, 'deleteInstance', instance_id)
+        if task is None:
+            return False
+        task.getResult()
+        self.asked[instance_id] = self.since = time.monotonic()
+        return True
+
+
+class SnapshotStateMachine(statemachine.StateMachine):
+    """
+    :param AdapterProvider provider: that has made the node.
+    :param ProviderNode node: of which an image is to be made.
+    """
+
+    COPYING = 'the image is made'
+
+    def __init__(self, provider, node, log):
+        super().__init__(node.snapshot.snapshot_state)
+        self.log = log
+        self.endpoint = provider.getEndpoint()
+        self.node = node
+
+    def advance(self):
+        """:return: what the artifact has for its URL, when it is there."""
+        self.state = self.COPYING
+        node = self.node
+        task = self.endpoint.calls.perform(
+            node.uuid, 'createSnapshot', node.create_state['instance_id'],
+            ImageSpec(
+                name=f'snapshot-{node.uuid}', upload_id=node.uuid,
+                tags=node.snapshot.tags, format=None, image=None,
+                timeout=node.snapshot_timeout),
+            limit=node.snapshot_timeout)
+        if task is None:
+            return None
+        result = task.getResult()
+        self.state = self.COMPLETE
+        self.complete = True
+        return result
+
+
+def findInstances(instances, node, instance_id=None):
+    """
+    :param list instances: that there are.
+    :param str instance_id: of one that is known to be the node's.
+    :return: yields those that were made for a node and are not gone.
+    """
+    return (instance for instance in instances
+            if instance.state is not State.DELETED
+            and (instance.id == instance_id
+                 or instance.tags.get(NODE_TAG) == node.uuid))

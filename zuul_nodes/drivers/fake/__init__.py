@@ -1,0 +1,140 @@
+"""A cloud that there is not: to look at, to try out, to put under load.
+
+Its instances are rows in a table.  What answers at their address is up to
+those who use it.
+"""
+
+import voluptuous as vs
+
+from zuul_nodes.drivers import (
+    Ability,
+    Adapter,
+    Driver,
+    Instance,
+    Nullable,
+    Optional,
+    PermanentError,
+    QuotaError,
+    Resource,
+    State,
+)
+from zuul_nodes.drivers.fake.cloud import Cloud
+
+SECONDS = vs.All(vs.Coerce(float), vs.Range(min=0))
+NUMBER = vs.All(vs.Coerce(int), vs.Range(min=0))
+
+
+class FakeAdapter(Adapter):
+    abilities = frozenset({
+        Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.ZONES,
+        Ability.IMAGES, Ability.IMPORT, Ability.COPY, Ability.SNAPSHOTS,
+        Ability.CONSOLE})
+    list_interval = 0.05
+
+    def start(self):
+        options = self.connection
+        self.cloud = Cloud(
+            options.path, options.create_delay, options.delete_delay,
+            options.call_delay, options.failure_rate)
+
+    def stop(self):
+        self.cloud.close()
+
+    def createInstance(self, spec):
+        if spec.image_id is None and spec.image.image_id == 'none':
+            raise PermanentError('There is no image "none"')
+        needs = self.getNeeds(spec)
+        if lacking := self.cloud.create(
+                spec.name, spec.tags, spec.zone, needs, self.getLimits()):
+            raise QuotaError(f'There is no {lacking} left')
+        return Instance(spec.name, State.BUILDING, spec.tags)
+
+    def listInstances(self):
+        for name, tags, zone, needs, is_ready in self.cloud.list():
+            yield Instance(
+                name, State.READY if is_ready else State.BUILDING, tags,
+                needs=needs, az=zone, address=self.connection.address,
+                connection_port=self.connection.port)
+
+    def deleteInstance(self, instance_id):
+        self.cloud.delete(instance_id)
+
+    def getLimits(self):
+        limits = {'instances': self.connection.instances,
+                  'cores': self.connection.cores}
+        return {resource: limit for resource, limit in limits.items()
+                if limit is not None}
+
+    def getNeeds(self, spec):
+        return {'instances': 1, 'cores': spec.flavor.cores}
+
+    def listZones(self):
+        return [zone.strip() for zone in self.connection.zones.split(',')]
+
+    def uploadImage(self, spec, path):
+        self.cloud.addImage(spec.upload_id, spec.tags)
+        return spec.upload_id
+
+    def importImage(self, spec, url):
+        return self.uploadImage(spec, url)
+
+    def copyImage(self, spec, image_id, source):
+        return self.uploadImage(spec, image_id)
+
+    def listImages(self):
+        for image_id, tags in self.cloud.listImages().items():
+            yield Resource('image', image_id, tags)
+
+    def deleteImage(self, image_id):
+        self.cloud.deleteImage(image_id)
+
+    def createSnapshot(self, instance_id, spec):
+        return f'fake:{self.uploadImage(spec, instance_id)}'
+
+    def getConsoleLog(self, instance_id):
+        return f'{instance_id} login: '
+
+
+class FakeDriver(Driver):
+    """The attributes of a cloud that there is not are below."""
+
+    name = 'fake'
+    adapter_class = FakeAdapter
+    connection_attributes = {
+        Optional(
+            'path', default=':memory:',
+            doc="""The file that the cloud is in.  Without one, each process
+            has its own, as long as it runs.""",
+        ): str,
+        Optional('address', default='127.0.0.1',
+                 doc='What all instances have for their address.'): str,
+        Optional('port', default='22',
+                 doc='What port the nodes answer at.'): NUMBER,
+        Optional('create_delay', default='0',
+                 doc='Seconds until an instance is ready.'): SECONDS,
+        Optional('delete_delay', default='0',
+                 doc='Seconds until an instance is gone.'): SECONDS,
+        Optional('call_delay', default='0',
+                 doc='Seconds that each call takes.'): SECONDS,
+        Optional(
+            'failure_rate', default='0',
+            doc="""How many of all calls fail, 0 to 1; half of them after
+            the cloud has acted.""",
+        ): vs.All(vs.Coerce(float), vs.Range(0, 1)),
+        Optional('instances',
+                 doc='How many instances there can be.'): Nullable(NUMBER),
+        Optional('cores',
+                 doc='How many cores there are for all of them.',
+                 ): Nullable(NUMBER),
+        Optional('zones', default='a, b',
+                 doc='Names of zones, separated by commas.'): str,
+    }
+    flavor_attributes = {
+        Optional('cores', default=1,
+                 doc='How many cores a node has.'): NUMBER,
+    }
+    cloud_image_attributes = {
+        Optional('image-id', default='any',
+                 doc='Of an image of the cloud; it has all but ``none``.',
+                 ): str,
+    }

@@ -1,0 +1,131 @@
+"""A cloud in a file, or in memory: slow, small and broken as one likes.
+
+Its state is all in one SQLite database, so several processes have the same
+cloud, and it survives each of them.
+"""
+
+import contextlib
+import json
+import random
+import sqlite3
+import threading
+import time
+
+TABLES = '''
+CREATE TABLE IF NOT EXISTS instances (
+    name TEXT PRIMARY KEY, tags TEXT, zone TEXT, needs TEXT,
+    ready REAL, gone REAL);
+CREATE TABLE IF NOT EXISTS images (
+    id TEXT PRIMARY KEY, tags TEXT);
+'''
+# Seconds to wait for another process that writes.
+TIMEOUT = 30
+
+
+class FakeError(Exception):
+    """The cloud has failed, as it was told to.
+
+    :ivar int status: as a web server would say it.
+    """
+
+    status = 503
+
+
+class Cloud:
+    """
+    :param str path: of the file, or ``:memory:``.
+    :param float create_delay: seconds until an instance is ready.
+    :param float delete_delay: seconds until it is gone.
+    :param float call_delay: seconds that each call takes.
+    :param float failure_rate: how many of all calls fail, 0 to 1; half of
+        them do so after they have acted.
+    """
+
+    def __init__(self, path, create_delay=0, delete_delay=0, call_delay=0,
+                 failure_rate=0):
+        self.create_delay = create_delay
+        self.delete_delay = delete_delay
+        self.call_delay = call_delay
+        self.failure_rate = failure_rate
+        # One connection for all threads: in memory, each would have a
+        # cloud of its own.
+        self._lock = threading.Lock()
+        self._database = sqlite3.connect(
+            path, TIMEOUT, check_same_thread=False)
+        self._database.executescript(TABLES)
+
+    def close(self):
+        with self._lock:
+            self._database.close()
+
+    def create(self, name, tags, zone, needs, limits):
+        """
+        :param dict limits: resource -> the most of it.
+        :return: None, or what of the limits there is too little of.
+        """
+        with self._transaction() as execute:
+            if execute('SELECT 1 FROM instances WHERE name = ?',
+                       name).fetchone():
+                return None
+            used = self._count(execute)
+            for resource, limit in limits.items():
+                if used.get(resource, 0) + needs.get(resource, 0) > limit:
+                    return resource
+            execute('INSERT INTO instances VALUES (?, ?, ?, ?, ?, NULL)',
+                    name, json.dumps(tags), zone, json.dumps(needs),
+                    time.time() + self.create_delay)
+        return None
+
+    def list(self):
+        """:return: a list of (name, tags, zone, needs, whether it is
+            ready)."""
+        with self._transaction() as execute:
+            now = time.time()
+            execute('DELETE FROM instances WHERE gone <= ?', now)
+            return [
+                (name, json.loads(tags), zone, json.loads(needs),
+                 ready <= now)
+                for name, tags, zone, needs, ready in execute(
+                    'SELECT name, tags, zone, needs, ready FROM instances')]
+
+    def delete(self, name):
+        with self._transaction() as execute:
+            execute('UPDATE instances SET gone = ? WHERE name = ? '
+                    'AND gone IS NULL', time.time() + self.delete_delay, name)
+
+    def addImage(self, image_id, tags):
+        with self._transaction() as execute:
+            execute('INSERT OR REPLACE INTO images VALUES (?, ?)',
+                    image_id, json.dumps(tags))
+
+    def listImages(self):
+        """:return: a dict of id -> tags."""
+        with self._transaction() as execute:
+            return {image_id: json.loads(tags) for image_id, tags
+                    in execute('SELECT id, tags FROM images')}
+
+    def deleteImage(self, image_id):
+        with self._transaction() as execute:
+            execute('DELETE FROM images WHERE id = ?', image_id)
+
+    def _count(self, execute):
+        used = {}
+        for (needs,) in execute('SELECT needs FROM instances'):
+            for resource, amount in json.loads(needs).items():
+                used[resource] = used.get(resource, 0) + amount
+        return used
+
+    @contextlib.contextmanager
+    def _transaction(self):
+        """:return: a function that takes a statement and its values."""
+        if self.call_delay:
+            time.sleep(self.call_delay)
+        failing = random.random() < self.failure_rate
+        before = failing and random.random() < 0.5
+        if before:
+            raise FakeError('The cloud has failed')
+        with self._lock, self._database:
+            yield lambda statement, *values: self._database.execute(
+                statement, values)
+        if failing:
+            raise FakeError('The cloud has failed after it has acted')
