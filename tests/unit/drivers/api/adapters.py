@@ -1,0 +1,153 @@
+"""A cloud in a list, and a provider of nodes there."""
+
+import contextlib
+import logging
+
+from zuul.driver.static.staticmodel import StaticProviderNode
+from zuul.zk.zkobject import LocalZKContext
+
+from zuul_nodes.drivers import (
+    Ability,
+    Adapter,
+    Driver,
+    Instance,
+    Optional,
+    State,
+)
+
+INTERNAL = {'project_canonical_name': 'example.com/nodes',
+            'config_hash': 'hash'}
+CONFIG = {
+    'name': 'provider', 'section': 'section', 'connection': 'list',
+    'images': [{'name': 'image', 'type': 'cloud', 'branch': 'main',
+                **INTERNAL}],
+    'flavors': [{'name': 'flavor', **INTERNAL}],
+    'labels': [{'name': 'label', 'image': 'image', 'flavor': 'flavor',
+                **INTERNAL}],
+}
+
+
+class ListAdapter(Adapter):
+    """A cloud in a list; what comes of calls is up to the test.
+
+    :ivar list instances: that there are.
+    :ivar dict errors: name of a method -> list of what it raises next; for
+        None it raises nothing.
+    :ivar dict lost: the same, raised after the method has acted.
+    :ivar list calls: (method, argument) in order.
+    """
+
+    list_interval = 0
+    zones = ()
+
+    def start(self):
+        self.instances = []
+        self.errors = {}
+        self.lost = {}
+        self.calls = []
+
+    def createInstance(self, spec):
+        with self._call('createInstance', spec):
+            self.instances.append(Instance(
+                f'{spec.name}-{len(self.calls)}', State.BUILDING, spec.tags,
+                az=spec.zone))
+        return self.instances[-1]
+
+    def listInstances(self):
+        with self._call('listInstances'):
+            return list(self.instances)
+
+    def deleteInstance(self, instance_id):
+        with self._call('deleteInstance', instance_id):
+            self.instances = [each for each in self.instances
+                              if each.id != instance_id]
+
+    def listZones(self):
+        return self.zones
+
+    @contextlib.contextmanager
+    def _call(self, name, argument=None):
+        self.calls.append((name, argument))
+        _raiseNext(self.errors, name)
+        yield
+        _raiseNext(self.lost, name)
+
+    def getCalls(self, name):
+        return [argument for called, argument in self.calls if called == name]
+
+
+class ZoneAdapter(ListAdapter):
+    abilities = frozenset({Ability.ZONES, Ability.UNIQUE_NAMES})
+    zones = ('a', 'b', 'c')
+
+
+class ListDriver(Driver):
+    """A cloud in a list."""
+
+    name = 'list'
+    adapter_class = ListAdapter
+    connection_attributes = {
+        Optional('colour', default='blue', doc='Of the list.'): str}
+
+
+class ZoneDriver(Driver):
+    """A cloud with zones."""
+
+    name = 'zone'
+    adapter_class = ZoneAdapter
+
+
+class Site:
+    """What a launcher has of a driver.
+
+    :param ZooKeeperClient zk_client:
+    :param dict options: of the connection.
+    """
+
+    log = logging.getLogger('zuul.Site')
+
+    def __init__(self, zk_client, driver_class=ListDriver, **options):
+        self.driver = driver_class()
+        self.driver.steps_have_threads = True
+        self.connection = self.driver.getConnection('list', options)
+        self.provider = self.driver.getProvider(
+            zk_client, self.connection, 'tenant', 'example.com%2Fnodes/here',
+            CONFIG, 'system')
+        self.endpoint = self.provider.getEndpoint()
+        self.endpoint.start()
+        self.adapter = self.endpoint.adapter
+
+    def makeNode(self, **attributes):
+        """:return: a node's record, as it is read from ZooKeeper."""
+        node = StaticProviderNode()
+        node._set(**{'label': 'label', 'tags': {
+            'zuul_system_id': 'system', 'zuul_node_uuid': node.uuid},
+            **attributes})
+        return node
+
+    def advance(self, node, machine):
+        """Take a step, as launchers do."""
+        with node.activeContext(LocalZKContext(self.log)):
+            return machine.advance()
+
+    def create(self, node):
+        machine = self.provider.getCreateStateMachine(node, None, self.log)
+        return machine
+
+    def delete(self, node):
+        machine = self.provider.getDeleteStateMachine(node, self.log)
+        return machine
+
+    def record(self, node, machine):
+        """:return: the node as another launcher reads it while the machine
+            is at work."""
+        return self.makeNode(
+            uuid=node.uuid, tags=node.tags, create_state=machine.toDict(),
+            request_time=node.request_time)
+
+
+def _raiseNext(errors, name):
+    queue = errors.get(name)
+    error = queue.pop(0) if queue else None
+    if error is not None:
+        raise error

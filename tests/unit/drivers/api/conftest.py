@@ -1,0 +1,25 @@
+import pytest
+from zuul.zk import ZooKeeperClient
+
+from tests.unit.drivers.api.adapters import Site
+
+
+@pytest.fixture
+def makeSite(zuul_conf):
+    zk_client = ZooKeeperClient.fromConfig(zuul_conf)
+    zk_client.connect()
+    sites = []
+
+    def makeSite(*args, **kwargs):
+        sites.append(Site(zk_client, *args, **kwargs))
+        return sites[-1]
+
+    yield makeSite
+    for site in sites:
+        site.driver.stop()
+    zk_client.disconnect()
+
+
+@pytest.fixture
+def site(makeSite):
+    return makeSite()

@@ -1,0 +1,161 @@
+"""What is declared, and what becomes of it."""
+
+import logging
+import threading
+
+import pytest
+import voluptuous as vs
+
+from tests.unit.drivers.api.adapters import (
+    CONFIG,
+    ListAdapter,
+    ListDriver,
+    ZoneDriver,
+)
+from zuul_nodes.drivers import (
+    Ability,
+    Adapter,
+    Driver,
+    Optional,
+    Required,
+    TemporaryError,
+)
+from zuul_nodes.drivers.api import listing
+
+
+class RegionAdapter(ListAdapter):
+    abilities = frozenset({Ability.LIMITS, Ability.NEEDS})
+
+    def __init__(self, connection, region):
+        super().__init__(connection, region=region)
+
+    def getLimits(self):
+        return {'cores': 40}
+
+    def getNeeds(self, spec):
+        self.calls.append(('getNeeds', spec))
+        return {'instances': 1, 'cores': spec.flavor.cores}
+
+
+class RegionDriver(Driver):
+    """A cloud of regions."""
+
+    name = 'region'
+    adapter_class = RegionAdapter
+    connection_attributes = {
+        Required('password', doc='Of the cloud.'): vs.All(
+            str, vs.Length(min=8))}
+    provider_attributes = {
+        Optional('region', default='here', doc='Where it is.'): str}
+    flavor_attributes = {Optional('cores', default=2, doc='How many.'): int}
+    endpoint_attributes = ('region',)
+
+
+def test_an_ability_needs_its_methods():
+    with pytest.raises(TypeError, match='has no uploadImage'):
+        class Broken(Adapter):
+            abilities = frozenset({Ability.IMAGES})
+
+
+def test_options_of_a_connection(caplog):
+    driver = ListDriver()
+    with caplog.at_level(logging.WARNING):
+        connection = driver.getConnection('list', {
+            'driver': 'list', 'rate': '2.5', 'color': 'red'})
+    assert connection.rate == 2.5
+    assert connection.colour == 'blue'
+    assert connection.api_timeout == 60
+    assert 'did you mean "colour"?' in caplog.text
+    with pytest.raises(Exception, match=r'\[connection x\]: "rate"'):
+        driver.getConnection('x', {'driver': 'list', 'rate': 'much'})
+
+
+def test_secrets_are_not_told():
+    with pytest.raises(Exception, match='"password"') as raised:
+        RegionDriver().getConnection(
+            'x', {'driver': 'region', 'password': 'geheim'})
+    assert 'geheim' not in str(raised.value)
+
+
+def test_attributes_are_known():
+    schema = RegionDriver().getProviderSchema()
+    good = {key: value for key, value in CONFIG.items()} | {
+        'images': [], 'labels': [], 'flavors': [
+            {'name': 'flavor', 'cores': 4}]}
+    assert schema(good)['flavors'][0]['cores'] == 4
+    with pytest.raises(vs.Invalid):
+        schema(good | {'flavors': [{'name': 'flavor', 'core': 4}]})
+    with pytest.raises(vs.Invalid):
+        schema(good | {'flavors': [{'name': 'flavor', 'cores': 'four'}]})
+
+
+def test_zones_are_an_attribute_of_those_that_have_them():
+    label = {'name': 'label', 'az': 'a'}
+    ZoneDriver.label_class.schema(label)
+    with pytest.raises(vs.Invalid):
+        ListDriver.label_class.schema(label)
+
+
+def test_regions_are_endpoints(makeSite):
+    site = makeSite(RegionDriver, password='long enough')
+    assert site.endpoint.adapter.place == {'region': 'here'}
+    assert site.endpoint.canonical_name == 'list/here'
+    assert site.provider.getEndpoint() is site.endpoint
+
+
+def test_quota_is_remembered(makeSite):
+    site = makeSite(RegionDriver, password='long enough')
+    label = site.provider.labels['label']
+    with pytest.raises(KeyError):
+        site.provider.getQuotaForLabel(label)
+    for _ in range(3):
+        site.provider.refreshQuotaForLabel(label, False)
+    assert len(site.adapter.getCalls('getNeeds')) == 1
+    assert site.provider.getQuotaForLabel(label).getResources() == {
+        'instances': 1, 'cores': 2}
+    assert site.endpoint.refreshQuotaLimits(False)
+    assert site.provider.getEndpointLimits().quota['cores'] == 40
+
+
+def test_who_waits_for_nothing_is_not_held_up(site):
+    site.driver.steps_have_threads = False
+    go_on = threading.Event()
+    site.adapter.createInstance = lambda spec: go_on.wait(30)
+    assert site.endpoint.calls.perform('x', 'createInstance', None) is None
+    assert not site.endpoint.calls.isIdle('x')
+    go_on.set()
+    while (task := site.endpoint.calls.perform(
+            'x', 'createInstance', None)) is None:
+        pass
+    assert task.getResult() is True
+
+
+def test_what_does_not_end_is_a_time_out(makeSite):
+    site = makeSite(api_timeout='0.001')
+    site.driver.steps_have_threads = False
+    go_on = threading.Event()
+    site.adapter.createInstance = lambda spec: go_on.wait(30)
+    with pytest.raises(TimeoutError):
+        while True:
+            site.endpoint.calls.perform('x', 'createInstance', None)
+    go_on.set()
+
+
+def test_a_cloud_that_lists_nothing_for_long(site, monkeypatch):
+    monkeypatch.setattr(listing, 'BLIND', -1)
+    site.adapter.errors['listInstances'] = [TemporaryError('down')]
+    with pytest.raises(TemporaryError):
+        site.endpoint.listing.get(0)
+
+
+def test_calls_are_timed(site):
+    class Statsd:
+        def timing(self, key, value):
+            keys.append(key)
+    keys = []
+    site.driver.statsd = Statsd()
+    site.adapter.errors['listInstances'] = [TemporaryError('down')]
+    site.endpoint.listing.get(0)
+    site.endpoint.listing.get(0)
+    assert keys == ['zuul.nodes.driver.list.list.listInstances.error',
+                    'zuul.nodes.driver.list.list.listInstances.success']

@@ -1,0 +1,61 @@
+"""Zuul's own launcher, with a driver that is nothing but an adapter."""
+
+import time
+import uuid
+
+import pytest
+from zuul.launcher.server import Launcher
+from zuul.model import NodesetRequest, ProviderNode
+from zuul.zk.components import COMPONENT_REGISTRY
+from zuul.zk.layout import LayoutState
+
+from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
+from tests.unit.drivers.fake.test_life import CONFIGURATION
+
+
+def waitUntil(predicate):
+    end = time.monotonic() + TIMEOUT
+    while not predicate():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def launcher(zuul_conf, tmp_path):
+    zuul_conf.read_dict({
+        'launcher': {'temp_dir': tmp_path,
+                     'command_socket': tmp_path / 'socket'},
+        'connection fake': {'driver': 'fake', 'path': str(tmp_path / 'cloud'),
+                            'create_delay': '0.2'}})
+    launcher = Launcher(zuul_conf, makeRegistry(zuul_conf))
+    launcher.start()
+    yield launcher
+    launcher.stop()
+    launcher.join()
+    COMPONENT_REGISTRY.clearRegistry()
+
+
+def test_life(launcher):
+    providers = makeProviders(
+        launcher.connections, CONFIGURATION, zk_client=launcher.zk_client)
+    endpoint = providers[0].getEndpoint()
+    with launcher.createZKContext(None, launcher.log) as context:
+        launcher.layout_providers_store.set(context, 'tenant', providers)
+        launcher.tenant_layout_state['tenant'] = LayoutState(
+            'tenant', 'scheduler', 0, uuid.uuid4().hex, {}, 1)
+        request = NodesetRequest.new(
+            context, tenant_name='tenant', pipeline_name='check',
+            labels=['label', 'label'])
+        waitUntil(lambda: (found := launcher.api.getNodesetRequest(
+            request.uuid)) and found.state == found.State.FULFILLED)
+        nodes = list(launcher.api.getProviderNodes())
+        assert len(nodes) == len(endpoint.adapter.cloud.list()) == 2
+        for node in nodes:
+            assert node.acquireLock(context, blocking=False)
+            with node.activeContext(context):
+                node.setState(ProviderNode.State.USED)
+            node.releaseLock(context)
+        launcher.api.getNodesetRequest(request.uuid).delete(context)
+    waitUntil(lambda: not list(launcher.api.getProviderNodes()))
+    assert not endpoint.adapter.cloud.list()
+    assert not endpoint.driver.steps_have_threads
