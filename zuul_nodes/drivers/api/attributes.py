@@ -44,9 +44,11 @@ def makeImageClass(driver_class):
 
     class Image(BaseProviderImage):
         inheritable_cloud_schema = assemble(
-            BaseProviderImage.inheritable_cloud_schema, cloud)
+            BaseProviderImage.inheritable_cloud_schema,
+            _makeOptional(cloud))
         inheritable_zuul_schema = assemble(
-            BaseProviderImage.inheritable_zuul_schema, zuul)
+            BaseProviderImage.inheritable_zuul_schema,
+            _makeOptional(zuul))
         cloud_schema = assemble(BaseProviderImage.cloud_schema, cloud)
         zuul_schema = assemble(BaseProviderImage.zuul_schema, zuul)
         internal_cloud_schema = assemble(

@@ -41,7 +41,7 @@ class AdapterConnection(BaseConnection):
     def __init__(self, driver, connection_name, connection_config):
         super().__init__(driver, connection_name, connection_config)
         self.driver_name = driver.name
-        schema = makeSchema(type(driver))
+        schema = driver.connection_schema
         known = [str(key) for key in schema.schema]
         given = {key: value for key, value in connection_config.items()
                  if key not in OF_ZUUL}

@@ -9,7 +9,7 @@ from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.provider import BaseProvider, EndpointCacheMixin
 
 from zuul_nodes.drivers.api import attributes
-from zuul_nodes.drivers.api.connection import AdapterConnection
+from zuul_nodes.drivers.api.connection import AdapterConnection, makeSchema
 from zuul_nodes.drivers.api.endpoint import AdapterEndpoint
 from zuul_nodes.drivers.api.provider import AdapterProvider
 
@@ -59,6 +59,7 @@ class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        cls.connection_schema = makeSchema(cls)
         cls.image_class = attributes.makeImageClass(cls)
         cls.flavor_class = attributes.makeFlavorClass(cls)
         cls.label_class = attributes.makeLabelClass(cls)
