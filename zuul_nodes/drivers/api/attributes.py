@@ -16,7 +16,7 @@ from zuul.provider import (
 )
 from zuul.provider import schema as provider_schema
 
-from zuul_nodes.drivers.api.model import Ability
+from zuul_nodes.drivers.api.model import MAKING_IMAGES, Ability
 
 ZONE = vs.Schema({Optional(
     'az',
@@ -57,11 +57,14 @@ def makeImageClass(driver_class):
         internal_zuul_schema = assemble(
             zuul_schema, provider_schema.internal_base_image,
             extra=vs.ALLOW_EXTRA)
-        schema = vs.Union(cloud_schema, zuul_schema,
-                          discriminant=discriminate(_isOfType))
-        internal_schema = vs.Union(
-            internal_cloud_schema, internal_zuul_schema,
-            discriminant=discriminate(_isOfType))
+        if driver_class.adapter_class.abilities & MAKING_IMAGES:
+            schema = vs.Union(cloud_schema, zuul_schema,
+                              discriminant=discriminate(_isOfType))
+            internal_schema = vs.Union(
+                internal_cloud_schema, internal_zuul_schema,
+                discriminant=discriminate(_isOfType))
+        else:
+            schema, internal_schema = cloud_schema, internal_cloud_schema
         inheritable_schema = assemble(
             inheritable_cloud_schema, inheritable_zuul_schema)
 

@@ -37,7 +37,7 @@ class Calls:
 
         :return: what it returns; of what it lists a list.
         """
-        with self.rate_limiter:
+        with self.rate_limiter, self._lock:
             self.numbers[name] += 1
         start = time.monotonic()
         outcome = 'error'

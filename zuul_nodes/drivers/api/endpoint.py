@@ -8,7 +8,7 @@ from zuul.provider import BaseProviderEndpoint
 
 from zuul_nodes.drivers.api.calls import Calls
 from zuul_nodes.drivers.api.listing import Listing
-from zuul_nodes.drivers.api.model import Ability, Resource
+from zuul_nodes.drivers.api.model import MAKING_IMAGES, Ability, Resource
 
 INSTANCE = 'instance'
 IMAGE = 'image'
@@ -72,8 +72,7 @@ class AdapterEndpoint(BaseProviderEndpoint):
 
     @property
     def has_images(self):
-        return bool(self.abilities & {
-            Ability.IMAGES, Ability.IMPORT, Ability.COPY})
+        return bool(self.abilities & MAKING_IMAGES)
 
     def getResourceTypes(self):
         return [INSTANCE, *([IMAGE] if self.has_images else []),

@@ -35,6 +35,10 @@ class Ability(enum.StrEnum):
     RESOURCES = 'resources'
 
 
+# With any of these, images can be made for the cloud.
+MAKING_IMAGES = frozenset({Ability.IMAGES, Ability.IMPORT, Ability.COPY})
+
+
 class State(enum.Enum):
     """Of an instance, as a node sees it."""
 

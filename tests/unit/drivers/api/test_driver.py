@@ -21,6 +21,7 @@ from zuul_nodes.drivers import (
     TemporaryError,
 )
 from zuul_nodes.drivers.api import listing
+from zuul_nodes.drivers.fake import FakeDriver
 
 
 class RegionAdapter(ListAdapter):
@@ -87,6 +88,13 @@ def test_attributes_are_known():
         schema(good | {'flavors': [{'name': 'flavor', 'core': 4}]})
     with pytest.raises(vs.Invalid):
         schema(good | {'flavors': [{'name': 'flavor', 'cores': 'four'}]})
+
+
+def test_images_are_made_for_those_that_take_them():
+    image = {'name': 'image', 'type': 'zuul'}
+    FakeDriver.image_class.schema(image)
+    with pytest.raises(vs.Invalid, match='type'):
+        ListDriver.image_class.schema(image)
 
 
 def test_zones_are_an_attribute_of_those_that_have_them():
