@@ -5,49 +5,96 @@ with a copy of its image's file system.  For trying things out, for the CI
 of Zuul configurations and for small sites.
 """
 
-from zuul.driver import ConnectionInterface, Driver, ProviderInterface
-from zuul.provider import EndpointCacheMixin
+import os
 
-from zuul_nodes.drivers.local.connection import LocalConnection
-from zuul_nodes.drivers.local.endpoint import LocalEndpoint
-from zuul_nodes.drivers.local.model import LocalProviderNode
-from zuul_nodes.drivers.local.provider import (
-    LocalProvider,
-    LocalProviderSchema,
-)
+import voluptuous as vs
+
+from zuul_nodes.drivers import Driver, Nullable, Optional, Required
+from zuul_nodes.drivers.local.adapter import LocalAdapter
 
 
-class LocalDriver(Driver, EndpointCacheMixin, ConnectionInterface,
-                  ProviderInterface):
+def _checkPath(value):
+    if not os.path.isabs(value):
+        raise vs.Invalid(f'{value} is no absolute path')
+    return value
+
+
+def _splitPaths(value):
+    return [_checkPath(path.strip())
+            for path in value.split(',') if path.strip()]
+
+
+def _checkKeys(value):
+    if not value.strip():
+        raise vs.Invalid(
+            'it is missing: the public key of the executor, or the path of '
+            'a file with it')
+    return value.strip()
+
+
+LIMIT = vs.All(vs.Coerce(int, msg='it has to be a number'), vs.Range(min=0))
+
+
+class LocalDriver(Driver):
+    """The attributes available for nodes on the launcher's own machine are
+    below."""
+
     name = 'local'
-    _endpoint_class = LocalEndpoint
-
-    def getConnection(self, name, config):
-        return LocalConnection(self, name, config)
-
-    def getProvider(self, zk_client, connection, tenant_name,
-                    canonical_name, provider_config, system_id):
-        return LocalProvider(self, zk_client, connection, tenant_name,
-                             canonical_name, provider_config, system_id)
-
-    def getProviderClass(self):
-        return LocalProvider
-
-    def getProviderSchema(self, internal=False):
-        return LocalProviderSchema().getProviderSchema(internal)
-
-    def getProviderSchemaClass(self):
-        return LocalProviderSchema
-
-    def getProviderNodeClass(self):
-        return LocalProviderNode
-
-    def getEndpoint(self, provider):
-        # All providers of a connection have the same machine.
-        name = provider.connection.connection_name
-        return self.getEndpointById(name, create_args=(
-            self, provider.zk_client, provider.connection, name,
-            provider.system_id))
-
-    def stop(self):
-        self.stopEndpoints()
+    adapter_class = LocalAdapter
+    connection_attributes = {
+        Optional(
+            'authorized_keys', default='',
+            doc="""The public keys that nodes let in, or the path of a file
+            with them; needed.""",
+        ): _checkKeys,
+        Optional(
+            'directory', default='/var/lib/zuul/local',
+            doc='Where images and nodes are.',
+        ): _checkPath,
+        Optional(
+            'import_directories', default='',
+            doc="""Directories from which tenants may take images,
+            separated by commas.""",
+        ): _splitPaths,
+        Optional(
+            'max_instances',
+            doc='How many nodes there may be at a time.',
+        ): Nullable(LIMIT),
+        Optional(
+            'max_cores',
+            doc='How many cores the flavors of all nodes may have.',
+        ): Nullable(LIMIT),
+        Optional(
+            'max_ram',
+            doc='How much memory (MiB) the flavors of all nodes may have.',
+        ): Nullable(LIMIT),
+        Optional(
+            'cgroup',
+            doc="""The directory of a control group (version 2) that is left
+            to the launcher; needed for nodes that can not use more than
+            their flavor says.""",
+        ): Nullable(_checkPath),
+        Optional(
+            'user',
+            doc="""As whom nodes run, if the launcher is run by root;
+            ``nobody`` if nothing is said.""",
+        ): Nullable(str),
+    }
+    flavor_attributes = {
+        Optional(
+            'cores',
+            doc='How many processors a node may use.',
+        ): Nullable(vs.All(int, vs.Range(min=1))),
+        Optional(
+            'ram',
+            doc='How much memory a node may use, in MiB.',
+        ): Nullable(vs.All(int, vs.Range(min=1))),
+    }
+    cloud_image_attributes = {
+        Required(
+            'image-path',
+            doc="""The path of an archive of a root file system, or of a
+            directory with one, on the machine of the launcher.  The
+            connection has to allow it with import_directories.""",
+        ): str,
+    }

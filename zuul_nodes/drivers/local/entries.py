@@ -4,6 +4,8 @@ The file is there first and goes last.  So whatever is left of something
 that was interrupted can be found, with the tags that tell whose it is.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -11,8 +13,8 @@ import re
 import shutil
 import subprocess
 
+from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local import sandbox
-from zuul_nodes.drivers.local.sandbox import LocalError
 
 NAME = re.compile(r'[0-9A-Za-z][0-9A-Za-z_-]*')
 SUFFIX = '.json'
@@ -32,7 +34,7 @@ class Entries:
 
     def prepare(self):
         """
-        :raises LocalError: the user can't reach it.
+        :raises DriverError: the user can't reach it.
         :raises OSError: it can't be made.
         """
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -40,10 +42,10 @@ class Entries:
 
     def path(self, name, *parts):
         """
-        :raises LocalError: this can't be the name of an entry.
+        :raises DriverError: this can't be the name of an entry.
         """
         if not NAME.fullmatch(name):
-            raise LocalError(f'"{name}" is no name of a node or an image')
+            raise DriverError(f'"{name}" is no name of a node or an image')
         return self.directory.joinpath(name, *parts)
 
     def names(self):
@@ -74,6 +76,23 @@ class Entries:
             os.fsync(stream.fileno())
         new.rename(file)
 
+    @contextlib.contextmanager
+    def lock(self, name, wait=False):
+        """Keep an entry to oneself, also from other launchers of the
+        machine; it ends with the process.
+
+        :param bool wait: until nobody else has it.
+        :return: a context manager of whether nobody else has it.
+        """
+        with open(self._getLock(name), 'w') as file:
+            try:
+                fcntl.flock(
+                    file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
     def makeDirectory(self, name):
         """Make an entry's directory; what it had is gone."""
         self._removeDirectory(name)
@@ -84,12 +103,13 @@ class Entries:
         """Remove an entry and all processes with its name as their mark;
         nothing if there is no such entry.
 
-        :raises LocalError: the processes do not end.
+        :raises DriverError: the processes do not end.
         """
         sandbox.kill(name)
         self._removeDirectory(name)
         file = self._getFile(name)
         file.with_suffix('.new').unlink(missing_ok=True)
+        self._getLock(name).unlink(missing_ok=True)
         file.unlink(missing_ok=True)
 
     def _removeDirectory(self, name):
@@ -107,3 +127,6 @@ class Entries:
 
     def _getFile(self, name):
         return self.path(name).with_suffix(SUFFIX)
+
+    def _getLock(self, name):
+        return self.path(name).with_suffix('.lock')

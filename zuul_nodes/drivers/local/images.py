@@ -9,10 +9,10 @@ import contextlib
 import hashlib
 import os
 import subprocess
-import threading
 
+from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.local.entries import Entries
-from zuul_nodes.drivers.local.sandbox import LocalError, describe
+from zuul_nodes.drivers.local.sandbox import describe
 
 # What a compressed file begins with -> what tar calls it.
 COMPRESSIONS = {
@@ -43,7 +43,6 @@ class Images:
     def __init__(self, directory, sandbox):
         self.sandbox = sandbox
         self.entries = Entries(directory, sandbox)
-        self._lock = threading.Lock()
 
     def add(self, source, name, metadata, timeout=TIMEOUT, sha256=None):
         """Make an image; what was there by that name is gone.
@@ -54,7 +53,7 @@ class Images:
         :param float timeout: seconds.
         :param str sha256: what an archive's checksum has to be.
         :return: the name.
-        :raises LocalError: it is no root file system.
+        :raises DriverError: it is no root file system.
         """
         self._make(name, metadata, lambda target: self._unpack(
             name, source, target, timeout, sha256))
@@ -80,7 +79,8 @@ class Images:
         stat = os.stat(path)
         prefix = f'path-{_hash(os.path.realpath(path))}-'
         name = prefix + _hash(stat.st_ino, stat.st_mtime_ns, stat.st_size)
-        with self._lock:
+        self.entries.prepare()
+        with self.entries.lock(name, wait=True):
             if not self.exists(name):
                 self.add(path, name, {})
                 for each in self.entries.names():
@@ -100,11 +100,11 @@ class Images:
 
         :param path target: an empty directory.
         :param str mark: of the processes that do it.
-        :raises LocalError: there is no such image.
+        :raises DriverError: there is no such image.
         """
         if not self.exists(name):
-            raise LocalError(f'There is no image "{name}" on this machine',
-                             'permanent')
+            raise PermanentError(
+                f'There is no image "{name}" on this machine')
         self._copy(mark, self.getRoot(name), target, TIMEOUT)
 
     def unpackTo(self, directory, target, mark):
@@ -132,9 +132,8 @@ class Images:
             new.chmod(0o755)
             fill(new)
             if not os.path.lexists(new / SSHD):
-                raise LocalError(
-                    f'The image has no /{SSHD}, which a node needs',
-                    'permanent')
+                raise PermanentError(
+                    f'The image has no /{SSHD}, which a node needs')
             new.rename(self.getRoot(name))
         except Exception:
             self.entries.remove(name)
@@ -145,7 +144,7 @@ class Images:
             mark, ['cp', '-a', '--reflink=auto', '/source/.', '/target'],
             timeout, target, source)
         if code:
-            raise LocalError(
+            raise DriverError(
                 f'Unable to copy a file system: {describe(said)}')
 
     def _unpack(self, mark, source, target, timeout, sha256=None):
@@ -162,12 +161,12 @@ class Images:
         errors = [line for line in said.splitlines()
                   if SKIPPED not in line and HARMLESS not in line]
         if code and (errors or SKIPPED not in said):
-            raise LocalError(
+            raise DriverError(
                 f'Unable to unpack {source}: {describe(" ".join(errors))}')
         code, said = self.sandbox.run(
             mark, ['chmod', '-R', PERMISSIONS, '.'], timeout, target)
         if code:
-            raise LocalError(
+            raise DriverError(
                 f'Unable to set permissions: {describe(said)}')
 
 
@@ -188,7 +187,7 @@ def _open(source):
             process.stdout.close()
             # 1 is for files that have changed meanwhile.
             if process.wait(ENDING) > 1:
-                raise LocalError(f'The launcher can not read all of {source}')
+                raise DriverError(f'The launcher can not read all of {source}')
         finally:
             process.kill()
 
@@ -199,8 +198,8 @@ def _verify(file, source, sha256):
     digest = hashlib.file_digest(file, 'sha256').hexdigest()
     os.lseek(file.fileno(), 0, os.SEEK_SET)
     if digest != sha256.lower():
-        raise LocalError(f'The checksum of {source} is {digest}, the '
-                         f'artifact says {sha256}', 'permanent')
+        raise PermanentError(f'The checksum of {source} is {digest}, the '
+                             f'artifact says {sha256}')
 
 
 def _getOptions(file):

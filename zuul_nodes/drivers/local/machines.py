@@ -5,16 +5,23 @@ sshd needs.  Everything here can be repeated, and whatever was interrupted
 goes on: what there is tells how far it has come.
 """
 
+import logging
 import pathlib
 import re
 import socket
+import time
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
+from zuul_nodes.drivers import (
+    DriverError,
+    PermanentError,
+    TemporaryError,
+)
 from zuul_nodes.drivers.local import sandbox
 from zuul_nodes.drivers.local.entries import Entries
-from zuul_nodes.drivers.local.sandbox import LocalError, describe
+from zuul_nodes.drivers.local.sandbox import describe
 
 ADDRESS = '127.0.0.1'
 # What the user of a node is inside.
@@ -41,55 +48,92 @@ Subsystem sftp internal-sftp
 '''
 LISTENING = f'Server listening on {ADDRESS} port '
 PORT_TAKEN = 'Address already in use'
+# How often a node is started, in case others take its port.
+STARTS = 5
+# Seconds in which one can log in to what was started.
+BOOTING = 60
+PAUSE = 0.02
 
 
 class Machines:
     """
     :param Path directory: where they are.
     :param Sandbox sandbox: of the user whose they are.
+    :param Cgroups cgroups: in which they have limits, if there are any.
     """
 
-    def __init__(self, directory, sandbox):
+    log = logging.getLogger('zuul.nodes.LocalMachines')
+
+    def __init__(self, directory, sandbox, cgroups=None):
         self.sandbox = sandbox
+        self.cgroups = cgroups
         self.entries = Entries(directory, sandbox)
 
-    def add(self, name, metadata, username):
-        """Record a node that is about to be made; nothing if it is known.
+    def add(self, name, metadata, username, source, limits):
+        """Record a node that is to be made; nothing if it is known.
 
         :param str name: of the node.
         :param dict metadata: what is to be known of it.
         :param str username: who logs in.
-        :raises LocalError: this user is not to be had.
+        :param source: what its file system is made of, for JSON.
+        :param dict limits: may have ``cores``, and ``ram`` in MiB.
+        :raises PermanentError: this user is not to be had.
         """
         if not USERNAME.fullmatch(username) or username == 'root':
-            raise LocalError(
+            raise PermanentError(
                 f'"{username}" can not be the user of a node on this '
-                'machine; it has to be an ordinary one such as "zuul"',
-                'permanent')
+                'machine; it has to be an ordinary one such as "zuul"')
         self.entries.prepare()
         if self.entries.read(name) is None:
-            self.entries.write(
-                name, {'metadata': metadata, 'username': username})
+            self.entries.write(name, {
+                'metadata': metadata, 'username': username,
+                'source': source, 'limits': limits})
 
     def get(self, name):
-        """:return: what is known of a node, a dict with ``metadata``,
-            ``username`` and, once they are known, ``host_keys`` and
-            ``port``; None if there is no such node."""
+        """
+        :return: what is known of a node, a dict with ``metadata``,
+            ``username``, ``source`` and ``limits``; once they are known,
+            ``host_keys`` and ``port``; and in the end ``ready``, or
+            ``failure``, which is what it means and a message.  None if
+            there is no such node.
+        """
         return self.entries.read(name)
 
-    def isBuilt(self, name):
-        """:return: whether a node has all that it needs to start."""
-        return self.getRoot(name).exists()
+    def make(self, name, fill, authorized_keys):
+        """Go on with a node that is recorded, until one can log in or it
+        has failed; nothing if somebody else is at it.  Takes time.
+
+        :param fill: called with the source, an empty directory and the name,
+            for the file system.
+        :param authorized_keys: called for the public keys that are let in.
+        """
+        with self.entries.lock(name) as is_mine:
+            if not is_mine:
+                return
+            data = self.get(name)
+            if data is None:
+                # It has gone meanwhile, and so goes its lock.
+                self.entries.remove(name)
+            elif data.keys().isdisjoint(('ready', 'failure')):
+                outcome = self._make(name, data, fill, authorized_keys)
+                self.entries.write(name, self.get(name) | outcome)
+
+    def _make(self, name, data, fill, authorized_keys):
+        try:
+            if not self.getRoot(name).exists():
+                self._build(name, data, fill, authorized_keys())
+            self._boot(name)
+        except DriverError as error:
+            return {'failure': [error.failure, str(error)]}
+        except Exception as error:
+            self.log.exception('Unable to make %s', name)
+            return {'failure': [DriverError.failure, str(error)]}
+        return {'ready': True}
 
     def getRoot(self, name):
         return self.entries.path(name, 'root')
 
-    def build(self, name, fill, authorized_keys):
-        """Make what a node needs to start.  Takes time.
-
-        :param fill: called with an empty directory, for the file system.
-        :param str authorized_keys: the public keys that are let in.
-        """
+    def _build(self, name, data, fill, authorized_keys):
         # Of an earlier attempt.
         sandbox.kill(name)
         self.entries.makeDirectory(name)
@@ -107,21 +151,36 @@ class Machines:
                     serialization.PrivateFormat.OpenSSH,
                     serialization.NoEncryption()))):
             self._give(config / file, content)
-        self.entries.write(name, self.get(name) | {
+        self.entries.write(name, data | {
             'host_keys': [host_key.public_key().public_bytes(
                 serialization.Encoding.OpenSSH,
                 serialization.PublicFormat.OpenSSH).decode()]})
         new = self.entries.path(name, 'new')
         new.mkdir()
         self.sandbox.give(new)
-        fill(new)
+        fill(data['source'], new, name)
         new.rename(self.getRoot(name))
 
-    def isRunning(self, name):
-        return name in sandbox.find()
+    def _boot(self, name):
+        for _ in range(STARTS):
+            if name not in sandbox.find():
+                self._checkStart(name)
+                self._start(name)
+            else:
+                # Who has started it may not have come to this.
+                self._limit(name)
+            end = time.monotonic() + BOOTING
+            while name in sandbox.find():
+                if LISTENING in self.readLog(name):
+                    return
+                if time.monotonic() > end:
+                    raise DriverError(
+                        f'The node has not booted in {BOOTING} seconds')
+                time.sleep(PAUSE)
+        raise TemporaryError(
+            f'The node has not started in {STARTS} attempts')
 
-    def start(self, name):
-        """Start a node that is built and not running."""
+    def _start(self, name):
         data = self.get(name) | {'port': _findPort()}
         config = self.entries.path(name, 'config')
         self._give(config / 'sshd_config', SSHD_CONFIG.format(
@@ -134,28 +193,44 @@ class Machines:
                 '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/run',
                 '--ro-bind', config, CONFIG, '--chdir', '/', '--',
                 '/bin/sh', f'{CONFIG}/boot.sh', data['username'], str(UID),
-            ], log)
+            ], log, lambda: self._limit(name))
 
-    def isListening(self, name):
-        """:return: whether one can log in to a node that was started."""
-        return LISTENING in self._readLog(name)
+    def _limit(self, name):
+        limits = self.get(name).get('limits')
+        if self.cgroups and limits:
+            self.cgroups.limit(name, limits, lambda: {
+                process.pid for process in sandbox.find()[name]})
 
-    def checkStart(self, name):
+    def _checkStart(self, name):
         """
-        :raises LocalError: a node that does not run was started before,
+        :raises DriverError: a node that does not run was started before,
             and it would be no use to do so again.
         """
-        said = self._readLog(name)
+        said = self.readLog(name)
         if said and PORT_TAKEN not in said:
-            raise LocalError(
+            raise DriverError(
                 f'The image does not boot on this machine: {describe(said)}')
 
     def remove(self, name):
         """Remove a node with all that it has started; nothing if there is
         no such node.  Takes time."""
-        self.entries.remove(name)
+        while True:
+            # Also what makes it.
+            sandbox.kill(name)
+            with self.entries.lock(name) as is_mine:
+                if is_mine:
+                    if data := self.get(name):
+                        # Nobody goes on if this is interrupted.
+                        self.entries.write(name, data | {'failure': [
+                            DriverError.failure, 'it is being removed']})
+                    if self.cgroups:
+                        self.cgroups.remove(name)
+                    self.entries.remove(name)
+                    return
+            time.sleep(PAUSE)
 
-    def _readLog(self, name):
+    def readLog(self, name):
+        """:return: what a node has said, as far as it is not too long."""
         try:
             # Jobs may make it grow.
             with open(self._getLog(name), 'rb') as log:

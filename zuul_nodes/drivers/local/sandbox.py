@@ -16,6 +16,8 @@ import time
 
 import psutil
 
+from zuul_nodes.drivers import DriverError
+
 VARIABLE = 'ZUUL_NODES_LOCAL'
 # By this, a quickstart finds what it has started, and so nodes, too.
 KEPT = 'QUICKSTART_RUN'
@@ -28,25 +30,12 @@ ENDING = 10
 PAUSE = 0.02
 
 
-class LocalError(Exception):
-    """What was asked for can't be done on this machine.
-
-    :param str message: one line for people.
-    :param str failure: what it means for a node, if it is more than one
-        failed attempt (see the launcher's failures).
-    """
-
-    def __init__(self, message, failure=None):
-        super().__init__(message)
-        self.failure = failure
-
-
 class Sandbox:
     """
     :param user: the name of the user whose processes they are, seen from
         the machine; None for the one who asks.  Only root can ask for
         others.
-    :raises LocalError: there is no such user, or it can't be had.
+    :raises DriverError: there is no such user, or it can't be had.
     """
 
     def __init__(self, user=None):
@@ -57,12 +46,12 @@ class Sandbox:
         try:
             entry = pwd.getpwnam(user)
         except KeyError:
-            raise LocalError(
+            raise DriverError(
                 f'There is no user "{user}" on this machine') from None
         if entry.pw_uid == os.geteuid():
             return
         if os.geteuid():
-            raise LocalError(
+            raise DriverError(
                 f'Only root can run nodes as the user "{user}"; without '
                 '"user" they run as the one who runs the launcher')
         self._owner = entry.pw_uid, entry.pw_gid
@@ -77,12 +66,12 @@ class Sandbox:
 
     def checkReach(self, path):
         """
-        :raises LocalError: the user can't get at this directory.
+        :raises DriverError: the user can't get at this directory.
         """
         result = subprocess.run(
             ['test', '-x', path], check=False, timeout=10, **self._identity)
         if result.returncode:
-            raise LocalError(
+            raise DriverError(
                 f'The user who runs nodes can not reach {path}: others need '
                 'the permission to pass all directories above it, or '
                 'another "directory" or "user" has to be in the section of '
@@ -98,7 +87,7 @@ class Sandbox:
         :param path writable: a directory, which it sees as ``/target``.
         :param path readable: a directory, which it sees as ``/source``.
         :return: its exit code, and what it said to stderr.
-        :raises LocalError: it took too long.
+        :raises DriverError: it took too long.
         """
         binds = []
         for name in PROGRAMS:
@@ -119,25 +108,41 @@ class Sandbox:
                 stderr=subprocess.PIPE, timeout=timeout, check=False,
                 env=self._getEnvironment(mark), **self._identity)
         except subprocess.TimeoutExpired:
-            raise LocalError(
+            raise DriverError(
                 f'{command[0]} has not ended in {timeout} seconds'
                 ) from None
         return result.returncode, result.stderr.decode(errors='replace')
 
-    def start(self, mark, arguments, log):
+    def start(self, mark, arguments, log, prepare):
         """Start what goes on though the launcher ends.
 
         :param str mark: of the node.
         :param arguments: of bubblewrap.
         :param file log: where it writes to.
+        :param prepare: called before the program begins, when bubblewrap
+            runs.
         """
-        # It becomes a child of the machine's first process.
-        subprocess.run(
-            ['setsid', '--fork', 'bwrap', '--unshare-user', '--unshare-ipc',
-             '--unshare-pid', '--unshare-uts', '--unshare-cgroup-try',
-             '--cap-drop', 'ALL', *arguments],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=10,
-            check=True, env=self._getEnvironment(mark), **self._identity)
+        reader, writer = os.pipe()
+        try:
+            # It becomes a child of the machine's first process.
+            subprocess.run(
+                ['setsid', '--fork', 'bwrap', '--unshare-user',
+                 '--unshare-ipc', '--unshare-pid', '--unshare-uts',
+                 '--unshare-cgroup-try', '--cap-drop', 'ALL', '--block-fd',
+                 str(reader), *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=10,
+                check=True, env=self._getEnvironment(mark),
+                pass_fds=[reader], **self._identity)
+            try:
+                prepare()
+            except Exception:
+                # It begins, too, if nobody holds the pipe any more.
+                kill(mark)
+                raise
+            os.write(writer, b'.')
+        finally:
+            os.close(reader)
+            os.close(writer)
 
     def _getEnvironment(self, mark):
         kept = {KEPT: os.environ[KEPT]} if KEPT in os.environ else {}
@@ -161,12 +166,12 @@ def kill(mark):
     """Kill all processes with a mark and whatever they have started, and
     wait for their end.
 
-    :raises LocalError: they do not end.
+    :raises DriverError: they do not end.
     """
     end = time.monotonic() + ENDING
     while found := find()[mark]:
         if time.monotonic() > end:
-            raise LocalError(f'The processes of {mark} do not end')
+            raise DriverError(f'The processes of {mark} do not end')
         for process in found:
             with contextlib.suppress(psutil.NoSuchProcess):
                 for each in (*process.children(recursive=True), process):

@@ -1,7 +1,7 @@
 """A site with the local driver, without ZooKeeper.
 
-Run as a program, it begins with a node and stays there, for somebody to
-kill it: ``sites.py CONFIGURATION NODE STEPS``.
+Run as a program, it begins with a node and stays at "copying" or "booting",
+for somebody to kill it: ``sites.py CONFIGURATION NODE POINT``.
 """
 
 import json
@@ -11,27 +11,17 @@ import sys
 import threading
 import time
 import types
+from unittest import mock
 
+from zuul import provider
 from zuul.zk.zkobject import LocalZKContext
 
 from zuul_nodes.drivers.local import LocalDriver
-from zuul_nodes.drivers.local.endpoint import LocalEndpoint
-from zuul_nodes.drivers.local.model import LocalProviderNode
 
 TIMEOUT = 30
 INTERNAL = {'project_canonical_name': 'example.com/nodes',
             'config_hash': 'hash'}
 TAGS = {'zuul_system_id': 'system'}
-
-
-class Endpoint(LocalEndpoint):
-    """Without Zuul's cache of quotas, which is in ZooKeeper."""
-
-    def __init__(self, driver, connection):
-        self.driver = driver
-        self.connection = connection
-        self.start_lock = threading.Lock()
-        self.started = self.stopped = False
 
 
 class Site:
@@ -45,21 +35,22 @@ class Site:
         self.log = logging.getLogger('zuul.Site')
         self.driver = LocalDriver()
         connection = self.driver.getConnection('local', options)
-        self.endpoint = Endpoint(self.driver, connection)
-        self.driver.endpoints['local'] = self.endpoint
-        self.endpoint.start()
-        self.images = self.endpoint.images
-        self.machines = self.endpoint.machines
         self.provider = self.driver.getProvider(
             None, connection, 'tenant', 'example.com%2Fnodes/here',
             makeConfig(**image), 'system')
+        # That is in ZooKeeper.
+        with mock.patch.object(provider, 'QuotaCache'):
+            self.endpoint = self.provider.getEndpoint()
+        self.endpoint.start()
+        self.adapter = self.endpoint.adapter
+        self.images = self.adapter.images
 
     def end(self):
         self.driver.stop()
 
     def makeNode(self, uuid, **attributes):
         """:return: a node's record, as it is read from ZooKeeper."""
-        node = LocalProviderNode()
+        node = self.driver.getProviderNodeClass()()
         node._set(**{
             'uuid': uuid, 'label': 'small', 'tags': {
                 **TAGS, 'zuul_node_uuid': uuid}} | attributes)
@@ -70,31 +61,39 @@ class Site:
 
         :return: what the last one gives.
         """
+        results = []
+
+        def isComplete():
+            results.append(self.advance(machine))
+            return machine.complete
+
+        self.waitUntil(isComplete)
+        return results[-1]
+
+    def waitUntil(self, predicate):
         end = time.monotonic() + TIMEOUT
-        while not machine.complete:
-            result = self.advance(machine)
-            assert time.monotonic() < end, machine.state
+        while not predicate():
+            assert time.monotonic() < end
             time.sleep(0.01)
-        return result
 
     def advance(self, machine):
         with machine.node.activeContext(LocalZKContext(self.log)):
             return machine.advance()
 
     def create(self, node, external_id=None):
-        return self.finish(self.provider.getCreateStateMachine(
-            node, external_id, self.log))
+        machine = self.provider.getCreateStateMachine(
+            node, external_id, self.log)
+        instance = self.finish(machine)
+        node._set(create_state=machine.toDict())
+        return instance
 
     def delete(self, node):
         self.finish(self.provider.getDeleteStateMachine(node, self.log))
 
-    def snapshot(self, node, state=None):
-        """
-        :param dict state: what is recorded of it.
-        :return: the URL of the image.
-        """
+    def snapshot(self, node):
+        """:return: the URL of the image."""
         node._set(snapshot=types.SimpleNamespace(
-            snapshot_state=state or {}, tags=dict(TAGS, zuul_expiration='1')))
+            snapshot_state={}, tags=dict(TAGS, zuul_expiration='1')))
         return self.finish(
             self.provider.getSnapshotStateMachine(node, self.log))
 
@@ -128,11 +127,26 @@ def ssh(key, instance, command, *options):
         timeout=TIMEOUT, check=False)
 
 
-def main(configuration, uuid, steps):
+def main(configuration, uuid, point):
     site = Site(**json.loads(configuration))
-    node = site.makeNode(uuid)
-    machine = site.provider.getCreateStateMachine(node, None, site.log)
-    while machine.state != steps:
+    reached = threading.Event()
+    machines = site.adapter.machines
+
+    def stay(*args):
+        reached.set()
+        sys.stdin.read()
+
+    def boot(name):
+        machines._start(name)
+        stay()
+
+    if point == 'copying':
+        site.images.copyTo = stay
+    else:
+        machines._boot = boot
+    machine = site.provider.getCreateStateMachine(
+        site.makeNode(uuid), None, site.log)
+    while machine.state != machine.BOOTING or not reached.is_set():
         site.advance(machine)
     print(json.dumps(machine.toDict()), flush=True)
     sys.stdin.read()

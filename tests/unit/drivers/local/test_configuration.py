@@ -7,9 +7,9 @@ import pwd
 import pytest
 
 from tests.fixtures.layout import makeLayout
-from tests.unit.drivers.local.sites import makeConfig
+from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local import LocalDriver
-from zuul_nodes.drivers.local.sandbox import LocalError, Sandbox
+from zuul_nodes.drivers.local.sandbox import Sandbox
 
 EXAMPLE = (pathlib.Path(__file__).parents[4]
            / 'doc/source/examples/local.yaml')
@@ -41,6 +41,10 @@ def getConnection(**options):
         'local', {'authorized_keys': 'ssh-ed25519 AAAA me'} | options)
 
 
+def getAdapter(**options):
+    return LocalDriver.adapter_class(getConnection(**options))
+
+
 def getProvider(connection, config):
     driver = connection.driver
     return driver.getProvider(
@@ -64,14 +68,11 @@ def test_layout():
         '/srv/debian.tar', 'someone', 'ssh')
     assert provider.images['own'].username == 'zuul'
     assert provider.resource_limits == {'instances': 3}
-    assert provider.getQuotaForLabel(
-        provider.labels['small']).getResources() == {'instances': 1}
 
 
 @pytest.mark.parametrize(('old', 'new', 'wrong'), [
     ('image-path: /srv', 'image-id: /srv', 'image-id'),
-    ('image-path: /srv/debian.tar', 'shell-type: sh', 'image-path'),
-    ('instances: 3', 'cores: 3', 'resource-limits')])
+    ('image-path: /srv/debian.tar', 'shell-type: sh', 'image-path')])
 def test_wrong_attributes(old, new, wrong):
     with pytest.raises(Exception, match=f'"{wrong}"'):
         load(LAYOUT.replace(old, new))
@@ -85,18 +86,17 @@ def test_example_of_the_documentation():
 
 
 def test_limits():
-    config = makeConfig(image_path='/srv/debian.tar')
-    provider = getProvider(getConnection(max_instances='7'), config)
-    assert provider.getEndpointLimits().getResources() == {'instances': 7}
-    provider = getProvider(getConnection(), config)
-    assert provider.getEndpointLimits().getResources() == {}
+    assert getAdapter(
+        max_instances='7', max_cores='8', max_ram='9').getLimits() == {
+            'instances': 7, 'cores': 8, 'ram': 9}
+    assert getAdapter().getLimits() == {}
 
 
 @pytest.mark.parametrize(('option', 'value', 'message'), [
-    ('authorized_keys', '', 'authorized_keys is missing'),
+    ('authorized_keys', '', '"authorized_keys": it is missing'),
     ('directory', 'here', 'here is no absolute path'),
     ('import_directories', '/a, b', 'b is no absolute path'),
-    ('max_instances', 'many', '"many"; it has to be a number')])
+    ('max_instances', 'many', '"max_instances": it has to be a number')])
 def test_wrong_options(option, value, message):
     with pytest.raises(Exception, match=message) as info:
         getConnection(**{option: value})
@@ -104,30 +104,30 @@ def test_wrong_options(option, value, message):
 
 
 def test_authorized_keys(tmp_path):
-    assert getConnection().getAuthorizedKeys() == 'ssh-ed25519 AAAA me'
+    assert getAdapter().getAuthorizedKeys() == 'ssh-ed25519 AAAA me'
     path = tmp_path / 'keys'
-    connection = getConnection(authorized_keys=str(path))
-    with pytest.raises(LocalError, match=r'connection "local".*keys'):
-        connection.getAuthorizedKeys()
+    adapter = getAdapter(authorized_keys=str(path))
+    with pytest.raises(DriverError, match=r'connection "local".*keys'):
+        adapter.getAuthorizedKeys()
     path.write_text('ssh-rsa AAAA\nssh-rsa BBBB\n')
-    assert connection.getAuthorizedKeys() == path.read_text()
+    assert adapter.getAuthorizedKeys() == path.read_text()
 
 
 def test_user(monkeypatch):
     monkeypatch.setattr(os, 'geteuid', lambda: 0)
-    assert getConnection().getUser() == 'nobody'
-    assert getConnection(user='nodes').getUser() == 'nodes'
+    assert getAdapter().getUser() == 'nobody'
+    assert getAdapter(user='nodes').getUser() == 'nodes'
     monkeypatch.setattr(os, 'geteuid', lambda: 1000)
-    assert getConnection().getUser() is None
+    assert getAdapter().getUser() is None
 
 
 def test_users_of_the_machine(monkeypatch):
-    with pytest.raises(LocalError, match='no user "no-one"'):
+    with pytest.raises(DriverError, match='no user "no-one"'):
         Sandbox('no-one')
     monkeypatch.setattr(
         os, 'geteuid', lambda: pwd.getpwnam('nobody').pw_uid)
     Sandbox('nobody')
-    with pytest.raises(LocalError, match='Only root can'):
+    with pytest.raises(DriverError, match='Only root can'):
         Sandbox('root')
 
 
@@ -135,5 +135,5 @@ def test_users_of_the_machine(monkeypatch):
 def test_directory_that_the_user_can_not_reach(makeSite, directory, options):
     directory.chmod(0o700)
     site = makeSite()
-    with pytest.raises(LocalError, match='can not reach'):
+    with pytest.raises(DriverError, match='can not reach'):
         site.create(site.makeNode('1' * 32))

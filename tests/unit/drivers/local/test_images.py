@@ -8,8 +8,9 @@ import tarfile
 
 import pytest
 
+from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local.images import Images
-from zuul_nodes.drivers.local.sandbox import LocalError, Sandbox
+from zuul_nodes.drivers.local.sandbox import Sandbox
 
 SSHD = ('usr/sbin/sshd', b'sshd', {})
 
@@ -78,7 +79,7 @@ def test_devices_are_left_out(images, pack):
 
 @pytest.mark.parametrize('name', ['../escaped', '/../escaped'])
 def test_names_that_lead_out(images, pack, name):
-    with pytest.raises(LocalError, match=r"Member name contains '\.\.'"):
+    with pytest.raises(DriverError, match=r"Member name contains '\.\.'"):
         images.add(pack(SSHD, (name, b'', {})), 'one', {})
     assert not images.entries.names()
     assert not os.listdir(images.entries.directory)
@@ -103,7 +104,7 @@ def test_links_that_lead_out(images, pack, directory, kind):
         ('there/file', b'new', {}), ('there/other', b'new', {}))
     try:
         images.add(path, 'one', {})
-    except LocalError:
+    except DriverError:
         assert not images.exists('one')
     assert (directory / 'file').read_text() == 'old'
     assert not (directory / 'other').exists()
@@ -113,19 +114,19 @@ def test_links_that_lead_out(images, pack, directory, kind):
 def test_no_image(images, tmp_path, content):
     path = tmp_path / 'image'
     path.write_bytes(content)
-    with pytest.raises(LocalError):
+    with pytest.raises(DriverError):
         images.add(path, 'one', {})
     assert not images.entries.names()
 
 
 def test_no_sshd(images, pack):
-    with pytest.raises(LocalError, match='no /usr/sbin/sshd'):
+    with pytest.raises(DriverError, match='no /usr/sbin/sshd'):
         images.add(pack(('bin/sh', b'', {})), 'one', {})
 
 
 def test_checksum(images, pack):
     path = pack(SSHD)
-    with pytest.raises(LocalError, match='checksum'):
+    with pytest.raises(DriverError, match='checksum'):
         images.add(path, 'one', {}, sha256='1234')
     images.add(path, 'one', {}, sha256=hashlib.sha256(
         path.read_bytes()).hexdigest().upper())
@@ -137,7 +138,7 @@ def test_time(images, pack):
     # Nobody ever writes to it.
     writer = os.open(fifo, os.O_RDWR)
     try:
-        with pytest.raises(LocalError, match=r'not ended in 0\.1 seconds'):
+        with pytest.raises(DriverError, match=r'not ended in 0\.1 seconds'):
             images.add(fifo, 'one', {}, timeout=0.1)
     finally:
         os.close(writer)
@@ -178,11 +179,11 @@ def test_copies(images, pack, directory):
     copied.write_text('new')
     assert (images.getRoot('one') / 'etc/file').read_text() == 'old'
     assert os.readlink(images.getRoot('two') / 'etc/link') == '/etc/passwd'
-    with pytest.raises(LocalError, match='no image "three"'):
+    with pytest.raises(DriverError, match='no image "three"'):
         images.copyTo('three', directory, 'mark')
 
 
 @pytest.mark.parametrize('name', ['', '..', '../one', 'a/b', '.hidden'])
 def test_names(images, name):
-    with pytest.raises(LocalError, match='no name'):
+    with pytest.raises(DriverError, match='no name'):
         images.remove(name)

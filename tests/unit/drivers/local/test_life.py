@@ -7,19 +7,22 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from tests.unit.drivers.local import sites
 from tests.unit.drivers.local.sites import TIMEOUT, ssh
+from zuul_nodes.drivers import DriverError, State
 from zuul_nodes.drivers.local import machines, sandbox
-from zuul_nodes.drivers.local.sandbox import LocalError
 
 NODE = '0123456789abcdef0123456789abcdef'
+# What the machine calls the node.
+NAME = f'np{NODE}'
 
 
-def getPids(uuid):
-    return {process.pid for process in sandbox.find()[uuid]}
+def getPids():
+    return {process.pid for process in sandbox.find()[NAME]}
 
 
 def run(key, instance, command, *options):
@@ -30,9 +33,9 @@ def run(key, instance, command, *options):
 
 
 def assertNothingLeft(directory):
-    assert not sandbox.find()[NODE]
+    assert not sandbox.find()[NAME]
     assert os.listdir(directory / 'local/nodes') == []
-    assert NODE not in pathlib.Path(
+    assert NAME not in pathlib.Path(
         '/proc/self/mountinfo').read_text()
 
 
@@ -56,9 +59,10 @@ def test_life(site, key, directory):
          'zuul@127.0.0.1'], input=f'get /etc/new {copied}\n', text=True,
         check=True, timeout=TIMEOUT, stdout=subprocess.DEVNULL)
     assert copied.read_text() == '/home/zuul\n'
+    assert 'Server listening' in site.provider.getConsoleLog(None, node)
     listed, = site.endpoint.listInstances()
     assert (listed.external_id, listed.metadata, listed.connection_port) == (
-        NODE, node.tags, instance.connection_port)
+        NAME, node.tags, instance.connection_port)
     run(key, instance, 'mkdir /locked; touch /locked/file; chmod 0 /locked')
     # What goes on after the session.
     run(key, instance, '(setsid sleep 1000 > /dev/null 2>&1 &)')
@@ -104,13 +108,13 @@ def test_isolation(site, key, directory):
                        'done < /proc/self/status')
     assert set(capabilities) <= set('0\n')
     site.delete(other_node)
-    assert '1' * 32 not in sandbox.find()
+    assert 'np' + '1' * 32 not in sandbox.find()
 
 
 def test_root_outside_is_not_the_user(site, key):
     instance = site.create(site.makeNode(NODE))
     run(key, instance, 'true')
-    for process in sandbox.find()[NODE]:
+    for process in sandbox.find()[NAME]:
         for each in (process, *process.children(recursive=True)):
             assert 0 not in each.uids()
             assert 0 not in each.gids()
@@ -126,31 +130,30 @@ def test_the_user_is_as_the_image_says_or_not(makeSite, archive, key):
 @pytest.mark.parametrize('username', ['root', 'a b', '-x', "a'b"])
 def test_users_that_can_not_be(makeSite, archive, username):
     site = makeSite(image_path=str(archive), username=username)
-    with pytest.raises(LocalError, match='ordinary') as info:
+    with pytest.raises(DriverError, match='ordinary') as info:
         site.create(site.makeNode(NODE))
     assert info.value.failure == 'permanent'
 
 
-@pytest.mark.parametrize('state', ['copying the image', 'booting'])
+@pytest.mark.parametrize('point', ['copying', 'booting'])
 @pytest.mark.parametrize('recorded', [True, False])
-def test_launcher_is_killed(site, options, archive, key, directory, state,
+def test_launcher_is_killed(site, options, archive, key, directory, point,
                             recorded):
     launcher = subprocess.Popen(
         [sys.executable, sites.__file__, json.dumps(
-            {'options': options, 'image_path': str(archive)}), NODE, state],
+            {'options': options, 'image_path': str(archive)}), NODE, point],
         env={**os.environ, 'PYTHONPATH': os.getcwd()},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with launcher:
         said = json.loads(launcher.stdout.readline())
-        assert said['state'] == state
-        before = getPids(NODE)
+        before = getPids()
         launcher.send_signal(signal.SIGKILL)
     node = site.makeNode(NODE, create_state=said if recorded else {})
     instance = site.create(node)
     assert run(key, instance, 'id -un') == 'zuul'
-    if state == 'booting':
+    if point == 'booting':
         # It is still the same one.
-        assert before <= getPids(NODE)
+        assert min(before) in getPids()
     site.delete(node)
     assertNothingLeft(directory)
 
@@ -158,7 +161,7 @@ def test_launcher_is_killed(site, options, archive, key, directory, state,
 def test_another_launcher_finds_it(site, makeSite, key, directory):
     node = site.makeNode(NODE)
     created = site.create(node)
-    pids = getPids(NODE)
+    pids = getPids()
     site.end()
     site = makeSite()
     instance, = site.endpoint.listInstances()
@@ -168,7 +171,7 @@ def test_another_launcher_finds_it(site, makeSite, key, directory):
     again = site.create(site.makeNode(NODE))
     assert (again.connection_port, again.host_keys) == (
         created.connection_port, created.host_keys)
-    assert getPids(NODE) == pids
+    assert getPids() == pids
     site.delete(site.makeNode(NODE))
     assertNothingLeft(directory)
 
@@ -177,14 +180,15 @@ def test_steps_of_deletion_are_repeated(site, makeSite, directory):
     node = site.makeNode(NODE)
     site.create(node)
     # What a launcher has done that was killed then.
-    sandbox.kill(NODE)
-    (directory / 'local/nodes' / NODE / 'config/host_key').unlink()
+    sandbox.kill(NAME)
+    (directory / 'local/nodes' / NAME / 'config/host_key').unlink()
     resource, = (each for each in site.endpoint.listResources([])
                  if each.type == 'instance')
-    assert (resource.unique_id, resource.metadata) == (NODE, node.tags)
+    assert (resource.unique_id, resource.metadata) == (NAME, node.tags)
     site.end()
     site = makeSite()
     site.endpoint.deleteResource(resource)
+    site.waitUntil(lambda: not list(site.endpoint.listInstances()))
     assertNothingLeft(directory)
     site.endpoint.deleteResource(resource)
 
@@ -192,11 +196,39 @@ def test_steps_of_deletion_are_repeated(site, makeSite, directory):
 def test_deleted_while_it_is_made(site, directory):
     node = site.makeNode(NODE)
     machine = site.provider.getCreateStateMachine(node, None, site.log)
-    while machine.state != machine.BUILDING:
+    while machine.state != machine.BOOTING:
         site.advance(machine)
     site.delete(node)
     assertNothingLeft(directory)
-    assert not site.endpoint._tasks
+
+
+def test_two_launchers(site, makeSite, directory):
+    """Both list all nodes; only one of them makes a node."""
+    other = makeSite()
+    copying, goOn = threading.Event(), threading.Event()
+    copyTo = site.images.copyTo
+
+    def copySlowly(*args):
+        copying.set()
+        assert goOn.wait(TIMEOUT)
+        copyTo(*args)
+
+    site.images.copyTo = copySlowly
+    other.images.copyTo = None
+    machine = site.provider.getCreateStateMachine(
+        site.makeNode(NODE), None, site.log)
+    site.waitUntil(lambda: site.advance(machine) or copying.is_set())
+    listed, = other.endpoint.listInstances()
+    other.waitUntil(lambda: not other.adapter._tasks)
+    assert listed.state is State.BUILDING
+    deletion = other.provider.getDeleteStateMachine(
+        other.makeNode(NODE), other.log)
+    other.waitUntil(
+        lambda: other.advance(deletion) or other.adapter._tasks)
+    assert list(other.endpoint.listInstances())
+    goOn.set()
+    other.finish(deletion)
+    assertNothingLeft(directory)
 
 
 def test_port_is_taken(site, key, monkeypatch):
@@ -216,8 +248,9 @@ def test_image_that_does_not_boot(makeSite, directory):
     root = directory / 'import/root'
     (root / 'usr/sbin').mkdir(parents=True)
     site = makeSite(image_path=str(root))
-    with pytest.raises(LocalError, match='/bin/sh'):
-        site.create(site.makeNode(NODE))
+    for launcher in (site, makeSite(image_path=str(root))):
+        with pytest.raises(DriverError, match='/bin/sh'):
+            launcher.create(site.makeNode(NODE))
 
 
 def test_directory_as_image(makeSite, archive, directory, key):
@@ -242,6 +275,6 @@ def test_images_that_are_not_for_tenants(makeSite, directory, path):
     (directory / 'import').mkdir()
     (directory / 'import/link').symlink_to('/etc/passwd')
     site = makeSite(image_path=path.format(directory=directory))
-    with pytest.raises(LocalError, match='import_directories') as info:
+    with pytest.raises(DriverError, match='import_directories') as info:
         site.create(site.makeNode(NODE))
     assert info.value.failure == 'permanent'

@@ -9,7 +9,7 @@ import pytest
 from zuul.launcher.uploadplanner import UploadPlanner
 
 from tests.unit.drivers.local.sites import TAGS, ssh
-from zuul_nodes.drivers.local.sandbox import LocalError
+from zuul_nodes.drivers import DriverError
 
 UPLOAD = 'fedcba9876543210fedcba9876543210'
 NODE = '0123456789abcdef0123456789abcdef'
@@ -102,7 +102,7 @@ def test_import_of_a_name_with_a_space(site, archive, directory):
 
 def test_import_of_another_file(site, archive):
     job = getImport(site, f'file://{archive}', '1234')
-    with pytest.raises(LocalError, match='checksum'):
+    with pytest.raises(DriverError, match='checksum'):
         job.run()
     assert not site.images.entries.names()
 
@@ -116,7 +116,7 @@ def test_what_is_not_imported(site, archive, url):
 
 
 def test_names_of_snapshots(site):
-    with pytest.raises(LocalError):
+    with pytest.raises(DriverError):
         getImport(site, 'local-snapshot:../nodes/x')
 
 
@@ -154,9 +154,10 @@ def test_snapshot_goes_on_after_a_restart(site, makeSite, archive):
     site.end()
     site = makeSite(type='zuul')
     name = url.removeprefix('local-snapshot:')
-    state = {'state': 'copying the file system', 'image_name': name}
-    node = site.makeNode(NODE)
-    assert site.snapshot(node, state) == url
+    made = site.images.getRoot(name).stat().st_ino
+    node = site.makeNode(NODE, create_state=node.create_state)
+    assert site.snapshot(node) == url
+    assert site.images.getRoot(name).stat().st_ino == made
     assert sorted(site.images.entries.names()) == sorted(
         [name, external_id])
     site.delete(node)

@@ -1,0 +1,245 @@
+"""The machine as a cloud.
+
+What is to be done for a node takes its time, so it is done in a thread.
+What there is on the machine tells how far it has come; so any launcher of
+the machine goes on with what another one has left when it was killed.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+import logging
+import os
+import pathlib
+import threading
+from urllib.parse import unquote, urlsplit
+
+from zuul_nodes.drivers import (
+    Ability,
+    Adapter,
+    DriverError,
+    Instance,
+    PermanentError,
+    Resource,
+    State,
+    TemporaryError,
+)
+from zuul_nodes.drivers.local.cgroups import Cgroups
+from zuul_nodes.drivers.local.images import Images
+from zuul_nodes.drivers.local.machines import ADDRESS, Machines
+from zuul_nodes.drivers.local.sandbox import Sandbox
+
+# Root must not be the user of nodes unless somebody wants that: it is known
+# outside of them, too, to whatever asks who is at the other end.
+DEFAULT_USER = 'nobody'
+KEY_TYPES = ('ssh-', 'ecdsa-', 'sk-')
+# How many file systems are copied or removed at a time.
+WORKERS = 4
+# What snapshots are called in artifacts.
+SNAPSHOT = 'local-snapshot:'
+ERRORS = {each.failure: each
+          for each in (DriverError, TemporaryError, PermanentError)}
+
+
+class LocalAdapter(Adapter):
+    """
+    :ivar Images images: the store of images.
+    :ivar Machines machines: that are nodes.
+    """
+
+    log = logging.getLogger('zuul.nodes.LocalAdapter')
+    abilities = frozenset({
+        Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.IMAGES,
+        Ability.IMPORT, Ability.SNAPSHOTS, Ability.CONSOLE})
+    image_formats = ('tar', 'snapshot')
+    # It is to read a directory.
+    list_interval = 0.1
+
+    def start(self):
+        sandbox = Sandbox(self.getUser())
+        directory = pathlib.Path(self.connection.directory)
+        self.images = Images(directory / 'images', sandbox)
+        self.machines = Machines(
+            directory / 'nodes', sandbox, self.connection.cgroup and Cgroups(
+                self.connection.cgroup))
+        self._executor = ThreadPoolExecutor(
+            WORKERS, f'local-{self.connection.connection_name}')
+        # (What is done, name of a machine) -> its Future.
+        self._tasks = {}
+        self._lock = threading.Lock()
+
+    def stop(self):
+        self._executor.shutdown(cancel_futures=True)
+
+    def createInstance(self, spec):
+        self.machines.add(spec.name, spec.tags, spec.image.username,
+                          self._getSource(spec), _getLimits(spec.flavor))
+        self._perform(self._make, spec.name)
+        return Instance(spec.name, State.BUILDING, spec.tags)
+
+    def listInstances(self):
+        for name in self.machines.entries.names():
+            data = self.machines.get(name)
+            if data is None:
+                continue
+            state = State.READY
+            error, message = data.get('failure', (None, None))
+            if error:
+                state = State.FAILED
+            elif not data.get('ready'):
+                state = State.BUILDING
+                # Who has begun with it may have been killed.
+                self._perform(self._make, name)
+            yield Instance(
+                name, state, data['metadata'], ADDRESS,
+                message=message, error=ERRORS.get(error),
+                needs={'instances': 1, **data.get('limits', {})},
+                private_ipv4=ADDRESS, username=data['username'],
+                connection_type='ssh', connection_port=data.get('port'),
+                host_keys=data.get('host_keys', []))
+
+    def deleteInstance(self, instance_id):
+        if self.machines.get(instance_id) is None:
+            return
+        with self._lock:
+            making = self._tasks.get((self._make, instance_id))
+        if making:
+            making.cancel()
+        self._perform(self.machines.remove, instance_id)
+
+    def _perform(self, function, name):
+        """Do something for a machine in a thread, unless that is under way
+        already.  Whoever looks at the machine sees what has come of it."""
+        key = function, name
+        with self._lock:
+            if key in self._tasks:
+                return
+            task = self._tasks[key] = self._executor.submit(function, name)
+        task.add_done_callback(lambda task: self._end(key, task))
+
+    def _end(self, key, task):
+        with self._lock:
+            del self._tasks[key]
+        if not task.cancelled() and task.exception():
+            self.log.error(
+                'Unable to %s the node %s: %s', key[0].__name__.strip('_'),
+                key[1], task.exception())
+
+    def _make(self, name):
+        self.machines.make(name, self._fill, self.getAuthorizedKeys)
+
+    def _getSource(self, spec):
+        """:return: what a file system is made of, a dict with ``image``, or
+            with ``path``."""
+        if spec.image_id:
+            return {'image': spec.image_id}
+        path = self._findImport(spec.image.image_path)
+        if path is None:
+            raise PermanentError(
+                f'The image "{spec.image.name}" has the image-path '
+                f'{spec.image.image_path}, which is not there, or not in '
+                'import_directories of the connection '
+                f'"{self.connection.connection_name}"')
+        return {'path': str(path)}
+
+    def _fill(self, source, target, name):
+        if path := source.get('path'):
+            if os.path.isdir(path):
+                self.images.unpackTo(path, target, name)
+                return
+            image = self.images.addPath(path)
+        else:
+            image = source['image']
+        self.images.copyTo(image, target, name)
+
+    def getUser(self):
+        """:return: the name of the user who runs nodes, or None for the
+            one who runs the launcher."""
+        return self.connection.user or (
+            None if os.geteuid() else DEFAULT_USER)
+
+    def getAuthorizedKeys(self):
+        """
+        :return: public keys, one in a line.
+        :raises DriverError: they can't be read.
+        """
+        said = self.connection.authorized_keys
+        if said.startswith(KEY_TYPES):
+            return said
+        try:
+            return pathlib.Path(said).read_text()
+        except OSError as error:
+            raise DriverError(
+                'Unable to read authorized_keys of the connection '
+                f'"{self.connection.connection_name}": {error}') from None
+
+    def _findImport(self, path):
+        """
+        :param str path: of what a tenant wants for an image.
+        :return: its real path, or None if the connection does not let it
+            have that, or it is not there.
+        """
+        path = pathlib.Path(os.path.realpath(path))
+        allowed = any(
+            path.is_relative_to(os.path.realpath(directory))
+            for directory in self.connection.import_directories)
+        usable = allowed and (path.is_file() or path.is_dir())
+        return path if usable else None
+
+    def getLimits(self):
+        limits = {'instances': self.connection.max_instances,
+                  'cores': self.connection.max_cores,
+                  'ram': self.connection.max_ram}
+        return {resource: limit for resource, limit in limits.items()
+                if limit is not None}
+
+    def getNeeds(self, spec):
+        return {'instances': 1, **_getLimits(spec.flavor)}
+
+    def uploadImage(self, spec, path):
+        return self.images.add(path, spec.upload_id, spec.tags, spec.timeout)
+
+    def canImport(self, spec, url):
+        return self._findArtifact(url) is not None
+
+    def importImage(self, spec, url):
+        path = self._findArtifact(url)
+        if path is None:
+            raise PermanentError(f'{url} is not there any more')
+        return self.images.add(path, spec.upload_id, spec.tags, spec.timeout,
+                               spec.sha256)
+
+    def _findArtifact(self, url):
+        """:return: the path of what is imported, or None."""
+        if url.startswith(SNAPSHOT):
+            name = url.removeprefix(SNAPSHOT)
+            return (self.images.getRoot(name) if self.images.exists(name)
+                    else None)
+        parts = urlsplit(url)
+        if parts.scheme != 'file' or parts.netloc not in ('', 'localhost'):
+            return None
+        return self._findImport(unquote(parts.path))
+
+    def listImages(self):
+        entries = self.images.entries
+        for name in entries.names():
+            if data := entries.read(name):
+                yield Resource('image', name, data['metadata'])
+
+    def deleteImage(self, image_id):
+        self.images.remove(image_id)
+
+    def createSnapshot(self, instance_id, spec):
+        name = f'snapshot-{spec.upload_id}'
+        if not self.images.exists(name):
+            self.images.addCopy(
+                self.machines.getRoot(instance_id), name, spec.tags,
+                spec.timeout)
+        return SNAPSHOT + name
+
+    def getConsoleLog(self, instance_id):
+        return self.machines.readLog(instance_id)
+
+
+def _getLimits(flavor):
+    """:return: what a flavor says of ``cores`` and ``ram``, a dict."""
+    limits = {'cores': flavor.cores, 'ram': flavor.ram}
+    return {resource: limit for resource, limit in limits.items() if limit}
