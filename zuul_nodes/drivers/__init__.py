@@ -17,13 +17,18 @@ What any driver may have beyond Zuul's interfaces:
     false if labels may be without image and flavor.
 ``getNodeLabels(config, aliases=True)``
     the labels of the nodes that a configuration lists, if it lists any.
+``nodes_are_given``
+    true if its nodes are machines that are there already.  One that is
+    ready is connected to before a request gets it, and nodes with the same
+    address, port and user are one machine.
 ``getJobVariables(job, item)``
     a dictionary of what a job is told in its variable ``zuul``; any driver
     may have it.  It is called in schedulers and, without an event, in
     zuul-web, which has not registered a scheduler with the driver.
 
 An entry of such nodes may have ``isCurrent(node)``: whether the record of
-the node says what the entry says.  An instance may have ``host_keys``,
+the node says what the entry says, and ``machine``, which is equal for
+entries that are the same machine.  An instance may have ``host_keys``,
 which the node has to show then.
 """
 

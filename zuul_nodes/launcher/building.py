@@ -152,10 +152,14 @@ class Building:
         if not scan.complete:
             return None
         provider = self.launcher.scope.getProviderFor(node)
-        return checkHostKeys(node, scan, getExpectedHostKeys(node, provider))
+        keys = checkHostKeys(node, scan, getExpectedHostKeys(node, provider))
+        self.launcher.liveness.noteAnswer(node)
+        return keys
 
     def _fail(self, node, error, log):
         """Creation has come to nothing; its record says why."""
+        if self.launcher.consoles.ask(node, error, log):
+            return
         failure = classify(error)
         state = (State.TEMPFAILED
                  if failure in (Failure.QUOTA, Failure.TEMPORARY)
@@ -165,12 +169,15 @@ class Building:
                     and not isinstance(error, EXPECTED) else None)
         machine = node.create_state_machine
         state_data = machine.toDict() if machine else node.create_state
+        comment = describe(error)
+        if said := self.launcher.consoles.take(node):
+            comment += f'; its console ends with: {said}'
         group = (node, *self.nodes.getSubnodes(node))
         transaction = self.store.transaction()
         for each in group:
             transaction.update(
                 each, state=state, state_time=time.time(),
-                comment=describe(error), create_state_machine=None,
+                comment=comment, create_state_machine=None,
                 create_state=state_data | {'failure': failure.value})
         transaction.commit()
         node._set(create_state_machine=machine, nodescan_request=None)

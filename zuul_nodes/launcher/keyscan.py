@@ -83,18 +83,20 @@ class KeyScanner:
         if self._thread.ident is not None:
             self._thread.join()
 
-    def add(self, key, node, log):
+    def add(self, key, node, log, request_class=None):
         """Begin a scan, or go on with the one that is under way.
 
         :param key: what the scan is called.
         :param ProviderNode node: whose host keys are to be read.
         :param log: where the scan says what happens.
+        :param request_class: of what it does; :class:`Request` if None.
         :return: the :class:`Scan`.
         """
         with self._lock:
             if key in self._scans:
                 return self._scans[key]
-            scan = self._scans[key] = Scan(key, node, log, self._sockets)
+            scan = self._scans[key] = Scan(
+                key, node, log, self._sockets, request_class or Request)
         self._pending.append(scan)
         self._sockets.wake()
         return scan
@@ -175,10 +177,11 @@ class Scan:
     :ivar float due: when to advance, if nothing happens before.
     """
 
-    def __init__(self, key, node, log, sockets):
+    def __init__(self, key, node, log, sockets, request_class):
         self.key = key
         self.node = node
         self.log = log
+        self.request_class = request_class
         self.host_key_checking = node.host_key_checking
         self.gather_hostkeys = node.connection_type in SSH_TYPES
         self.complete = False
@@ -244,7 +247,8 @@ class Scan:
             # Waiting for the first turn is not the machine's fault.
             self._start_time = now
             self._deadline = now + self.node.boot_timeout
-            self._lookup = lookUp(self.node, self.log, self._sockets)
+            self._lookup = lookUp(
+                self.node, self.log, self._sockets, self.request_class)
         if now >= self._deadline:
             raise ConnectionTimeoutException(
                 f'Timeout connecting to {self.node.interface_ip} '
@@ -312,19 +316,49 @@ class Request(server.NodescanRequest):
             transport.packetizer.complete_handshake()
 
 
-def lookUp(node, log, sockets):
+class Check(Request):
+    """Looks for one of the host keys that the node has in its record.
+
+    It ends with the first: as a rule, it connects once.  If the record has
+    none, it ends when the machine has shown any.
+    """
+
+    def _nextKey(self):
+        if self.key_index == -1:
+            # Zuul has connected to learn that it answers, and goes on with
+            # all types of keys.
+            key = self.transport.get_remote_server_key()
+            self.keys.append(f'{key.get_name()} {key.get_base64()}')
+            wanted = {known.split()[0] for known in self.node.host_keys}
+            self.key_types = [
+                name for name in self.key_types
+                if _getKeyType(name) in wanted - {key.get_name()}]
+        if not self.node.host_keys or not set(self.keys).isdisjoint(
+                self.node.host_keys):
+            self.state = self.COMPLETE
+        else:
+            super()._nextKey()
+
+
+def _getKeyType(algorithm):
+    """:return: the type of the keys of a signature algorithm (RFC 8332,
+        section 3)."""
+    return 'ssh-rsa' if algorithm.startswith('rsa-sha2-') else algorithm
+
+
+def lookUp(node, log, sockets, request_class):
     """Look up the address of a node.
 
     :param ProviderNode node: the node.
     :param log: for its request.
     :param Sockets sockets: woken as soon as it is known.
-    :return: a Future of a :class:`Request`.
+    :return: a Future of an object of that class.
     """
     future = concurrent.futures.Future()
 
     def run():
         try:
-            future.set_result(Request(node, log))
+            future.set_result(request_class(node, log))
         except Exception as error:
             future.set_exception(error)
 

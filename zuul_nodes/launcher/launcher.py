@@ -27,12 +27,14 @@ from zuul.zk.system import ZuulSystem
 from zuul_nodes.launcher import sockets
 from zuul_nodes.launcher.caches import Builds, Uploads
 from zuul_nodes.launcher.cleanup import Cleanup
+from zuul_nodes.launcher.consoles import Consoles
 from zuul_nodes.launcher.creation import Maker
 from zuul_nodes.launcher.division import Division
 from zuul_nodes.launcher.imagelook import KEY as IMAGES
 from zuul_nodes.launcher.images import Images
 from zuul_nodes.launcher.keyscan import KeyScanner
 from zuul_nodes.launcher.layouts import Layouts
+from zuul_nodes.launcher.liveness import Liveness
 from zuul_nodes.launcher.machines import Machines
 from zuul_nodes.launcher.news import News
 from zuul_nodes.launcher.nodes import NodeReconciler
@@ -45,6 +47,7 @@ from zuul_nodes.launcher.readying import Readying
 from zuul_nodes.launcher.records import Records
 from zuul_nodes.launcher.registration import Registration
 from zuul_nodes.launcher.requests import RequestReconciler
+from zuul_nodes.launcher.sharing import isGiven
 from zuul_nodes.launcher.snapshots import Snapshots
 from zuul_nodes.launcher.spreading import Spreading
 from zuul_nodes.launcher.stats import Stats
@@ -128,6 +131,7 @@ class Launcher:
         registry = COMPONENT_REGISTRY.registry
         self.queue = WorkQueue(self.work, WORKERS)
         self.news = News(self)
+        self.consoles = Consoles(self)
         self.ready = Readying(self)
         self.store = Store(self.zk_client, self.hostname, self.join_event,
                            self.news.tellWritten, self._isShared)
@@ -147,7 +151,7 @@ class Launcher:
         self.planner = Planner(
             lambda request_id: self.queue.add(('request', request_id)),
             canUse=self.images.canUse, isHandled=self.division.isHandled,
-            isAsked=self._isAsked)
+            isAsked=self._isAsked, isGiven=self._isGiven)
         # Until when, and how often one after the other.
         self._paused = {}
         self.api = Records(
@@ -160,6 +164,7 @@ class Launcher:
             float(self._getOption('call_timeout')),
             lambda name, delay: self.queue.addAfter(('pool', name), delay))
         self.scanner = KeyScanner(lambda key, scan: self.queue.add(key))
+        self.liveness = Liveness(self)
         self.machines = Machines(self)
         self.snapshots = Snapshots(self)
         self.stats = Stats(self)
@@ -172,6 +177,7 @@ class Launcher:
         self.handlers = {
             'request': self.request_reconciler.reconcile,
             'node': self.node_reconciler.reconcile,
+            'liveness': self.liveness.reconcile,
             'static': self.registration.reconcile,
             'provider': self._resume,
             'endpoint': self.cleanup.reconcile,
@@ -219,6 +225,10 @@ class Launcher:
                 continue
             endpoints[endpoint.canonical_name] = endpoint
         return endpoints
+
+    def _isGiven(self, connection_name):
+        connection = self.connections.connections.get(connection_name)
+        return connection is not None and isGiven(connection.driver)
 
     def isStatic(self, node):
         connection = self.connections.connections.get(node.connection_name)

@@ -17,6 +17,7 @@ from zuul_nodes.launcher.limits import (
 )
 from zuul_nodes.launcher.reservations import Reservations
 from zuul_nodes.launcher.scope import Scope, chooseProvider
+from zuul_nodes.launcher.sharing import Sharing
 from zuul_nodes.launcher.stock import Kind, Stock, getKind
 
 
@@ -65,6 +66,7 @@ class Unknown(typing.NamedTuple):
 
 class Ledger:
     """
+    :param isGiven: as for :class:`.sharing.Sharing`.
     :ivar dict used: key -> amount.
     :ivar dict claims: uuid of a node -> the request that it was granted
         to, until the node's record says so.
@@ -73,8 +75,9 @@ class Ledger:
         concerns.
     """
 
-    def __init__(self):
+    def __init__(self, isGiven=lambda name: False):
         self.reservations = Reservations()
+        self.sharing = Sharing(isGiven)
         self.stock = Stock()
         self.used = collections.Counter()
         self.claims = {}
@@ -112,6 +115,10 @@ class Ledger:
     def getNode(self, node_id):
         """:return: the node, if it has a record."""
         return self._entries.get(node_id, NOTHING).node
+
+    def getRivals(self, node_id):
+        """:return: as :meth:`.sharing.Sharing.getRivals`."""
+        return self.sharing.getRivals(node_id)
 
     # What is going to be
 
@@ -246,7 +253,7 @@ class Ledger:
         if not node.subnodes:
             charges.update(dict.fromkeys(self._getLabelKeys(node), 1))
         return Entry(node, charges, None if node.uuid in self.claims
-                     else getKind(node))
+                     or self.sharing.isUsed(node) else getKind(node))
 
     def _getLabelKeys(self, node):
         if tenant_name := node.tenant_name:
@@ -278,6 +285,9 @@ class Ledger:
                 self.changed.add(old.spare[0])
             if new.spare:
                 self._spare[new.spare] += 1
+        for other_id in self.sharing.note(
+                node_id, new.node, node_id in self.claims):
+            self._write(other_id, self._describe(self.getNode(other_id)))
 
     def _charge(self, node_id, old, new):
         for key, amount in new.items():

@@ -53,6 +53,8 @@ class NodeReconciler:
         if node is None:
             self.machines.forget(node_id)
             self.removal.forget(node_id)
+            self.launcher.consoles.forget(node_id)
+            self.launcher.liveness.forget(node_id)
             self.launcher.scanner.cancel(('node', node_id))
             return
         if self.machines.isBusy(node_id) or not isSeen(node):
@@ -204,20 +206,23 @@ class NodeReconciler:
         transaction.commit()
         self.spread(node, state, log)
 
-    def spread(self, node, state, log):
+    def spread(self, node, state, log, **attributes):
         """Write a state to the slots of a host that nobody uses."""
         for subnode in self.getSubnodes(node):
             if subnode.state == State.READY and not subnode.request_id:
-                self.setStateOfOther(subnode, state, log)
+                self.setStateOfOther(subnode, state, log, **attributes)
 
-    def setStateOfOther(self, node, state, log):
-        """Tell another node of a group, if nobody holds it."""
+    def setStateOfOther(self, node, state, log, **attributes):
+        """Write a new state of a node that nobody holds, unless somebody
+        was quicker to change or to assign it."""
         if node.hasLock() or node.is_locked:
             return
         log.debug('Marking node %s as %s', node, state)
         transaction = self.store.transaction()
         transaction.checkUnlocked(node)
-        transaction.update(node, state=state, state_time=time.time())
+        transaction.checkNoPart(node.assignment)
+        transaction.update(node, state=state, state_time=time.time(),
+                           **attributes)
         with contextlib.suppress(Conflict):
             transaction.commit()
 

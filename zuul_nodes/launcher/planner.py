@@ -50,6 +50,8 @@ class Planner:
         a launcher that makes nodes there.
     :param isAsked: tells for a provider and a label whether the cloud has
         said by now what it can say; None if that makes no difference.
+    :param isGiven: tells for the name of a connection whether its nodes
+        are machines that are there already.
     :param shuffle: puts a list into another order.
     """
 
@@ -57,7 +59,7 @@ class Planner:
 
     def __init__(self, wake, canUse=lambda *args: True,
                  isHandled=lambda name: True, isAsked=None,
-                 shuffle=random.shuffle,
+                 isGiven=lambda name: False, shuffle=random.shuffle,
                  clock=time.monotonic):
         self.wake = wake
         self.canUse = canUse
@@ -66,7 +68,7 @@ class Planner:
         self.shuffle = shuffle
         self.clock = clock
         self.scope = Scope({})
-        self.ledger = Ledger()
+        self.ledger = Ledger(isGiven)
         self.waiting = Waiting()
         # What has not been written yet: uuid of a request -> its grant,
         # its needs and what was reserved for it.
@@ -134,6 +136,13 @@ class Planner:
         with self._lock:
             line, rank = self.waiting.find(request_id)
             return line and self._wait(line, rank).reason
+
+    def getRivals(self, node):
+        """:return: a list of the other nodes that are the same machine,
+            none of which may be used when that node is."""
+        with self._lock:
+            return list(map(self.ledger.getNode,
+                            self.ledger.getRivals(node.uuid)))
 
     def length(self):
         """:return: how many requests wait."""

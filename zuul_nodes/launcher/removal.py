@@ -37,8 +37,9 @@ class Removal:
 
     def delete(self, node, log):
         self.launcher.scanner.cancel(('node', node.uuid))
+        subnodes = self.nodes.getSubnodes(node)
         if any(subnode.state not in ProviderNode.CREATE_STATES
-               for subnode in self.nodes.getSubnodes(node)):
+               for subnode in subnodes):
             # The host goes when its last slot has gone.
             return
         scope = self.launcher.scope
@@ -46,10 +47,15 @@ class Removal:
             return self._remove(node, log)
         providers = scope.getProviders(node)
         if ((node.main_node_id or node.subnodes)
-                and node.state in REPLACED_STATES
+                and (node.state in REPLACED_STATES
+                     or len(subnodes) < len(node.subnodes))
                 and any(scope.isEntry(node, each) for each in providers)):
             # A machine and its slots can not be rebuilt one by one, so
             # they are removed and registered again.
+            for subnode in subnodes:
+                self.nodes.setStateOfOther(subnode, State.OUTDATED, log)
+            if subnodes:
+                return
             return self._remove(node, log)
         if not providers and self.launcher.isStatic(node):
             # There is nobody left who could be asked how to delete it.

@@ -17,6 +17,7 @@ from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
 from zuul_nodes.launcher.failures import Failure, describe
 from zuul_nodes.launcher.planner import Grant, Impossible
+from zuul_nodes.launcher.sharing import USED_STATES
 from zuul_nodes.launcher.transactions import Conflict
 
 State = NodesetRequest.State
@@ -143,6 +144,9 @@ class RequestReconciler:
 
     def _grant(self, request, grant, log):
         try:
+            if not self.launcher.liveness.check(grant, log):
+                # The grant is kept meanwhile.
+                return
             self._write(request, grant, log)
         except BaseException:
             self.planner.release(grant)
@@ -162,6 +166,12 @@ class RequestReconciler:
                 # have its lock then.  One that is built is its builder's.
                 transaction.check(node)
                 transaction.checkUnlocked(node)
+                for other in self.planner.getRivals(node):
+                    # Somebody may just have got the machine that way.
+                    transaction.check(other)
+                    transaction.checkNoPart(other.assignment)
+                    if other.state in USED_STATES:
+                        raise Conflict(f'{other} is used')
             self._addRequest(transaction, request, grant,
                              len(ready) == len(grant.slots), log)
             self.launcher.commitNew(transaction, new)

@@ -150,7 +150,8 @@ class Draft:
         """Find a node that is there, though others may have to take
         other ones then."""
         for node_id in self._choices[want]:
-            if node_id not in seen:
+            if node_id not in seen and self._taken.keys().isdisjoint(
+                    self.view.getRivals(node_id)):
                 seen.add(node_id)
                 other = self._taken.get(node_id)
                 if other is None or self._match(other, seen):
@@ -197,13 +198,17 @@ class Ever:
     def getChoices(self, want, provider):
         if not provider.nodes:
             return []
+        # The machine counts once, whichever providers have it.
         return [
-            (entry.node_id, number)
+            (getattr(entry, 'machine', entry.node_id), number)
             for entry in sorted(provider.nodes.values(),
                                 key=lambda entry: len(entry.aliases or ()))
             if want.label_name in _getNames(entry, provider)
             for number in range(max(
                 provider.labels[entry.label].slots or 1, 1))]
+
+    def getRivals(self, choice):
+        return ()
 
     def getObstacle(self, want, provider):
         if provider.driver.name == 'static':
@@ -241,6 +246,7 @@ class Now:
         self.shuffle = shuffle
         self.getPause = getPause
         self.getNode = ledger.getNode
+        self.getRivals = ledger.getRivals
         self.label_names = {want.label_name for want in needs.wants}
         self._zones = {}
 

@@ -136,7 +136,11 @@ class Transaction:
         one that was not there."""
         if part.getZKVersion() is not None:
             self.check(part)
-            return
+        else:
+            self.checkNoPart(part)
+
+    def checkNoPart(self, part):
+        """There must be no such part, whatever is known of it."""
         # What is there can't be created.
         path = part.getPath()
         self._others.append(('create', (path, b'')))

@@ -23,12 +23,20 @@ ZONE = vs.Schema({Optional(
     doc="""The zone where the nodes are.  If nothing is said, it is one
     that has room.""",
 ): Nullable(str)})
+CONSOLE_LOG = vs.Schema({Optional(
+    'console-log',
+    doc="""Whether the log of the launcher has what a node has written to
+    its console, if it does not come up.""",
+    default=False,
+): bool})
 RESOURCE_LIMITS = vs.Schema({Optional(
     'resource-limits',
     doc="""How much this provider uses at most: resource -> number, such
     as ``instances``, ``cores`` and ``ram`` (MiB).""",
     default={},
 ): {str: vs.Any(int, float)}})
+# What labels have for what a cloud can do.
+OF_ABILITIES = {Ability.ZONES: ZONE, Ability.CONSOLE: CONSOLE_LOG}
 
 
 def _isOfType(value, alternative):
@@ -105,8 +113,8 @@ def makeLabelClass(driver_class):
     """:return: a class for the labels of a driver's providers."""
     own = assemble(
         provider_schema.host_key_checking,
-        *([ZONE] if Ability.ZONES in driver_class.adapter_class.abilities
-          else []),
+        *(schema for ability, schema in OF_ABILITIES.items()
+          if ability in driver_class.adapter_class.abilities),
         vs.Schema(driver_class.label_attributes))
 
     class Label(BaseProviderLabel):

@@ -20,6 +20,7 @@ class StaticDriver(zuul.driver.static.StaticDriver):
 
     default_connections = ('null',)
     labels_need_image = False
+    nodes_are_given = True
 
     def getProvider(self, zk_client, connection, tenant_name,
                     canonical_name, provider_config, system_id):

@@ -224,6 +224,12 @@ class StaticNodeConfig(staticprovider.StaticNodeConfig):
         self.host_keys = [readHostKey(line)
                           for line in splitHostKeys(self.host_key)]
 
+    @property
+    def machine(self):
+        """What entries of the same machine have in common, also in several
+        providers; when all is inherited."""
+        return self.name, self.connection_port, self.username
+
     def inheritFrom(self, image, flavor):
         """Take what the node does not say from its label's image.
 

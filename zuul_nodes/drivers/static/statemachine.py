@@ -73,6 +73,8 @@ class StaticDeleteStateMachine(staticendpoint.StaticDeleteStateMachine):
         # A new life: or else a node older than max-age would end at once,
         # again and again, and the next error would not have to wait.
         self.node.request_time = self.node.state_time
+        # It says why the last one has ended.
+        self.node.comment = None
         self.node.create_state_machine = None
         self.node.create_state = {}
         self.node.delete_state = {}

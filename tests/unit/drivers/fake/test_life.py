@@ -47,8 +47,8 @@ def use(launcher, nodes, requests):
             request.delete(context)
 
 
-def test_nodes_are_made_and_removed(launch):
-    launcher = launch(zones='here')
+def test_nodes_are_made_and_removed(launchFake):
+    launcher = launchFake(zones='here')
     launcher.setLayout(CONFIGURATION)
     (node,), requests = serve(launcher, 1)
     (name, tags, zone, needs, is_ready), = (
@@ -65,8 +65,8 @@ def test_nodes_are_made_and_removed(launch):
     assert not getEndpoint(launcher).adapter.cloud.list()
 
 
-def test_one_list_serves_all(launch):
-    launcher = launch(create_delay='0.5')
+def test_one_list_serves_all(launchFake):
+    launcher = launchFake(create_delay='0.5')
     launcher.setLayout(CONFIGURATION)
     numbers = getEndpoint(launcher).calls.numbers
     use(launcher, *serve(launcher, 30))
@@ -78,8 +78,8 @@ def test_one_list_serves_all(launch):
     assert numbers['listInstances'] < 60, numbers
 
 
-def test_what_goes_wrong_is_done_again(launch):
-    launcher = launch(failure_rate='0.2')
+def test_what_goes_wrong_is_done_again(launchFake):
+    launcher = launchFake(failure_rate='0.2')
     launcher.setLayout(CONFIGURATION)
     use(launcher, *serve(launcher, 5))
     launcher.runUntil(lambda: not launcher.nodes())
@@ -88,8 +88,8 @@ def test_what_goes_wrong_is_done_again(launch):
     assert not cloud.list()
 
 
-def test_limits_are_kept_to(launch):
-    launcher = launch(cores='5')
+def test_limits_are_kept_to(launchFake):
+    launcher = launchFake(cores='5')
     launcher.setLayout(CONFIGURATION)
     nodes, requests = serve(launcher, 2)
     third = launcher.addRequest('label')
@@ -100,8 +100,8 @@ def test_limits_are_kept_to(launch):
     launcher.runUntil(lambda: third.state == third.State.FULFILLED)
 
 
-def test_records_of_nodes_are_of_a_class_that_executors_know(launch):
-    launcher = launch()
+def test_records_of_nodes_are_of_a_class_that_executors_know(launchFake):
+    launcher = launchFake()
     launcher.setLayout(CONFIGURATION)
     (node,), _ = serve(launcher, 1)
     data, _ = launcher.zk_client.client.get(node.getPath())

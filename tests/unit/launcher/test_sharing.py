@@ -1,0 +1,192 @@
+"""A machine that several tenants have is used by one job at a time."""
+
+import time
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.launcher import TIMEOUT
+from tests.fixtures.racks import finish, isDone
+from tests.unit.launcher import test_several_static
+from tests.unit.launcher.test_registration import giveBack, use
+from zuul_nodes.launcher.planner import Grant
+
+__all__ = ['pair']
+
+State = ProviderNode.State
+
+pair = test_several_static.pair
+
+# A section of all tenants, and a tenant's provider.
+DESK = '''
+- image: {{name: debian, type: cloud}}
+- flavor: {{name: local}}
+- label: {{name: big, image: debian, flavor: local}}
+- section:
+    name: desk
+    connection: null
+    images: [debian]
+    flavors: [local]
+    nodes:
+      - {{name: 127.0.0.1, connection-port: {port}, username: zuul,
+          label: big}}
+'''
+PROVIDER = '''
+- provider:
+    name: {name}
+    section: desk
+    label-defaults: {{host-key-checking: false, slots: {slots}}}
+    labels: [big]
+'''
+# Tenants, and the names of their providers.
+TENANTS = [('one', 'two'), ('one', 'one')]
+by_name = pytest.mark.parametrize('names', TENANTS, ids=['two', 'one'])
+
+
+def desk(*names, slots=1, port=22):
+    return DESK.format(port=port) + ''.join(
+        PROVIDER.format(name=name, slots=slots) for name in names)
+
+
+def setLayouts(launcher, names, **kwargs):
+    """:return: the nodes, when they are ready."""
+    for tenant, name in zip(('first', 'second'), names, strict=True):
+        launcher.setLayout(desk(name, **kwargs), tenant)
+    number = len(set(names)) * kwargs.get('slots', 1)
+    launcher.runUntil(lambda: len(getFree(launcher)) == number)
+    return getFree(launcher)
+
+
+def getFree(launcher):
+    return [node for node in launcher.nodes(State.READY)
+            if not (node.request_id or node.is_locked)]
+
+
+def addRequests(launcher):
+    return [launcher.addRequest('big', tenant=tenant)
+            for tenant in ('first', 'second')]
+
+
+def waitInVain(launcher, request):
+    launcher.runUntil(lambda: launcher.planner.getReason(request.uuid))
+    launcher.run()
+    assert not isDone(request)
+
+
+@by_name
+def test_one_job_at_a_time(steps, names):
+    setLayouts(steps, names)
+    for _ in range(2):
+        first, second = addRequests(steps)
+        steps.runUntil(lambda first=first: isDone(first))
+        waitInVain(steps, second)
+        finish(steps, first)
+        steps.runUntil(lambda second=second: isDone(second))
+        finish(steps, second)
+
+
+@by_name
+def test_a_request_that_is_given_up(steps, names):
+    """It gives the machine back, though no job has used it."""
+    setLayouts(steps, names)
+    first, second = addRequests(steps)
+    steps.runUntil(lambda: isDone(first))
+    with steps.context() as context:
+        first.delete(context)
+    steps.runUntil(lambda: isDone(second))
+
+
+@pytest.mark.parametrize('state', [State.HOLD, State.FAILED])
+@by_name
+def test_after_a_job(steps, names, state):
+    """A node that is held is used; one that has failed is not."""
+    setLayouts(steps, names)
+    steps.setLayout(desk(names[0]), 'tenant')
+    node = use(steps, 'big')
+    request = steps.addRequest('big', tenant='second')
+    waitInVain(steps, request)
+    giveBack(steps, node, state,
+             delete_state={'state': 'start', 'start_time': 0})
+    if state == State.HOLD:
+        waitInVain(steps, request)
+        return
+    steps.runUntil(lambda: isDone(request))
+
+
+def test_slots(steps):
+    """Those of one provider are used by several jobs."""
+    setLayouts(steps, ('one', 'two'), slots=2)
+    requests = [steps.addRequest('big', tenant=tenant)
+                for tenant in ('first', 'second', 'first')]
+    steps.runUntil(lambda: isDone(requests[0]) and isDone(requests[2]))
+    waitInVain(steps, requests[1])
+    finish(steps, requests[0])
+    waitInVain(steps, requests[1])
+    finish(steps, requests[2])
+    steps.runUntil(lambda: isDone(requests[1]))
+
+
+def test_a_tenant_with_both(steps):
+    """It has one machine, and not two."""
+    steps.setLayout(desk('one', 'two'))
+    steps.runUntil(lambda: len(getFree(steps)) == 2)
+    several = steps.addRequest('big', 'big')
+    requests = [steps.addRequest('big') for _ in range(2)]
+    steps.runUntil(lambda: isDone(several) and any(map(isDone, requests)))
+    steps.run()
+    assert several.state == several.State.FAILED
+    assert sorted(map(isDone, requests)) == [False, True]
+
+
+def test_other_machines(steps):
+    """Another port is another machine."""
+    steps.setLayout(desk('one'), 'first')
+    steps.setLayout(desk('two', port=23), 'second')
+    steps.runUntil(lambda: len(getFree(steps)) == 2)
+    requests = addRequests(steps)
+    steps.runUntil(lambda: all(map(isDone, requests)))
+
+
+def test_a_provider_that_is_gone(steps):
+    """Its job goes on, and has the machine until it ends."""
+    setLayouts(steps, ('one', 'two'))
+    first, second = addRequests(steps)
+    steps.runUntil(lambda: isDone(first))
+    steps.setLayout('[]', 'first')
+    waitInVain(steps, second)
+    finish(steps, first)
+    steps.runUntil(lambda: isDone(second))
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize('known', [False, True])
+@by_name
+def test_launchers_that_decide_together(pair, names, known, monkeypatch):
+    """Whether or not the first knows by then what the second has done."""
+    for tenant, name in zip(('first', 'second'), names, strict=True):
+        pair.setLayout(desk(name), tenant)
+    test_several_static.waitForReady(pair, len(set(names)))
+    requests = [pair.addRequest(launcher, 'big', tenant=tenant)
+                for launcher, tenant in zip(
+                    pair.launchers, ('first', 'second'), strict=True)]
+    first, second = pair.launchers
+    plan = first.planner.plan
+    decisions = []
+
+    def planWhileTheOtherDoes(request):
+        decision = plan(request)
+        if not decisions:
+            decisions.append(type(decision))
+            second.runUntil(lambda: isDone(requests[1]))
+            node = first.api.getProviderNode(requests[1].nodes[0])
+            end = time.monotonic() + TIMEOUT
+            while known and not node.request_id:
+                assert time.monotonic() < end
+        return decision
+    monkeypatch.setattr(first.planner, 'plan', planWhileTheOtherDoes)
+    pair.runUntil(lambda: isDone(requests[1]))
+    pair.run()
+    assert decisions == [Grant]
+    assert not isDone(requests[0])
+    pair.finish(requests[1])
+    pair.runUntil(lambda: isDone(requests[0]))

@@ -1,0 +1,73 @@
+"""What a node that does not come up has written to its console.
+
+It is asked for before the node is given up, for then its instance goes.
+"""
+
+from zuul.exceptions import LaunchKeyscanException
+from zuul.launcher.server import LaunchTimeoutError
+
+# Then, a node does not come up.
+REASONS = (LaunchKeyscanException, LaunchTimeoutError)
+# So much of it is of use: lines in the log, and characters for people who
+# wait for the node.
+LINES = 100
+LENGTH = 200
+
+
+class Consoles:
+    """
+    :param Launcher launcher: of the nodes.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        # Uuid of a node -> the end of its console's log, or None as long
+        # as the cloud is asked for it.
+        self._tails = {}
+
+    def ask(self, node, error, log):
+        """Ask for the log of a node, if its instance does not come up and
+        its label says so.  When there is an answer, or none, the node is
+        looked at again.
+
+        :param Exception error: why its creation has failed.
+        :return: whether that is still to be waited for.
+        """
+        if node.uuid in self._tails:
+            return self._tails[node.uuid] is None
+        provider = self.launcher.scope.findProvider(node)
+        label = provider and provider.labels.get(node.label)
+        if not (isinstance(error, REASONS)
+                and getattr(label, 'console_log', False)):
+            return False
+        self._tails[node.uuid] = None
+
+        def end(text, problem):
+            self._note(node, text or '', problem, log)
+            self.launcher.queue.add(('node', node.uuid))
+        self.launcher.pools.submit(
+            provider.getEndpoint(),
+            lambda: provider.getConsoleLog(label, node), end,
+            f'Reading the console of node {node.uuid}')
+        return True
+
+    def take(self, node):
+        """:return: the end of what was asked for, in one line; empty if
+            there is none."""
+        return self._tails.pop(node.uuid, None) or ''
+
+    def forget(self, node_id):
+        """There is no such node any more."""
+        self._tails.pop(node_id, None)
+
+    def _note(self, node, text, problem, log):
+        lines = text.rstrip().splitlines()
+        self._tails[node.uuid] = ' '.join(
+            ' '.join(lines[-3:]).split())[-LENGTH:]
+        if problem is not None:
+            log.warning('Unable to read the console of node %s: %s',
+                        node, problem)
+        elif lines:
+            log.warning('The console of node %s:\n%s', node,
+                        '\n'.join(lines[-LINES:]))
+
