@@ -26,6 +26,7 @@ SUBCOMMANDS = {
     'explain': 'tell where the attributes of a node come from',
     'images': 'show the builds of images, and where they are',
     'launcher': 'run the launcher as a process of its own',
+    'new-driver': 'write a package with a driver for another cloud',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'run': "run one of Zuul's commands with the plugin installed",
 }

@@ -1,0 +1,57 @@
+"""What Zuul expects of any driver: the lives of nodes and images in a real
+launcher, with a fault at each call."""
+
+import pytest
+from zuul_nodes.testing import DriverConformance
+
+from zuul_acme import AcmeDriver
+from zuul_acme.toycloud import STOCK_IMAGE, ToyCloud
+
+CONFIGURATION = f'''
+- image: {{name: stock, type: cloud}}
+- image: {{name: built, type: zuul}}
+- flavor: {{name: small}}
+- label: {{name: label, image: stock, flavor: small}}
+- label: {{name: built, image: built, flavor: small}}
+- section:
+    name: acme
+    connection: cloud
+    # Nobody logs in to the nodes of this test.
+    label-defaults: {{host-key-checking: false}}
+    images:
+      - {{name: stock, image-id: {STOCK_IMAGE}}}
+      - built
+    flavors: [small]
+- provider:
+    name: acme
+    section: acme
+    labels: [label, built]
+'''
+
+
+class Cloud:
+    """What the kit is told of the cloud, and how it looks at it."""
+
+    configuration = CONFIGURATION
+
+    def __init__(self, path):
+        self.connection = {'path': path}
+        self.toy = ToyCloud(path)
+
+    def list(self):
+        return [*(server['name'] for server in self.toy.listServers()),
+                *(image['id'] for image in self.toy.listImages())]
+
+    def addForeign(self):
+        self.toy.createServer('not-of-zuul', STOCK_IMAGE, 'small', {})
+
+    def setLimit(self, number):
+        self.toy.setLimit(number)
+
+
+class TestAcme(DriverConformance):
+    driver_class = AcmeDriver
+
+    @pytest.fixture
+    def cloud(self, tmp_path):
+        return Cloud(tmp_path / 'cloud')

@@ -1,0 +1,26 @@
+"""A driver for Zuul: nodes and images of acme."""
+
+from zuul_nodes.drivers import Driver, Optional, Required
+
+from zuul_acme.adapter import AcmeAdapter
+
+
+class AcmeDriver(Driver):
+    """Servers of acme, and images for them."""
+
+    name = 'acme'
+    adapter_class = AcmeAdapter
+
+    # What an operator writes into zuul.conf.  A real cloud has a URL and
+    # credentials here.
+    connection_attributes = {
+        Required('path', doc='The directory that the toy cloud is in.'): str,
+    }
+    # What tenants write of the objects in git.
+    flavor_attributes = {
+        Optional('size', default='small',
+                 doc='How large the servers are.'): str,
+    }
+    cloud_image_attributes = {
+        Required('image-id', doc='The id of an image of the cloud.'): str,
+    }

@@ -1,0 +1,121 @@
+"""A cloud that is a directory, in place of acme's until there is more.
+
+It behaves as clouds do: it outlives who uses it, serves several at a time,
+takes its time, and says no.  Servers are files, and what answers at their
+address is this machine.  When the adapter calls acme, remove this.
+"""
+
+import contextlib
+import fcntl
+import json
+import pathlib
+import time
+import uuid
+
+# An image that everybody has.
+STOCK_IMAGE = 'debian'
+ADDRESS = '127.0.0.1'
+# How many servers there can be, unless the cloud is told otherwise.
+LIMIT = 50
+# Seconds until a server runs.
+BOOT_TIME = 0.1
+
+
+class NotFound(Exception):
+    pass
+
+
+class AlreadyExists(Exception):
+    pass
+
+
+class LimitExceeded(Exception):
+    pass
+
+
+class ToyCloud:
+    """
+    :param str path: of the directory.
+    """
+
+    def __init__(self, path):
+        self.servers = pathlib.Path(path, 'servers')
+        self.images = pathlib.Path(path, 'images')
+        self.limit = pathlib.Path(path, 'limit')
+        for directory in (self.servers, self.images):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    def createServer(self, name, image_id, size, tags):
+        with self._lock():
+            if (self.servers / name).exists():
+                raise AlreadyExists(f'there is a server {name}')
+            if image_id != STOCK_IMAGE and not (
+                    self.images / image_id).exists():
+                raise NotFound(f'there is no image {image_id}')
+            if len(_readAll(self.servers)) >= self.getLimit():
+                raise LimitExceeded('there is no room for more servers')
+            _write(self.servers / name, name=name, image=image_id, size=size,
+                   tags=tags, address=ADDRESS, created=time.time())
+
+    def listServers(self):
+        """:return: a list of dicts."""
+        now = time.time()
+        return [
+            server | {'status': 'running' if server['created'] + BOOT_TIME
+                      < now else 'starting'}
+            for server in _readAll(self.servers)]
+
+    def deleteServer(self, name):
+        _remove(self.servers / name)
+
+    def getLimit(self):
+        try:
+            return int(self.limit.read_text())
+        except FileNotFoundError:
+            return LIMIT
+
+    def setLimit(self, number):
+        self.limit.write_text(str(number))
+
+    def uploadImage(self, name, path, tags):
+        """:return: the id of the new image."""
+        image_id = uuid.uuid4().hex
+        _write(self.images / image_id, id=image_id, name=name, tags=tags,
+               size=pathlib.Path(path).stat().st_size)
+        return image_id
+
+    def listImages(self):
+        """:return: a list of dicts."""
+        return _readAll(self.images)
+
+    def deleteImage(self, image_id):
+        _remove(self.images / image_id)
+
+    @contextlib.contextmanager
+    def _lock(self):
+        with open(self.servers.with_name('lock'), 'w') as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+
+def _readAll(directory):
+    found = []
+    for path in directory.iterdir():
+        # What is not written to its end has a suffix.
+        if not path.suffix:
+            with contextlib.suppress(FileNotFoundError):
+                found.append(json.loads(path.read_text()))
+    return found
+
+
+def _write(path, **content):
+    part = path.with_suffix('.part')
+    part.write_text(json.dumps(content))
+    part.replace(path)
+
+
+def _remove(path):
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        raise NotFound(f'there is no {path.name}') from None
