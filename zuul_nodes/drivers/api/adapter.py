@@ -11,7 +11,7 @@ METHODS = {
     Ability.IMPORT: ('importImage', 'listImages', 'deleteImage'),
     Ability.COPY: ('copyImage', 'listImages', 'deleteImage'),
     Ability.DOWNLOAD: ('downloadUrl',),
-    Ability.SNAPSHOTS: ('createSnapshot',),
+    Ability.SNAPSHOTS: ('createSnapshot', 'listImages', 'deleteImage'),
     Ability.CONSOLE: ('getConsoleLog',),
     Ability.ZONES: ('listZones',),
     Ability.RESOURCES: ('listResources', 'deleteResource'),

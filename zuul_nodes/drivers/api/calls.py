@@ -82,15 +82,14 @@ class Calls:
             raise TimeoutError(f'{name} has not come to an end')
         return task
 
-    def isIdle(self, key):
+    def isIdle(self, key, name):
         """
-        :return: whether nothing is under way for something, as far as it
-            may still come to an end.
+        :return: whether a method is not being called for something, as far
+            as that may still come to an end.
         """
         with self._lock:
-            tasks = [task for (other, _), task in self._tasks.items()
-                     if other == key]
-        return all(task.ended.is_set() or task.isLate() for task in tasks)
+            task = self._tasks.get((key, name))
+        return task is None or task.ended.is_set() or task.isLate()
 
     def forget(self, key):
         """Nobody will ask for results any more."""
@@ -114,18 +113,20 @@ class Calls:
 class Task:
     """A call whose result may come later.
 
-    :ivar float begun: when it was asked for, by the monotonic clock.
+    :ivar float begun: when it was, by the monotonic clock; None as long as
+        it waits for a thread.
     :ivar Event ended: whether there is a result.
     """
 
     def __init__(self, function, limit):
         self.function = function
         self.limit = limit
-        self.begun = time.monotonic()
+        self.begun = None
         self.ended = threading.Event()
         self._result = self._error = None
 
     def run(self):
+        self.begun = time.monotonic()
         try:
             self._result = self.function()
         except BaseException as error:
@@ -133,7 +134,8 @@ class Task:
         self.ended.set()
 
     def isLate(self):
-        return time.monotonic() > self.begun + self.limit
+        return (self.begun is not None
+                and time.monotonic() > self.begun + self.limit)
 
     def getResult(self):
         """

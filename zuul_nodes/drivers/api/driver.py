@@ -59,6 +59,9 @@ class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        if cls.name is None:
+            # What several drivers have in common.
+            return
         cls.connection_schema = makeSchema(cls)
         cls.image_class = attributes.makeImageClass(cls)
         cls.flavor_class = attributes.makeFlavorClass(cls)

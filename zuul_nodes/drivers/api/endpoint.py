@@ -1,7 +1,6 @@
 """A cloud or a region of one, as all providers that use it share it."""
 
 import logging
-import threading
 
 from zuul.model import QuotaInformation
 from zuul.provider import BaseProviderEndpoint
@@ -24,7 +23,11 @@ class AdapterEndpoint(BaseProviderEndpoint):
 
     def __init__(self, driver, zk_client, connection, name, system_id,
                  place):
-        super().__init__(driver, zk_client, connection, name, system_id)
+        # By this name, Zuul keeps quotas; that of a region is the same for
+        # other connections.
+        super().__init__(driver, zk_client, connection,
+                         f'{connection.connection_name}/{name}', system_id)
+        self.name = name
         self.log = logging.getLogger(f'zuul.{driver.name}.{name}')
         self.adapter = driver.adapter_class(connection, **place)
         self.abilities = self.adapter.abilities
@@ -32,8 +35,7 @@ class AdapterEndpoint(BaseProviderEndpoint):
         # Launchers see by this that rates are kept to already.
         self.rate_limiter = self.calls.rate_limiter
         self.listing = Listing(self.calls, self.adapter.list_interval)
-        self._zones = None
-        self._lock = threading.Lock()
+        self._zones = []
 
     def startEndpoint(self):
         self.adapter.start()
@@ -44,11 +46,9 @@ class AdapterEndpoint(BaseProviderEndpoint):
 
     def getZones(self):
         """:return: a list of zones, as the cloud has said once."""
-        with self._lock:
-            if self._zones is None:
-                self._zones = (self.calls.call('listZones')
-                               if Ability.ZONES in self.abilities else [])
-            return self._zones
+        if not self._zones and Ability.ZONES in self.abilities:
+            self._zones = self.calls.call('listZones')
+        return self._zones
 
     def refreshQuotaLimits(self, update):
         if (Ability.LIMITS not in self.abilities
@@ -72,7 +72,7 @@ class AdapterEndpoint(BaseProviderEndpoint):
 
     @property
     def has_images(self):
-        return bool(self.abilities & MAKING_IMAGES)
+        return bool(self.abilities & (MAKING_IMAGES | {Ability.SNAPSHOTS}))
 
     def getResourceTypes(self):
         return [INSTANCE, *([IMAGE] if self.has_images else []),

@@ -108,14 +108,17 @@ class AdapterProvider:
 
     def _getNeedsKey(self, label):
         """:return: the same for labels whose nodes take the same."""
-        parts = []
-        for part, attributes in (
-                (label, self.driver_class.label_attributes),
-                (self.flavors[label.flavor],
-                 self.driver_class.flavor_attributes),
-                (self, self.driver_class.provider_attributes)):
-            parts.append({key.output: getattr(part, key.output, None)
-                          for key in attributes})
+        driver_class = self.driver_class
+        parts = [
+            {key.output: getattr(part, key.output, None) for key in attributes}
+            for part, attributes in (
+                (label, driver_class.label_attributes),
+                (self.flavors[label.flavor], driver_class.flavor_attributes),
+                (self.images[label.image], {
+                    **driver_class.image_attributes,
+                    **driver_class.cloud_image_attributes,
+                    **driver_class.zuul_image_attributes}),
+                (self, driver_class.provider_attributes))]
         text = json.dumps(parts, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 

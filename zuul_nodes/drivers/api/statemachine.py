@@ -6,6 +6,7 @@ launcher goes on from there; what was done since then is found in the cloud
 by the node's tags.
 """
 
+import math
 import time
 
 from zuul.provider import statemachine
@@ -18,6 +19,8 @@ from zuul_nodes.drivers.api.model import (
 )
 
 NODE_TAG = 'zuul_node_uuid'
+# What adapters do.
+CREATE = 'createInstance'
 # Seconds until an instance that the cloud has accepted has to be in a list.
 APPEARANCE = 120
 # Seconds after which a cloud is asked again to delete what is there still.
@@ -46,6 +49,8 @@ class CreateStateMachine(statemachine.StateMachine):
         self.instance_id = node.create_state.get('instance_id')
         # Zones that have no room.
         self.full = list(node.create_state.get('full', ()))
+        # Whether it is known what there is of the node.
+        self.is_sure = Ability.UNIQUE_NAMES in self.endpoint.abilities
         # What is listed from now on has what others have made for us.
         self.since = time.monotonic()
 
@@ -61,18 +66,20 @@ class CreateStateMachine(statemachine.StateMachine):
         """
         if self.state == self.START and self._mayAsk():
             self.state = self.ASKED
-        if self.state == self.ASKED and self._ask():
+        # Whoever has asked for it may not have lived to see the answer.
+        if self.state == self.ASKED and self._mayAsk() and self._ask():
             self.state = self.BOOTING
-        if self.state != self.BOOTING:
+        # What was complete may have been so in a launcher that has died.
+        if self.complete or self.state not in (self.BOOTING, self.COMPLETE):
             return None
         instance = self._look()
         if instance is None:
             return None
-        label = self.provider.labels[self.node.label]
-        instance.needs = (
-            instance.needs
-            or self.provider.getQuotaForLabel(label).getResources())
+        quota = self.node.quota
         self.node.updateFromInstance(instance)
+        if not instance.needs and quota.getResources():
+            # The cloud does not say: it takes what was reckoned with.
+            self.node.quota = quota
         self.state = self.COMPLETE
         self.complete = True
         # For who deletes it; the machine is not asked any more then.
@@ -81,13 +88,19 @@ class CreateStateMachine(statemachine.StateMachine):
 
     def _mayAsk(self):
         """:return: whether it is known what there is of the node."""
-        if Ability.UNIQUE_NAMES in self.endpoint.abilities:
+        if self.is_sure:
             return True
+        if not self.endpoint.calls.isIdle(self.node.uuid, CREATE):
+            # What comes of that has to be in the list.
+            self.since = math.inf
+            return False
+        self.since = min(self.since, time.monotonic())
         instances = self.endpoint.listing.get(self.since)
         if instances is None:
             return False
         for instance in findInstances(instances, self.node):
             self.instance_id = instance.id
+        self.is_sure = True
         return True
 
     def _ask(self):
@@ -97,7 +110,7 @@ class CreateStateMachine(statemachine.StateMachine):
         zone = self._getZone()
         try:
             task = self.endpoint.calls.perform(
-                self.node.uuid, 'createInstance', self._getSpec(zone))
+                self.node.uuid, CREATE, self._getSpec(zone))
             if task is None:
                 return False
             self.instance_id = task.getResult().id
@@ -165,7 +178,7 @@ class DeleteStateMachine(statemachine.StateMachine):
     def advance(self):
         if self.state == self.START:
             # What is asked for now might be made behind our back.
-            if not self.endpoint.calls.isIdle(self.node.uuid):
+            if not self.endpoint.calls.isIdle(self.node.uuid, CREATE):
                 return
             self.endpoint.calls.forget(self.node.uuid)
             self.since = time.monotonic()
@@ -219,13 +232,18 @@ class SnapshotStateMachine(statemachine.StateMachine):
         """:return: what the artifact has for its URL, when it is there."""
         self.state = self.COPYING
         node = self.node
+        instance_id = node.create_state.get('instance_id')
+        if instance_id is None:
+            raise DriverError('A slot has no instance of its own, of which '
+                              'an image could be made')
         task = self.endpoint.calls.perform(
-            node.uuid, 'createSnapshot', node.create_state['instance_id'],
+            node.uuid, 'createSnapshot', instance_id,
             ImageSpec(
                 name=f'snapshot-{node.uuid}', upload_id=node.uuid,
                 tags=node.snapshot.tags, format=None, image=None,
                 timeout=node.snapshot_timeout),
-            limit=node.snapshot_timeout)
+            # Without one, there is no hurry.
+            limit=node.snapshot_timeout or math.inf)
         if task is None:
             return None
         result = task.getResult()

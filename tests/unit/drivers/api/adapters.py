@@ -62,6 +62,12 @@ class ListAdapter(Adapter):
             self.instances = [each for each in self.instances
                               if each.id != instance_id]
 
+    def listImages(self):
+        return ()
+
+    def deleteImage(self, image_id):
+        """There is none."""
+
     def listZones(self):
         return self.zones
 
@@ -106,10 +112,11 @@ class Site:
 
     log = logging.getLogger('zuul.Site')
 
-    def __init__(self, zk_client, driver_class=ListDriver, **options):
+    def __init__(self, zk_client, driver_class=ListDriver, name='list',
+                 **options):
         self.driver = driver_class()
         self.driver.steps_have_threads = True
-        self.connection = self.driver.getConnection('list', options)
+        self.connection = self.driver.getConnection(name, options)
         self.provider = self.driver.getProvider(
             zk_client, self.connection, 'tenant', 'example.com%2Fnodes/here',
             CONFIG, 'system')
@@ -130,13 +137,19 @@ class Site:
         with node.activeContext(LocalZKContext(self.log)):
             return machine.advance()
 
+    def boot(self, node, machine):
+        """Have all instances be ready, and the node's machine see that."""
+        self.advance(node, machine)
+        for instance in self.adapter.instances:
+            instance.state = State.READY
+            instance.interface_ip = '192.0.2.1'
+        return self.advance(node, machine)
+
     def create(self, node):
-        machine = self.provider.getCreateStateMachine(node, None, self.log)
-        return machine
+        return self.provider.getCreateStateMachine(node, None, self.log)
 
     def delete(self, node):
-        machine = self.provider.getDeleteStateMachine(node, self.log)
-        return machine
+        return self.provider.getDeleteStateMachine(node, self.log)
 
     def record(self, node, machine):
         """:return: the node as another launcher reads it while the machine

@@ -130,7 +130,7 @@ def test_who_waits_for_nothing_is_not_held_up(site):
     go_on = threading.Event()
     site.adapter.createInstance = lambda spec: go_on.wait(30)
     assert site.endpoint.calls.perform('x', 'createInstance', None) is None
-    assert not site.endpoint.calls.isIdle('x')
+    assert not site.endpoint.calls.isIdle('x', 'createInstance')
     go_on.set()
     while (task := site.endpoint.calls.perform(
             'x', 'createInstance', None)) is None:

@@ -16,22 +16,13 @@ from zuul_nodes.drivers import (
 from zuul_nodes.drivers.api import statemachine
 
 
-def boot(site, node, machine):
-    """Have the node's instance be ready, and its machine see that."""
-    site.advance(node, machine)
-    for instance in site.adapter.instances:
-        instance.state = State.READY
-        instance.interface_ip = '192.0.2.1'
-    return site.advance(node, machine)
-
-
 def test_life(site):
     node = site.makeNode()
     machine = site.create(node)
     assert site.advance(node, machine) is None
     assert machine.state == machine.BOOTING
     assert not machine.complete
-    instance = boot(site, node, machine)
+    instance = site.boot(node, machine)
     assert machine.complete
     assert node.interface_ip == '192.0.2.1'
     assert node.create_state['instance_id'] == instance.id
@@ -49,7 +40,7 @@ def test_the_answer_to_a_creation_is_lost(site):
         site.advance(node, site.create(node))
     # Whoever comes next makes no other one.
     machine = site.create(node)
-    boot(site, node, machine)
+    site.boot(node, machine)
     assert machine.complete
     assert len(site.adapter.instances) == 1
 
@@ -68,7 +59,7 @@ def test_a_node_given_up_unfinished_is_found_by_its_tags(site):
 def test_all_instances_of_a_node_are_removed(site):
     node = site.makeNode()
     machine = site.create(node)
-    boot(site, node, machine)
+    site.boot(node, machine)
     other = site.makeNode()
     site.advance(other, site.create(other))
     site.adapter.createInstance(machine._getSpec(None))
@@ -84,7 +75,7 @@ def test_another_launcher_goes_on(site):
     site.advance(node, machine)
     again = site.record(node, machine)
     second = site.create(again)
-    boot(site, again, second)
+    site.boot(again, second)
     assert second.complete
     assert len(site.adapter.getCalls('createInstance')) == 1
 
@@ -122,7 +113,7 @@ def test_lists_that_fail_are_asked_for_again(site):
     site.adapter.errors['listInstances'] = [TemporaryError('down')] * 3
     for _ in range(3):
         assert site.advance(node, machine) is None
-    boot(site, node, machine)
+    site.boot(node, machine)
     assert machine.complete
 
 
@@ -188,7 +179,7 @@ def test_a_deletion_waits_for_a_creation_that_goes_on(site, monkeypatch):
 
 def test_an_instance_that_stays_is_asked_for_again(site, monkeypatch):
     node = site.makeNode()
-    boot(site, node, site.create(node))
+    site.boot(node, site.create(node))
     instances = site.adapter.instances
     monkeypatch.setattr(
         site.adapter, 'deleteInstance',

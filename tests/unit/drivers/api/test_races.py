@@ -1,0 +1,139 @@
+"""What a launcher finds that was killed, or has other things to do."""
+
+import threading
+
+import pytest
+from zuul.model import QuotaInformation
+
+from tests.unit.drivers.api.adapters import ListAdapter, ListDriver
+from tests.unit.drivers.api.test_driver import RegionDriver
+from zuul_nodes.drivers import Ability
+from zuul_nodes.drivers.api import calls
+
+
+class SnapshotAdapter(ListAdapter):
+    abilities = frozenset({Ability.SNAPSHOTS})
+
+    def createSnapshot(self, instance_id, spec):
+        self.calls.append(('createSnapshot', spec))
+        assert self.go_on.wait(30)
+        return 'image'
+
+
+class SnapshotDriver(ListDriver):
+    """A cloud in a list, with images of instances."""
+
+    name = 'snapshot'
+    adapter_class = SnapshotAdapter
+
+
+@pytest.fixture
+def go_on():
+    go_on = threading.Event()
+    yield go_on
+    go_on.set()
+
+
+def test_killed_when_an_instance_was_asked_for(site):
+    node = site.makeNode()
+    machine = site.create(node)
+    # The record says that it was asked for; the answer is lost with the
+    # launcher.
+    machine.state = machine.ASKED
+    site.adapter.createInstance(machine._getSpec(None))
+    again = site.record(node, machine)
+    second = site.create(again)
+    site.boot(again, second)
+    assert second.complete
+    assert len(site.adapter.instances) == 1
+
+
+def test_killed_while_host_keys_are_looked_for(site):
+    node = site.makeNode()
+    machine = site.create(node)
+    site.boot(node, machine)
+    again = site.record(node, machine)
+    second = site.create(again)
+    site.advance(again, second)
+    assert second.complete
+    assert again.interface_ip == '192.0.2.1'
+    assert len(site.adapter.getCalls('createInstance')) == 1
+
+
+def test_nothing_is_created_while_a_call_for_it_is_under_way(
+        site, monkeypatch, go_on):
+    acted = threading.Event()
+    create = site.adapter.createInstance
+
+    def createInstance(spec):
+        acted.set()
+        assert go_on.wait(30)
+        return create(spec)
+
+    monkeypatch.setattr(site.adapter, 'createInstance', createInstance)
+    node = site.makeNode()
+    first = site.create(node)
+    thread = threading.Thread(target=first.advance)
+    thread.start()
+    assert acted.wait(30)
+    second = site.create(node)
+    assert site.advance(node, second) is None
+    # This list does not have it yet, and there is none after it for now.
+    site.endpoint.listing.getNow()
+    site.endpoint.listing.interval = 1e12
+    go_on.set()
+    thread.join(30)
+    assert site.advance(node, second) is None
+    site.endpoint.listing.interval = 0
+    site.boot(node, second)
+    assert second.complete
+    assert len(site.adapter.instances) == 1
+
+
+def test_what_waits_for_a_thread_is_not_late(makeSite, monkeypatch, go_on):
+    site = makeSite(api_timeout='0.001')
+    site.driver.steps_have_threads = False
+    monkeypatch.setattr(
+        site.adapter, 'createInstance', lambda spec: go_on.wait(30))
+    monkeypatch.setattr(site.adapter, 'deleteInstance', lambda name: name)
+    perform = site.endpoint.calls.perform
+    for number in range(calls.WORKERS):
+        perform(str(number), 'createInstance', None, limit=1000)
+    threading.Event().wait(0.01)
+    assert perform('x', 'deleteInstance', 'x') is None
+    threading.Event().wait(0.01)
+    assert perform('x', 'deleteInstance', 'x') is None
+
+
+def test_a_deletion_does_not_wait_for_a_snapshot(makeSite, go_on):
+    site = makeSite(SnapshotDriver)
+    site.adapter.go_on = go_on
+    node = site.makeNode()
+    site.boot(node, site.create(node))
+    snapshot = site.provider.getSnapshotStateMachine(node, site.log)
+    assert snapshot.advance() is None
+    deletion = site.delete(node)
+    site.advance(node, deletion)
+    assert deletion.complete
+    assert not site.adapter.instances
+
+
+def test_a_node_takes_what_was_counted_for_it(makeSite):
+    site = makeSite(RegionDriver, password='long enough')
+    # The flavor has changed since; nobody has asked for the new one yet.
+    quota = QuotaInformation(instances=1, cores=8)
+    node = site.makeNode(quota=quota)
+    instance = site.boot(node, site.create(node))
+    assert node.quota == quota
+    # It is in a list that others read.
+    assert instance.needs is None
+
+
+def test_connections_have_limits_of_their_own(makeSite):
+    sites = [makeSite(RegionDriver, name, password='long enough')
+             for name in ('one', 'other')]
+    one, other = (site.endpoint for site in sites)
+    assert one.name == other.name == 'here'
+    one.refreshQuotaLimits(True)
+    assert one.quota_cache.endpoint != other.quota_cache.endpoint
+    assert other.refreshQuotaLimits(False)
