@@ -59,7 +59,8 @@ class Instance(statemachine.Instance):
     :param dict needs: what it takes of the limits; not needed of ours.
     :param str message: why it has failed.
     :param type error: what is raised if it has failed, a
-        :class:`DriverError`; by default one that counts as an attempt.
+        :class:`DriverError`; by default one that counts as an attempt.  For
+        a :class:`CapacityError`, another zone is tried, if there is one.
     :param attributes: whatever ``zuul.provider.statemachine.Instance``
         knows besides, such as ``public_ipv4``, ``az``, ``host_id``,
         ``username``, ``connection_port``, ``host_keys``.

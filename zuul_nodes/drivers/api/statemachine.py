@@ -34,6 +34,7 @@ class CreateStateMachine(statemachine.StateMachine):
     :param str image_external_id: of the upload, if the image has any.
     """
 
+    MOVING = 'the instance goes to another zone'
     ASKED = 'asked for an instance'
     BOOTING = 'the instance boots'
 
@@ -51,6 +52,8 @@ class CreateStateMachine(statemachine.StateMachine):
         self.full = list(node.create_state.get('full', ()))
         # Whether it is known what there is of the node.
         self.is_sure = Ability.UNIQUE_NAMES in self.endpoint.abilities
+        # Of an instance in a zone that has no room.
+        self.removal = None
         # What is listed from now on has what others have made for us.
         self.since = time.monotonic()
 
@@ -65,6 +68,8 @@ class CreateStateMachine(statemachine.StateMachine):
         :raises Exception: it will not be.
         """
         if self.state == self.START and self._mayAsk():
+            self.state = self.ASKED
+        if self.state == self.MOVING and self._leaveZone():
             self.state = self.ASKED
         # Whoever has asked for it may not have lived to see the answer.
         if self.state == self.ASKED and self._mayAsk() and self._ask():
@@ -107,7 +112,7 @@ class CreateStateMachine(statemachine.StateMachine):
         """:return: whether the cloud has accepted it."""
         if self.instance_id:
             return True
-        zone = self._getZone()
+        zone, *others = self._getZones()
         try:
             task = self.endpoint.calls.perform(
                 self.node.uuid, CREATE, self._getSpec(zone))
@@ -115,21 +120,31 @@ class CreateStateMachine(statemachine.StateMachine):
                 return False
             self.instance_id = task.getResult().id
         except CapacityError as error:
-            self.full.append(zone)
-            if self._getZone() in self.full:
+            if not others:
                 raise
+            self.full.append(zone)
             self.log.info('Zone %s has no room for node %s: %s',
                           zone, self.node.uuid, error)
             return False
         self.since = time.monotonic()
         return True
 
-    def _getZone(self):
-        """:return: the one that is tried next, or the first if none is
-            left."""
+    def _leaveZone(self):
+        """:return: whether nothing is left of the instance in a zone that
+            has no room."""
+        if self.removal is None:
+            self.removal = Removal(self.endpoint, self.node, self.instance_id)
+        if not self.removal.isComplete():
+            return False
+        self.removal = self.instance_id = None
+        self.full.append(self._getZones()[0])
+        return True
+
+    def _getZones(self):
+        """:return: a list of those that have not turned out to be full, the
+            one that is used first."""
         zones = self.provider.getZones(self.node)
-        return next((zone for zone in zones if zone not in self.full),
-                    zones[0])
+        return [zone for zone in zones if zone not in self.full] or zones[:1]
 
     def _getSpec(self, zone):
         return self.provider.makeSpec(
@@ -151,9 +166,16 @@ class CreateStateMachine(statemachine.StateMachine):
                     f'Instance {self.instance_id} has vanished')
             return None
         if instance.state in (State.FAILED, State.DELETED):
-            raise (instance.error or DriverError)(
+            error = (instance.error or DriverError)(
                 f'Instance {instance.id} is {instance.state.value}: '
                 f'{instance.message or "the cloud does not say why"}')
+            if not (isinstance(error, CapacityError)
+                    and self._getZones()[1:]):
+                raise error
+            self.log.info('Node %s goes to another zone: %s',
+                          self.node.uuid, error)
+            self.state = self.MOVING
+            return None
         return instance if instance.state is State.READY else None
 
 
@@ -170,10 +192,8 @@ class DeleteStateMachine(statemachine.StateMachine):
         self.log = log
         self.endpoint = provider.getEndpoint()
         self.node = node
-        self.instance_id = node.create_state.get('instance_id')
-        # Which instances the cloud was asked to remove, and when.
-        self.asked = {}
-        self.since = time.monotonic()
+        self.removal = Removal(
+            self.endpoint, node, node.create_state.get('instance_id'))
 
     def advance(self):
         if self.state == self.START:
@@ -181,14 +201,39 @@ class DeleteStateMachine(statemachine.StateMachine):
             if not self.endpoint.calls.isIdle(self.node.uuid, CREATE):
                 return
             self.endpoint.calls.forget(self.node.uuid)
-            self.since = time.monotonic()
+            self.removal.begin()
             self.state = self.REMOVING
-        if self.state == self.REMOVING and self._isGone():
+        if self.state == self.REMOVING and self.removal.isComplete():
             self.state = self.COMPLETE
         if self.state == self.COMPLETE:
             self.complete = True
 
-    def _isGone(self):
+
+class Removal:
+    """Whatever instances a node has are removed.
+
+    :param AdapterEndpoint endpoint: where they are.
+    :param ProviderNode node:
+    :param str instance_id: of one that is known to be the node's, or None.
+    """
+
+    def __init__(self, endpoint, node, instance_id):
+        self.endpoint = endpoint
+        self.node = node
+        self.instance_id = instance_id
+        # Which instances the cloud was asked to remove, and when.
+        self.asked = {}
+        self.begin()
+
+    def begin(self):
+        """What is listed from now on is all there is."""
+        self.since = time.monotonic()
+
+    def isComplete(self):
+        """To be called until it is so.
+
+        :return: whether there is none any more.
+        """
         if self.instance_id and not self._remove(self.instance_id):
             return False
         instances = self.endpoint.listing.get(self.since)

@@ -142,6 +142,31 @@ def test_no_zone_has_room(makeSite):
         site.advance(node, machine)
 
 
+def test_a_zone_that_says_later_that_it_has_no_room(makeSite):
+    site = makeSite(ZoneDriver)
+    node = site.makeNode()
+    machine = site.create(node)
+    tried = []
+    while len(tried) < 3:
+        while machine.state != machine.BOOTING:
+            site.advance(node, machine)
+        instance, = site.adapter.instances
+        tried.append(instance.az)
+        instance.state = State.FAILED
+        instance.message = 'exhausted'
+        instance.error = CapacityError
+        if len(tried) < 3:
+            site.advance(node, machine)
+            assert machine.state == machine.MOVING
+        if len(tried) == 2:
+            # Another launcher goes on.
+            node = site.record(node, machine)
+            machine = site.create(node)
+    with pytest.raises(CapacityError, match='exhausted'):
+        site.advance(node, machine)
+    assert sorted(tried) == ['a', 'b', 'c']
+
+
 def test_nodes_of_a_request_are_in_one_zone(makeSite):
     site = makeSite(ZoneDriver)
     nodes = [site.makeNode(request_time=5.0) for _ in range(4)]

@@ -1,9 +1,11 @@
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 import pytest
+from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.gce import GCE
 from tests.unit.drivers.gce.clients import Clients
+from tests.unit.drivers.gce.sites import Site
 
 
 @pytest.fixture
@@ -25,3 +27,30 @@ def bucket(gce):
         client_options={'api_endpoint': gce.storage_url})
     yield client.create_bucket('images')
     client.close()
+
+
+@pytest.fixture
+def makeSite(gce):
+    """:return: a function that makes a :class:`Site`."""
+    sites = []
+    gce.buckets.create('images', gce.project)
+
+    def make(*args, **kwargs):
+        sites.append(Site(gce, *args, **kwargs))
+        return sites[-1]
+    yield make
+    for site in sites:
+        site.end()
+
+
+@pytest.fixture
+def site(makeSite):
+    return makeSite()
+
+
+@pytest.fixture
+def zk_client(zuul_conf):
+    client = ZooKeeperClient.fromConfig(zuul_conf)
+    client.connect()
+    yield client
+    client.disconnect()

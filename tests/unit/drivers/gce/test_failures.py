@@ -1,0 +1,154 @@
+"""Instances that can't be made, and calls that fail."""
+
+import time
+import types
+
+import pytest
+
+from tests.unit.drivers.gce.sites import change
+from zuul_nodes.drivers import (
+    CapacityError,
+    PermanentError,
+    QuotaError,
+    State,
+    TemporaryError,
+)
+from zuul_nodes.drivers.gce import insertions
+from zuul_nodes.launcher.failures import Failure, classify
+
+
+@pytest.mark.parametrize('old, new, message', [
+    ('debian-12', 'debian-1', 'debian-1'),
+    ('debian-cloud', 'no-cloud', 'no-cloud'),
+    ('volume-type: pd-balanced', 'volume-type: pd-gold', 'pd-gold'),
+    ('network-tags:', 'network: nowhere\n      network-tags:', 'nowhere'),
+    ('volume-size: 40', 'volume-size: 1', '1')])
+def test_what_there_is_not(makeSite, old, new, message):
+    site = makeSite(change(old, new))
+    with pytest.raises(PermanentError, match=message) as info:
+        site.adapter.createInstance(site.makeSpec())
+    assert classify(info.value) is Failure.PERMANENT
+
+
+def test_machine_type_that_there_is_not(makeSite):
+    site = makeSite(change('e2-standard-2', 'e2-standart-2'))
+    with pytest.raises(PermanentError, match='"e2-standart-2" in us-central'):
+        site.adapter.getNeeds(site.makeSpec())
+
+
+@pytest.mark.parametrize('status, reason', [
+    (429, None), (403, 'rateLimitExceeded'), (503, None), (500, None)])
+def test_temporary(gce, site, status, reason):
+    gce.inject('POST', '.*/instances', status, reason=reason)
+    with pytest.raises(TemporaryError):
+        site.adapter.createInstance(site.makeSpec())
+    # Nobody else has tried it again.
+    assert gce.calls['instances.insert'] == 1
+    gce.inject('GET', '.*/aggregated/instances', status, reason=reason)
+    with pytest.raises(TemporaryError):
+        site.list()
+
+
+def test_not_allowed(gce, site):
+    gce.inject('POST', '.*/instances', 403, 'Required permission')
+    with pytest.raises(PermanentError, match='Required permission'):
+        site.adapter.createInstance(site.makeSpec())
+
+
+def test_calls_do_not_hang(gce, makeSite):
+    site = makeSite(api_timeout='0.2')
+    fault = gce.inject('GET', '.*/aggregated/instances', hangs=True)
+    with pytest.raises(Exception) as info:
+        site.list()
+    assert classify(info.value) is Failure.TEMPORARY
+    fault.release()
+
+
+def test_zone_has_no_room(gce, site):
+    gce.fail('instances.insert')
+    created = site.adapter.createInstance(site.makeSpec())
+    failed = site.runUntil(lambda instances: instances and instances[
+        created.id].state is State.FAILED)[created.id]
+    assert failed.error is CapacityError
+    assert 'ZONE_RESOURCE_POOL_EXHAUSTED' in failed.message
+    assert failed.getQuotaInformation().getResources() == {'instances': 0}
+    # It is told until it is removed, or wanted once more.
+    assert created.id in site.list()
+    calls = gce.calls['zoneOperations.get']
+    site.adapter.deleteInstance(created.id)
+    assert not site.list()
+    assert gce.calls['zoneOperations.get'] == calls
+
+
+def test_zone_that_had_no_room_is_not_asked_at_once(gce, site, monkeypatch):
+    site.create('0001')
+    gce.fail('instances.insert')
+    created = site.adapter.createInstance(site.makeSpec('0002'))
+    site.runUntil(lambda instances: instances[
+        created.id].state is State.FAILED)
+    with pytest.raises(CapacityError, match='us-central1-a'):
+        site.adapter.createInstance(site.makeSpec('0002'))
+    assert gce.calls['instances.insert'] == 2
+    # But what there is already may not be made in another zone.
+    assert site.adapter.createInstance(site.makeSpec()).ready
+    # Elsewhere there is room, and later on.
+    site.create('0003', zone='us-central1-b')
+    later = time.monotonic() + insertions.FULL
+    monkeypatch.setattr(insertions, 'time', types.SimpleNamespace(
+        monotonic=lambda: later))
+    site.create('0002')
+
+
+def test_quota_is_exceeded_later(gce, site):
+    gce.quota.late = True
+    gce.quota.regional['CPUS'] = 1
+    created = site.adapter.createInstance(site.makeSpec())
+    failed = site.runUntil(lambda instances: instances and instances[
+        created.id].state is State.FAILED)[created.id]
+    assert failed.error is QuotaError
+
+
+def test_other_launcher_tells_why(gce, site, makeSite):
+    """One that has begun with the instance is dead."""
+    gce.fail('instances.insert')
+    created = site.adapter.createInstance(site.makeSpec())
+    site.create('0002')
+    other = makeSite()
+    failed = other.runUntil(lambda instances: instances.get(
+        created.id) and instances[created.id].state is State.FAILED)
+    assert failed[created.id].error is CapacityError
+    assert failed['us-central1-a/np0002'].ready
+    other.adapter.deleteInstance(created.id)
+    assert list(other.list()) == ['us-central1-a/np0002']
+
+
+def test_instances_that_are_made_well_cost_no_calls(gce, site, makeSite):
+    site.list()
+    before = gce.calls.copy()
+    site.create()
+    calls = gce.calls - before
+    assert calls.keys() == {
+        'instances.insert', 'instances.aggregatedList', 'machineTypes.get'}
+    # Nor does what others have made, and removed.
+    site.adapter.deleteInstance('us-central1-a/np0001')
+    site.runUntil(lambda instances: not instances)
+    other = makeSite()
+    assert not other.list()
+    assert not gce.calls['zoneOperations.get']
+
+
+def test_zone_is_not_reachable(gce, site):
+    """Its instances are not gone."""
+    show = gce.instances.aggregatedList.__func__
+
+    def hide(request, project):
+        answer = show(gce.instances, request, project)
+        answer['items']['zones/us-central1-f']['warning'] = {
+            'code': 'UNREACHABLE', 'message': ''}
+        return answer
+    gce.instances.routes = [
+        (method, pattern, hide if function.__name__ == 'aggregatedList'
+         else function) for method, pattern, function
+        in gce.instances.routes]
+    with pytest.raises(TemporaryError, match='us-central1-f'):
+        site.list()

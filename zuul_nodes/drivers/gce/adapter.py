@@ -1,0 +1,100 @@
+"""A region of a project of Google Compute Engine."""
+
+from zuul_nodes.drivers import Ability, Adapter, Resource
+from zuul_nodes.drivers.gce.urls import ARCHIVE, RAW, canImport
+
+DISK = 'disk'
+OBJECT = 'object'
+
+
+class GceAdapter(Adapter):
+    """
+    Names of instances are unique in their zone.  When a zone has no room,
+    another one is tried, and that is recorded before: so an instance that is
+    asked for again is asked for in the same zone.
+    """
+
+    abilities = frozenset({
+        Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.ZONES,
+        Ability.IMAGES, Ability.IMPORT, Ability.COPY, Ability.DOWNLOAD,
+        Ability.SNAPSHOTS, Ability.CONSOLE, Ability.RESOURCES})
+    image_formats = (RAW, ARCHIVE)
+    resource_types = (DISK, OBJECT)
+    list_interval = 2.0
+
+    def start(self):
+        try:
+            # It takes seconds, and not all who have Zuul have it.
+            from zuul_nodes.drivers.gce import images, instances
+            from zuul_nodes.drivers.gce.client import Client
+        except ImportError as error:
+            raise Exception(
+                f'[connection {self.connection.connection_name}]: the driver '
+                f'"gce" needs Google\'s libraries ({error}); install them '
+                'with "pip install zuul-nodes[gce]"') from error
+        self.client = Client(self.connection)
+        self.instances = instances.Instances(
+            self.client, self.place['region'])
+        self.images = images.Images(self.client)
+
+    def stop(self):
+        self.images.stop()
+        self.client.end()
+
+    def createInstance(self, spec):
+        return self.instances.create(spec)
+
+    def listInstances(self):
+        return self.instances.list()
+
+    def deleteInstance(self, instance_id):
+        self.instances.delete(instance_id)
+
+    def getLimits(self):
+        return self.instances.quota.getLimits()
+
+    def getNeeds(self, spec):
+        return self.instances.quota.getNeeds(spec)
+
+    def listZones(self):
+        return self.instances.listZones()
+
+    def uploadImage(self, spec, path):
+        return self.images.upload(spec, path)
+
+    def canImport(self, spec, url):
+        return canImport(url, spec.format)
+
+    def importImage(self, spec, url):
+        return self.images.importImage(spec, url)
+
+    def copyImage(self, spec, image_id, source):
+        return self.images.copy(spec, image_id)
+
+    def listImages(self):
+        for image_id, tags in self.images.list():
+            yield Resource('image', image_id, tags)
+
+    def deleteImage(self, image_id):
+        self.images.delete(image_id)
+
+    def downloadUrl(self, url, path):
+        return self.images.download(url, path)
+
+    def createSnapshot(self, instance_id, spec):
+        return self.images.snapshot(spec, instance_id)
+
+    def getConsoleLog(self, instance_id):
+        return self.instances.getConsole(instance_id)
+
+    def listResources(self):
+        for disk_id, tags in self.instances.listDisks():
+            yield Resource(DISK, disk_id, tags)
+        for name, tags in self.images.storage.list():
+            yield Resource(OBJECT, name, tags)
+
+    def deleteResource(self, resource):
+        if resource.type == DISK:
+            self.instances.deleteDisk(resource.id)
+        else:
+            self.images.storage.delete(resource.id)

@@ -1,0 +1,122 @@
+"""Google's libraries; imported when they are needed, and not before."""
+
+import threading
+import urllib.parse
+
+from google.api_core import exceptions
+import google.auth
+from google.auth.credentials import AnonymousCredentials
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import compute_v1, storage
+from google.cloud.storage.exceptions import InvalidResponse
+from google.oauth2 import service_account
+
+from zuul_nodes.drivers import PermanentError, TemporaryError
+from zuul_nodes.drivers.gce.errors import translate
+
+SCOPES = ('https://www.googleapis.com/auth/cloud-platform',)
+PAGE_SIZE = 500
+
+
+class Client:
+    """The APIs of a project.
+
+    :param connection: with what ``zuul.conf`` says.
+    :raises Exception: the credentials are none.
+    """
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.project = connection.project
+        self.timeout = connection.api_timeout
+        self._lock = threading.Lock()
+        self._services = {}
+        self._credentials = None
+
+    def call(self, service, method, **request):
+        """
+        :param str service: ``Instances`` or the like.
+        :param request: its fields, but for the project's.
+        :return: the answer.
+        :raises DriverError: the API has refused it.
+        """
+        with Translation():
+            return getattr(self._getService(service), method)(
+                {'project': self.project, **request},
+                timeout=self.timeout, retry=None)
+
+    def list(self, service, method='list', **request):
+        """:return: yields what there is, page by page."""
+        with Translation():
+            yield from self.call(
+                service, method, max_results=PAGE_SIZE, **request)
+
+    def _getService(self, name):
+        with self._lock:
+            if name not in self._services:
+                endpoint = self.connection.api_endpoint
+                self._services[name] = getattr(compute_v1, f'{name}Client')(
+                    credentials=self._getCredentials(endpoint),
+                    client_options={'api_endpoint': endpoint})
+            return self._services[name]
+
+    @property
+    def storage(self):
+        """:return: the client of Cloud Storage."""
+        with self._lock:
+            if 'storage' not in self._services:
+                endpoint = self.connection.storage_endpoint
+                self._services['storage'] = storage.Client(
+                    project=self.project,
+                    credentials=self._getCredentials(endpoint),
+                    client_options={'api_endpoint': endpoint})
+            return self._services['storage']
+
+    def _getCredentials(self, endpoint):
+        if endpoint and urllib.parse.urlsplit(endpoint).scheme == 'http':
+            return AnonymousCredentials()
+        if self._credentials is None:
+            self._credentials = self._loadCredentials()
+        return self._credentials
+
+    def _loadCredentials(self):
+        name = self.connection.connection_name
+        path = self.connection.credentials_file
+        try:
+            if path:
+                return service_account.Credentials.from_service_account_file(
+                    path, scopes=SCOPES)
+            return google.auth.default(SCOPES)[0]
+        except (OSError, ValueError, GoogleAuthError) as error:
+            # Not what is in the file.
+            what = (f'the file "{path}" has no key of a service account'
+                    if path else f'there are no credentials: {error}')
+            raise PermanentError(f'[connection {name}]: {what}') from None
+
+    def end(self):
+        with self._lock:
+            services = self._services
+            self._services = {}
+        for name, service in services.items():
+            if name == 'storage':
+                service.close()
+            else:
+                service.transport.close()
+
+
+class Translation:
+    """Errors of Google's libraries become ours on the way."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, cls, error, traceback):
+        if isinstance(error, InvalidResponse):
+            # What the library's uploads have in place of the next.
+            raise translate(exceptions.from_http_response(
+                error.response)) from error
+        if isinstance(error, exceptions.GoogleAPICallError):
+            raise translate(error) from error
+        if isinstance(error, GoogleAuthError):
+            kind = TemporaryError if error.retryable else PermanentError
+            raise kind(f'Unable to log in to Google: {error}') from error

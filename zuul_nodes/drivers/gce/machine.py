@@ -1,0 +1,124 @@
+"""What the API is told of an instance that is wanted.
+
+Source: https://cloud.google.com/compute/docs/reference/rest/v1/instances
+"""
+
+from zuul_nodes.drivers import PermanentError
+from zuul_nodes.drivers.gce import tags
+
+ON_DEMAND = 'on-demand'
+SPOT = 'spot'
+PREEMPTIBLE = 'preemptible'
+# An item of the metadata, with Zuul's tags and what else has to be known of
+# an instance that is listed.
+ITEM = 'zuul-nodes'
+
+
+def makeInstance(spec, project, region):
+    """
+    :param InstanceSpec spec:
+    :return: an instance, as a dictionary for the library.
+    :raises PermanentError: it is not clear which image it is made of.
+    """
+    flavor, label = spec.flavor, spec.label
+    labels = tags.makeLabels(spec.tags)
+    return {
+        'name': spec.name,
+        'machine_type': f'zones/{spec.zone}/machineTypes/'
+                        f'{flavor.machine_type}',
+        'min_cpu_platform': flavor.min_cpu_platform,
+        'labels': labels,
+        'metadata': {'items': [{'key': key, 'value': value} for key, value in
+                               _makeMetadata(spec).items()]},
+        'tags': {'items': label.network_tags},
+        'disks': [{
+            'boot': True, 'auto_delete': True, 'initialize_params': {
+                'source_image': getImagePath(spec, project),
+                'disk_size_gb': label.volume_size,
+                'disk_type': label.volume_type and (
+                    f'zones/{spec.zone}/diskTypes/{label.volume_type}'),
+                'description': tags.dump(spec.tags), 'labels': labels}}],
+        'network_interfaces': [_makeInterface(spec, region)],
+        'service_accounts': [label.service_account] * bool(
+            label.service_account),
+        'scheduling': _makeScheduling(flavor),
+        'shielded_instance_config': {
+            'enable_secure_boot': flavor.secure_boot,
+            'enable_vtpm': flavor.vtpm,
+            'enable_integrity_monitoring': flavor.integrity_monitoring},
+        'advanced_machine_features': {
+            'enable_nested_virtualization': True,
+        } if flavor.nested_virtualization else None,
+        'guest_accelerators': [{
+            'accelerator_type': f'zones/{spec.zone}/acceleratorTypes/'
+                                f'{each["type"]}',
+            'accelerator_count': each['count'],
+        } for each in flavor.accelerators],
+    }
+
+
+def getImagePath(spec, project):
+    """:return: the path of what the boot disk is made of."""
+    if spec.image_id:
+        return spec.image_id
+    image = spec.image
+    name, family = image.image_id, image.image_family
+    if bool(name) == bool(family):
+        raise PermanentError(
+            f'Image "{image.name}" has {"both" if name else "neither"} '
+            '"image-id" and "image-family"; it needs one of them')
+    if name and '/' in name:
+        return name
+    images = f'projects/{image.image_project or project}/global/images'
+    return f'{images}/{name}' if name else f'{images}/family/{family}'
+
+
+def _makeMetadata(spec):
+    image = spec.image
+    items = dict(spec.label.metadata)
+    if image.key:
+        items['ssh-keys'] = '\n'.join(
+            f'{image.username}:{line.strip()}'
+            for line in image.key.splitlines() if line.strip())
+    if image.userdata:
+        items['user-data'] = image.userdata
+    items[ITEM] = tags.dump(
+        spec.tags, internal=spec.provider.use_internal_ip,
+        volume_type=spec.label.volume_type)
+    return items
+
+
+def _makeInterface(spec, region):
+    label, flavor = spec.label, spec.flavor
+    network, subnetwork = label.network, label.subnetwork
+    if not subnetwork:
+        network = network or 'default'
+    interface = {
+        'network': network and (
+            network if '/' in network else f'global/networks/{network}'),
+        'subnetwork': subnetwork and (
+            subnetwork if '/' in subnetwork
+            else f'regions/{region}/subnetworks/{subnetwork}')}
+    if flavor.public_ipv4:
+        interface['access_configs'] = [
+            {'name': 'External NAT', 'type_': 'ONE_TO_ONE_NAT'}]
+    if flavor.public_ipv6:
+        interface['stack_type'] = 'IPV4_IPV6'
+        interface['ipv6_access_configs'] = [
+            {'name': 'external-ipv6', 'type_': 'DIRECT_IPV6',
+             'network_tier': 'PREMIUM'}]
+    return interface
+
+
+def _makeScheduling(flavor):
+    if flavor.market_type == ON_DEMAND:
+        # No instance with GPUs moves to another host.
+        return ({'on_host_maintenance': 'TERMINATE'}
+                if flavor.accelerators else None)
+    scheduling = {'preemptible': True, 'automatic_restart': False,
+                  'on_host_maintenance': 'TERMINATE'}
+    if flavor.market_type == SPOT:
+        # One that is stopped is of no use.
+        scheduling.update(provisioning_model='SPOT',
+                          instance_termination_action='DELETE')
+    return scheduling

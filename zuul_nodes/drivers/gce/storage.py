@@ -1,0 +1,78 @@
+"""Files on their way to images, in Cloud Storage."""
+
+from zuul_nodes.drivers import DriverError, PermanentError
+from zuul_nodes.drivers.gce.archive import Archive
+from zuul_nodes.drivers.gce.client import Translation
+from zuul_nodes.drivers.gce.errors import isMissing
+from zuul_nodes.drivers.gce.urls import ARCHIVE, getUrl, split
+
+PREFIX = 'zuul-nodes/'
+# What is sent at a time; a multiple of 256 KiB.
+CHUNK_SIZE = 16 << 20
+
+
+class Storage:
+    """
+    :param Client client:
+    :param check: called now and then; what it raises ends it.
+    """
+
+    def __init__(self, client, check):
+        self.client = client
+        self.check = check
+
+    def upload(self, path, image_format, name, tags):
+        """
+        :param str path: of a disk, or of a tar archive with one in it.
+        :param str name: as :func:`makeName` gives it.
+        :return: the URL of the object.
+        """
+        with Translation(), open(path, 'rb') as file:
+            blob = self._getBucket().blob(name, CHUNK_SIZE)
+            blob.metadata = tags
+            # The library sends each part again that fails, for two minutes
+            # at most: else all of it would have to be sent anew.
+            blob.upload_from_file(
+                Archive(file, image_format, self.check),
+                content_type='application/gzip', timeout=self.client.timeout)
+        return getUrl(blob.bucket.name, name)
+
+    def list(self):
+        """:return: yields (name, tags) of the objects."""
+        if not self.client.connection.bucket:
+            return
+        with Translation():
+            for blob in self.client.storage.list_blobs(
+                    self._getBucket(), prefix=PREFIX,
+                    timeout=self.client.timeout, retry=None):
+                yield blob.name, blob.metadata or {}
+
+    def delete(self, name):
+        """Nothing if it is not there."""
+        try:
+            with Translation():
+                self._getBucket().blob(name).delete(
+                    timeout=self.client.timeout, retry=None)
+        except DriverError as error:
+            if not isMissing(error):
+                raise
+
+    def download(self, url, path):
+        """:param str url: that stands for an object."""
+        bucket, name = split(url)
+        with Translation():
+            self.client.storage.bucket(bucket).blob(
+                name).download_to_filename(path, timeout=self.client.timeout)
+
+    def _getBucket(self):
+        connection = self.client.connection
+        if not connection.bucket:
+            raise PermanentError(
+                f'[connection {connection.connection_name}] has no "bucket", '
+                'so no images can be uploaded')
+        return self.client.storage.bucket(connection.bucket)
+
+
+def makeName(upload_id):
+    """:return: the name of an object."""
+    return f'{PREFIX}{upload_id}.{ARCHIVE}'

@@ -1,0 +1,48 @@
+"""Zuul's tags, at resources that have labels.
+
+Labels can't have what tags can: only small letters, and not many of them.
+So a tag is a label if it can be, for people and for filters.  All tags are
+where text can be besides, and are read from there.
+"""
+
+import itertools
+import json
+import re
+
+# https://cloud.google.com/compute/docs/labeling-resources#requirements
+# Those that begin with "goog" are Google's.
+KEY = re.compile(r'(?!goog)[a-z][a-z0-9_-]{0,62}')
+VALUE = re.compile(r'[a-z0-9_-]{0,63}')
+LABELS = 64
+# What tells our text from that of others.
+MARK = 'zuul-nodes'
+
+
+def makeLabels(tags):
+    """:return: a dict with those that can be labels, Zuul's own first."""
+    # False comes before true.
+    order = sorted(tags, key=lambda key: not key.startswith('zuul_'))
+    return dict(itertools.islice((
+        (key, tags[key]) for key in order
+        if KEY.fullmatch(key) and VALUE.fullmatch(tags[key])), LABELS))
+
+
+def dump(tags, **more):
+    """
+    :param more: whatever else has to be known of the resource.
+    :return: text.
+    """
+    return json.dumps({MARK: {'tags': tags, **more}}, sort_keys=True,
+                      separators=(',', ':'))
+
+
+def load(text):
+    """
+    :param str text: of any resource.
+    :return: a dict with ``tags``, and what else was given.
+    """
+    try:
+        found = json.loads(text)[MARK]
+        return found if isinstance(found['tags'], dict) else {'tags': {}}
+    except (ValueError, TypeError, KeyError):
+        return {'tags': {}}

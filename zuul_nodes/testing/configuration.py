@@ -1,0 +1,70 @@
+"""What people can write, and what they are told when it is wrong."""
+
+import pytest
+import yaml
+
+from zuul_nodes.drivers import Driver
+from zuul_nodes.drivers.api.connection import makeSchema
+
+UNKNOWN = 'no-such-attribute'
+SCHEMAS = ('provider_attributes', 'label_attributes', 'flavor_attributes',
+           'image_attributes', 'cloud_image_attributes',
+           'zuul_image_attributes')
+
+
+class ConfigurationScenarios:
+
+    def test_documentation(self):
+        """All that is declared says what it is."""
+        if not issubclass(self.driver_class, Driver):
+            pytest.skip('not made with zuul_nodes.drivers')
+        assert self.driver_class.__doc__, (
+            f'{self.driver_class.__name__} has no docstring')
+        schemas = [(name, getattr(self.driver_class, name))
+                   for name in SCHEMAS]
+        schemas.append(('connection_attributes',
+                        makeSchema(self.driver_class).schema))
+        missing = [f'{name}: {key}' for name, schema in schemas
+                   for key in schema if not getattr(key, 'doc', None)]
+        assert not missing, f'without a doc: {missing}'
+
+    def test_configuration(self, makeSite, cloud):
+        """What is configured is there, and nothing else is accepted."""
+        site = makeSite()
+        provider, = site.makeProviders()
+        assert 'label' in provider.labels
+        for kind in ('images', 'flavors', 'labels'):
+            changed = change(
+                cloud.configuration, kind, {UNKNOWN: 'value'})
+            if changed is None:
+                continue
+            try:
+                site.makeProviders(changed)
+            except Exception as error:
+                assert UNKNOWN in str(error), (
+                    f'"{UNKNOWN}" in {kind} is refused, but the error does '
+                    f'not name it: {error!r}')
+            else:
+                pytest.fail(f'"{UNKNOWN}" in {kind} is not refused')
+
+
+def change(text, kind, attributes, name=None):
+    """
+    :param str text: what a tenant writes.
+    :param str kind: images, flavors or labels.
+    :param dict attributes: of one of these, in a section or provider.
+    :param str name: of that one; by default it is the first.
+    :return: the changed text, or None if there is no such thing.
+    """
+    documents = yaml.safe_load(text)
+    for document in reversed(documents):
+        (what, content), = document.items()
+        if what not in ('section', 'provider'):
+            continue
+        things = content.get(kind) or []
+        for number, thing in enumerate(things):
+            full = {'name': thing} if isinstance(thing, str) else thing
+            if name in (None, full['name']):
+                things[number] = full | attributes
+                return yaml.safe_dump(documents)
+    return None

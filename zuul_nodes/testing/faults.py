@@ -1,0 +1,273 @@
+"""Faults in the calls of drivers, in the launcher's process alone.
+
+Which call fails, and how, is in a file, for a launcher that has died of
+it must not do so again.  What was called is in another file, to which
+both this process and the kit may look at any time.
+"""
+
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import threading
+import time
+
+from zuul_nodes.drivers import Driver, TemporaryError
+from zuul_nodes.drivers.api.calls import Calls
+
+# Seconds that a driver may take for a call, and that one takes that hangs.
+CALL_TIMEOUT = 2
+HANG = 2.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """
+    :ivar str call: the name of a call: a method of the adapter, or of
+        other drivers what :func:`install` tells.
+    :ivar str kind: one of :data:`KINDS`.
+    :ivar int occurrence: which of the calls of that name fails.
+    """
+
+    call: str
+    kind: str
+    occurrence: int = 1
+
+    @property
+    def kills(self):
+        return self.kind.startswith('kill')
+
+    @property
+    def at_state(self):
+        """Whether it is a step of a node, in a state of a driver that is
+        not made with :mod:`zuul_nodes.drivers`."""
+        return ': ' in self.call
+
+    def __str__(self):
+        return f'{self.kind} at call {self.occurrence} of {self.call}'
+
+
+def _error(act):
+    raise TemporaryError('injected: the cloud can not do it now')
+
+
+def _lost(act):
+    act()
+    raise ConnectionResetError('injected: the answer is lost')
+
+
+def _timeout(act):
+    act()
+    raise TimeoutError('injected: the answer is late')
+
+
+def _hang(act):
+    time.sleep(HANG)
+    raise TimeoutError('injected: there was no answer')
+
+
+def _late(act):
+    time.sleep(HANG)
+    act()
+    raise TimeoutError('injected: the answer came when nobody waited')
+
+
+def _kill(act):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _killAfter(act):
+    act()
+    _kill(act)
+
+
+# What is done in place of a call.
+KINDS = {
+    'error': _error,
+    'lost': _lost,
+    'timeout': _timeout,
+    'hang': _hang,
+    'late': _late,
+    'kill-before': _kill,
+    'kill-after': _killAfter,
+}
+
+
+class Journal:
+    """What was called, and what fails next; shared by processes.
+
+    :param Path directory: where it is.
+    """
+
+    def __init__(self, directory):
+        self.path = pathlib.Path(directory) / 'calls'
+        self.plan_path = pathlib.Path(directory) / 'fault'
+        self.path.touch()
+
+    # For the kit
+
+    def begin(self, fault=None):
+        """Count anew.
+
+        :param Fault fault: that is to be, from now on.
+        """
+        number, _ = self.readPlan()
+        part = self.plan_path.with_suffix('.part')
+        part.write_text(json.dumps([
+            number + 1, fault and dataclasses.asdict(fault)]))
+        part.rename(self.plan_path)
+
+    def isBegun(self):
+        """:return: whether there was the fault."""
+        return bool(self._readFault())
+
+    def isOver(self):
+        """:return: whether the fault has been, to the end of it."""
+        _, fault = self.readPlan()
+        entries = self._readFault()
+        return fault is None or (
+            bool(entries) and (fault.kills or 'over' in entries[-1]))
+
+    def _readFault(self):
+        return [entry for entry in self.read() if 'fault' in entry]
+
+    def read(self, everything=False):
+        """:return: a list of what was noted since it was counted anew."""
+        number, _ = self.readPlan()
+        entries = map(json.loads, self.path.read_text().splitlines())
+        return [entry for entry in entries
+                if everything or entry['plan'] == number]
+
+    def getCalls(self):
+        """:return: how often what was called, in the order of the first
+            calls."""
+        return collections.Counter(
+            entry['call'] for entry in self.read() if 'call' in entry)
+
+    # For the launcher
+
+    def readPlan(self):
+        """:return: the number of the plan, and its fault or None."""
+        try:
+            number, fault = json.loads(self.plan_path.read_text())
+        except FileNotFoundError:
+            return 0, None
+        return number, fault and Fault(**fault)
+
+    def note(self, **entry):
+        number, _ = self.readPlan()
+        # One write, so that a launcher that dies leaves no half of a line.
+        with open(self.path, 'ab', buffering=0) as stream:
+            stream.write(json.dumps(
+                {'plan': number, **entry}).encode() + b'\n')
+
+
+class Faults:
+    """
+    :param Path directory: of the journal.
+    """
+
+    def __init__(self, directory):
+        self.journal = Journal(directory)
+        self._lock = threading.Lock()
+
+    def perform(self, name, act):
+        """Do what is called, or what the plan says.
+
+        :param act: what the call does.
+        :return: what it returns.
+        """
+        with self._lock:
+            self.journal.note(call=name)
+            _, fault = self.journal.readPlan()
+            occurrence = self.journal.getCalls()[name]
+            hit = fault and (name, occurrence) == (
+                fault.call, fault.occurrence)
+            if hit:
+                self.journal.note(fault=str(fault))
+        try:
+            return KINDS[fault.kind](act) if hit else act()
+        except Exception as error:
+            if not hit:
+                self.journal.note(failed=name, error=repr(error)[:500])
+            raise
+        finally:
+            if hit:
+                self.journal.note(fault=str(fault), over=True)
+
+    def wrap(self, cls, method, name=None):
+        """Have a method of a class be a call."""
+        original = getattr(cls, method)
+
+        def wrapper(owner, *args, **kwargs):
+            def act():
+                result = original(owner, *args, **kwargs)
+                # What is listed may be asked for page by page.
+                return list(result) if method.startswith('list') else result
+            return self.perform(name or method, act)
+        setattr(cls, method, wrapper)
+
+
+def install(connections, directory):
+    """Have the calls of drivers note themselves and fail.
+
+    Of drivers that are made with :mod:`zuul_nodes.drivers`, these are the
+    calls of their adapters.  Of others, they are the steps of nodes
+    (``create: STATE`` and ``delete: STATE``), and of images ``upload``,
+    ``import`` and ``deleteImage``; and ``listInstances``,
+    ``listResources`` and ``deleteResource``.
+
+    :param ConnectionRegistry connections: with the drivers.
+    """
+    faults = Faults(directory)
+    call = Calls.call
+
+    def callAdapter(calls, name, *args):
+        return faults.perform(name, lambda: call(calls, name, *args))
+    Calls.call = callAdapter
+    for driver in {connection.driver
+                   for connection in connections.connections.values()}:
+        if not isinstance(driver, Driver) and hasattr(
+                driver, 'getProviderClass'):
+            _installOther(faults, driver)
+
+
+def _installOther(faults, driver):
+    provider_class = driver.getProviderClass()
+    faults.wrap(provider_class, 'deleteImage')
+    for method, name in (('getImageUploadJob', 'upload'),
+                         ('getImageImportJob', 'import')):
+        _wrapMade(provider_class, method, lambda job, name=name: (
+            _wrapRun(faults, job, name)))
+    for method, name in (('getCreateStateMachine', 'create'),
+                         ('getDeleteStateMachine', 'delete')):
+        _wrapMade(provider_class, method, lambda machine, name=name: (
+            _wrapAdvance(faults, machine, name)))
+    if endpoint_class := getattr(driver, '_endpoint_class', None):
+        for method in ('listInstances', 'listResources', 'deleteResource'):
+            faults.wrap(endpoint_class, method)
+
+
+def _wrapMade(cls, method, wrap):
+    """Wrap what a method of a class makes, if it makes anything."""
+    original = getattr(cls, method)
+
+    def wrapper(*args, **kwargs):
+        made = original(*args, **kwargs)
+        if made is not None:
+            wrap(made)
+        return made
+    setattr(cls, method, wrapper)
+
+
+def _wrapRun(faults, job, name):
+    run = job.run
+    job.run = lambda *args: faults.perform(name, lambda: run(*args))
+
+
+def _wrapAdvance(faults, machine, name):
+    advance = machine.advance
+    machine.advance = lambda: faults.perform(
+        f'{name}: {machine.state}', advance)

@@ -1,0 +1,225 @@
+"""The lives of images."""
+
+import functools
+import hashlib
+import http.server
+import threading
+import time
+import uuid
+
+from kazoo.exceptions import NoNodeError
+import pytest
+from zuul.model import ImageBuildArtifact, ImageUpload
+
+from zuul_nodes.drivers import Ability
+from zuul_nodes.testing.configuration import change
+from zuul_nodes.testing.faults import KINDS, Fault
+from zuul_nodes.testing.site import TENANT
+
+IMAGE = 'built'
+CONTENT = b'an image' * 512
+# How an image gets into the cloud -> what that takes.
+WAYS = {'upload': Ability.IMAGES, 'import': Ability.IMPORT}
+# What is called for nodes and for the clean-up.
+OTHER = {'getLimits', 'getNeeds', 'listZones', 'listImages', 'listInstances',
+         'listResources'}
+
+
+class Storage:
+    """Where artifacts are: a web server on loopback.
+
+    :param Path directory: made; what is in there is served.
+    """
+
+    def __init__(self, directory):
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *args):
+                pass
+        directory.mkdir()
+        self.directory = directory
+        self._server = http.server.ThreadingHTTPServer(
+            ('127.0.0.1', 0),
+            functools.partial(Handler, directory=str(directory)))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def add(self, name, data):
+        """:return: the URL of a new file."""
+        (self.directory / name).write_bytes(data)
+        return f'http://127.0.0.1:{self._server.server_port}/{name}'
+
+    def end(self):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class ImageScenarios:
+
+    @pytest.fixture
+    def storage(self, tmp_path):
+        storage = Storage(tmp_path / 'storage')
+        yield storage
+        storage.end()
+
+    @pytest.mark.parametrize('way', WAYS)
+    def test_image(self, makeSite, storage, way):
+        """An image gets into the cloud, a node is made of it, and it is
+        removed."""
+        site = self._makeSite(makeSite, way)
+        artifact = addArtifact(site, storage)
+        getReady(site, artifact)
+        assert site.getNew(), 'there is an upload, and nothing in the cloud'
+        assert any(call.startswith(way) for call in site.journal.getCalls())
+        request, _ = site.getFulfilled(site.request(IMAGE))
+        site.use(request)
+        site.waitFor(lambda: not site.getRecords('node'),
+                     'the node of the image is not removed')
+        deleteArtifact(site, artifact)
+        site.rest()
+
+    @pytest.mark.parametrize('kind', KINDS)
+    @pytest.mark.parametrize('way', WAYS)
+    def test_image_faults(self, makeSite, storage, way, kind):
+        """Each call for an image fails; in the end it is there, and in the
+        end it is gone."""
+        site = self._makeSite(makeSite, way)
+        uploading, deleting, number = self._getImagePoints(site, storage)
+        for call in uploading:
+            site.journal.begin(Fault(call, kind))
+            artifact = self._upload(site, storage, number)
+            site.journal.begin()
+            self._delete(site, artifact)
+        for call in deleting:
+            site.journal.begin()
+            artifact = self._upload(site, storage, number)
+            site.journal.begin(Fault(call, kind))
+            self._delete(site, artifact)
+
+    @pytest.mark.parametrize('kind', [None, 'error', 'lost', 'kill-after'])
+    def test_snapshot(self, makeSite, cloud, kind):
+        """An image is made of a node, and is gone when it has expired."""
+        self.need(Ability.SNAPSHOTS)
+        site = makeSite()
+        site.start(change(cloud.configuration, 'labels',
+                          {'snapshot-expiration': 1}, 'label'))
+        request, _ = site.getFulfilled(site.request('label'))
+        nodeset = site.begin(request)
+        site.journal.begin(kind and Fault('createSnapshot', kind))
+        node = nodeset.getNodes()[0]._provider_node
+        # It waits for the launcher, and if that does nothing, for ever.
+        thread = threading.Thread(daemon=True, target=lambda: list(
+            site.client.snapshotNodeset(nodeset, [node.uuid])))
+        thread.start()
+        site.waitFor(lambda: not thread.is_alive(),
+                     'the snapshot does not come to an end')
+        if kind in (None, 'kill-after'):
+            assert isinstance(node.snapshot.external_id, str), (
+                f'the snapshot is {node.snapshot.external_id!r}')
+        site.client.returnNodeset(nodeset)
+        site.waitFault()
+        site.rest()
+
+    def _makeSite(self, makeSite, way):
+        self.need(WAYS[way])
+        site = makeSite(uploading=way == 'upload')
+        site.start()
+        return site
+
+    def _getImagePoints(self, site, storage):
+        """
+        :return: what is called for an upload, and to delete it, two lists;
+            and how many things there are then in the cloud.
+        """
+        site.journal.begin()
+        artifact = addArtifact(site, storage)
+        getReady(site, artifact)
+        number = len(site.getNew())
+        uploading = site.journal.getCalls()
+        site.journal.begin()
+        self._delete(site, artifact)
+        deleting = site.journal.getCalls()
+        return (*([call for call in calls if call not in OTHER]
+                  for calls in (uploading, deleting)), number)
+
+    def _upload(self, site, storage, number):
+        """:return: a new artifact, uploaded."""
+        artifact = addArtifact(site, storage)
+        getReady(site, artifact)
+        site.waitFault()
+        # What an attempt has left that failed is gone.
+        site.waitForNumber(number)
+        return artifact
+
+    def _delete(self, site, artifact):
+        deleteArtifact(site, artifact)
+        site.rest()
+        site.waitFault()
+        site.rest()
+
+
+def addArtifact(site, storage):
+    """Write records of an artifact and its upload, as a scheduler does.
+
+    :return: the artifact.
+    """
+    provider = site.provider
+    image = provider.images[IMAGE]
+    name = uuid.uuid4().hex
+    with site.context() as context:
+        artifact = ImageBuildArtifact.new(
+            context, uuid=name, name=image.name, format=image.format,
+            canonical_name=image.canonical_name,
+            project_canonical_name='example.com/nodes',
+            project_branch='main', build_tenant_name=TENANT,
+            url=storage.add(f'{name}.{image.format}', CONTENT),
+            md5sum=hashlib.md5(CONTENT).hexdigest(),
+            sha256=hashlib.sha256(CONTENT).hexdigest(),
+            timestamp=time.time(), _state=None)
+        ImageUpload.new(
+            context, uuid=uuid.uuid4().hex, artifact_uuid=name,
+            canonical_name=image.canonical_name,
+            endpoint_name=provider.getEndpoint().canonical_name,
+            providers=[provider.canonical_name],
+            config_hash=image.zuul_config_hash, timestamp=time.time(),
+            # No job looks at it.
+            validated=True, _state=ImageUpload.State.PENDING)
+        # The last: from now on, launchers look at it.
+        artifact.updateAttributes(context, _state=artifact.State.READY)
+    return artifact
+
+
+def getReady(site, artifact):
+    """:return: the upload of an artifact, when it is ready."""
+    def find():
+        for upload in getUploads(site):
+            if (upload.artifact_uuid == artifact.uuid
+                    and upload.state == upload.State.READY):
+                return upload
+        return None
+    return site.waitFor(
+        find, lambda: 'the image is not ready in the end; there is: '
+        f'{[str(upload) for upload in getUploads(site)]}')
+
+
+def getUploads(site):
+    """:return: a list of all there are."""
+    found = []
+    with site.context() as context:
+        for name in site.getRecords('image upload'):
+            upload = ImageUpload()
+            upload._set(uuid=name)
+            try:
+                upload.refresh(context)
+            except NoNodeError:
+                continue
+            found.append(upload)
+    return found
+
+
+def deleteArtifact(site, artifact):
+    """Have an image removed, as a user can do."""
+    with site.context() as context:
+        artifact.refresh(context)
+        artifact.updateAttributes(context, _state=artifact.State.DELETING)

@@ -1,0 +1,117 @@
+"""A launcher in a process of its own, which signal 9 ends for good.
+
+It is forked from a process that has imported all it needs, so it is there
+in a moment.
+"""
+
+import configparser
+import json
+import logging
+import multiprocessing
+import os
+import pathlib
+import signal
+import sys
+import threading
+
+from zuul_nodes import plugin
+from zuul_nodes.launcher import (
+    building,
+    cleanup,
+    imagelook,
+    launcher,
+    limits,
+    machines,
+    removal,
+    retirement,
+    snapshots,
+    uploads,
+    workqueue,
+)
+from zuul_nodes.testing import faults
+from zuul_nodes.testing.layout import makeConnections
+
+SESSION = 'session.json'
+LOG = 'launcher.log'
+# Seconds between rounds of the clean-up.
+CLEANUP_INTERVAL = 0.3
+# What waits for a cloud to recover waits for so long (seconds): here they
+# recover at once.
+PAUSE = 0.05
+# Whatever else takes its time.
+HURRY = (
+    (building, 'ROOM_INTERVAL', 0.5),
+    (cleanup, 'PATIENCE', 5.0),
+    (imagelook, 'FIRST_PAUSE', PAUSE),
+    (imagelook, 'LOOK_INTERVAL', 0.5),
+    (imagelook, 'LONGEST_PAUSE', 0.5),
+    (limits, 'FRESH', 0.5),
+    (removal, 'LOCK_INTERVAL', 0.5),
+    (retirement, 'USE_PAUSE', PAUSE),
+    (snapshots, 'SNAPSHOT_INTERVAL', PAUSE),
+    (uploads, 'LOCK_PAUSE', 0.2),
+    (uploads, 'RETRY_PAUSE', PAUSE),
+)
+
+
+def _getPause(*args, **kwargs):
+    return PAUSE
+
+
+def hurry():
+    for module, name, value in HURRY:
+        assert hasattr(module, name), (module, name)
+        setattr(module, name, value)
+    for module in (launcher, machines, removal, workqueue):
+        module.getPause = _getPause
+
+
+def run(options, driver_class, directory, environ, uploading):
+    """
+    :param dict options: zuul.conf, section -> option -> value.
+    :param driver_class: that is looked at.
+    :param str directory: for what the kit reads.
+    :param dict environ: the environment.
+    :param bool uploading: whether the cloud is kept from fetching images
+        by itself, so that they are uploaded.
+    """
+    os.environ.update(environ)
+    directory = pathlib.Path(directory)
+    _openLog(directory / LOG)
+    threading.Thread(target=_endWithParent, daemon=True).start()
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *args: ended.set())
+    if not plugin.install():
+        sys.exit('the plugin can not be used here')
+    hurry()
+    config = configparser.ConfigParser(interpolation=None)
+    config.read_dict(options)
+    connections = makeConnections(config, driver_class)
+    if uploading:
+        driver_class.adapter_class.canImport = lambda *args: False
+    faults.install(connections, directory)
+    one = launcher.Launcher(config, connections)
+    one.cleanup.interval = CLEANUP_INTERVAL
+    session_id, password = one.zk_client.client.client_id
+    (directory / SESSION).write_text(json.dumps(
+        [session_id, password.hex()]))
+    one.start()
+    ended.wait()
+    one.stop()
+    one.join()
+
+
+def _openLog(path):
+    with open(path, 'ab') as stream:
+        for descriptor in (1, 2):
+            os.dup2(stream.fileno(), descriptor)
+    logging.basicConfig(
+        level='DEBUG', force=True, stream=open(  # noqa: SIM115
+            path, 'a', buffering=1),
+        format='%(asctime)s %(levelname)s %(name)s: %(message)s')
+    logging.getLogger('kazoo').setLevel(logging.INFO)
+
+
+def _endWithParent():
+    multiprocessing.parent_process().join()
+    os._exit(1)

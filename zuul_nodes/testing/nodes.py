@@ -1,0 +1,282 @@
+"""The lives of nodes."""
+
+import json
+import threading
+import time
+import zlib
+
+import pytest
+from zuul.model import ProviderNode
+
+from zuul_nodes.drivers import Ability, Driver
+from zuul_nodes.testing.faults import KINDS, Fault
+from zuul_nodes.testing.launcher import CLEANUP_INTERVAL
+from zuul_nodes.testing.site import PATHS
+
+# What the launcher does now and then; it is looked at once.
+REGULAR = {'listImages', 'listResources'}
+# What it asks once, for all launchers.
+BEGINNING = {'getLimits', 'getNeeds', 'listZones'}
+# Seconds in which a call has to come to its end that may take one second.
+BOUND = 10
+
+
+class NodeScenarios:
+
+    def test_life(self, site):
+        """A node is made, used and removed."""
+        request, (node,) = site.getFulfilled(site.request('label'))
+        assert site.getNew(), 'there is a node, and nothing in the cloud'
+        assert node.interface_ip, 'the node has no address'
+        instances = [instance for instance
+                     in _getEndpoint(site).listInstances()
+                     if (instance.metadata or {}).get(
+                         'zuul_node_uuid') == node.uuid]
+        assert instances, (
+            f'no instance in the list has the tag zuul_node_uuid of the '
+            f'node, {node.uuid}')
+        missing = node.tags.items() - instances[0].metadata.items()
+        assert not missing, f'the instance has lost its tags {missing}'
+        site.use(request)
+        site.rest()
+
+    def test_many(self, site):
+        """Many nodes at a time, for which the cloud is not asked one by
+        one."""
+        begin = time.monotonic()
+        requests = [site.request('label') for _ in range(self.many)]
+        served = [site.getFulfilled(each)[0] for each in requests]
+        names = [node_id for request in served for node_id in request.nodes]
+        assert len(set(names)) == self.many
+        for request in served:
+            site.use(request)
+        site.rest()
+        if not issubclass(self.driver_class, Driver):
+            return
+        elapsed = time.monotonic() - begin
+        interval = self.driver_class.adapter_class.list_interval
+        most = elapsed / interval + 3 * elapsed / CLEANUP_INTERVAL + 5
+        number = site.journal.getCalls()['listInstances']
+        assert number <= most, (
+            f'{number} lists of instances in {elapsed:.1f} seconds')
+
+    def test_record(self, site):
+        """Executors read and write the record, without the driver."""
+        request, (node,) = site.getFulfilled(site.request('label'))
+        assert type(node).__module__.startswith('zuul.'), (
+            f'{type(node)} is a class that executors do not have')
+        before = _read(site, node)
+        with node.locked(site.context(), blocking=False) as lock, \
+                site.context() as context:
+            context.lock = lock
+            node.refresh(context)
+            node.updateAttributes(context, comment='used')
+        after = _read(site, node)
+        assert before | {'comment': 'used'} == after, (
+            'the record loses something when an executor writes it')
+        site.use(request)
+        site.rest()
+
+    def test_leak(self, site, cloud):
+        """An instance whose record is gone is removed, and no other."""
+        foreign = hasattr(cloud, 'addForeign')
+        if foreign:
+            cloud.addForeign()
+            site.before = site.list()
+        request_id = site.request('label')
+        _, (node,) = site.getFulfilled(request_id)
+        left = site.getNew()
+        for path in (f'{PATHS["request"]}/{request_id}', node.getPath()):
+            site.zk_client.client.delete(path, recursive=True)
+        site.waitFor(
+            lambda: not site.getNew(),
+            lambda: f'{site.getNew()} of {left} is still there, though the '
+            'record of its node is gone')
+        site.rest()
+
+    def test_cancel(self, site):
+        """A request is gone while its node is made."""
+        request_id = site.request('label')
+        site.waitFor(site.getNodes, 'there is no node')
+        site.cancel(request_id)
+        site.waitFor(
+            lambda: all(node.state == node.State.READY and not node.request_id
+                        for node in site.getNodes()),
+            'a node is not there though nothing has failed')
+        # It is for the next one.
+        site.use(site.getFulfilled(site.request('label'))[0])
+        site.rest()
+
+    def test_cancel_of_what_comes_late(self, site):
+        """A cloud makes what nobody waits for any more."""
+        first = next(call for call in self._getPoints(site)[0]
+                     if call.startswith('create'))
+        site.journal.begin(Fault(first, 'late'))
+        request_id = site.request('label')
+        site.waitFor(site.journal.isBegun, f'there was no {first}')
+        site.cancel(request_id)
+        site.waitFault()
+        site.use(site.getFulfilled(site.request('label'))[0])
+        site.rest()
+
+    def test_stop(self, site):
+        """The launcher comes to its end when it is told to, and the next
+        one goes on."""
+        request, _ = site.getFulfilled(site.request('label'))
+        assert site.launcher.stop() == 0, 'the launcher does not end'
+        site.restart()
+        site.use(request)
+        site.rest()
+
+    @pytest.mark.parametrize('kind', KINDS)
+    def test_faults(self, site, kind):
+        """Each call for a node fails; in the end it is there, and in the
+        end it is gone."""
+        creating, removing, number = self._getPoints(site)
+        for call in creating:
+            site.journal.begin(Fault(call, kind))
+            request = self._make(site, number)
+            site.journal.begin()
+            self._remove(site, request)
+        for call in removing:
+            site.journal.begin()
+            request = self._make(site, number)
+            site.journal.begin(Fault(call, kind))
+            self._remove(site, request)
+
+    @pytest.mark.parametrize(
+        'kind', ['error', 'hang', 'kill-before', 'kill-after'])
+    def test_faults_at_the_beginning(self, makeSite, kind):
+        """The calls fail that are made before there are nodes."""
+        site = makeSite()
+        site.start()
+        request, _ = site.getFulfilled(site.request('label'))
+        number = len(site.getNew())
+        calls = site.journal.getCalls().keys() & BEGINNING
+        self._remove(site, request)
+        if not calls:
+            pytest.skip('there are none')
+        site.end()
+        for call in sorted(calls):
+            site = makeSite()
+            site.journal.begin(Fault(call, kind))
+            site.start()
+            self._remove(site, self._make(site, number))
+            site.end()
+
+    def _getPoints(self, site):
+        """
+        :return: what is called to make a node, and what to remove it, two
+            lists; and how many things there are then in the cloud.
+        """
+        site.journal.begin()
+        request, _ = site.getFulfilled(site.request('label'))
+        number = len(site.getNew())
+        creating = site.journal.getCalls()
+        site.journal.begin()
+        self._remove(site, request)
+        removing = site.journal.getCalls()
+        # Others may not happen the next time.
+        return (*([call for call in calls if call not in BEGINNING | REGULAR]
+                  for calls in (creating, removing)), number)
+
+    def _make(self, site, number):
+        """:return: the request of a node, fulfilled."""
+        request, _ = site.getFulfilled(site.request('label'))
+        site.waitFault()
+        # One that failed half way is gone; there are not two.
+        site.waitForNumber(number)
+        return request
+
+    def _remove(self, site, request):
+        site.use(request)
+        site.rest()
+        site.waitFault()
+        # What was late is gone again.
+        site.rest()
+
+    # Abilities
+
+    def test_unanswered_calls(self, makeSite, cloud):
+        """No call goes on for ever."""
+        self.needMethod(cloud, 'setSilent')
+        site = makeSite()
+        site.start()
+        endpoint = _getEndpoint(site)
+        cloud.setSilent()
+        failed = threading.Event()
+
+        def ask():
+            try:
+                endpoint.listInstances()
+            except Exception:
+                failed.set()
+        threading.Thread(target=ask, daemon=True).start()
+        assert failed.wait(BOUND), (
+            f'a list of instances has not come to an end in {BOUND} seconds, '
+            'or has not failed, with a cloud that does not answer')
+
+    def test_zones(self, site):
+        """All nodes of a request are in one zone."""
+        self.need(Ability.ZONES)
+        request, nodes = site.getFulfilled(site.request(*['label'] * 3))
+        zones = {node.az for node in nodes}
+        assert None not in zones, 'nodes have no zone (az)'
+        assert len(zones) == 1, f'the nodes of a request are in {zones}'
+        known = list(_getEndpoint(site).adapter.listZones())
+        assert zones <= set(known), f'{zones} is none of {known}'
+        site.use(request)
+        site.rest()
+
+    def test_limits(self, makeSite, cloud):
+        """A request that has no room waits until there is some."""
+        self.need(Ability.LIMITS)
+        self.needMethod(cloud, 'setLimit')
+        cloud.setLimit(1)
+        site = makeSite()
+        site.start()
+        first, _ = site.getFulfilled(site.request('label'))
+        second = site.request('label')
+        site.journal.begin()
+        # Somebody else's node is seen to be there, or not to be.
+        site.waitFor(lambda: site.journal.getCalls()['listInstances'] > 2,
+                     'the cloud is not looked at')
+        assert len(site.getRecords('node')) == 1, (
+            'there is a node for which the cloud has no room')
+        site.use(first)
+        site.use(site.getFulfilled(second)[0])
+        site.rest()
+
+    def test_needs(self, site):
+        """It is known what a node takes of the limits."""
+        self.need(Ability.NEEDS)
+        request, (node,) = site.getFulfilled(site.request('label'))
+        assert node.quota.getResources().get('instances') == 1, (
+            f'a node needs {node.quota.getResources()}, which is not one '
+            'instance')
+        site.use(request)
+        site.rest()
+
+    def test_console(self, site):
+        """What a node writes to its console can be read."""
+        self.need(Ability.CONSOLE)
+        request, (node,) = site.getFulfilled(site.request('label'))
+        _getEndpoint(site)
+        log = site.provider.getConsoleLog(
+            site.provider.labels['label'], node)
+        assert log is None or isinstance(log, str)
+        site.use(request)
+        site.rest()
+
+
+def _getEndpoint(site):
+    """:return: the kit's own."""
+    endpoint = site.provider.getEndpoint()
+    endpoint.start()
+    return endpoint
+
+
+def _read(site, node):
+    """:return: what the record says."""
+    data, _ = site.zk_client.client.get(ProviderNode._getPath(node.uuid))
+    return json.loads(zlib.decompress(data.partition(b'\0')[2]))

@@ -1,0 +1,93 @@
+"""The launcher's process, as the kit sees it."""
+
+import functools
+import json
+import multiprocessing
+import os
+import pathlib
+import re
+
+from kazoo.client import KazooClient
+
+from zuul_nodes.testing.launcher import LOG, SESSION, run
+
+# Seconds in which a launcher has to come to its end.
+STOP_TIMEOUT = 20
+# Lines of a log that tell what is wrong.
+TROUBLE = re.compile(r'^\S+ \S+ (WARNING|ERROR|CRITICAL) ')
+MOST_LINES = 15
+
+
+@functools.cache
+def _getContext():
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload(['zuul_nodes.testing.launcher'])
+    return context
+
+
+class LauncherProcess:
+    """
+    :param args: see :func:`zuul_nodes.testing.launcher.run`.
+    """
+
+    def __init__(self, options, driver_class, directory, uploading):
+        self.options = options
+        self.driver_class = driver_class
+        self.directory = pathlib.Path(directory)
+        self.uploading = uploading
+        self._process = None
+
+    def start(self):
+        (self.directory / SESSION).unlink(missing_ok=True)
+        self._process = _getContext().Process(
+            target=run, daemon=True, args=(
+                self.options, self.driver_class, str(self.directory),
+                dict(os.environ), self.uploading))
+        self._process.start()
+
+    @property
+    def alive(self):
+        return self._process is not None and self._process.is_alive()
+
+    def kill(self):
+        """End it without warning, as far as it has not ended already, and
+        have ZooKeeper know at once."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.join()
+        self._process = None
+        self._endSession()
+
+    def stop(self):
+        """Ask it to end.
+
+        :return: its exit status, or None if it does not end.
+        """
+        self._process.terminate()
+        self._process.join(STOP_TIMEOUT)
+        return self._process.exitcode
+
+    def _endSession(self):
+        """ZooKeeper would wait some seconds for the dead to come back."""
+        try:
+            session_id, password = json.loads(
+                (self.directory / SESSION).read_text())
+        except FileNotFoundError:
+            return
+        options = self.options['zookeeper']
+        client = KazooClient(
+            hosts=options['hosts'], use_ssl=True, ca=options['tls_ca'],
+            certfile=options['tls_cert'], keyfile=options['tls_key'],
+            client_id=(session_id, bytes.fromhex(password)))
+        client.start()
+        client.stop()
+        client.close()
+
+    def getTrouble(self):
+        """:return: the last lines of its log that tell what is wrong."""
+        try:
+            lines = (self.directory / LOG).read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [line for line in lines if TROUBLE.match(line)][-MOST_LINES:]

@@ -1,0 +1,313 @@
+"""All that is there but the cloud: ZooKeeper, a launcher, and those whom it
+serves, a scheduler and an executor."""
+
+import collections
+import configparser
+import itertools
+import threading
+import time
+import uuid
+
+from kazoo.exceptions import NoNodeError
+import pytest
+from zuul.launcher.client import LauncherClient
+from zuul.model import (
+    ImageBuildArtifact,
+    ImageUpload,
+    Node,
+    NodeSet,
+    NodesetRequest,
+    ProviderNode,
+)
+from zuul.zk import ZooKeeperClient
+from zuul.zk.components import COMPONENT_REGISTRY
+from zuul.zk.layout import (
+    LayoutProvidersStore,
+    LayoutState,
+    LayoutStateStore,
+)
+from zuul.zk.system import ZuulSystem
+from zuul.zk.zkobject import ZKContext
+
+from zuul_nodes.drivers import Driver
+from zuul_nodes.testing.faults import CALL_TIMEOUT, Journal
+from zuul_nodes.testing.layout import makeConnections, makeProviders
+from zuul_nodes.testing.process import LauncherProcess
+
+TENANT = 'tenant'
+CONNECTION = 'cloud'
+# Seconds until something has to be so, and between two looks.
+PATIENCE = 30
+PAUSE = 0.02
+PATHS = {
+    'node': f'{ProviderNode.ROOT}/{ProviderNode.NODES_PATH}',
+    'request': f'{NodesetRequest.ROOT}/{NodesetRequest.REQUESTS_PATH}',
+    'image upload': f'{ImageUpload.ROOT}/{ImageUpload.UPLOADS_PATH}',
+    'image artifact':
+        f'{ImageBuildArtifact.ROOT}/{ImageBuildArtifact.IMAGES_PATH}',
+}
+_numbers = itertools.count()
+
+
+class Site:
+    """
+    :param ZooKeeper zookeeper: a server that runs.
+    :param Path directory: for files.
+    :param driver_class: of the driver.
+    :param cloud: what its author tells of it.
+    :param bool uploading: see :func:`zuul_nodes.testing.launcher.run`.
+    """
+
+    def __init__(self, zookeeper, directory, driver_class, cloud,
+                 uploading=False):
+        self.zookeeper = zookeeper
+        self.directory = directory
+        self.cloud = cloud
+        self.journal = Journal(directory)
+        self.options = self._makeOptions(driver_class)
+        self.launcher = LauncherProcess(
+            self.options, driver_class, directory,
+            uploading and issubclass(driver_class, Driver))
+        config = configparser.ConfigParser(interpolation=None)
+        config.read_dict(self.options)
+        self.zk_client = ZooKeeperClient.fromConfig(config)
+        self.zk_client.connect()
+        COMPONENT_REGISTRY.clearRegistry()
+        COMPONENT_REGISTRY.create(self.zk_client)
+        self.client = LauncherClient(self.zk_client, threading.Event())
+        self.connections = makeConnections(config, driver_class)
+        self.system_id = ZuulSystem(self.zk_client).system_id
+        self.before = self.list()
+        self.provider = None
+        # The plan by which a launcher died that was replaced.
+        self._replaced = None
+
+    def _makeOptions(self, driver_class):
+        root = f'/conformance-{next(_numbers)}'
+        client = self.zookeeper.client()
+        client.start()
+        client.create(root)
+        client.stop()
+        client.close()
+        certificates = self.zookeeper.certificates
+        options = {
+            'zookeeper': {
+                'hosts': self.zookeeper.hosts + root,
+                'tls_ca': str(certificates.ca),
+                'tls_cert': str(certificates.client_cert),
+                'tls_key': str(certificates.client_key)},
+            'launcher': {'temp_dir': str(self.directory / 'temp'),
+                         'call_timeout': str(CALL_TIMEOUT)},
+            f'connection {CONNECTION}': {'driver': driver_class.name}}
+        if issubclass(driver_class, Driver):
+            # What is late to the launcher is to be late to the driver.
+            options[f'connection {CONNECTION}']['api_timeout'] = '1'
+        options[f'connection {CONNECTION}'] |= {
+            key: str(value) for key, value in self.cloud.connection.items()}
+        return options
+
+    def end(self):
+        """Stop all of it; may be called again."""
+        if self.zk_client.client is None:
+            return
+        self.launcher.kill()
+        self.connections.stop()
+        COMPONENT_REGISTRY.clearRegistry()
+        self.zk_client.disconnect()
+
+    # The scheduler
+
+    def start(self, text=None):
+        """Write a layout, and have a launcher run.
+
+        :param str text: in place of the cloud's configuration.
+        """
+        providers = self.makeProviders(text)
+        self.provider = providers[0]
+        with self.context() as context:
+            LayoutProvidersStore(
+                self.zk_client, self.connections, self.system_id).set(
+                    context, TENANT, providers)
+        LayoutStateStore(self.zk_client, lambda: None)[TENANT] = LayoutState(
+            TENANT, 'scheduler', 0, uuid.uuid4().hex, {}, 1)
+        self.launcher.start()
+
+    def makeProviders(self, text=None):
+        return makeProviders(
+            self.connections, text or self.cloud.configuration,
+            self.zk_client, self.system_id)
+
+    def restart(self):
+        """Have another launcher take over from one that dies."""
+        self.launcher.kill()
+        self.launcher.start()
+
+    def context(self):
+        return ZKContext(self.zk_client, None, None, self.client.log)
+
+    def request(self, *labels):
+        """:return: the id of a new request for nodes."""
+        with self.context() as context:
+            return NodesetRequest.new(
+                context, tenant_name=TENANT, pipeline_name='check',
+                labels=list(labels)).uuid
+
+    def getServed(self, request_id):
+        """Wait for the end of a request.
+
+        :return: the request, as it is then.
+        """
+        return self.waitFor(
+            lambda: self._getDone(request_id),
+            f'request {request_id} is neither fulfilled nor failed')
+
+    def _getDone(self, request_id):
+        request = self.client.getRequest(request_id)
+        done = (request.state in request.FINAL_STATES
+                and request.event_state == request.EventState.COMPLETE)
+        return request if done else None
+
+    def getFulfilled(self, request_id):
+        """Wait for the nodes of a request.
+
+        :return: the request, and a list of its nodes.
+        """
+        request = self.getServed(request_id)
+        if request.state != request.State.FULFILLED:
+            self.fail(f'the request has {request.state}: '
+                      f'{request.provider_node_data}')
+        nodes = [self.client.getProviderNode(node_id)
+                 for node_id in request.nodes]
+        for node in nodes:
+            if node.state != node.State.READY:
+                self.fail(f'a node of a request that is fulfilled is '
+                          f'{node.state}')
+        return request, nodes
+
+    def cancel(self, request_id):
+        self.client.deleteRequest(self.client.getRequest(request_id))
+
+    # The executor
+
+    def begin(self, request):
+        """:return: the nodeset of a request, in use."""
+        nodeset = NodeSet()
+        for number, label in enumerate(request.labels):
+            nodeset.addNode(Node([f'node-{number}'], label))
+        self.client.acceptNodeset(request, nodeset)
+        self.client.useNodeset(nodeset)
+        return nodeset
+
+    def use(self, request):
+        """Have the nodes of a request used."""
+        self.client.returnNodeset(self.begin(request))
+
+    # What there is
+
+    def list(self):
+        """:return: a Counter of what there is in the cloud."""
+        return collections.Counter(map(str, self.cloud.list()))
+
+    def getNew(self):
+        """:return: what there is in the cloud since the beginning."""
+        return sorted((self.list() - self.before).elements())
+
+    def getRecords(self, kind):
+        """:return: ids of the records of a kind."""
+        try:
+            return [name for name in self.zk_client.client.get_children(
+                PATHS[kind]) if name != '_sync']
+        except NoNodeError:
+            return []
+
+    def getNodes(self):
+        found = []
+        for node_id in self.getRecords('node'):
+            try:
+                found.append(self.client.getProviderNode(node_id))
+            except NoNodeError:
+                continue
+        return found
+
+    # Waiting
+
+    def waitFor(self, predicate, what):
+        """Wait until something is so; meanwhile a launcher that was to die
+        is replaced.
+
+        :param predicate: gives what is waited for, or something false.
+        :param what: is said to be wrong when the time is over; or gives it.
+        """
+        end = time.monotonic() + PATIENCE
+        while not (result := predicate()):
+            self._checkLauncher()
+            if time.monotonic() > end:
+                self.fail(what() if callable(what) else what)
+            time.sleep(PAUSE)
+        return result
+
+    def _checkLauncher(self):
+        if self.launcher.alive:
+            return
+        number, fault = self.journal.readPlan()
+        if (not (fault and fault.kills and self.journal.isOver())
+                or self._replaced == number):
+            self.fail('the launcher has ended')
+        self._replaced = number
+        self.restart()
+
+    def waitFault(self):
+        """Wait until the fault has been, to the end of it."""
+        number, fault = self.journal.readPlan()
+        if fault and fault.at_state and not self.journal.isBegun():
+            # The cloud was quicker this time.
+            return
+        self.waitFor(
+            lambda: self.journal.isOver() and (
+                not (fault and fault.kills) or self._replaced == number),
+            f'there was no {fault}')
+
+    def rest(self):
+        """Wait until all is gone that was made since the beginning."""
+        def getLeft():
+            return {kind: ids for kind in PATHS
+                    if (ids := self.getRecords(kind))}
+        self.waitFor(
+            lambda: not (self.getNew() or getLeft()),
+            lambda: 'not everything is gone in the end: '
+            f'in the cloud: {self.getNew() or "nothing"}; '
+            f'in ZooKeeper: {getLeft() or "nothing"}')
+        if lost := self.before - self.list():
+            self.fail(f'{sorted(lost)} was there before, and is gone')
+
+    def waitForNumber(self, number):
+        """Wait until there are so many new things in the cloud."""
+        _, fault = self.journal.readPlan()
+        if fault and fault.kills and fault.at_state:
+            # Such drivers do not look for what the dead have made, but in
+            # the end, with the node, it goes.
+            return
+        self.waitFor(
+            lambda: len(self.getNew()) == number,
+            lambda: f'in the cloud there should be {number} new things, '
+            f'as without a fault: {self.getNew()}')
+
+    def fail(self, what):
+        """End the test.
+
+        :param str what: is wrong.
+        """
+        _, fault = self.journal.readPlan()
+        lines = [what]
+        if fault:
+            lines.append(f'Injected: {fault}')
+        lines += [f'Node: {node}, {node.comment}'
+                  for node in self.getNodes()]
+        failures = collections.Counter(
+            f'{entry["failed"]} has raised {entry["error"]}'
+            for entry in self.journal.read(everything=True)
+            if 'failed' in entry)
+        lines += [f'{failure} ({number} times)'
+                  for failure, number in failures.items()]
+        lines += ['The launcher says:', *self.launcher.getTrouble()]
+        pytest.fail('\n'.join(lines), pytrace=False)
