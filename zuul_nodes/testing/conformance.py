@@ -37,7 +37,10 @@ class DriverConformance(ConfigurationScenarios, NodeScenarios,
         has the cloud have room for so many nodes of label ``label``;
         called before it is used,
     ``setSilent()``
-        has the cloud accept calls, and never answer any.
+        has the cloud accept calls, and never answer any,
+    ``image``
+        what is in the file of an image, if the cloud does not take just
+        anything: bytes.
 
     The launcher is another process than the tests, and the driver's class
     is imported there.  So the cloud is a file, a server or the like.

@@ -166,6 +166,7 @@ def addArtifact(site, storage):
     """
     provider = site.provider
     image = provider.images[IMAGE]
+    content = getattr(site.cloud, 'image', CONTENT)
     name = uuid.uuid4().hex
     with site.context() as context:
         artifact = ImageBuildArtifact.new(
@@ -173,9 +174,9 @@ def addArtifact(site, storage):
             canonical_name=image.canonical_name,
             project_canonical_name='example.com/nodes',
             project_branch='main', build_tenant_name=TENANT,
-            url=storage.add(f'{name}.{image.format}', CONTENT),
-            md5sum=hashlib.md5(CONTENT).hexdigest(),
-            sha256=hashlib.sha256(CONTENT).hexdigest(),
+            url=storage.add(f'{name}.{image.format}', content),
+            md5sum=hashlib.md5(content).hexdigest(),
+            sha256=hashlib.sha256(content).hexdigest(),
             timestamp=time.time(), _state=None)
         ImageUpload.new(
             context, uuid=uuid.uuid4().hex, artifact_uuid=name,

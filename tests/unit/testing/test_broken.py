@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from tests.unit.testing.clouds import SilentCloud, getSilencePath
+from tests.fixtures.kit.fake import SilentCloud, getSilencePath
 from zuul_nodes.drivers import Instance, Optional, State
 from zuul_nodes.drivers.fake import FakeAdapter, FakeDriver
 from zuul_nodes.testing import DriverConformance, site

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.testing.clouds import FakeCloud
+from tests.fixtures.kit.fake import FakeCloud
 from zuul_nodes.drivers.fake import FakeDriver
 from zuul_nodes.testing import DriverConformance
 
