@@ -40,7 +40,11 @@ class DriverConformance(ConfigurationScenarios, NodeScenarios,
         has the cloud accept calls, and never answer any,
     ``image``
         what is in the file of an image, if the cloud does not take just
-        anything: bytes.
+        anything: bytes,
+    ``makeStorage()``
+        gives where images are that the cloud can import, if that is not any
+        web server: an object with ``add(name, data)``, which gives the URL
+        of a new file, and ``end()``.
 
     The launcher is another process than the tests, and the driver's class
     is imported there.  So the cloud is a file, a server or the like.

@@ -58,8 +58,17 @@ class Storage:
 class ImageScenarios:
 
     @pytest.fixture
-    def storage(self, tmp_path):
-        storage = Storage(tmp_path / 'storage')
+    def way(self, request):
+        """:return: how images get into the cloud in this test, or None."""
+        callspec = getattr(request.node, 'callspec', None)
+        return callspec and callspec.params.get('way')
+
+    @pytest.fixture
+    def storage(self, cloud, tmp_path, way):
+        """:return: where the artifacts are."""
+        make = getattr(cloud, 'makeStorage', None)
+        storage = (make() if make and way == 'import'
+                   else Storage(tmp_path / 'storage'))
         yield storage
         storage.end()
 
@@ -71,7 +80,7 @@ class ImageScenarios:
         artifact = addArtifact(site, storage)
         getReady(site, artifact)
         assert site.getNew(), 'there is an upload, and nothing in the cloud'
-        assert any(call.startswith(way) for call in site.journal.getCalls())
+        _checkWay(site, way)
         request, _ = site.getFulfilled(site.request(IMAGE))
         site.use(request)
         site.waitFor(lambda: not site.getRecords('node'),
@@ -85,7 +94,8 @@ class ImageScenarios:
         """Each call for an image fails; in the end it is there, and in the
         end it is gone."""
         site = self._makeSite(makeSite, way)
-        uploading, deleting, number = self._getImagePoints(site, storage)
+        uploading, deleting, number = self._getImagePoints(
+            site, storage, way)
         for call in uploading:
             site.journal.begin(Fault(call, kind))
             artifact = self._upload(site, storage, number)
@@ -127,7 +137,7 @@ class ImageScenarios:
         site.start()
         return site
 
-    def _getImagePoints(self, site, storage):
+    def _getImagePoints(self, site, storage, way):
         """
         :return: what is called for an upload, and to delete it, two lists;
             and how many things there are then in the cloud.
@@ -136,6 +146,7 @@ class ImageScenarios:
         artifact = addArtifact(site, storage)
         getReady(site, artifact)
         number = len(site.getNew())
+        _checkWay(site, way)
         uploading = site.journal.getCalls()
         site.journal.begin()
         self._delete(site, artifact)
@@ -157,6 +168,12 @@ class ImageScenarios:
         site.rest()
         site.waitFault()
         site.rest()
+
+
+def _checkWay(site, way):
+    calls = site.journal.getCalls()
+    assert any(call.startswith(way) for call in calls), (
+        f'there was no {way} of the image: {dict(calls)}')
 
 
 def addArtifact(site, storage):

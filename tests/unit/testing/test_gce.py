@@ -5,22 +5,15 @@ import pytest
 from tests.fixtures.gce import GCE
 from tests.fixtures.kit.gce import (
     CONFIGURATION,
-    Bucket,
     GceCloud,
     HurriedDriver,
 )
 from zuul_nodes.testing import DriverConformance
-from zuul_nodes.testing.images import Storage
 
 
 @pytest.mark.conformance
 class TestGce(DriverConformance):
     driver_class = HurriedDriver
-
-    @pytest.fixture
-    def way(self, request):
-        callspec = getattr(request.node, 'callspec', None)
-        return callspec and callspec.params.get('way')
 
     @pytest.fixture
     def cloud(self, way):
@@ -30,10 +23,3 @@ class TestGce(DriverConformance):
                         '- built\n', '- {name: built, image-format: tar.gz}'
                         '\n', 1))
         gce.end()
-
-    @pytest.fixture
-    def storage(self, cloud, tmp_path, way):
-        storage = (Bucket(cloud.gce) if way == 'import'
-                   else Storage(tmp_path / 'storage'))
-        yield storage
-        storage.end()
