@@ -67,10 +67,13 @@ class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
         cls.flavor_class = attributes.makeFlavorClass(cls)
         cls.label_class = attributes.makeLabelClass(cls)
         cls.schema_class = attributes.makeSchemaClass(cls)
-        # The records of providers say what class they are of by its name;
-        # that two drivers have the same one, Zuul finds out.
-        BaseProvider._subclasses.pop(cls.name.encode(), None)
         cls.provider_class = _makeProviderClass(cls)
+
+    def __init__(self):
+        super().__init__()
+        # The records of providers say what class they are of by its name.
+        # It is that of the driver that is used, of all that have the name.
+        BaseProvider._subclasses[self.name.encode()] = self.provider_class
 
     def getConnection(self, name, config):
         return AdapterConnection(self, name, config)
@@ -113,6 +116,9 @@ class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
 
 
 def _makeProviderClass(driver_class):
+    subclasses = BaseProvider._subclasses
+    other = subclasses.pop(driver_class.name.encode(), None)
+
     class Provider(AdapterProvider, BaseProvider,
                    subclass_id=driver_class.name):
         log = logging.getLogger(f'zuul.{driver_class.name}.Provider')
@@ -121,4 +127,6 @@ def _makeProviderClass(driver_class):
             internal=True)
 
     Provider.driver_class = driver_class
+    if other is not None:
+        subclasses[driver_class.name.encode()] = other
     return Provider

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 import voluptuous as vs
+from zuul.provider import BaseProvider
 
 from tests.unit.drivers.api.adapters import (
     CONFIG,
@@ -56,6 +57,16 @@ def test_an_ability_needs_its_methods():
     with pytest.raises(TypeError, match='has no uploadImage'):
         class Broken(Adapter):
             abilities = frozenset({Ability.IMAGES})
+
+
+def test_records_are_read_by_the_driver_that_is_used():
+    driver = ListDriver()
+
+    class Other(ListDriver):
+        """Of the same name."""
+    assert BaseProvider._subclasses[b'list'] is driver.provider_class
+    other = Other()
+    assert BaseProvider._subclasses[b'list'] is other.provider_class
 
 
 def test_options_of_a_connection(caplog):
