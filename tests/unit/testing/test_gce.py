@@ -3,11 +3,7 @@
 import pytest
 
 from tests.fixtures.gce import GCE
-from tests.fixtures.kit.gce import (
-    CONFIGURATION,
-    GceCloud,
-    HurriedDriver,
-)
+from tests.fixtures.kit.gce import GceCloud, HurriedDriver
 from zuul_nodes.testing import DriverConformance
 
 
@@ -18,8 +14,6 @@ class TestGce(DriverConformance):
     @pytest.fixture
     def cloud(self, way):
         gce = GCE()
-        yield GceCloud(gce, CONFIGURATION if way != 'import'
-                    else CONFIGURATION.replace(
-                        '- built\n', '- {name: built, image-format: tar.gz}'
-                        '\n', 1))
+        yield GceCloud(
+            gce, 'image-format: tar.gz' if way == 'import' else '')
         gce.end()

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import threading
 
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.zk.zkobject import LocalZKContext
@@ -136,6 +137,22 @@ class Site:
         """Take a step, as launchers do."""
         with node.activeContext(LocalZKContext(self.log)):
             return machine.advance()
+
+    def holdCreation(self, go_on):
+        """Have the cloud take its time to make instances.
+
+        :param Event go_on: until when.
+        :return: an Event, which tells that it has been asked for one.
+        """
+        asked = threading.Event()
+        create = self.adapter.createInstance
+
+        def createInstance(spec):
+            asked.set()
+            assert go_on.wait(30)
+            return create(spec)
+        self.adapter.createInstance = createInstance
+        return asked
 
     def boot(self, node, machine):
         """Have all instances be ready, and the node's machine see that."""

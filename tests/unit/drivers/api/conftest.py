@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 from zuul.zk import ZooKeeperClient
 
@@ -23,3 +25,11 @@ def makeSite(zuul_conf):
 @pytest.fixture
 def site(makeSite):
     return makeSite()
+
+
+@pytest.fixture
+def go_on():
+    """:return: an Event that is set in the end."""
+    go_on = threading.Event()
+    yield go_on
+    go_on.set()

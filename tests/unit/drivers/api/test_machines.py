@@ -175,16 +175,8 @@ def test_nodes_of_a_request_are_in_one_zone(makeSite):
         request_time=float(number)))[0] for number in range(30)}) == 3
 
 
-def test_a_deletion_waits_for_a_creation_that_goes_on(site, monkeypatch):
-    acted, go_on = threading.Event(), threading.Event()
-    create = site.adapter.createInstance
-
-    def createInstance(spec):
-        acted.set()
-        assert go_on.wait(30)
-        return create(spec)
-
-    monkeypatch.setattr(site.adapter, 'createInstance', createInstance)
+def test_a_deletion_waits_for_a_creation_that_goes_on(site, go_on):
+    acted = site.holdCreation(go_on)
     node = site.makeNode()
     machine = site.create(node)
     thread = threading.Thread(target=site.advance, args=(node, machine))

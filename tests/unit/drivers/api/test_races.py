@@ -2,7 +2,6 @@
 
 import threading
 
-import pytest
 from zuul.model import QuotaInformation
 
 from tests.unit.drivers.api.adapters import ListAdapter, ListDriver
@@ -25,13 +24,6 @@ class SnapshotDriver(ListDriver):
 
     name = 'snapshot'
     adapter_class = SnapshotAdapter
-
-
-@pytest.fixture
-def go_on():
-    go_on = threading.Event()
-    yield go_on
-    go_on.set()
 
 
 def test_killed_when_an_instance_was_asked_for(site):
@@ -61,16 +53,8 @@ def test_killed_while_host_keys_are_looked_for(site):
 
 
 def test_nothing_is_created_while_a_call_for_it_is_under_way(
-        site, monkeypatch, go_on):
-    acted = threading.Event()
-    create = site.adapter.createInstance
-
-    def createInstance(spec):
-        acted.set()
-        assert go_on.wait(30)
-        return create(spec)
-
-    monkeypatch.setattr(site.adapter, 'createInstance', createInstance)
+        site, go_on):
+    acted = site.holdCreation(go_on)
     node = site.makeNode()
     first = site.create(node)
     thread = threading.Thread(target=first.advance)
