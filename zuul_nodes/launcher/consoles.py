@@ -40,15 +40,18 @@ class Consoles:
         if not (isinstance(error, REASONS)
                 and getattr(label, 'console_log', False)):
             return False
+        endpoint = provider.getEndpoint()
         self._tails[node.uuid] = None
 
-        def end(text, problem):
-            self._note(node, text or '', problem, log)
+        def read():
+            # If a driver gives something else, that is its error.
+            return _shorten(provider.getConsoleLog(label, node) or '')
+
+        def end(said, problem):
+            self._note(node, said or ('', ''), problem, log)
             self.launcher.queue.add(('node', node.uuid))
         self.launcher.pools.submit(
-            provider.getEndpoint(),
-            lambda: provider.getConsoleLog(label, node), end,
-            f'Reading the console of node {node.uuid}')
+            endpoint, read, end, f'Reading the console of node {node.uuid}')
         return True
 
     def take(self, node):
@@ -60,14 +63,18 @@ class Consoles:
         """There is no such node any more."""
         self._tails.pop(node_id, None)
 
-    def _note(self, node, text, problem, log):
-        lines = text.rstrip().splitlines()
-        self._tails[node.uuid] = ' '.join(
-            ' '.join(lines[-3:]).split())[-LENGTH:]
+    def _note(self, node, said, problem, log):
+        text, self._tails[node.uuid] = said
         if problem is not None:
             log.warning('Unable to read the console of node %s: %s',
                         node, problem)
-        elif lines:
-            log.warning('The console of node %s:\n%s', node,
-                        '\n'.join(lines[-LINES:]))
+        elif text:
+            log.warning('The console of node %s:\n%s', node, text)
+
+
+def _shorten(text):
+    """:return: the end of it, for the log, and in one line."""
+    lines = text.rstrip().splitlines()
+    return ('\n'.join(lines[-LINES:]),
+            ' '.join(' '.join(lines[-3:]).split())[-LENGTH:])
 

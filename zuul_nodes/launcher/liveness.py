@@ -57,9 +57,6 @@ class Liveness:
                     for slot in grant.slots if _isChecked(slot)])
 
     def _checkNode(self, node, request_id, log):
-        if node.state in ProviderNode.CREATE_STATES:
-            # It is scanned as soon as it is there.
-            return True
         machine_id = getMachineId(node)
         machine = self.launcher.api.getProviderNode(machine_id)
         if machine is None or node.state != State.READY:

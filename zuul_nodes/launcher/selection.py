@@ -150,13 +150,19 @@ class Draft:
         """Find a node that is there, though others may have to take
         other ones then."""
         for node_id in self._choices[want]:
-            if node_id not in seen and self._taken.keys().isdisjoint(
-                    self.view.getRivals(node_id)):
-                seen.add(node_id)
-                other = self._taken.get(node_id)
-                if other is None or self._match(other, seen):
-                    self._taken[node_id] = want
-                    return True
+            if node_id in seen:
+                continue
+            same = {node_id, *self.view.getRivals(node_id)}
+            seen |= same
+            taken = [each for each in same if each in self._taken]
+            if len(taken) > 1:
+                # Slots of it, by way of another record.
+                continue
+            others = {each: self._taken.pop(each) for each in taken}
+            if all(self._match(other, seen) for other in others.values()):
+                self._taken[node_id] = want
+                return True
+            self._taken.update(others)
         return False
 
     def _make(self, want, provider):

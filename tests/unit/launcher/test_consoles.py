@@ -75,3 +75,10 @@ def test_the_cloud_does_not_say(fail, monkeypatch):
     said = fail()
     assert 'Unable to read the console' in said
     assert 'its console ends' not in said
+
+
+@pytest.mark.parametrize('said', [7, b'Booting'])
+def test_the_cloud_says_something_else(fail, monkeypatch, said):
+    """A driver that is not as it should be keeps nobody waiting."""
+    monkeypatch.setattr(FakeAdapter, 'getConsoleLog', lambda *args: said)
+    assert 'its console ends' not in fail()

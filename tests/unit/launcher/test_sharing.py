@@ -138,6 +138,37 @@ def test_a_tenant_with_both(steps):
     assert sorted(map(isDone, requests)) == [False, True]
 
 
+@pytest.mark.parametrize('numbers', [(1, 2), (2, 1)])
+def test_a_tenant_with_both_and_other_labels(steps, numbers):
+    """The machine that only one of them can have is left to it."""
+    machines = {1: '[big]', 2: '[big, other]'}
+    steps.setLayout('''
+- image: {name: debian, type: cloud}
+- flavor: {name: local}
+- label: {name: big, image: debian, flavor: local}
+- label: {name: other, image: debian, flavor: local}
+- section:
+    name: desk
+    connection: null
+    images: [debian]
+    flavors: [local]
+    nodes:
+''' + ''.join(f'''
+      - {{name: 127.0.0.{number}, connection-port: 22, username: zuul,
+          label: {machines[number]}}}
+''' for number in numbers) + ''.join(f'''
+- provider:
+    name: {name}
+    section: desk
+    label-defaults: {{host-key-checking: false}}
+    labels: [{name}]
+''' for name in ('big', 'other')))
+    steps.runUntil(lambda: len(getFree(steps)) == 3)
+    request = steps.addRequest('big', 'other')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+
+
 def test_other_machines(steps):
     """Another port is another machine."""
     steps.setLayout(desk('one'), 'first')
@@ -184,6 +215,39 @@ def test_launchers_that_decide_together(pair, names, known, monkeypatch):
                 assert time.monotonic() < end
         return decision
     monkeypatch.setattr(first.planner, 'plan', planWhileTheOtherDoes)
+    pair.runUntil(lambda: isDone(requests[1]))
+    pair.run()
+    assert decisions == [Grant]
+    assert not isDone(requests[0])
+    pair.finish(requests[1])
+    pair.runUntil(lambda: isDone(requests[0]))
+
+
+@pytest.mark.crash
+def test_a_node_that_is_renewed_meanwhile(pair, monkeypatch):
+    """It is not ready any more, and its machine may be somebody else's."""
+    for tenant, name in (('first', 'one'), ('second', 'two')):
+        pair.setLayout(desk(name), tenant)
+    test_several_static.waitForReady(pair, 2)
+    requests = [pair.addRequest(launcher, 'big', tenant=tenant)
+                for launcher, tenant in zip(
+                    pair.launchers, ('first', 'second'), strict=True)]
+    first, second = pair.launchers
+    plan = first.planner.plan
+    decisions = []
+
+    def planWhileItIsRenewed(request):
+        decision = plan(request)
+        if not decisions:
+            decisions.append(type(decision))
+            node = decision.slots[0].node
+            assert first.store.acquire(node)
+            transaction = first.store.transaction()
+            transaction.update(node, state=State.REBUILDING)
+            transaction.commit()
+            second.runUntil(lambda: isDone(requests[1]))
+        return decision
+    monkeypatch.setattr(first.planner, 'plan', planWhileItIsRenewed)
     pair.runUntil(lambda: isDone(requests[1]))
     pair.run()
     assert decisions == [Grant]

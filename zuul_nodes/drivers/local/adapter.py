@@ -65,9 +65,13 @@ class LocalAdapter(Adapter):
         # (What is done, name of a machine) -> its Future.
         self._tasks = {}
         self._lock = threading.Lock()
+        self._stopped = False
 
     def stop(self):
-        self._executor.shutdown(cancel_futures=True)
+        with self._lock:
+            self._stopped = True
+        # What is under way may take as long as a copy does.
+        self._executor.shutdown(wait=False, cancel_futures=True)
 
     def createInstance(self, spec):
         self.machines.add(spec.name, spec.tags, spec.image.username,
@@ -107,10 +111,11 @@ class LocalAdapter(Adapter):
 
     def _perform(self, function, name):
         """Do something for a machine in a thread, unless that is under way
-        already.  Whoever looks at the machine sees what has come of it."""
+        already; another launcher does it if this one is stopped.  Whoever
+        looks at the machine sees what has come of it."""
         key = function, name
         with self._lock:
-            if key in self._tasks:
+            if key in self._tasks or self._stopped:
                 return
             task = self._tasks[key] = self._executor.submit(function, name)
         task.add_done_callback(lambda task: self._end(key, task))

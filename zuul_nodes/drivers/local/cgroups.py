@@ -5,9 +5,12 @@ admin-guide/cgroup-v2.
 """
 
 import contextlib
+import errno
 import pathlib
+import time
 
 from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers.local.sandbox import ENDING, PAUSE
 
 CONTROLLERS = ('cpu', 'memory')
 # Microseconds in which a node has its share of the processors.
@@ -56,9 +59,23 @@ class Cgroups:
 
     def remove(self, name):
         """Remove the group of a node that has no processes any more;
-        nothing if there is none."""
-        with contextlib.suppress(FileNotFoundError):
-            (self.directory / name).rmdir()
+        nothing if there is none.
+
+        :raises OSError: it has some.
+        """
+        end = time.monotonic() + ENDING
+        while True:
+            try:
+                (self.directory / name).rmdir()
+                return
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                if error.errno != errno.EBUSY or time.monotonic() > end:
+                    raise
+            # A process that has given back its memory can't be found by
+            # its mark any more, but is in the group until its end.
+            time.sleep(PAUSE)
 
     def _prepare(self):
         there = (self.directory / 'cgroup.controllers').read_text().split()

@@ -84,14 +84,20 @@ class Entries:
         :param bool wait: until nobody else has it.
         :return: a context manager of whether nobody else has it.
         """
-        with open(self._getLock(name), 'w') as file:
-            try:
-                fcntl.flock(
-                    file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+        path = self._getLock(name)
+        while True:
+            with open(path, 'w') as file:
+                try:
+                    fcntl.flock(
+                        file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                except BlockingIOError:
+                    yield False
+                    return
+                # Whoever had it may have removed the file; then others
+                # have another one.
+                if os.fstat(file.fileno()).st_nlink:
+                    yield True
+                    return
 
     def makeDirectory(self, name):
         """Make an entry's directory; what it had is gone."""

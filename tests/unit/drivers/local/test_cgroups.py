@@ -1,6 +1,7 @@
 """Limits of nodes: the files of control groups, and what the kernel makes
 of them where it has such groups."""
 
+import errno
 import os
 import pathlib
 import shutil
@@ -69,6 +70,24 @@ def test_files(makeSite, options, files, key, monkeypatch):
     monkeypatch.setattr(pathlib.Path, 'rmdir', shutil.rmtree)
     site.delete(node)
     assert not group.exists()
+
+
+def test_processes_that_are_about_to_end(makeSite, options, files,
+                                         monkeypatch):
+    """What they were can't be read any more, but they are in the group."""
+    site = makeLimited(makeSite, options, files, cores=1)
+    node = site.makeNode(NODE)
+    site.create(node)
+    errors = [OSError(errno.EBUSY, 'busy')] * 2
+
+    def rmdir(path):
+        if errors:
+            raise errors.pop()
+        shutil.rmtree(path)
+
+    monkeypatch.setattr(pathlib.Path, 'rmdir', rmdir)
+    site.delete(node)
+    assert not (files / NAME).exists()
 
 
 def test_another_launcher_limits_it(makeSite, options, files):

@@ -231,6 +231,78 @@ def test_two_launchers(site, makeSite, directory):
     assertNothingLeft(directory)
 
 
+def test_stopped_while_it_copies(site):
+    """The launcher does not wait; another one goes on."""
+    copying, goOn = threading.Event(), threading.Event()
+    ended = threading.Event()
+
+    def copySlowly(*args):
+        copying.set()
+        assert goOn.wait(TIMEOUT)
+
+    def stop():
+        site.end()
+        ended.set()
+
+    site.images.copyTo = copySlowly
+    machine = site.provider.getCreateStateMachine(
+        site.makeNode(NODE), None, site.log)
+    site.waitUntil(lambda: site.advance(machine) or copying.is_set())
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        assert ended.wait(TIMEOUT / 2)
+    finally:
+        goOn.set()
+        thread.join()
+        site.waitUntil(lambda: not site.adapter._tasks)
+
+
+def test_stopped_while_it_is_asked(site, makeSite):
+    """That is no failure of the node; another launcher goes on."""
+    site.adapter.stop()
+    node = site.makeNode(NODE)
+    machine = site.provider.getCreateStateMachine(node, None, site.log)
+    site.waitUntil(
+        lambda: site.advance(machine) or machine.state == machine.BOOTING)
+    listed, = site.endpoint.listInstances()
+    assert listed.state is State.BUILDING
+    makeSite().create(node)
+
+
+def test_lock_whose_file_is_removed(site):
+    """Whoever has waited for it has one that keeps out others."""
+    entries = site.images.entries
+    entries.prepare()
+    locked, end = threading.Event(), threading.Event()
+
+    def wait():
+        with entries.lock('image', wait=True) as is_mine:
+            assert is_mine
+            locked.set()
+            assert end.wait(TIMEOUT)
+
+    thread = threading.Thread(target=wait)
+    with entries.lock('image'):
+        thread.start()
+        site.waitUntil(
+            lambda: _count(entries.directory / 'image.lock') == 2)
+        entries.remove('image')
+    try:
+        assert locked.wait(TIMEOUT)
+        with entries.lock('image') as is_mine:
+            assert not is_mine
+    finally:
+        end.set()
+        thread.join()
+
+
+def _count(path):
+    """:return: how often this process has opened a file."""
+    return [os.path.realpath(each) for each in pathlib.Path(
+        '/proc/self/fd').iterdir()].count(str(path))
+
+
 def test_port_is_taken(site, key, monkeypatch):
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
