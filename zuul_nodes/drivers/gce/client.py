@@ -6,7 +6,7 @@ import urllib.parse
 from google.api_core import exceptions
 import google.auth
 from google.auth.credentials import AnonymousCredentials
-from google.auth.exceptions import GoogleAuthError
+from google.auth.exceptions import GoogleAuthError, TransportError
 from google.cloud import compute_v1, storage
 from google.cloud.storage.exceptions import InvalidResponse
 from google.oauth2 import service_account
@@ -118,5 +118,9 @@ class Translation:
         if isinstance(error, exceptions.GoogleAPICallError):
             raise translate(error) from error
         if isinstance(error, GoogleAuthError):
-            kind = TemporaryError if error.retryable else PermanentError
+            # That Google could not be reached says nothing of credentials.
+            unreachable = any(isinstance(each, TransportError)
+                              for each in (error, error.__cause__))
+            kind = (TemporaryError if error.retryable or unreachable
+                    else PermanentError)
             raise kind(f'Unable to log in to Google: {error}') from error

@@ -15,6 +15,8 @@ KINDS = {
     'quotaExceeded': QuotaError,
     'QUOTA_EXCEEDED': QuotaError,
     'QUOTA_LIMIT_EXCEEDED': QuotaError,
+    'IP_SPACE_EXHAUSTED': QuotaError,
+    'IP_SPACE_EXHAUSTED_WITH_DETAILS': QuotaError,
     'ZONE_RESOURCE_POOL_EXHAUSTED': CapacityError,
     'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS': CapacityError,
     'rateLimitExceeded': TemporaryError,
@@ -31,9 +33,11 @@ KINDS = {
     'INTERNAL_ERROR': TemporaryError,
     'RESOURCE_NOT_FOUND': PermanentError,
     'PERMISSIONS_ERROR': PermanentError,
+    'CONDITION_NOT_MET': PermanentError,
 }
-# Of HTTP: nobody can log in, it is not allowed, or there is no such thing.
-PERMANENT = (400, 401, 403, 404, 405, 410)
+# Of HTTP: nobody can log in, it is not allowed, also by a policy, there is no
+# such thing, or it is too large.
+PERMANENT = (400, 401, 403, 404, 405, 410, 412, 413)
 MISSING = 404
 CONFLICT = 409
 

@@ -105,7 +105,7 @@ class Images:
         :return: its id.
         """
         name = makeName(spec)
-        body = {'name': name, 'description': tags.dump(spec.tags),
+        body = {'name': name, 'description': tags.describe(spec.tags),
                 'labels': tags.makeLabels(spec.tags), **source}
         if 'raw_disk' in source:
             # The others have it of what they are made of.

@@ -29,8 +29,8 @@ class Instances:
     def __init__(self, client, region):
         self.client = client
         self.region = region
-        # What the API compares is a URL.
-        self._filter = f'zone eq .*/{region}-[a-z]'
+        # What the API compares is a URL; zones are region-a, region-ai1a.
+        self._filter = f'zone eq ".*/{region}-[a-z0-9]+"'
         self._zones = None
         self.quota = Quota(client, region, self.getZones)
         self.insertions = Insertions(client, self.getZones)
@@ -60,7 +60,9 @@ class Instances:
         """:return: an :class:`Instance`, of an earlier call maybe."""
         instance_id = f'{spec.zone}/{spec.name}'
         flavor = spec.flavor
-        kind = spec.zone, flavor.machine_type, flavor.market_type
+        # Which machines there may be none of.
+        kind = (spec.zone, flavor.machine_type, flavor.market_type,
+                flavor.min_cpu_platform, str(flavor.accelerators))
         if self.insertions.isFull(kind):
             if existing := self._get(instance_id):
                 return existing
@@ -110,12 +112,20 @@ class Instances:
         states = {}
         for scope, found in self.client.list(
                 'Instances', 'aggregated_list', filter=self._filter):
-            checkReachable(scope, found)
+            self._checkReachable(scope, found)
             for each in found.instances:
                 instance = self._convert(each, getName(scope))
                 states[instance.id] = instance.state
                 yield instance
         yield from self.insertions.check(pending, states)
+
+    def _checkReachable(self, scope, found):
+        """
+        :raises TemporaryError: Google does not know now what there is.
+        """
+        if (found.warning.code == 'UNREACHABLE'
+                and getName(scope).startswith(f'{self.region}-')):
+            raise TemporaryError(f'Google has no list of {scope}')
 
     def _convert(self, instance, zone):
         """:return: an :class:`Instance`."""
@@ -169,7 +179,7 @@ class Instances:
         """:return: yields (id, tags) of the disks that no instance has."""
         for scope, found in self.client.list(
                 'Disks', 'aggregated_list', filter=self._filter):
-            checkReachable(scope, found)
+            self._checkReachable(scope, found)
             for disk in found.disks:
                 if not disk.users:
                     yield (f'{getName(scope)}/{disk.name}',
@@ -196,11 +206,3 @@ def getAddresses(instance):
         # Nodes have one.
         break
     return found
-
-
-def checkReachable(scope, found):
-    """
-    :raises TemporaryError: Google does not know now what there is.
-    """
-    if found.warning.code == 'UNREACHABLE':
-        raise TemporaryError(f'Google has no list of {scope}')

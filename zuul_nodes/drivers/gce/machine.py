@@ -3,6 +3,8 @@
 Source: https://cloud.google.com/compute/docs/reference/rest/v1/instances
 """
 
+import re
+
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.drivers.gce import tags
 
@@ -12,6 +14,9 @@ PREEMPTIBLE = 'preemptible'
 # An item of the metadata, with Zuul's tags and what else has to be known of
 # an instance that is listed.
 ITEM = 'zuul-nodes'
+# Machine types that have GPUs by themselves: those of A2, A3, G2 and so on,
+# but for G1, which is an old one.
+GPUS = re.compile(r'(a|g(?!1-))\d')
 
 
 def makeInstance(spec, project, region):
@@ -37,7 +42,7 @@ def makeInstance(spec, project, region):
                 'disk_size_gb': label.volume_size,
                 'disk_type': label.volume_type and (
                     f'zones/{spec.zone}/diskTypes/{label.volume_type}'),
-                'description': tags.dump(spec.tags), 'labels': labels}}],
+                'description': tags.describe(spec.tags), 'labels': labels}}],
         'network_interfaces': [_makeInterface(spec, region)],
         'service_accounts': [label.service_account] * bool(
             label.service_account),
@@ -113,8 +118,8 @@ def _makeInterface(spec, region):
 def _makeScheduling(flavor):
     if flavor.market_type == ON_DEMAND:
         # No instance with GPUs moves to another host.
-        return ({'on_host_maintenance': 'TERMINATE'}
-                if flavor.accelerators else None)
+        return ({'on_host_maintenance': 'TERMINATE'} if flavor.accelerators
+                or GPUS.match(flavor.machine_type) else None)
     scheduling = {'preemptible': True, 'automatic_restart': False,
                   'on_host_maintenance': 'TERMINATE'}
     if flavor.market_type == SPOT:

@@ -14,6 +14,8 @@ import re
 KEY = re.compile(r'(?!goog)[a-z][a-z0-9_-]{0,62}')
 VALUE = re.compile(r'[a-z0-9_-]{0,63}')
 LABELS = 64
+# Characters that a description may have.
+DESCRIPTION = 2048
 # What tells our text from that of others.
 MARK = 'zuul-nodes'
 
@@ -34,6 +36,17 @@ def dump(tags, **more):
     """
     return json.dumps({MARK: {'tags': tags, **more}}, sort_keys=True,
                       separators=(',', ':'))
+
+
+def describe(tags):
+    """:return: text for a description.  Tags that have no room there are
+        left out, Zuul's own last."""
+    kept = dict(tags)
+    for key in sorted(tags, key=lambda key: key.startswith('zuul_')):
+        if len(dump(kept)) <= DESCRIPTION:
+            break
+        del kept[key]
+    return dump(kept)
 
 
 def load(text):

@@ -55,6 +55,15 @@ def test_not_allowed(gce, site):
         site.adapter.createInstance(site.makeSpec())
 
 
+@pytest.mark.parametrize('status, reason', [
+    (412, 'conditionNotMet'), (413, 'fieldSizeTooLarge')])
+def test_what_never_will_be(gce, site, status, reason):
+    """A policy forbids it, or it is too large."""
+    gce.inject('POST', '.*/instances', status, reason=reason)
+    with pytest.raises(PermanentError):
+        site.adapter.createInstance(site.makeSpec())
+
+
 def test_calls_do_not_hang(gce, makeSite):
     site = makeSite(api_timeout='0.2')
     fault = gce.inject('GET', '.*/aggregated/instances', hangs=True)
@@ -99,6 +108,38 @@ def test_zone_that_had_no_room_is_not_asked_at_once(gce, site, monkeypatch):
     site.create('0002')
 
 
+def test_gpus_that_there_are_none_of(gce, makeSite):
+    """The same machines without them may have room."""
+    site = makeSite(change('- name: large', """- name: gpus
+        machine-type: e2-standard-2
+        accelerators: [{type: nvidia-tesla-t4}]
+      - name: large""").replace(
+        '- label: {name: debian, image: debian, flavor: small}',
+        """- flavor: {name: gpus}
+- label: {name: gpus, image: debian, flavor: gpus}
+- label: {name: debian, image: debian, flavor: small}""").replace(
+        'labels: [debian, built]', 'labels: [debian, built, gpus]'))
+    gce.fail('instances.insert')
+    created = site.adapter.createInstance(site.makeSpec(label='gpus'))
+    site.runUntil(lambda instances: instances and instances[
+        created.id].state is State.FAILED)
+    with pytest.raises(CapacityError, match='us-central1-a'):
+        site.adapter.createInstance(site.makeSpec('0002', label='gpus'))
+    site.create('0003')
+
+
+@pytest.mark.parametrize('code, error', [
+    ('IP_SPACE_EXHAUSTED', QuotaError),
+    ('IP_SPACE_EXHAUSTED_WITH_DETAILS', QuotaError),
+    ('CONDITION_NOT_MET', PermanentError)])
+def test_instance_fails_later(gce, site, code, error):
+    gce.fail('instances.insert', code, 'It can not be')
+    created = site.adapter.createInstance(site.makeSpec())
+    failed = site.runUntil(lambda instances: instances and instances[
+        created.id].state is State.FAILED)[created.id]
+    assert failed.error is error
+
+
 def test_quota_is_exceeded_later(gce, site):
     gce.quota.late = True
     gce.quota.regional['CPUS'] = 1
@@ -137,18 +178,22 @@ def test_instances_that_are_made_well_cost_no_calls(gce, site, makeSite):
     assert not gce.calls['zoneOperations.get']
 
 
-def test_zone_is_not_reachable(gce, site):
-    """Its instances are not gone."""
+@pytest.mark.parametrize('zone', ['us-central1-f', 'europe-west1-b'])
+def test_zone_is_not_reachable(gce, site, zone):
+    """Its instances are not gone; those of other regions do not matter."""
     show = gce.instances.aggregatedList.__func__
 
     def hide(request, project):
         answer = show(gce.instances, request, project)
-        answer['items']['zones/us-central1-f']['warning'] = {
+        answer['items'][f'zones/{zone}']['warning'] = {
             'code': 'UNREACHABLE', 'message': ''}
         return answer
     gce.instances.routes = [
         (method, pattern, hide if function.__name__ == 'aggregatedList'
          else function) for method, pattern, function
         in gce.instances.routes]
-    with pytest.raises(TemporaryError, match='us-central1-f'):
-        site.list()
+    if zone == 'us-central1-f':
+        with pytest.raises(TemporaryError, match=zone):
+            site.list()
+    else:
+        assert site.list() == {}

@@ -105,6 +105,17 @@ def test_features(gce, makeSite, disk):
     assert image['architecture'] == 'ARM64'
 
 
+def test_tags_that_a_description_does_not_hold(site, disk):
+    spec = site.makeImageSpec(tags={
+        **{f'many {i}': 'n' * 63 for i in range(64)}, **TAGS,
+        'zuul_upload_uuid': 'ab12'})
+    site.adapter.uploadImage(spec, disk)
+    image, = site.adapter.listImages()
+    assert image.tags.items() <= spec.tags.items()
+    assert image.tags['zuul_upload_uuid'] == 'ab12'
+    assert image.tags['zuul_system_id'] == 'system'
+
+
 def test_no_bucket(makeSite, disk):
     site = makeSite(bucket='')
     with pytest.raises(PermanentError, match=r'connection gce.*"bucket"'):

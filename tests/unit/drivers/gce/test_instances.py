@@ -137,6 +137,22 @@ def test_labels_are_the_tags_that_can_be(gce, site):
     assert instance.tags.items() >= tags.items()
 
 
+def test_tags_that_a_description_does_not_hold(gce, site):
+    """The node's are found all the same."""
+    tags = {f'many {i}': 'ß' * 63 for i in range(64)}
+    site.create(tags=tags)
+    instance, = site.list().values()
+    assert instance.tags.items() >= tags.items()
+    instance = gce.instances['np0001']
+    instance['disks'][0]['autoDelete'] = False
+    gce.instances.remove(gce.unlink(instance['selfLink']))
+    disk, = (each for each in site.adapter.listResources()
+             if each.type == 'disk')
+    assert disk.tags.items() >= {
+        'zuul_system_id': 'system', 'zuul_node_uuid': '0001'}.items()
+    assert disk.tags.items() & tags.items()
+
+
 def test_asked_twice(gce, site):
     created = site.create()
     assert site.adapter.createInstance(site.makeSpec()).id == created.id
@@ -177,6 +193,22 @@ def test_list_has_pages_and_others(gce, site, makeSite):
     assert list(other.list()) == ['europe-west1-b/np0009']
     # The machine type is asked for once in a zone.
     assert gce.calls['machineTypes.get'] == 4
+
+
+def test_zone_whose_name_is_longer(gce, site):
+    """Such as those for accelerators."""
+    gce.zones.create('zuul', 'us-central1', 'us-central1-ai1a')
+    assert 'us-central1-ai1a' in site.adapter.listZones()
+    site.create(zone='us-central1-ai1a')
+
+
+def test_machine_types_with_gpus(gce, makeSite):
+    """They do not move to another host."""
+    site = makeSite(change('e2-standard-2', 'g2-standard-4'))
+    site.create()
+    scheduling = gce.instances['np0001']['scheduling']
+    assert scheduling['onHostMaintenance'] == 'TERMINATE'
+    assert scheduling['provisioningModel'] == 'STANDARD'
 
 
 def test_foreign_instance(gce, site):

@@ -129,11 +129,23 @@ def test_zone_has_no_room_in_the_end(gce, steps):
     gce.fail('instances.insert')
     request = steps.addRequest('debian')
     (node,), = serve(steps, request)
-    first, second = gce.zone_operations.resources.values()
+    first, second = (
+        operation for operation in gce.zone_operations.resources.values()
+        if operation['operationType'] == 'insert')
     assert gce.calls['instances.insert'] == 2
-    assert first['zone'] != second['zone']
-    assert second['zone'].endswith(node.az)
-    finishAll(gce, steps, request)
+    # It is the same node.
+    for operation in (first, second):
+        assert operation['targetLink'].endswith(f'/np{node.uuid}')
+    assert second['zone'].endswith(f'/{node.az}')
+    zone, = node.create_state['full']
+    assert first['zone'].endswith(f'/{zone}') and zone != node.az
+    assert node.create_state['instance_id'] == f'{node.az}/np{node.uuid}'
+    # The next ones go where there is room at once.
+    others = [steps.addRequest('debian') for _ in range(3)]
+    assert {each.az for each, in serve(steps, *others)} <= {
+        *steps.getProvider('gce-us').getAZs()} - {zone}
+    assert gce.calls['instances.insert'] == 5
+    finishAll(gce, steps, request, *others)
 
 
 def test_quota_is_kept_to(gce, steps):
