@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.fileserver import FileServer
 from tests.fixtures.launcher import Steps
@@ -137,4 +138,6 @@ def launchFake(zuul_conf, tmp_path):
 
     yield launch
     for launcher in launchers:
-        launcher.end()
+        launcher.stop()
+        launcher.join()
+    COMPONENT_REGISTRY.clearRegistry()

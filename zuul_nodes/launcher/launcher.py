@@ -154,6 +154,8 @@ class Launcher:
             isAsked=self._isAsked, isGiven=self._isGiven)
         # Until when, and how often one after the other.
         self._paused = {}
+        # Its caches tell of what they read while it is made.
+        self.api = None
         self.api = Records(
             self.zk_client, registry, self.component_info, self.news.tell,
             self.store.own_writes, self.connection_filter)

@@ -82,6 +82,9 @@ class News:
 
     def _tellRequest(self, request_id):
         """Look at a request, if it can be waiting for something."""
+        if self.launcher.api is None:
+            # All of them are looked at when they are known.
+            return
         request = self.launcher.api.getNodesetRequest(request_id)
         if request is not None and not isDone(request):
             self.queue.add(('request', request_id))

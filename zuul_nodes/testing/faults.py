@@ -41,8 +41,9 @@ class Fault:
 
     @property
     def at_state(self):
-        """Whether it is a step of a node, in a state of a driver that is
-        not made with :mod:`zuul_nodes.drivers`."""
+        """Whether it is a step that may not happen the next time, of a
+        driver that is not made with :mod:`zuul_nodes.drivers`: one of a
+        node, or the deletion of what the driver has left behind."""
         return ': ' in self.call
 
     def __str__(self):
@@ -217,7 +218,7 @@ def install(connections, directory):
     calls of their adapters.  Of others, they are the steps of nodes
     (``create: STATE`` and ``delete: STATE``), and of images ``upload``,
     ``import`` and ``deleteImage``; and ``listInstances``,
-    ``listResources`` and ``deleteResource``.
+    ``listResources`` and ``clean-up: deleteResource``.
 
     :param ConnectionRegistry connections: with the drivers.
     """
@@ -246,8 +247,10 @@ def _installOther(faults, driver):
         _wrapMade(provider_class, method, lambda machine, name=name: (
             _wrapAdvance(faults, machine, name)))
     if endpoint_class := getattr(driver, '_endpoint_class', None):
-        for method in ('listInstances', 'listResources', 'deleteResource'):
+        for method in ('listInstances', 'listResources'):
             faults.wrap(endpoint_class, method)
+        faults.wrap(endpoint_class, 'deleteResource',
+                    'clean-up: deleteResource')
 
 
 def _wrapMade(cls, method, wrap):

@@ -282,11 +282,6 @@ class Site:
 
     def waitForNumber(self, number):
         """Wait until there are so many new things in the cloud."""
-        _, fault = self.journal.readPlan()
-        if fault and fault.kills and fault.at_state:
-            # Such drivers do not look for what the dead have made, but in
-            # the end, with the node, it goes.
-            return
         self.waitFor(
             lambda: len(self.getNew()) == number,
             lambda: f'in the cloud there should be {number} new things, '

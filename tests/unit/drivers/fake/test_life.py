@@ -111,3 +111,12 @@ def test_records_of_nodes_are_of_a_class_that_executors_know(launchFake):
         read = StaticProviderNode.fromZK(context, node.getPath())
         assert json.loads(read.serialize(context)) == json.loads(
             ProviderNode._decompressData(data)[1])
+
+
+def test_the_next_launcher_reads_what_there_is(launchFake, caplog):
+    launcher = launchFake()
+    launcher.setLayout(CONFIGURATION)
+    _, (request,) = serve(launcher, 1)
+    second = launchFake()
+    second.runUntil(lambda: second.api.getNodesetRequest(request.uuid))
+    assert 'Error' not in caplog.text
