@@ -96,36 +96,34 @@ def _makeFormat(adapter_class):
 
 def makeFlavorClass(driver_class):
     """:return: a class for the flavors of a driver's providers."""
-    own = vs.Schema(driver_class.flavor_attributes)
-
-    class Flavor(BaseProviderFlavor):
-        inheritable_schema = assemble(
-            BaseProviderFlavor.inheritable_schema, _makeOptional(own))
-        schema = assemble(BaseProviderFlavor.schema, own)
-        internal_schema = assemble(
-            schema, provider_schema.internal_base_flavor,
-            extra=vs.ALLOW_EXTRA)
-
-    return Flavor
+    return _makeClass(
+        BaseProviderFlavor, provider_schema.internal_base_flavor,
+        vs.Schema(driver_class.flavor_attributes))
 
 
 def makeLabelClass(driver_class):
     """:return: a class for the labels of a driver's providers."""
-    own = assemble(
-        provider_schema.host_key_checking,
-        *(schema for ability, schema in OF_ABILITIES.items()
-          if ability in driver_class.adapter_class.abilities),
-        vs.Schema(driver_class.label_attributes))
+    return _makeClass(
+        BaseProviderLabel, provider_schema.internal_base_label, assemble(
+            provider_schema.host_key_checking,
+            *(schema for ability, schema in OF_ABILITIES.items()
+              if ability in driver_class.adapter_class.abilities),
+            vs.Schema(driver_class.label_attributes)))
 
-    class Label(BaseProviderLabel):
+
+def _makeClass(base, internal, own):
+    """
+    :param base: Zuul's class.
+    :param internal: what its objects have in ZooKeeper besides.
+    :param own: what the driver declares.
+    """
+    class Configured(base):
         inheritable_schema = assemble(
-            BaseProviderLabel.inheritable_schema, _makeOptional(own))
-        schema = assemble(BaseProviderLabel.schema, own)
-        internal_schema = assemble(
-            schema, provider_schema.internal_base_label,
-            extra=vs.ALLOW_EXTRA)
+            base.inheritable_schema, _makeOptional(own))
+        schema = assemble(base.schema, own)
+        internal_schema = assemble(schema, internal, extra=vs.ALLOW_EXTRA)
 
-    return Label
+    return Configured
 
 
 def makeSchemaClass(driver_class):
