@@ -189,17 +189,27 @@ def test_a_provider_that_is_gone(steps):
     steps.runUntil(lambda: isDone(second))
 
 
+def begin(pair, names):
+    """Have two tenants with ready nodes.
+
+    :param names: of their providers.
+    :return: a request of each, one for each launcher.
+    """
+    tenants = ('first', 'second')
+    for tenant, name in zip(tenants, names, strict=True):
+        pair.setLayout(desk(name), tenant)
+    test_several_static.waitForReady(pair, len(set(names)))
+    return [pair.addRequest(launcher, 'big', tenant=tenant)
+            for launcher, tenant in zip(
+                pair.launchers, tenants, strict=True)]
+
+
 @pytest.mark.crash
 @pytest.mark.parametrize('known', [False, True])
 @by_name
 def test_launchers_that_decide_together(pair, names, known, monkeypatch):
     """Whether or not the first knows by then what the second has done."""
-    for tenant, name in zip(('first', 'second'), names, strict=True):
-        pair.setLayout(desk(name), tenant)
-    test_several_static.waitForReady(pair, len(set(names)))
-    requests = [pair.addRequest(launcher, 'big', tenant=tenant)
-                for launcher, tenant in zip(
-                    pair.launchers, ('first', 'second'), strict=True)]
+    requests = begin(pair, names)
     first, second = pair.launchers
     plan = first.planner.plan
     decisions = []
@@ -226,12 +236,7 @@ def test_launchers_that_decide_together(pair, names, known, monkeypatch):
 @pytest.mark.crash
 def test_a_node_that_is_renewed_meanwhile(pair, monkeypatch):
     """It is not ready any more, and its machine may be somebody else's."""
-    for tenant, name in (('first', 'one'), ('second', 'two')):
-        pair.setLayout(desk(name), tenant)
-    test_several_static.waitForReady(pair, 2)
-    requests = [pair.addRequest(launcher, 'big', tenant=tenant)
-                for launcher, tenant in zip(
-                    pair.launchers, ('first', 'second'), strict=True)]
+    requests = begin(pair, ('one', 'two'))
     first, second = pair.launchers
     plan = first.planner.plan
     decisions = []
