@@ -6,8 +6,9 @@ says what people configure.  All else is done: the states of nodes and their
 records, lists of instances that serve all nodes that wait, the rate of
 calls, what to do after a crash, quota, leaks, and times of calls.
 
-Drivers for clouds that Zuul knows are subclasses of Zuul's own classes.
-Both are one folder each, and know nothing of one another.
+Drivers for clouds that Zuul knows are subclasses of Zuul's own classes;
+:mod:`extension` adds to their attributes.  Both are one folder each, and know
+nothing of one another.
 
 What any driver may have beyond Zuul's interfaces:
 
@@ -26,6 +27,10 @@ What any driver may have beyond Zuul's interfaces:
     may have it.  It is called in schedulers and, without an event, in
     zuul-web, which has not registered a scheduler with the driver.
 
+Providers may have ``getChecks()``, which yields a :class:`Check` for all that
+their configuration names and that the cloud should have; ``zuul-nodes check``
+asks.
+
 An entry of such nodes may have ``isCurrent(node)``: whether the record of
 the node says what the entry says, and ``machine``, which is equal for
 entries that are the same machine.  An instance may have ``host_keys``,
@@ -34,7 +39,9 @@ which the node has to show then.
 
 from zuul.lib.voluputil import Nullable, Optional, Required
 
+from zuul_nodes.drivers.api import extension
 from zuul_nodes.drivers.api.adapter import Adapter
+from zuul_nodes.drivers.api.check import Check
 from zuul_nodes.drivers.api.driver import Driver
 from zuul_nodes.drivers.api.errors import (
     CapacityError,
@@ -64,6 +71,7 @@ __all__ = [
     'Ability',
     'Adapter',
     'CapacityError',
+    'Check',
     'Driver',
     'DriverError',
     'ImageSpec',
@@ -77,6 +85,7 @@ __all__ = [
     'Resource',
     'State',
     'TemporaryError',
+    'extension',
     'forNode',
     'getOwn',
 ]

@@ -2,6 +2,7 @@
 
 import zuul.driver.openstack
 
+from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
 from zuul_nodes.drivers.openstack.provider import (
     OpenstackProvider,
@@ -9,25 +10,13 @@ from zuul_nodes.drivers.openstack.provider import (
 )
 
 
-class OpenstackDriver(zuul.driver.openstack.OpenstackDriver):
+class OpenstackDriver(extension.ExtendedDriver,
+                      zuul.driver.openstack.OpenstackDriver):
     """Zuul's driver for OpenStack.
 
     Images are imported by the cloud itself, if it can and may.
     """
 
+    provider_class = OpenstackProvider
+    schema_class = OpenstackProviderSchema
     _endpoint_class = OpenstackEndpoint
-
-    def getProvider(self, zk_client, connection, tenant_name,
-                    canonical_name, provider_config, system_id):
-        return OpenstackProvider(
-            self, zk_client, connection, tenant_name, canonical_name,
-            provider_config, system_id)
-
-    def getProviderClass(self):
-        return OpenstackProvider
-
-    def getProviderSchema(self, internal=False):
-        return OpenstackProviderSchema().getProviderSchema(internal)
-
-    def getProviderSchemaClass(self):
-        return OpenstackProviderSchema

@@ -2,6 +2,7 @@
 
 import zuul.driver.static
 
+from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.static.node import getLabels
 from zuul_nodes.drivers.static.provider import (
     StaticProvider,
@@ -9,7 +10,7 @@ from zuul_nodes.drivers.static.provider import (
 )
 
 
-class StaticDriver(zuul.driver.static.StaticDriver):
+class StaticDriver(extension.ExtendedDriver, zuul.driver.static.StaticDriver):
     """Zuul's driver for static nodes, as the specification has it.
 
     A section of static nodes has no cloud to connect to and says
@@ -21,21 +22,8 @@ class StaticDriver(zuul.driver.static.StaticDriver):
     default_connections = ('null',)
     labels_need_image = False
     nodes_are_given = True
-
-    def getProvider(self, zk_client, connection, tenant_name,
-                    canonical_name, provider_config, system_id):
-        return StaticProvider(
-            self, zk_client, connection, tenant_name, canonical_name,
-            provider_config, system_id)
-
-    def getProviderClass(self):
-        return StaticProvider
-
-    def getProviderSchema(self, internal=False):
-        return StaticProviderSchema().getProviderSchema(internal)
-
-    def getProviderSchemaClass(self):
-        return StaticProviderSchema
+    provider_class = StaticProvider
+    schema_class = StaticProviderSchema
 
     def getNodeLabels(self, config, aliases=True):
         """What labels the nodes of a section have.

@@ -3,9 +3,8 @@
 import voluptuous as vs
 from zuul.driver.static import staticprovider
 from zuul.lib.voluputil import Optional, Required, assemble
-from zuul.provider import BaseProvider
 
-from zuul_nodes.drivers import OWN
+from zuul_nodes.drivers import OWN, extension
 from zuul_nodes.drivers.static.node import (
     IMAGE_ATTRIBUTES,
     StaticNodeConfig,
@@ -44,10 +43,7 @@ class StaticProviderSchema(staticprovider.StaticProviderSchema):
             }))
 
 
-# Providers in ZooKeeper say what class they are of by an id.  Zuul makes
-# them of the class that has the id in this process: this one now, so that
-# records of either are read by ours.  Zuul's own class goes on working.
-BaseProvider._subclasses.pop(staticprovider.StaticProvider._subclass_id, None)
+extension.yieldRecords(staticprovider.StaticProvider)
 
 
 class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):

@@ -1,0 +1,172 @@
+"""What our drivers add to drivers of Zuul: attributes, in its own classes.
+
+Zuul's classes of images, flavors, labels and providers have schemas as
+attributes of the class, in several forms: what people write, what is in
+ZooKeeper, what defaults may have.  A class of ours has them all again, with
+ours among them.
+"""
+
+import voluptuous as vs
+from zuul.lib.voluputil import Optional, assemble, discriminate
+from zuul.provider import BaseProvider
+
+# Of these, what may be left out has no default: it is that of the object.
+_OF_DEFAULTS = 'inheritable_'
+
+
+def isOfType(value, alternative):
+    """:return: whether an image is of the type that a schema is for."""
+    return value['type'] == alternative['type'].validators[0]
+
+
+def makeOptional(attributes):
+    """:return: the same for defaults, which have what they like of it."""
+    return {
+        key if isinstance(key, vs.Optional) else Optional(
+            key.schema, default=vs.UNDEFINED, output=key.output, doc=key.doc,
+            config=key.config): value
+        for key, value in attributes.items()}
+
+
+def extendSchema(schema, attributes):
+    """
+    :param schema: of voluptuous, for a mapping; also one of several, or one
+        with conditions.
+    :param dict attributes: attribute -> what it may be.
+    :return: the same with the attributes, which take the place of others
+        of their names.
+    """
+    if isinstance(schema, vs.Union):
+        return vs.Union(
+            *(extendSchema(each, attributes) for each in schema.validators),
+            discriminant=schema.discriminant)
+    if isinstance(schema, vs.All):
+        first, *conditions = schema.validators
+        return vs.All(extendSchema(first, attributes), *conditions)
+    kept = vs.Schema({key: value for key, value in schema.schema.items()
+                      if key not in attributes}, extra=schema.extra)
+    if doc := getattr(schema, 'doc', None):
+        kept.doc = doc
+    return assemble(kept, vs.Schema(attributes), extra=schema.extra)
+
+
+def extendClass(base, attributes):
+    """
+    :param base: a class of Zuul's, for flavors or labels.
+    :param dict attributes: what its objects have besides.
+    :return: a class to derive one's own of.
+    """
+    inheritable = makeOptional(attributes)
+    return type(base.__name__, (base,), {
+        name: extendSchema(getattr(base, name), (
+            inheritable if name.startswith(_OF_DEFAULTS) else attributes))
+        for name in ('schema', 'internal_schema', 'inheritable_schema')})
+
+
+def extendImageClass(base, cloud=None, zuul=None):
+    """
+    :param base: a class of Zuul's, for images.
+    :param dict cloud: what images of type ``cloud`` have besides,
+    :param dict zuul: and those of type ``zuul``.
+    :return: a class to derive one's own of.
+    """
+    schemas = {}
+    for kind, attributes in (('cloud', cloud or {}), ('zuul', zuul or {})):
+        for prefix in ('', 'internal_', _OF_DEFAULTS):
+            name = f'{prefix}{kind}_schema'
+            schemas[name] = extendSchema(getattr(base, name), (
+                makeOptional(attributes) if prefix == _OF_DEFAULTS
+                else attributes))
+    for prefix in ('', 'internal_'):
+        schemas[f'{prefix}schema'] = vs.Union(
+            schemas[f'{prefix}cloud_schema'],
+            schemas[f'{prefix}zuul_schema'],
+            discriminant=discriminate(isOfType))
+    schemas['inheritable_schema'] = assemble(
+        schemas['inheritable_cloud_schema'],
+        schemas['inheritable_zuul_schema'])
+    return type(base.__name__, (base,), schemas)
+
+
+def makeSchemaClass(base, image, flavor, label, attributes=None, doc=None):
+    """
+    :param base: Zuul's class of all schemas of a provider.
+    :param image, flavor, label: the classes of its objects.
+    :param dict attributes: what the provider has besides.
+    :param str doc: what is said of the provider, if not by ``base``.
+    :return: the class of all schemas of ours.
+    """
+    class ProviderSchema(base):
+        def getLabelSchema(self, internal=False):
+            return label.internal_schema if internal else label.schema
+
+        def getImageSchema(self, internal=False):
+            return image.internal_schema if internal else image.schema
+
+        def getFlavorSchema(self, internal=False):
+            return flavor.internal_schema if internal else flavor.schema
+
+        def getInheritableLabelSchema(self):
+            return label.inheritable_schema
+
+        def getInheritableImageSchema(self):
+            return image.inheritable_schema
+
+        def getInheritableZuulImageSchema(self):
+            return image.inheritable_zuul_schema
+
+        def getInheritableCloudImageSchema(self):
+            return image.inheritable_cloud_schema
+
+        def getInheritableFlavorSchema(self):
+            return flavor.inheritable_schema
+
+        def getZuulImageSchema(self):
+            return image.zuul_schema
+
+        def getProviderSchema(self, internal=False):
+            schema = extendSchema(
+                super().getProviderSchema(internal), attributes or {})
+            if doc:
+                schema.doc = doc
+            return schema
+
+    return ProviderSchema
+
+
+def yieldRecords(provider_class):
+    """Have records of a class of Zuul's read by one of ours.
+
+    Providers in ZooKeeper say what class they are of by an id.  Zuul makes
+    them of the class that has the id in this process; it may be given
+    again after this.  Zuul's own class goes on working.
+
+    :param provider_class: Zuul's.
+    """
+    BaseProvider._subclasses.pop(provider_class._subclass_id, None)
+
+
+class ExtendedDriver:
+    """What a driver of ours that extends one of Zuul's has instead.
+
+    :cvar provider_class: of its providers.
+    :cvar schema_class: of all of their schemas.
+    """
+
+    provider_class = None
+    schema_class = None
+
+    def getProvider(self, zk_client, connection, tenant_name,
+                    canonical_name, provider_config, system_id):
+        return self.provider_class(
+            self, zk_client, connection, tenant_name, canonical_name,
+            provider_config, system_id)
+
+    def getProviderClass(self):
+        return self.provider_class
+
+    def getProviderSchema(self, internal=False):
+        return self.schema_class().getProviderSchema(internal)
+
+    def getProviderSchemaClass(self):
+        return self.schema_class
