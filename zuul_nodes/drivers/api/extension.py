@@ -6,6 +6,10 @@ ZooKeeper, what defaults may have.  A class of ours has them all again, with
 ours among them.
 """
 
+import importlib
+import inspect
+import sys
+
 import voluptuous as vs
 from zuul.lib.voluputil import Optional, assemble, discriminate
 from zuul.provider import BaseProvider
@@ -170,3 +174,57 @@ class ExtendedDriver:
 
     def getProviderSchemaClass(self):
         return self.schema_class
+
+
+def chooseDriver(ours, zuuls):
+    """Load a driver that extends one of Zuul's, if it can be used.
+
+    It can not if its cloud's library is not there or not as it should be,
+    or if a class of Zuul's is not as the driver knows it.  Then standard
+    error has a line that says so.
+
+    :param str ours: the class, as an entry point has it.
+    :param zuuls: Zuul's class.
+    :return: one of both.
+    """
+    module, _, name = ours.partition(':')
+    try:
+        chosen = getattr(importlib.import_module(module), name)
+        for cls in (chosen, chosen.provider_class, chosen._endpoint_class):
+            checkOverrides(cls)
+    except Exception as error:
+        print(f'zuul-nodes: the driver "{zuuls.name}" is that of Zuul, '
+              f'without what zuul-nodes adds to it: {ours}: '
+              f'{type(error).__name__}: {error}', file=sys.stderr)
+        # A class of ours may have been made already.
+        BaseProvider._subclasses[zuuls.name.encode()] = (
+            zuuls().getProviderClass())
+        return zuuls
+    return chosen
+
+
+def checkOverrides(cls):
+    """
+    :raises TypeError: Zuul would call a method of a class by other
+        arguments than it takes.
+    """
+    zuuls = [each for each in cls.__mro__
+             if each.__module__.startswith('zuul.')]
+    for each in cls.__mro__:
+        if each in zuuls or not each.__module__.startswith('zuul_nodes.'):
+            continue
+        for name, method in vars(each).items():
+            if not inspect.isfunction(method) or name == '__init__':
+                continue
+            original = next((vars(zuul)[name] for zuul in zuuls
+                             if name in vars(zuul)), None)
+            if inspect.isfunction(original):
+                _compare(method, original)
+
+
+def _compare(method, original):
+    signature, expected = map(inspect.signature, (method, original))
+    if list(signature.parameters) != list(expected.parameters):
+        raise TypeError(
+            f'{original.__module__}.{original.__qualname__} takes '
+            f'{expected}, and {method.__qualname__} takes {signature}')
