@@ -51,15 +51,17 @@ class Cache(Interruptible, LockableZKObjectCache):
     :param dict parts: name of a znode below a record -> the attribute of
         the record that stands for it.
     :param OwnWrites own_writes: what is known without being read.
+    :param bool locks: whether locks are watched, too.
     """
 
     def __init__(self, zk_client, record_class, items_path, parts, changed,
-                 own_writes):
+                 own_writes, locks=True):
         self.changed = changed
         self.own_writes = own_writes
         own_writes.caches.append(self.lookAgain)
         self.parts = parts
         self.known_parts = {}
+        self._base = record_class.ROOT
         self._events_lock = threading.Lock()
         # What is being read whatever is known of it.
         self._rereads = 0
@@ -69,8 +71,10 @@ class Cache(Interruptible, LockableZKObjectCache):
         # themselves; of these, the watch tells.
         self._known = ZKContext(Known(self.known_parts), None, None, self.log)
         super().__init__(
-            zk_client, None, root=record_class.ROOT, items_path=items_path,
-            locks_path=record_class.LOCKS_PATH, zkobject_class=record_class)
+            zk_client, None,
+            root=self._base if locks else f'{self._base}/{items_path}',
+            items_path=items_path, locks_path=record_class.LOCKS_PATH,
+            zkobject_class=record_class)
 
     def takeOwn(self, event):
         """
@@ -116,7 +120,7 @@ class Cache(Interruptible, LockableZKObjectCache):
         """:return: whether nothing older is looked at later that would
             undo what an event tells."""
         if self._playback_queue.unfinished_tasks and event.path.startswith(
-                f'{self.root}/{self.locks_path}/'):
+                f'{self._base}/{self.locks_path}/'):
             # That a lock was taken may wait there, and this is its end.
             return False
         return not self._rereads
@@ -175,6 +179,11 @@ class Cache(Interruptible, LockableZKObjectCache):
             self._cacheListener(WatchedEvent(
                 EventType.NONE, self.client.state, path,
                 WatchedEvent.NO_ZXID))
+
+    def _parsePath(self, path):
+        """:return: the names of a path below that of all such records."""
+        parts = path.removeprefix(f'{self._base}/').split('/')
+        return parts if len(parts) > 1 else None
 
     def parsePath(self, path):
         parts = self._parsePath(path)
@@ -291,7 +300,9 @@ class Records(launcher.LauncherApi):
         self.requests_cache = Cache(
             zk_client, NodesetRequest, NodesetRequest.REQUESTS_PATH,
             REQUEST_PARTS,
-            lambda *args: changed('request', *args), own_writes)
+            lambda *args: changed('request', *args), own_writes,
+            # Nobody but launchers locks them, and hardly ever two.
+            locks=False)
         self.nodes_cache = Cache(
             zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
             lambda *args: changed('node', *args), own_writes)

@@ -73,14 +73,23 @@ class RequestReconciler:
         except Conflict as conflict:
             log.debug('Looking at request %s again: %s', request, conflict)
             self.store.release(request)
-            self.queue.retry(('request', request_id))
+            if not self._awaitLock(request):
+                self.queue.retry(('request', request_id))
+
+    def _awaitLock(self, request):
+        """Look at a request again when somebody gives up its lock.
+
+        :return: whether somebody has it.
+        """
+        # Of these locks, no cache tells.
+        return self.store.awaitUnlocked(
+            request, lambda: self.queue.add(('request', request.uuid)))
 
     def _isOurs(self, request):
         if request.state == State.TEST_HOLD or isDone(request):
             return False
         return request.hasLock() or (
-            not request.is_locked
-            and self.launcher.division.isMyRequest(request))
+            self.launcher.division.isMyRequest(request))
 
     def _forget(self, request_id):
         self.planner.forget(request_id)
@@ -255,9 +264,13 @@ class RequestReconciler:
                     node.connection_name)}), log)
             if request.state != State.ACCEPTED:
                 return
-            if not request.hasLock() and self.store.acquire(request):
+            if request.hasLock():
+                return
+            if self.store.acquire(request):
                 # It was another launcher's.
                 self._startSpan(request)
+            elif not self._awaitLock(request):
+                self.queue.retry(('request', request.uuid))
             return
         self._goBack(request, nodes, log)
 

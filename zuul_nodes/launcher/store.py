@@ -87,6 +87,17 @@ class Store:
         if lock is not None and lock.is_still_valid():
             lock.release()
 
+    def awaitUnlocked(self, record, tell):
+        """
+        :param tell: called, once, when whoever has a record's lock gives
+            it up, or somebody else asks for it.
+        :return: whether somebody has it.
+        """
+        with contextlib.suppress(NoNodeError):
+            return bool(self.client.get_children(
+                record.getLockPath(), watch=lambda event: tell()))
+        return False
+
     def delete(self, path, epoch):
         """Delete what goes with a session, or else keeps others waiting;
         until it is gone, or the session is.
