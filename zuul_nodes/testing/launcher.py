@@ -14,6 +14,8 @@ import signal
 import sys
 import threading
 
+from zuul.driver.static import staticendpoint
+
 from zuul_nodes import plugin
 from zuul_nodes.launcher import (
     building,
@@ -49,6 +51,8 @@ HURRY = (
     (removal, 'LOCK_INTERVAL', 0.5),
     (retirement, 'USE_PAUSE', PAUSE),
     (snapshots, 'SNAPSHOT_INTERVAL', PAUSE),
+    # Machines that are given, after a failure.
+    (staticendpoint, 'DELETE_RECYCLE_TIME', PAUSE),
     (uploads, 'LOCK_PAUSE', 0.2),
     (uploads, 'RETRY_PAUSE', PAUSE),
 )

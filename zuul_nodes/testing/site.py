@@ -56,6 +56,7 @@ class Site:
     :param driver_class: of the driver.
     :param cloud: what its author tells of it.
     :param bool uploading: see :func:`zuul_nodes.testing.launcher.run`.
+    :ivar bool given: whether nodes are machines that are there already.
     """
 
     def __init__(self, zookeeper, directory, driver_class, cloud,
@@ -64,6 +65,7 @@ class Site:
         self.directory = directory
         self.cloud = cloud
         self.journal = Journal(directory)
+        self.given = getattr(driver_class, 'nodes_are_given', False)
         self.options = self._makeOptions(driver_class)
         self.launcher = LauncherProcess(
             self.options, driver_class, directory,
@@ -229,6 +231,12 @@ class Site:
                 continue
         return found
 
+    def getUsed(self):
+        """:return: the machines, of those that are given, that are not
+            ready for the next one."""
+        return [str(node) for node in self.getNodes()
+                if node.state != node.State.READY or node.request_id]
+
     # Waiting
 
     def waitFor(self, predicate, what):
@@ -268,10 +276,12 @@ class Site:
             f'there was no {fault}')
 
     def rest(self):
-        """Wait until all is gone that was made since the beginning."""
+        """Wait until all is gone that was made since the beginning; of
+        machines that are given, until they are ready again."""
         def getLeft():
-            return {kind: ids for kind in PATHS
-                    if (ids := self.getRecords(kind))}
+            return {kind: ids for kind in PATHS if (
+                ids := self.getUsed() if self.given and kind == 'node'
+                else self.getRecords(kind))}
         self.waitFor(
             lambda: not (self.getNew() or getLeft()),
             lambda: 'not everything is gone in the end: '
