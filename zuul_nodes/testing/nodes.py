@@ -181,7 +181,7 @@ class NodeScenarios:
         calls = {call for call in site.journal.getCalls()
                  if call in BEGINNING
                  # Given machines are made nodes of once.
-                 or site.given and call.startswith('create')}
+                 or (site.given and call.startswith('create'))}
         self._remove(site, request)
         if not calls:
             pytest.skip('there are none')
