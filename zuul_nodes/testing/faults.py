@@ -217,8 +217,8 @@ def install(connections, directory):
     Of drivers that are made with :mod:`zuul_nodes.drivers`, these are the
     calls of their adapters.  Of others, they are the steps of nodes
     (``create: STATE`` and ``delete: STATE``), and of images ``upload``,
-    ``import`` and ``deleteImage``; and ``listInstances``,
-    ``listResources`` and ``clean-up: deleteResource``.
+    ``import``, ``createSnapshot`` and ``deleteImage``; and
+    ``listInstances``, ``listResources`` and ``clean-up: deleteResource``.
 
     :param ConnectionRegistry connections: with the drivers.
     """
@@ -246,6 +246,8 @@ def _installOther(faults, driver):
                          ('getDeleteStateMachine', 'delete')):
         _wrapMade(provider_class, method, lambda machine, name=name: (
             _wrapAdvance(faults, machine, name)))
+    _wrapMade(provider_class, 'getSnapshotStateMachine', lambda machine: (
+        _wrapSnapshot(faults, machine)))
     if endpoint_class := getattr(driver, '_endpoint_class', None):
         for method in ('listInstances', 'listResources'):
             faults.wrap(endpoint_class, method)
@@ -268,6 +270,11 @@ def _wrapMade(cls, method, wrap):
 def _wrapRun(faults, job, name):
     run = job.run
     job.run = lambda *args: faults.perform(name, lambda: run(*args))
+
+
+def _wrapSnapshot(faults, machine):
+    advance = machine.advance
+    machine.advance = lambda: faults.perform('createSnapshot', advance)
 
 
 def _wrapAdvance(faults, machine, name):

@@ -1,4 +1,4 @@
-"""A driver that is Zuul's own, at an emulated cloud."""
+"""A driver that extends Zuul's, at an emulated cloud."""
 
 import pytest
 
@@ -11,8 +11,9 @@ from zuul_nodes.testing import DriverConformance
 @pytest.mark.conformance
 class TestOpenstack(DriverConformance):
     driver_class = HurriedDriver
-    abilities = frozenset({Ability.IMAGES})
-    many = 5
+    abilities = frozenset({
+        Ability.IMAGES, Ability.SNAPSHOTS, Ability.CONSOLE, Ability.ZONES,
+        Ability.LIMITS, Ability.NEEDS})
 
     @pytest.fixture
     def cloud(self, tmp_path):

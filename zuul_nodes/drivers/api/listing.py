@@ -1,4 +1,5 @@
-"""One list of instances for all nodes that wait for their cloud."""
+"""One list of instances, or of what else a cloud has, for all nodes that
+wait for it."""
 
 import logging
 import threading
@@ -13,13 +14,15 @@ class Listing:
     """
     :param Calls calls: to the adapter.
     :param float interval: seconds between two lists, at least.
+    :param str name: of the adapter's method.
     """
 
     log = logging.getLogger('zuul.nodes.Listing')
 
-    def __init__(self, calls, interval):
+    def __init__(self, calls, interval, name='listInstances'):
         self.calls = calls
         self.interval = interval
+        self.name = name
         self._lock = threading.Lock()
         self._instances = []
         # By the monotonic clock: when that list was asked for, when one
@@ -44,10 +47,10 @@ class Listing:
         :return: all instances as they are now; waits for the cloud.
         """
         begun = time.monotonic()
-        return self._keep(begun, self.calls.call('listInstances'))
+        return self._keep(begun, self.calls.call(self.name))
 
     def _renew(self):
-        task = self.calls.perform('', 'listInstances')
+        task = self.calls.perform('', self.name)
         if task is None:
             # Somebody else's, or in the background: what there is will do.
             return
@@ -59,7 +62,7 @@ class Listing:
             self._failing = self._failing or task.begun
             if task.begun > self._failing + BLIND:
                 raise
-            self.log.warning('Unable to list the instances of %s: %s',
+            self.log.warning('Unable to call %s of %s: %s', self.name,
                              self.calls.endpoint.canonical_name, error)
 
     def _keep(self, begun, instances):

@@ -3,20 +3,8 @@
 import zuul.driver.openstack
 
 from zuul_nodes.drivers import extension
-from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
-from zuul_nodes.drivers.openstack.provider import (
-    OpenstackProvider,
-    OpenstackProviderSchema,
-)
 
-
-class OpenstackDriver(extension.ExtendedDriver,
-                      zuul.driver.openstack.OpenstackDriver):
-    """Zuul's driver for OpenStack.
-
-    Images are imported by the cloud itself, if it can and may.
-    """
-
-    provider_class = OpenstackProvider
-    schema_class = OpenstackProviderSchema
-    _endpoint_class = OpenstackEndpoint
+# Ours, if it goes with the Zuul that is here.
+OpenstackDriver = extension.chooseDriver(
+    'zuul_nodes.drivers.openstack.driver:OpenstackDriver',
+    zuul.driver.openstack.OpenstackDriver)

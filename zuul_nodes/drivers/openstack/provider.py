@@ -2,39 +2,61 @@
 
 import voluptuous as vs
 from zuul.driver.openstack import openstackprovider
-from zuul.lib.voluputil import Optional
 
 from zuul_nodes.drivers import extension
-
-WEB_DOWNLOAD = 'web-download'
+from zuul_nodes.drivers.openstack import attributes
+from zuul_nodes.drivers.openstack.checks import Checks
+from zuul_nodes.drivers.openstack.imageattributes import ZUUL_IMAGE
+from zuul_nodes.drivers.openstack.imageprovider import ImageProvider
+from zuul_nodes.drivers.openstack.quota import addLimits
+from zuul_nodes.drivers.openstack.statemachine import (
+    OpenstackCreateStateMachine,
+    OpenstackDeleteStateMachine,
+)
 
 
 class OpenstackImage(extension.extendImageClass(
-        openstackprovider.OpenstackProviderImage, zuul={Optional(
-            'import-method',
-            config=False,
-            doc="""\
-            How the cloud gets images: ``web-download`` if it may download
-            them from where they are stored, if it can; ``none`` if the
-            launcher has to download and upload them.""",
-            default='none',
-        ): vs.Any(WEB_DOWNLOAD, 'none',
-                  msg=f'expected "{WEB_DOWNLOAD}" or "none"')})):
+        openstackprovider.OpenstackProviderImage,
+        cloud=attributes.CLOUD_IMAGE, zuul=ZUUL_IMAGE)):
     """An image, of the cloud or of Zuul."""
 
 
-OpenstackProviderSchema = extension.makeSchemaClass(
-    openstackprovider.OpenstackProviderSchema, OpenstackImage,
-    openstackprovider.OpenstackProviderFlavor,
-    openstackprovider.OpenstackProviderLabel)
+class OpenstackFlavor(extension.extendClass(
+        openstackprovider.OpenstackProviderFlavor, attributes.FLAVOR)):
+    """How large a node is."""
+
+
+class OpenstackLabel(extension.extendClass(
+        openstackprovider.OpenstackProviderLabel, attributes.LABEL)):
+    """What a node is like."""
+
+
+# What can not be said of single attributes.
+for _cls, _condition in ((OpenstackImage, attributes.needsImage),
+                         (OpenstackFlavor, attributes.needsFlavor)):
+    for _name in ('schema', 'internal_schema'):
+        setattr(_cls, _name, vs.All(getattr(_cls, _name), _condition))
+
+
+class OpenstackProviderSchema(extension.makeSchemaClass(
+        openstackprovider.OpenstackProviderSchema, OpenstackImage,
+        OpenstackFlavor, OpenstackLabel)):
+    def getProviderSchema(self, internal=False):
+        return addLimits(super().getProviderSchema(internal))
+
+
 extension.yieldRecords(openstackprovider.OpenstackProvider)
 
 
-class OpenstackProvider(openstackprovider.OpenstackProvider,
+class OpenstackProvider(Checks, ImageProvider,
+                        extension.ProviderWithAdapter,
+                        openstackprovider.OpenstackProvider,
                         subclass_id='openstack'):
     schema = OpenstackProviderSchema().getProviderSchema()
     internal_schema = OpenstackProviderSchema().getProviderSchema(
         internal=True)
+    create_class = OpenstackCreateStateMachine
+    delete_class = OpenstackDeleteStateMachine
 
     def parseImage(self, image_config, provider_config, connection):
         # The provider has no endpoint yet.
@@ -43,10 +65,11 @@ class OpenstackProvider(openstackprovider.OpenstackProvider,
             self.system_id)
         return OpenstackImage(
             image_config, provider_config,
-            image_format=endpoint.getImageFormat())
+            image_format=(image_config.get('image-format')
+                          or endpoint.getImageFormat()))
 
-    def getImageImportJob(self, url, provider_image, image_name,
-                          image_format, metadata, md5, sha256):
-        return self.endpoint.getImageImportJob(
-            url, provider_image, image_name, image_format, metadata, md5,
-            sha256)
+    def parseFlavor(self, flavor_config, provider_config, connection):
+        return OpenstackFlavor(flavor_config, provider_config)
+
+    def parseLabel(self, label_config, provider_config, connection):
+        return OpenstackLabel(label_config, provider_config)

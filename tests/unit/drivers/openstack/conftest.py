@@ -3,7 +3,9 @@ import pytest
 from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.openstack import OpenStack
+from tests.unit.drivers.openstack.nodesites import NodeSite, furnish
 from tests.unit.drivers.openstack.sites import Site
+from zuul_nodes.drivers.openstack.adapter import OpenstackAdapter
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
 
 
@@ -48,3 +50,23 @@ def makeSite(zk_client, clouds_yaml):
 @pytest.fixture
 def site(makeSite):
     return makeSite()
+
+
+@pytest.fixture
+def makeNodes(zk_client, cloud, clouds_yaml, monkeypatch):
+    """:return: a function that makes a :class:`NodeSite`."""
+    monkeypatch.setattr(OpenstackAdapter, 'list_interval', 0.02)
+    furnish(cloud)
+    sites = []
+
+    def make(*args, **kwargs):
+        sites.append(NodeSite(zk_client, cloud, *args, **kwargs))
+        return sites[-1]
+    yield make
+    for site in sites:
+        site.end()
+
+
+@pytest.fixture
+def nodes(makeNodes):
+    return makeNodes()

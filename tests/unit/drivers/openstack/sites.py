@@ -34,24 +34,34 @@ def getProvider(zk_client, connection, text=LAYOUT):
         'system')
 
 
-def getConnection():
+def getConnection(cloud='emulator'):
     return OpenstackDriver().getConnection('cloud', {
-        'cloud': 'emulator', 'rate': '1000'})
+        'cloud': cloud, 'rate': '1000'})
 
 
 class Site:
     """What a launcher has of the driver.
 
+    :param str cloud: its name in clouds.yaml.
+    :param str text: the configuration.
     :param attributes: of the image "debian".
     """
 
-    def __init__(self, zk_client, **attributes):
-        self.connection = getConnection()
-        self.provider = getProvider(zk_client, self.connection)
+    def __init__(self, zk_client, cloud='emulator', text=LAYOUT,
+                 **attributes):
+        self.connection = getConnection(cloud)
+        self.provider = getProvider(zk_client, self.connection, text)
         self.endpoint = self.provider.getEndpoint()
         self.endpoint.start()
         self.image = self.provider.images['debian']
         vars(self.image).update(attributes)
+
+    def list(self, kind):
+        """:return: a list of resources of a kind that are Zuul's."""
+        return [resource for resource
+                in self.endpoint.listResources([self.provider])
+                if resource.type == kind
+                and resource.metadata.get('zuul_system_id') == 'system']
 
     def end(self):
         self.connection.driver.stop()

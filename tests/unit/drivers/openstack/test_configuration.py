@@ -57,7 +57,21 @@ def test_defaults(load, own):
 
 def test_wrong_method(load):
     with pytest.raises(AttributeValueError, match='image "debian"'):
-        load(LAYOUT.replace('web-download', 'glance-direct'))
+        load(LAYOUT.replace('web-download', 'copy-image'))
+
+
+def test_image_format(load):
+    image = load(LAYOUT).images['debian']
+    other = load(LAYOUT.replace(METHOD, '        image-format: raw\n'))
+    assert (image.format, other.images['debian'].format) == ('qcow2', 'raw')
+    # An image that has the other format is another one.
+    assert image.zuul_config_hash != (
+        other.images['debian'].zuul_config_hash)
+
+
+def test_wrong_format(load):
+    with pytest.raises(AttributeValueError, match='one of qcow2, raw'):
+        load(LAYOUT.replace(METHOD, '        image-format: tar\n'))
 
 
 def test_images_that_there_are_already(load):

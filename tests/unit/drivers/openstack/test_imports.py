@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from zuul_nodes.drivers.openstack.imageimport import ImportFailed
+from zuul_nodes.drivers.openstack.newimage import ImageFailed
 
 DATA = b'QFI\xfb' + bytes(1000)
 MD5 = hashlib.md5(DATA).hexdigest()
@@ -35,7 +35,7 @@ def getTags(site):
 
 def runAndFail(site, cloud, url, match, **checksums):
     """The import fails, and leaves nothing."""
-    with pytest.raises(ImportFailed, match=match) as info:
+    with pytest.raises(ImageFailed, match=match) as info:
         getImport(site, url, **checksums).run()
     assert not cloud.glance.images
     return info.value
@@ -197,7 +197,7 @@ def test_image_is_gone(site, cloud, url):
 def test_time_out(makeSite, cloud, url):
     cloud.glance.import_polls = None
     site = makeSite(import_timeout=0)
-    runAndFail(site, cloud, url, 'not imported after 0 s')
+    runAndFail(site, cloud, url, 'not ready after 0 s')
 
 
 def test_call_without_an_answer(cloud, url, clouds_yaml, makeSite):
@@ -206,14 +206,13 @@ def test_call_without_an_answer(cloud, url, clouds_yaml, makeSite):
     site = makeSite()
     job = getImport(site, url)
     fault = cloud.inject('POST', '/image/v2/images', 500, hangs=True)
-    with pytest.raises(ImportFailed, match='timed out'):
+    with pytest.raises(ImageFailed, match='timed out'):
         job.run()
     fault.release()
 
 
 def test_time_out_of_calls_that_nobody_has_chosen(site):
-    with site.endpoint.connect() as client:
-        assert client.session.timeout == 60
+    assert site.endpoint._client.session.timeout == 60
 
 
 def test_launcher_stops(site, cloud, url, monkeypatch):
@@ -247,9 +246,9 @@ def test_imported_again_if_there_is_no_other_way(makeSite, cloud, url):
 
 def test_image_that_can_not_be_deleted(site, cloud, url):
     cloud.inject('DELETE', IMAGE, 409, times=10)
-    with pytest.raises(ImportFailed, match='md5'):
+    with pytest.raises(ImageFailed, match='md5'):
         getImport(site, url, md5='1234').run()
-    resource, = site.endpoint.listResources([])
+    resource, = site.list('image')
     assert (resource.type, resource.metadata['zuul_upload_uuid']) == (
         'image', UPLOAD)
     assert resource.type in site.endpoint.getResourceTypes()
@@ -258,9 +257,8 @@ def test_image_that_can_not_be_deleted(site, cloud, url):
 def test_leak(site, cloud, url):
     """A launcher may die at any time."""
     job = getImport(site, url)
-    with site.endpoint.connect() as client:
-        image_id = job._create(client)
-    resource, = site.endpoint.listResources([])
+    image_id = job.new_image._create()
+    resource, = site.list('image')
     assert resource.id == image_id
     assert resource.metadata.items() >= getTags(site).items()
     site.endpoint.deleteResource(resource)
@@ -278,13 +276,12 @@ def test_images_of_others(site, cloud, url):
                    {'zuul_upload_uuid': ''}):
         other = {**image, **change, 'id': f'{len(cloud.glance.images)}'}
         cloud.glance.images[other['id']] = other
-    assert [each.id for each in site.endpoint.listResources([])] == [
+    assert [each.id for each in site.list('image')] == [
         image_id]
 
 
 def test_many_images(site, cloud):
     job = getImport(site, 'http://127.0.0.1/image')
     cloud.glance.limit = 2
-    with site.endpoint.connect() as client:
-        expected = {job._create(client) for _ in range(5)}
-    assert {each.id for each in site.endpoint.listResources([])} == expected
+    expected = {job.new_image._create() for _ in range(5)}
+    assert {each.id for each in site.list('image')} == expected

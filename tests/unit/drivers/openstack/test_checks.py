@@ -1,0 +1,94 @@
+"""What a cloud is asked about a configuration."""
+
+import re
+
+import pytest
+
+from tests.unit.drivers.openstack.nodesites import change
+
+
+def ask(nodes):
+    """:return: (subject, name) -> what is wrong, but for what is right."""
+    return {(check.subject, check.name): said
+            for check in nodes.provider.getChecks() if (said := check.ask())}
+
+
+def test_nothing_is_wrong(nodes, cloud):
+    checks = list(nodes.provider.getChecks())
+    # Nothing has been asked yet.
+    assert cloud.calls == []
+    assert [check for check in checks if check.ask()] == []
+    assert {check.subject for check in checks} == {
+        'cloud', 'permission', 'image', 'flavor', 'network',
+        'security group', 'key', 'zone', 'volume type', 'server group',
+        'metadata', 'disk', 'quota'}
+
+
+def test_each_name_is_asked_once(nodes):
+    checks = [check for check in nodes.provider.getChecks()
+              if (check.subject, check.name) == ('network', 'private')]
+    assert [check.used_by for check in checks] == ['label debian, label lab']
+
+
+@pytest.mark.parametrize(('old', 'new', 'subject', 'message'), [
+    ('debian-12', 'debian-13', 'image', 'no active image .* debian-12'),
+    ('image-name: debian-12\n        image-filters: {visibility: public}',
+     'image-id: nothing', 'image', 'no image with the id "nothing"'),
+    ('m1.small', 'm1.smal', 'flavor', 'are: m1.small'),
+    ('min-ram: 4000', 'min-ram: 9000', 'flavor', 'with 9000 MiB'),
+    ('networks: [private]', 'networks: [privat]', 'network',
+     'are: private'),
+    ('- private\n', '- privat\n', 'network', 'are: private'),
+    ('floating-network: public', 'floating-network: lab', 'network',
+     'not external.*are: public'),
+    ('[default]', '[defaults]', 'security group', 'are: default'),
+    ('key-name: zuul', 'key-name: zul', 'key', 'are: zuul'),
+    ('[east, west]', '[east, south]', 'zone', 'are: '),
+    ('volume-type: fast', 'volume-type: fas', 'volume type', 'are: fast'),
+    ('server-group: apart', 'server-group: part', 'server group',
+     'are: apart'),
+])
+def test_what_is_missing(makeNodes, old, new, subject, message):
+    wrong = ask(makeNodes(change(old, new)))
+    said = [text for (what, _), text in wrong.items() if what == subject]
+    assert said
+    assert re.search(message, said[0])
+
+
+def test_sizes(makeNodes, cloud):
+    cloud.glance.images['new']['min_disk'] = 30
+    wrong = ask(makeNodes())
+    assert list(wrong) == [('disk', 'debian')]
+    assert '30 GB' in wrong['disk', 'debian']
+
+
+def test_quota(nodes, cloud):
+    cloud.nova.limits['cores'] = 1
+    assert {key: 'takes 2 cores, and there may be 1' in said
+            for key, said in ask(nodes).items()} == {('quota', 'lab'): True}
+
+
+def test_limits_of_the_provider(makeNodes):
+    nodes = makeNodes(change(
+        '    label-defaults:',
+        '    resource-limits: {ram: 3000}\n    label-defaults:'))
+    assert list(ask(nodes)) == [('quota', 'lab')]
+
+
+def test_permission(nodes, cloud):
+    cloud.inject('GET', '/network/v2.0/networks', 403, 'not for you',
+                 times=1)
+    check, = [check for check in nodes.provider.getChecks()
+              if check.name == 'list networks']
+    assert 'not for you' in check.ask()
+
+
+def test_wrong_password(makeNodes, cloud, clouds_yaml):
+    secret = cloud.keystone.users['zuul']['password']
+    clouds_yaml.write_text(
+        clouds_yaml.read_text().replace(secret, 'another-secret'))
+    nodes = makeNodes()
+    check = next(iter(nodes.provider.getChecks()))
+    said = check.ask()
+    assert 'requires authentication' in said
+    assert 'another-secret' not in said

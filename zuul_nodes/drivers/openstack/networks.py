@@ -1,0 +1,87 @@
+"""Networks of servers, as labels and Neutron have them."""
+
+import copy
+import ipaddress
+
+from zuul_nodes.drivers import PermanentError
+
+FLOATING = 'floating'
+KIND = 'OS-EXT-IPS:type'
+MAC = 'OS-EXT-IPS-MAC:mac_addr'
+
+
+def parse(network):
+    """
+    :param network: an entry of a label's ``networks``.
+    :return: its ``name``, or id, and whether it has ``port_security``.
+    """
+    if isinstance(network, str):
+        return {'name': network, 'port_security': True}
+    return network
+
+
+def hasInsecure(label):
+    """:return: whether a label's nodes have ports that we make."""
+    return any(not parse(network)['port_security']
+               for network in label.networks)
+
+
+def hasFixed(addresses):
+    """:return: whether a server has an IPv4 address that a floating IP can
+        lead to, and no floating one."""
+    kinds = {each.get(KIND) for each in _getAll(addresses)
+             if each['version'] == 4}
+    return 'fixed' in kinds and FLOATING not in kinds
+
+
+def addFloatingIps(addresses, floating):
+    """
+    :param dict addresses: of a server, as Nova shows them.
+    :param list floating: its floating IPs, as Neutron shows them.
+    :return: the addresses with these; Nova may show them much later.
+    """
+    addresses = copy.deepcopy(addresses)
+    shown = {each['addr'] for each in _getAll(addresses)}
+    for each in floating:
+        if each['floating_ip_address'] in shown:
+            continue
+        for known in addresses.values():
+            fixed = next((one for one in known if one['addr'] == each[
+                'fixed_ip_address']), None)
+            if fixed:
+                known.append({
+                    'version': 4, 'addr': each['floating_ip_address'],
+                    KIND: FLOATING, MAC: fixed.get(MAC)})
+    return addresses
+
+
+def _getAll(addresses):
+    return [each for known in addresses.values() for each in known]
+
+
+def choosePorts(server_id, ports, destination):
+    """Choose what a floating IP may lead to.
+
+    :param list ports: of the server, as Neutron shows them.
+    :param destination: the network that should have floating IPs, as
+        ``clouds.yaml`` or openstacksdk says, or None.
+    :return: a list of ports, each with one of its addresses, the best one
+        first.
+    :raises PermanentError: there is none.
+    """
+    def rank(port):
+        return (destination is None
+                or port['network_id'] != destination['id'],
+                # Those without it are for other ends.
+                not port.get('port_security_enabled', True),
+                port.get('created_at') or '')
+    found = [
+        (port, fixed['ip_address'])
+        for port in sorted(ports, key=rank) for fixed in port['fixed_ips']
+        if ipaddress.ip_address(fixed['ip_address']).version == 4]
+    if not found:
+        raise PermanentError(
+            f'Server {server_id} has no port with an IPv4 address, so it '
+            f'gets no floating IP. Say "auto-floating-ip: false", or give it '
+            f'another network')
+    return found

@@ -1,0 +1,177 @@
+"""Limits of a project, and what nodes and others use of them.
+
+Sources, each below https://docs.openstack.org/api-ref/: compute, "Limits";
+block-storage/v3, "Limits"; network/v2, "Quotas extension".
+"""
+
+import hashlib
+import json
+import types
+
+import voluptuous as vs
+from zuul.lib.voluputil import Optional
+from zuul.model import QuotaInformation
+
+from zuul_nodes.drivers import extension
+from zuul_nodes.drivers.openstack.errors import ABSENT, Translation, check
+from zuul_nodes.drivers.openstack.flavors import getVolumeSize
+from zuul_nodes.drivers.openstack.marks import getTags
+from zuul_nodes.drivers.openstack.networks import FLOATING, KIND, MAC, parse
+from zuul_nodes.drivers.openstack.pages import getPages
+
+# In which nothing uses a volume, nor is about to.
+IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
+        'error_extending')
+FLOATING_IPS = 'floating-ips'
+PORTS = 'ports'
+# What ``resource-limits`` may have besides.
+RESOURCE_LIMITS = {
+    Optional(
+        FLOATING_IPS,
+        default=vs.UNDEFINED,
+        doc='The number of floating IPs.',
+    ): int,
+    Optional(
+        PORTS,
+        default=vs.UNDEFINED,
+        doc='The number of ports.',
+    ): int,
+}
+
+
+def addLimits(schema):
+    """
+    :param schema: of a provider.
+    :return: the same, with all that a node takes in ``resource-limits``.
+    """
+    key = next(key for key in schema.schema if key == 'resource-limits')
+    limits = schema.schema[key] | RESOURCE_LIMITS
+    return extension.extendSchema(schema, {key: {
+        # Zuul turns "volume-gb" into "volume_gb", which nothing takes any
+        # of.
+        Optional(each.schema, default=vs.UNDEFINED, output=each.schema,
+                 doc=each.doc): value
+        for each, value in limits.items()}})
+
+
+class Quota:
+    """Part of an endpoint."""
+
+    def getQuotaLimits(self):
+        """:return: a QuotaInformation of what the project may have; less
+            what no instance accounts for, such as volumes that somebody
+            keeps."""
+        with Translation():
+            limits = self._getComputeLimits()
+            for function in (self._getVolumeLimits, self._getNetworkLimits):
+                try:
+                    limits |= function()
+                except ABSENT as error:
+                    self.log.debug('%s: %s', function.__name__, error)
+        return QuotaInformation(**{
+            resource: limit for resource, limit in limits.items()
+            # Otherwise it is unlimited.
+            if limit >= 0})
+
+    def getQuotaForLabel(self, label, flavor):
+        return self.quota_cache.getResource(_getKey(label, flavor))
+
+    def refreshQuotaForLabel(self, label, flavor, update):
+        key = _getKey(label, flavor)
+        if update or not self.quota_cache.hasResource(key):
+            self.quota_cache.setResource(
+                key, self.makeQuotaForLabel(label, flavor))
+
+    def makeQuotaForLabel(self, label, flavor):
+        """:return: a QuotaInformation of what a node takes; the cloud is
+            asked if that is not known yet."""
+        cloud_flavor = self.adapter.lookups.getFlavor(flavor)
+        quota = {'instances': 1, 'cores': cloud_flavor['vcpus'],
+                 'ram': cloud_flavor['ram'],
+                 PORTS: max(1, len(label.networks))}
+        if label.boot_from_volume:
+            spec = types.SimpleNamespace(
+                label=label, flavor=flavor, image=None)
+            quota |= {'volumes': 1,
+                      'volume-gb': getVolumeSize(spec, cloud_flavor)}
+        if self._takesFloatingIp(label):
+            quota[FLOATING_IPS] = 1
+        return QuotaInformation(**quota)
+
+    def _getComputeLimits(self):
+        limits = check(self._client.compute.get(
+            '/limits')).json()['limits']['absolute']
+        return {'instances': limits['maxTotalInstances'],
+                'cores': limits['maxTotalCores'],
+                'ram': limits['maxTotalRAMSize']}
+
+    def _getVolumeLimits(self):
+        proxy = self._client.block_storage
+        limits = check(proxy.get('/limits')).json()['limits']['absolute']
+        number, size = (limits['maxTotalVolumes'],
+                        limits['maxTotalVolumeGigabytes'])
+        if max(number, size) < 0:
+            return {}
+        kept = [volume for volume in getPages(
+            proxy, '/volumes/detail', 'volumes')
+            if volume['status'] in IDLE
+            and not (volume['metadata'] or {}).get('zuul_system_id')]
+        return {'volumes': _getRest(number, len(kept)),
+                'volume-gb': _getRest(
+                    size, sum(volume['size'] for volume in kept))}
+
+    def _getNetworkLimits(self):
+        proxy = self._client.network
+        project_id = self._client.current_project_id
+        limits = check(proxy.get(f'/quotas/{project_id}')).json()['quota']
+        return {
+            FLOATING_IPS: self._getNetworkRest(
+                limits['floatingip'], 'floatingips',
+                lambda floating_ip: floating_ip['port_id']),
+            PORTS: self._getNetworkRest(
+                limits['port'], 'ports',
+                lambda port: (port['device_owner'] or '').startswith(
+                    'compute:'))}
+
+    def _getNetworkRest(self, limit, collection, isOfServer):
+        if limit < 0:
+            return limit
+        return _getRest(limit, sum(
+            not isOfServer(each) and not getTags(each.get('description'))
+            for each in getPages(
+                self._client.network, f'/{collection}', collection,
+                project_id=self._client.current_project_id)))
+
+    def _takesFloatingIp(self, label):
+        """:return: whether a node needs one to be reached, as far as the
+            names of networks tell."""
+        if (not label.auto_floating_ip or self._client.private
+                or not self.adapter.hasFloatingIps()):
+            return False
+        outside = [network for network in self.adapter.lookups.listNetworks()
+                   if network['router:external']]
+        names = [parse(network)['name'] for network in label.networks]
+        return bool(outside) and not any(
+            name in (network['id'], network['name'])
+            for name in names for network in outside)
+
+    def _getNeeds(self, instance, volumes):
+        addresses = [address for known in (
+            instance.server.get('addresses') or {}).values()
+            for address in known]
+        return super()._getNeeds(instance, volumes) | {
+            FLOATING_IPS: sum(
+                address.get(KIND) == FLOATING for address in addresses),
+            PORTS: len({address.get(MAC) for address in addresses})}
+
+
+def _getRest(limit, used):
+    return limit if limit < 0 else max(0, limit - used)
+
+
+def _getKey(label, flavor):
+    """:return: what the needs of labels are kept by, if they are equal."""
+    needs = [label.boot_from_volume, label.volume_size, flavor.volume_size,
+             label.auto_floating_ip, label.networks, flavor.flavor_name,
+             getattr(flavor, 'min_ram', None)]
+    return 'label-' + hashlib.sha256(json.dumps(needs).encode()).hexdigest()
