@@ -1,4 +1,4 @@
-"""A driver that is Zuul's own, at moto's AWS."""
+"""The driver of AWS, at moto's, and Zuul's own."""
 
 import pytest
 
@@ -8,9 +8,13 @@ from tests.fixtures.kit.aws import (
     INSTANCE,
     AwsCloud,
     HurriedDriver,
+    ZuulsHurriedDriver,
 )
 from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
+
+IMAGES = frozenset({
+    Ability.IMAGES, Ability.IMPORT, Ability.LIMITS, Ability.NEEDS})
 
 
 @pytest.mark.conformance
@@ -27,8 +31,7 @@ class AwsConformance(DriverConformance):
 
 
 class TestInstances(AwsConformance):
-    abilities = frozenset({
-        Ability.IMAGES, Ability.IMPORT, Ability.LIMITS, Ability.NEEDS})
+    abilities = IMAGES | {Ability.CONSOLE}
     machine = INSTANCE
 
 
@@ -37,4 +40,21 @@ class TestHosts(AwsConformance):
 
 
 class TestFleet(AwsConformance):
+    machine = FLEET
+
+
+class ZuulsConformance(AwsConformance):
+    driver_class = ZuulsHurriedDriver
+
+
+class TestZuulsInstances(ZuulsConformance):
+    abilities = IMAGES
+    machine = INSTANCE
+
+
+class TestZuulsHosts(ZuulsConformance):
+    machine = HOST
+
+
+class TestZuulsFleet(ZuulsConformance):
     machine = FLEET

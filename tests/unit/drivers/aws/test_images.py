@@ -1,0 +1,176 @@
+"""Images of the cloud, and those that Zuul makes."""
+
+import datetime
+import hashlib
+
+import pytest
+
+from tests.fixtures.aws import ARTIFACTS, UPLOADS
+from zuul_nodes.drivers import DriverError, PermanentError
+
+DATA = b'a disk' * 100
+UPLOAD = 'fedcba9876543210fedcba9876543210'
+NAME = f'built-{UPLOAD}'
+TAGS = {'zuul_system_id': 'system', 'zuul_upload_uuid': UPLOAD}
+
+
+class TestCloud:
+    @pytest.fixture
+    def find(self, site, aws):
+        """:return: a function that gives the name of what is found for
+            attributes of an image."""
+        # As of long ago; names are of the owners.
+        for number, (owner, name) in enumerate([
+                ('self', 'debian-12-1'), ('self', 'debian-12-2'),
+                ('self', 'debian-11-3'), ('999999999999', 'debian-12-4')]):
+            image = aws.backend.register_image(name)
+            image.creation_date = datetime.datetime(2024, 1, number + 1)
+            if owner != 'self':
+                image.owner_id = owner
+                image.launch_permissions.append({'Group': 'all'})
+
+        def find(**attributes):
+            image = site.provider.images['base']
+            vars(image).update({'image_id': None, 'image_filters': None,
+                                'image_owners': []} | attributes)
+            return aws.backend.amis[site.endpoint._getImageId(image)].name
+        return find
+
+    def test_name(self, find):
+        assert find(image_id='debian-12-1') == 'debian-12-1'
+
+    def test_newest_of_a_pattern(self, find):
+        """Nobody else can make one that is used."""
+        assert find(image_id='debian-12-*') == 'debian-12-2'
+
+    def test_owner(self, find):
+        assert find(image_id='debian-*',
+                    image_owners=['999999999999']) == 'debian-12-4'
+
+    def test_filters(self, find):
+        filters = [{'name': 'name', 'values': ['debian-1?-*']}]
+        assert find(image_filters=filters) == 'debian-12-4'
+        assert find(image_filters=filters,
+                    image_owners=['self']) == 'debian-11-3'
+
+    def test_those_that_are_not_there_yet(self, find, aws):
+        image = aws.backend.register_image('debian-12-9')
+        image.state = 'pending'
+        assert find(image_id='debian-12-*') == 'debian-12-2'
+
+    def test_none(self, find):
+        with pytest.raises(PermanentError, match=(
+                r'Image "base".*name fedora-.*owner self or amazon')):
+            find(image_id='fedora-*')
+
+    def test_is_asked_once(self, find, aws):
+        before = aws.calls['DescribeImages']
+        for _ in range(2):
+            find(image_id='debian-12-*')
+        assert aws.calls['DescribeImages'] == before + 1
+
+
+@pytest.fixture
+def url(aws):
+    aws.s3.put_object(Bucket=ARTIFACTS, Key='disk.raw', Body=DATA)
+    return f's3://{ARTIFACTS}/disk.raw'
+
+
+def getChecksums():
+    return hashlib.md5(DATA).hexdigest(), hashlib.sha256(DATA).hexdigest()
+
+
+def importImage(site, url, method='snapshot'):
+    image = site.provider.images['built']
+    image.import_method = method
+    return site.provider.getImageImportJob(
+        url, image, NAME, 'raw', TAGS, *getChecksums()).run()
+
+
+class TestImports:
+    @pytest.mark.parametrize('method', ['snapshot', 'image'])
+    def test_import(self, site, aws, url, method):
+        image_id = importImage(site, url, method)
+        image, = aws.ec2.describe_images(ImageIds=[image_id])['Images']
+        snapshot = image['BlockDeviceMappings'][0]['Ebs']['SnapshotId']
+        for thing in (image, aws.ec2.describe_snapshots(
+                SnapshotIds=[snapshot])['Snapshots'][0]):
+            assert {tag['Key']: tag['Value']
+                    for tag in thing['Tags']} == TAGS
+        site.provider.deleteImage(image_id)
+        assert not {image_id, snapshot} & set(aws.list())
+        # It is somebody else's.
+        assert 'disk.raw' in aws.storage.buckets[ARTIFACTS].keys
+
+    @pytest.mark.parametrize('method', ['snapshot', 'image'])
+    def test_failure(self, site, aws, url, method):
+        before = aws.list()
+        aws.imports.failure = 'ClientError: Unknown OS'
+        with pytest.raises(Exception, match='Unknown OS'):
+            importImage(site, url, method)
+        assert aws.list() == before
+
+    @pytest.mark.parametrize('method', ['snapshot', 'image'])
+    def test_goes_on_with_what_was_begun(self, site, aws, url, method):
+        """A launcher has died meanwhile; others' tasks have no tags."""
+        client = aws.getClient('ec2')
+        place = {'UserBucket': {'S3Bucket': ARTIFACTS, 'S3Key': 'disk.raw'}}
+        tags = [{'Key': key, 'Value': value} for key, value in TAGS.items()]
+        for more in ({}, {'TagSpecifications': [{
+                'ResourceType': f'import-{method}-task', 'Tags': tags}]}):
+            if method == 'snapshot':
+                client.import_snapshot(DiskContainer=place, **more)
+            else:
+                client.import_image(DiskContainers=[place], **more)
+        importImage(site, url, method)
+        assert len(aws.imports.tasks) == 2
+
+    @pytest.mark.parametrize('method', ['snapshot', 'image'])
+    def test_upload(self, site, aws, tmp_path, method):
+        path = tmp_path / 'disk'
+        path.write_bytes(DATA)
+        image = site.provider.images['built']
+        image.import_method = method
+        image_id = site.provider.getImageUploadJob(
+            image, NAME, 'raw', TAGS, *getChecksums()).run(str(path))
+        assert image_id in aws.backend.amis
+        assert not aws.storage.buckets[UPLOADS].keys
+
+    def test_snapshot_of_a_node(self, site, aws):
+        node = site.create()
+        volume = node.node_properties['ebs_volume_id']
+        snapshot = aws.ec2.create_snapshot(VolumeId=volume, TagSpecifications=[
+            {'ResourceType': 'snapshot',
+             'Tags': [{'Key': 'a', 'Value': 'b'}]}])['SnapshotId']
+        image_id = importImage(
+            site, f'arn:aws:ec2:us-east-1:1:snapshot/{snapshot}')
+        assert aws.backend.amis[image_id].ebs_snapshot.id == snapshot
+
+
+class TestDeletion:
+    def test_what_is_in_no_list_yet(self, site, aws, url):
+        """An old list says nothing of a new image."""
+        site.endpoint._listAmis()
+        image_id = importImage(site, url)
+        site.endpoint._listAmis = site.endpoint._listSnapshots = list
+        snapshot = aws.backend.amis[image_id].ebs_snapshot.id
+        site.provider.deleteImage(image_id)
+        assert not {image_id, snapshot} & set(aws.list())
+
+    @pytest.mark.parametrize('image_id', ['ami-0123456789', None])
+    def test_what_is_gone(self, site, image_id):
+        site.provider.deleteImage(image_id)
+
+    def test_refused(self, site, aws, url):
+        image_id = importImage(site, url)
+        aws.inject('DeregisterImage', 'UnauthorizedOperation', times=1)
+        with pytest.raises(DriverError, match='UnauthorizedOperation'):
+            site.provider.deleteImage(image_id)
+        site.provider.deleteImage(image_id)
+        assert image_id not in aws.backend.amis
+
+    def test_snapshot_that_others_use(self, site, aws, url):
+        image_id = importImage(site, url)
+        aws.inject('DeleteSnapshot', 'InvalidSnapshot.InUse')
+        site.provider.deleteImage(image_id)
+        assert image_id not in aws.backend.amis

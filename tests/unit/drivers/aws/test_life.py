@@ -1,0 +1,199 @@
+"""The lives of nodes."""
+
+import threading
+
+import pytest
+
+from tests.unit.drivers.aws.sites import waitFor
+from zuul_nodes.drivers import DriverError, QuotaError
+from zuul_nodes.drivers.aws import statemachine
+
+
+def countCalls(aws, action):
+    return aws.calls[action]
+
+
+def test_life(site):
+    node = site.create()
+    instance, = site.getInstances()
+    assert node.aws_instance_id == instance.id
+    assert (node.interface_ip, node.az, node.cloud) == (
+        instance.private_ip, 'us-east-1a', 'AWS')
+    assert node.node_properties['spot'] is False
+    site.delete(node)
+    assert not site.getInstances()
+
+
+# A launcher dies, and another one takes over
+
+def test_answer_is_lost(site, aws):
+    """What has been made is found, though no record has it."""
+    node = site.makeNode()
+    machine = site.getCreation(node)
+    machine.advance()
+    waitFor(site.getInstances)
+    assert node.aws_instance_id is None
+    # Only that creation was begun is recorded.
+    node._set(create_state=machine.toDict())
+    site.create(node)
+    assert [node.aws_instance_id] == [
+        instance.id for instance in site.getInstances()]
+    assert countCalls(aws, 'RunInstances') == 1
+
+
+def test_nothing_is_recorded(site, aws):
+    """AWS knows that it has been asked before."""
+    node = site.makeNode()
+    site.getCreation(node).advance()
+    waitFor(site.getInstances)
+    site.create(node)
+    assert len(site.getInstances()) == 1
+    assert countCalls(aws, 'RunInstances') == 2
+
+
+def test_asked_for_something_else_meanwhile(site, aws):
+    node = site.makeNode()
+    site.getCreation(node).advance()
+    waitFor(site.getInstances)
+    # There is a newer image.
+    site.provider.images['base'].image_id = aws.ec2.register_image(
+        Name='newer')['ImageId']
+    site.create(node)
+    assert [node.aws_instance_id] == [
+        instance.id for instance in site.getInstances()]
+
+
+def test_two_nodes_are_two(site):
+    site.create()
+    site.create()
+    assert len(site.getInstances()) == 2
+
+
+def test_host_is_not_allocated_twice(makeSite, aws):
+    site = makeSite(flavor='dedicated-host: true', label='az: us-east-1a')
+    node = site.makeNode()
+    machine = site.getCreation(node)
+    machine.advance()
+    host, = waitFor(lambda: list(aws.backend.hosts.values()))
+    node._set(create_state=machine.toDict())
+    site.create(node)
+    assert node.aws_dedicated_host_id == host.id
+    assert len(aws.backend.hosts) == 1
+    site.delete(node)
+    assert host.state == 'released'
+    assert not site.getInstances()
+
+
+@pytest.mark.parametrize('state', ['deleting instance', 'releasing host'])
+def test_deletion_is_begun_anew(site, state):
+    """Nobody knows whether AWS was asked."""
+    node = site.create()
+    node._set(delete_state={'state': state})
+    site.delete(node)
+    assert not site.getInstances()
+
+
+def test_deletion_of_what_no_record_has(site):
+    node = site.makeNode()
+    site.getCreation(node).advance()
+    waitFor(site.getInstances)
+    assert node.aws_instance_id is None
+    site.delete(node)
+    assert not site.getInstances()
+
+
+def test_deletion_waits_for_what_is_being_made(site, aws):
+    """So it is not made behind its back."""
+    answer = threading.Event()
+    # Moto is busy with it until then.
+    aws.inject('RunInstances', None, when=lambda get: not answer.wait(20))
+    node = site.makeNode()
+    site.getCreation(node).advance()
+    waitFor(lambda: aws.calls['RunInstances'])
+    deletion = site.getDeletion(node)
+    deletion.advance()
+    assert deletion.state == deletion.START
+    answer.set()
+    site.run(deletion)
+    assert not site.getInstances()
+
+
+def test_deletion_of_what_is_in_no_list_yet(site, aws):
+    """An old list says nothing of a new instance."""
+    listed = site.endpoint._listInstances()
+    node = site.create()
+    site.endpoint._listInstances = lambda: listed
+    deletion = site.getDeletion(node)
+    for _ in range(3):
+        deletion.advance()
+    assert not deletion.complete
+    waitFor(lambda: not site.getInstances())
+
+
+def test_one_that_is_gone_does_not_spoil_it_for_others(site, aws):
+    nodes = [site.create() for _ in range(3)]
+    site.aws.backend.reservations.clear()
+    futures = [site.endpoint._deleteInstance(node.aws_instance_id)
+               for node in nodes]
+    for future in futures:
+        assert future.result(20) is None
+    site.delete(nodes[0])
+
+
+def test_deletion_is_refused(site, aws):
+    node = site.create()
+    aws.inject('TerminateInstances', 'OperationNotPermitted', times=1)
+    with pytest.raises(DriverError, match='OperationNotPermitted'):
+        site.delete(node)
+    site.delete(node)
+    assert not site.getInstances()
+
+
+def test_asked_again_if_it_is_still_there(site, aws, monkeypatch):
+    monkeypatch.setattr(statemachine, 'REPEAT', 0)
+    node = site.create()
+    # AWS accepts it, and does nothing.
+    aws.inject('TerminateInstances', None, times=2)
+    site.delete(node)
+    assert countCalls(aws, 'TerminateInstances') >= 3
+    assert not site.getInstances()
+
+
+def test_ends_by_itself(site, aws):
+    """The error says why."""
+    node = site.makeNode()
+    machine = site.getCreation(node)
+    waitFor(lambda: (machine.advance(), machine.state)[1]
+            == machine.INSTANCE_CREATING or site.getInstances())
+    waitFor(site.getInstances)
+    instance, = site.getInstances()
+    aws.endInstance(instance, 'Client.VolumeLimitExceeded', 'too much')
+    with pytest.raises(QuotaError, match='too much'):
+        site.run(machine)
+
+
+def test_vanishes(site, aws, monkeypatch):
+    monkeypatch.setattr(statemachine, 'APPEARANCE', 0)
+    node = site.makeNode(aws_instance_id='i-1', create_state={
+        'state': 'creating instance'})
+    with pytest.raises(DriverError, match='i-1 has vanished'):
+        site.run(site.getCreation(node))
+
+
+def test_lists_may_fail_for_a_while(site, aws):
+    node = site.makeNode()
+    machine = site.getCreation(node)
+    site.endpoint._listInstances()
+    aws.inject('DescribeInstances', 'UnauthorizedOperation', times=3)
+    site.run(machine)
+    assert node.aws_instance_id
+
+
+def test_console(site, aws):
+    node = site.create()
+    label = site.provider.labels['small']
+    assert site.provider.getConsoleLog(label, node)
+    aws.inject('GetConsoleOutput', 'UnsupportedOperation',
+               when=lambda get: get('Latest'))
+    assert site.provider.getConsoleLog(label, node)
+    assert site.provider.getConsoleLog(label, site.makeNode()) is None

@@ -1,0 +1,52 @@
+"""What Zuul gets of all this."""
+
+import zuul.driver.aws
+from zuul.driver.aws.awsconnection import AwsConnection as ZuulsConnection
+from zuul.provider import BaseProvider
+
+from zuul_nodes.drivers import extension
+from zuul_nodes.drivers.aws.endpoint import AwsEndpoint
+from zuul_nodes.drivers.aws.provider import AwsProvider, AwsProviderSchema
+
+# Seconds that a call may take.
+CALL_TIMEOUT = 60
+
+
+class AwsConnection(ZuulsConnection):
+    """
+    :ivar float api_timeout: seconds that AWS has to accept a connection,
+        and to answer.
+    """
+
+    def __init__(self, driver, connection_name, connection_config):
+        super().__init__(driver, connection_name, connection_config)
+        given = connection_config.get('api_timeout', CALL_TIMEOUT)
+        try:
+            self.api_timeout = float(given)
+        except ValueError:
+            self.api_timeout = 0
+        if not 0 < self.api_timeout < float('inf'):
+            raise Exception(
+                f'[connection {connection_name}]: "api_timeout": expected '
+                f'seconds, more than 0, and not {given!r}')
+
+
+class AwsDriver(extension.ExtendedDriver, zuul.driver.aws.AwsDriver):
+    """Zuul's driver for AWS.
+
+    Nodes go to another subnet, zone or market if there is no room, what a
+    launcher has begun that died is neither made twice nor forgotten, and
+    all that a configuration names can be checked.
+    """
+
+    provider_class = AwsProvider
+    schema_class = AwsProviderSchema
+    _endpoint_class = AwsEndpoint
+
+    def __init__(self):
+        super().__init__()
+        # Records are read by the driver that is used, of all of its name.
+        BaseProvider._subclasses[self.name.encode()] = self.provider_class
+
+    def getConnection(self, name, config):
+        return AwsConnection(self, name, config)

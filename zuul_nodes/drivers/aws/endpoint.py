@@ -1,0 +1,409 @@
+"""A region of AWS, as all providers of it share it."""
+
+import concurrent.futures
+import contextlib
+
+import botocore.config
+import botocore.exceptions
+import cachetools
+from zuul.driver.aws import awsendpoint
+from zuul.driver.aws.awsmodel import AwsResource
+from zuul.driver.aws.util import tag_list_to_dict
+from zuul.model import QuotaInformation
+
+from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers.aws import errors, tokens
+from zuul_nodes.drivers.aws.images import findImage
+from zuul_nodes.drivers.aws.lists import RELEASED, Lister
+
+# AWS advises against larger batches.
+BATCH = 50
+# Seconds for which it is known where subnets are.
+SUBNETS_TTL = 3600
+LIVE = ['pending', 'running', 'stopping', 'stopped']
+
+
+class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
+    """Zuul's endpoint, whose calls come to their end, and which forgets
+    nothing that it was told to do."""
+
+    def __init__(self, zk_client, driver, connection, region, system_id):
+        super().__init__(zk_client, driver, connection, region, system_id)
+        self.lister = Lister(self.log)
+        # Uuid of a node -> Future of what is being made for it.
+        self._creating = {}
+        self._zones = cachetools.TTLCache(4096, SUBNETS_TTL)
+        # Key of an object and when it was changed -> its tags.
+        self._object_tags = {}
+
+    # Calls
+
+    def _getSessionFromCredentials(self):
+        return self._limit(super()._getSessionFromCredentials())
+
+    def _getSessionFromWebIdentity(self):
+        return self._limit(super()._getSessionFromWebIdentity())
+
+    def _limit(self, session):
+        """:return: a session of whose clients no call goes on for ever."""
+        timeout = self.connection.api_timeout
+        # boto3 has no way to say it for all clients, botocore has.
+        session._session.set_default_client_config(botocore.config.Config(
+            connect_timeout=timeout, read_timeout=timeout))
+        return session
+
+    def _getClients(self):
+        super()._getClients()
+        tokens.install(self.ec2_client)
+
+    def _listInstances(self):
+        return self.lister.list('instances', super()._listInstances)
+
+    def _listHosts(self):
+        return self.lister.list('hosts', super()._listHosts)
+
+    def _listAmis(self):
+        amis = super()._listAmis()
+        for ami in amis:
+            # AWS leaves it out if there are none.
+            ami.setdefault('Tags', [])
+        return amis
+
+    def _listImportSnapshotTasks(self):
+        return _giveTags(super()._listImportSnapshotTasks())
+
+    def _listImportImageTasks(self):
+        return _giveTags(super()._listImportImageTasks())
+
+    def listInstancesOf(self):
+        """:return: all instances, :class:`~lists.Listed`."""
+        return self._listInstances()
+
+    def listHostsOf(self):
+        return self._listHosts()
+
+    def findInstances(self, node_uuid):
+        """:return: a list of the live instances of a node, as of now."""
+        with self.non_mutating_rate_limiter:
+            return [instance for page in self.ec2_client.get_paginator(
+                'describe_instances').paginate(Filters=[
+                    _makeFilter(f'tag:{tokens.NODE_TAG}', node_uuid),
+                    _makeFilter('instance-state-name', *LIVE)])
+                    for reservation in page['Reservations']
+                    for instance in reservation['Instances']]
+
+    def findHosts(self, node_uuid):
+        """:return: a list of the hosts of a node, as of now."""
+        with self.non_mutating_rate_limiter:
+            hosts = self.ec2_client.describe_hosts(Filter=[
+                _makeFilter(f'tag:{tokens.NODE_TAG}', node_uuid)])['Hosts']
+        return [host for host in hosts if host['State'] not in RELEASED]
+
+    def getSubnetZones(self, subnets):
+        """
+        :param list subnets: ids.
+        :return: a dictionary, id -> zone, of those that are known.
+        """
+        missing = [each for each in subnets if each not in self._zones]
+        if missing:
+            try:
+                with self.non_mutating_rate_limiter:
+                    found = self.ec2_client.describe_subnets(
+                        Filters=[_makeFilter('subnet-id', *missing)])
+            except botocore.exceptions.ClientError as error:
+                self.log.warning('Unable to find the zones of subnets: %s',
+                                 errors.translate(error))
+                return {}
+            self._zones.update(
+                (subnet['SubnetId'], subnet['AvailabilityZone'])
+                for subnet in found['Subnets'])
+        return {each: self._zones[each] for each in subnets
+                if each in self._zones}
+
+    def getConsoleLog(self, instance_id):
+        """:return: a string, which may be empty."""
+        def ask(**kwargs):
+            with self.non_mutating_rate_limiter:
+                return self.ec2_client.get_console_output(
+                    InstanceId=instance_id, **kwargs).get('Output') or ''
+        try:
+            return ask(Latest=True)
+        except botocore.exceptions.ClientError as error:
+            # Only instances on Nitro tell what is new.
+            if errors.getCode(error) != 'UnsupportedOperation':
+                raise errors.translate(error) from error
+        return ask()
+
+    # Creation
+
+    def _submitCreateInstance(self, provider, label, flavor, image,
+                              image_external_id, tags, hostname,
+                              dedicated_host_id, launch_template_name, log):
+        return self._noteCreation(tags, super()._submitCreateInstance(
+            provider, label, flavor, image, image_external_id, tags,
+            hostname, dedicated_host_id, launch_template_name, log))
+
+    def _submitAllocateHost(self, label, flavor, tags, hostname, log):
+        return self._noteCreation(tags, super()._submitAllocateHost(
+            label, flavor, tags, hostname, log))
+
+    def _noteCreation(self, tags, future):
+        node_uuid = tags.get(tokens.NODE_TAG)
+        self._creating[node_uuid] = future
+
+        def forget(future):
+            if self._creating.get(node_uuid) is future:
+                del self._creating[node_uuid]
+        future.add_done_callback(forget)
+        return future
+
+    def isCreating(self, node_uuid):
+        """:return: whether something is being made for a node."""
+        return node_uuid in self._creating
+
+    def _completeCreateInstance(self, future):
+        return _complete(future)
+
+    def _completeAllocateHost(self, future):
+        return _complete(future)
+
+    def _getImageId(self, image):
+        return findImage(self, image)
+
+    # Deletion
+
+    def _deleteInstance(self, external_id, log=None, immediate=False):
+        """:return: a Future."""
+        future = concurrent.futures.Future()
+        record = external_id, log or self.log, future
+        if immediate:
+            self._terminate([record])
+            future.result()
+        else:
+            self.delete_instance_queue.put(record)
+        return future
+
+    def _releaseHost(self, external_id, log=None, immediate=False):
+        """:return: a Future."""
+        def release():
+            with self.rate_limiter, _suppressGone():
+                (log or self.log).debug('Releasing host %s', external_id)
+                failed = self.ec2_client.release_hosts(
+                    HostIds=[external_id]).get('Unsuccessful')
+            for each in failed or ():
+                said = each.get('Error', {})
+                error = errors.makeError(
+                    said.get('Code', ''), said.get('Message', ''))
+                if not errors.isGone(error):
+                    raise error
+        future = self.create_executor.submit(release)
+        if immediate:
+            future.result()
+        return future
+
+    def _deleteThread(self):
+        is_running = True
+        while is_running:
+            batch = [self.delete_instance_queue.get()]
+            while (len(batch) < BATCH
+                   and not self.delete_instance_queue.empty()):
+                batch.append(self.delete_instance_queue.get())
+            is_running = None not in batch
+            if records := [record for record in batch if record]:
+                self._terminate(records)
+
+    def _terminate(self, records):
+        """Ask AWS to remove instances.
+
+        :param list records: tuples: id, log and the Future that is told
+            what comes of it.
+        """
+        for external_id, log, _ in records:
+            log.debug('Deleting instance %s', external_id)
+        try:
+            with self.rate_limiter(
+                    self.log.debug, f'Deleted {len(records)} instances'):
+                self.ec2_client.terminate_instances(
+                    InstanceIds=[record[0] for record in records],
+                    SkipOsShutdown=True)
+        except botocore.exceptions.ClientError as error:
+            if len(records) > 1:
+                # One that AWS does not know spoils it for all.
+                for record in records:
+                    self._terminate([record])
+            elif errors.isGone(error):
+                records[0][2].set_result(None)
+            else:
+                records[0][2].set_exception(errors.translate(error))
+            return
+        except Exception as error:
+            for _, _, future in records:
+                future.set_exception(error)
+            return
+        for _, _, future in records:
+            future.set_result(None)
+
+    def _deleteVolume(self, external_id):
+        self._delete(self.ec2_client.delete_volume, VolumeId=external_id)
+
+    def _deleteAmi(self, external_id):
+        self._delete(self.ec2_client.deregister_image, ImageId=external_id)
+
+    def _deleteSnapshot(self, external_id):
+        self._delete(self.ec2_client.delete_snapshot, SnapshotId=external_id)
+
+    def _delete(self, method, **kwargs):
+        """:raises DriverError: AWS refuses it."""
+        with self.rate_limiter, _suppressGone():
+            self.log.debug('Deleting %s', kwargs)
+            method(**kwargs)
+
+    def deleteImage(self, external_id):
+        # Of uploads that never were, too.
+        if not external_id:
+            return
+        self.log.debug('Deleting image %s', external_id)
+        images = []
+        with self.non_mutating_rate_limiter, _suppressGone():
+            images = self.ec2_client.describe_images(
+                ImageIds=[external_id])['Images']
+        snapshots = [
+            mapping['Ebs']['SnapshotId'] for image in images
+            for mapping in image.get('BlockDeviceMappings', ())
+            if mapping.get('Ebs', {}).get('SnapshotId')]
+        self._deleteAmi(external_id)
+        for snapshot in snapshots:
+            try:
+                self._deleteSnapshot(snapshot)
+            except DriverError as error:
+                # Several images can be of one snapshot.
+                if errors.getCode(error) != 'InvalidSnapshot.InUse':
+                    raise
+                self.log.info('Snapshot %s stays: %s', snapshot, error)
+
+    # What there is
+
+    def listResources(self, providers):
+        buckets = {(provider.object_storage or {}).get('bucket_name')
+                   for provider in providers} - {None}
+        kinds = AwsResource.ResourceType
+        failures = []
+        for kind, make in (
+                # Imports have none at first.
+                ('tags', self._addTags),
+                (kinds.HOST, lambda: _makeResources(
+                    kinds.HOST, 'HostId', self._listHosts())),
+                (kinds.INSTANCE, lambda: _makeResources(
+                    kinds.INSTANCE, 'InstanceId', self._listInstances())),
+                (kinds.VOLUME, lambda: _makeResources(
+                    kinds.VOLUME, 'VolumeId', self._listVolumes())),
+                (kinds.AMI, lambda: _makeResources(
+                    kinds.AMI, 'ImageId', self._listAmis())),
+                (kinds.SNAPSHOT, lambda: _makeResources(
+                    kinds.SNAPSHOT, 'SnapshotId', self._listSnapshots())),
+                (kinds.OBJECT, lambda: self._makeObjects(buckets)),
+                (kinds.LAUNCH_TEMPLATE, lambda: _makeResources(
+                    kinds.LAUNCH_TEMPLATE, 'LaunchTemplateName',
+                    self._listLaunchTemplates()))):
+            try:
+                found = list(make())
+            except Exception as error:
+                failures.append(f'{kind}: {errors.translate(error)}')
+                continue
+            yield from found
+        if failures:
+            # Whoever reads the list has to know that it is not all.
+            raise DriverError('; '.join(failures))
+
+    def _addTags(self):
+        self._tagSnapshots()
+        self._tagAmis()
+        return ()
+
+    def _makeObjects(self, buckets):
+        tags = {}
+        for bucket in buckets:
+            # Not from the cache, which knows but one bucket.
+            for item in type(self)._listObjects(self, bucket):
+                key = bucket, item.key, item.last_modified
+                if key not in self._object_tags:
+                    try:
+                        with self.non_mutating_rate_limiter:
+                            said = self.s3_client.get_object_tagging(
+                                Bucket=bucket, Key=item.key)
+                    except botocore.exceptions.ClientError as error:
+                        if errors.isGone(error):
+                            continue
+                        raise
+                    self._object_tags[key] = tag_list_to_dict(said['TagSet'])
+                tags[key] = self._object_tags[key]
+                yield AwsResource(
+                    tags[key], AwsResource.ResourceType.OBJECT, item.key,
+                    bucket_name=bucket)
+        self._object_tags = tags
+
+    # Quota
+
+    def refreshQuotaLimits(self, update):
+        if self.quota_cache.hasLimits() and not update:
+            return False
+        # Not from Zuul's cache, which gives what was so the last time.
+        self.quota_cache.setLimits(QuotaInformation(**self.getLimits()))
+        return True
+
+    def getLimits(self):
+        """:return: the code of a quota -> limit, as it is now."""
+        return {code: value for service in ('ec2', 'ebs')
+                for code, value in self._listServiceQuotas(service).items()}
+
+    def _getQuotaForInstanceType(self, instance_type, market_type_option):
+        # Zuul has None for one that can't be asked for, and one of these
+        # that somebody else has would be in the way of all others.
+        return super()._getQuotaForInstanceType(
+            instance_type, market_type_option) or QuotaInformation(
+                instances=1)
+
+
+def _complete(future):
+    """
+    :return: what has been made, None as long as it is not.
+    :raises DriverError: AWS refuses it.
+    """
+    if not future.done():
+        return None
+    try:
+        return future.result()
+    except botocore.exceptions.ClientError as error:
+        raise errors.translate(error) from error
+
+
+@contextlib.contextmanager
+def _suppressGone():
+    """What is gone need not be deleted.
+
+    :raises DriverError: of other answers of AWS.
+    """
+    try:
+        yield
+    except botocore.exceptions.ClientError as error:
+        if not errors.isGone(error):
+            raise errors.translate(error) from error
+
+
+def _giveTags(tasks):
+    for task in tasks:
+        task.setdefault('Tags', [])
+        yield task
+
+
+def _makeFilter(name, *values):
+    return {'Name': name, 'Values': list(values)}
+
+
+def _makeResources(kind, key, things):
+    for thing in things:
+        state = thing.get('State', '')
+        name = state['Name'] if isinstance(state, dict) else state
+        if name.lower() not in ('terminated', 'deleted', *RELEASED):
+            yield AwsResource(
+                tag_list_to_dict(thing.get('Tags')), kind, thing[key])

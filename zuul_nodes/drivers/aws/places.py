@@ -1,0 +1,110 @@
+"""Where an instance may be, and on what market."""
+
+import copy
+import typing
+import zlib
+
+from zuul_nodes.drivers import PermanentError, getOwn
+
+SPOT = 'spot'
+ON_DEMAND = 'on-demand'
+# What takes the place of a strategy that there is for spot instances only.
+STRATEGIES = {'capacity-optimized-prioritized': 'prioritized'}
+
+
+class Place(typing.NamedTuple):
+    """
+    :ivar str market: as flavors say it.
+    :ivar str zone: availability zone, or None if AWS may choose or the
+        subnet says it.
+    :ivar str subnet: or None, if AWS may choose or the label says it.
+    """
+
+    market: str
+    zone: str | None = None
+    subnet: str | None = None
+
+    def __str__(self):
+        return ', '.join(filter(None, self))
+
+    def apply(self, label, flavor):
+        """:return: copies of a label and a flavor, for this place."""
+        label = copy.copy(label)
+        if self.zone:
+            label.az = self.zone
+        if self.subnet:
+            label.subnet_ids = [self.subnet]
+        return label, (flavor if flavor.market_type == self.market
+                       else toOnDemand(flavor))
+
+
+def toOnDemand(flavor):
+    """:return: a copy of a flavor of spot instances, for others."""
+    flavor = copy.copy(flavor)
+    flavor.market_type = ON_DEMAND
+    if flavor.fleet:
+        strategy = flavor.fleet['allocation_strategy']
+        flavor.fleet = flavor.fleet | {
+            'allocation_strategy': STRATEGIES.get(strategy, 'lowest-price')}
+    return flavor
+
+
+def mayLeaveSpot(flavor):
+    """:return: whether instances on demand will do as well."""
+    return flavor.market_type == SPOT and bool(flavor.spot_fallback)
+
+
+def getZones(label):
+    """:return: the zones that a label names, the one first that it has now:
+        a list."""
+    zones = getOwn(label).get('zones') or ([label.az] if label.az else [])
+    start = zones.index(label.az) if label.az in zones else 0
+    return zones[start:] + zones[:start]
+
+
+def getPlaces(label, flavor, node, locate):
+    """
+    :param ProviderLabel label: as it is for the node's request.
+    :param ProviderNode node: that is to be made.
+    :param locate: gives for a list of subnets a dictionary, subnet -> zone.
+    :return: a list of where the node may be, the best first.  All nodes of
+        a request begin in the same zone.
+    :raises PermanentError: there is no such place.
+    """
+    markets = [flavor.market_type]
+    if mayLeaveSpot(flavor):
+        markets.append(ON_DEMAND)
+    # Fleets find a subnet themselves.
+    spots = [(None, None)] if flavor.fleet else _getSpots(label, node, locate)
+    return [Place(market, *spot) for market in markets for spot in spots]
+
+
+def _getSpots(label, node, locate):
+    zones, subnets = getZones(label), list(label.subnet_ids)
+    if len(subnets) + len(zones) < 2 or not subnets:
+        return [(zone, None) for zone in zones] or [(None, None)]
+    if len(subnets) == 1 and len(zones) == 1:
+        return [(None, None)]
+    where = locate(subnets)
+    # So that they fill up alike.
+    subnets = _turn(subnets, node.uuid)
+    if not zones:
+        # It is the same for all nodes of a request.
+        found = sorted({where.get(subnet) or '' for subnet in subnets})
+        zones = _turn(found, str(node.request_time))
+        return [(None, subnet) for zone in zones for subnet in subnets
+                if (where.get(subnet) or '') == zone]
+    spots = [(zone, subnet) for zone in zones for subnet in subnets
+             if where.get(subnet, zone) == zone]
+    if not spots:
+        raise PermanentError(
+            f'Label "{label.name}": none of its subnets is in one of its '
+            f'zones, {", ".join(zones)}: ' + ', '.join(
+                f'{subnet} is in {zone}' for subnet, zone
+                in sorted(where.items())))
+    return spots
+
+
+def _turn(items, key):
+    start = zlib.crc32(key.encode()) % len(items)
+    return items[start:] + items[:start]

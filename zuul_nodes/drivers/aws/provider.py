@@ -1,0 +1,118 @@
+"""The provider of AWS nodes: what is configured in git."""
+
+import copy
+
+import voluptuous as vs
+from zuul.driver.aws import awsprovider
+from zuul.lib.voluputil import AsList, Constant, Nullable, Optional
+
+from zuul_nodes.drivers import extension
+from zuul_nodes.drivers.aws import places
+from zuul_nodes.drivers.aws.checks import makeChecks
+from zuul_nodes.drivers.aws.statemachine import (
+    CreateStateMachine,
+    DeleteStateMachine,
+)
+
+
+class AwsImage(extension.extendImageClass(
+        awsprovider.AwsProviderImage, cloud={Optional(
+            'image-owners',
+            doc="""\
+            Who has to own the image: ids of accounts, ``self``, ``amazon``
+            or ``aws-marketplace``.  By default anybody if there are
+            ``image-filters``, and the account itself or Amazon if
+            ``image-id`` is a name, which may have ``*`` and ``?`` in it.  Of
+            several images the newest is used.""",
+            default=[],
+        ): AsList(str)})):
+    """An image, of the cloud or of Zuul."""
+
+
+class AwsFlavor(extension.extendClass(awsprovider.AwsProviderFlavor, {
+        Optional(
+            'spot-fallback',
+            doc="""\
+            What is used if no spot instance is to be had, or none more:
+            unless it is set, nodes wait for one.""",
+        ): Nullable(vs.Any(Constant(
+            places.ON_DEMAND, doc='An on-demand instance.')))})):
+    """How large a node is."""
+
+
+class AwsLabel(extension.extendClass(awsprovider.AwsProviderLabel, {
+        Optional(
+            'console-log',
+            doc="""\
+            Whether the log of the launcher has what a node has written to
+            its console, if it does not come up.""",
+            default=False,
+        ): bool})):
+    """What jobs ask for."""
+
+
+AwsProviderSchema = extension.makeSchemaClass(
+    awsprovider.AwsProviderSchema, AwsImage, AwsFlavor, AwsLabel)
+extension.yieldRecords(awsprovider.AwsProvider)
+
+
+class AwsProvider(awsprovider.AwsProvider, subclass_id='aws'):
+    schema = AwsProviderSchema().getProviderSchema()
+    internal_schema = AwsProviderSchema().getProviderSchema(internal=True)
+
+    def parseImage(self, image_config, provider_config, connection):
+        return AwsImage(image_config, provider_config)
+
+    def parseFlavor(self, flavor_config, provider_config, connection):
+        return AwsFlavor(flavor_config, provider_config)
+
+    def parseLabel(self, label_config, provider_config, connection):
+        return AwsLabel(label_config, provider_config)
+
+    def validateConfig(self, config):
+        # Of several zones, each node gets one later.
+        labels = {}
+        for name, label in config['labels'].items():
+            labels[name] = copy.copy(label)
+            labels[name].az = next(iter(places.getZones(label)), None)
+        super().validateConfig({**config, 'labels': labels})
+
+    def getCreateStateMachine(self, node, image_external_id, log):
+        label = self.labels[node.label]
+        return CreateStateMachine(
+            self, self.endpoint, node, f'np{node.uuid[:13]}', label,
+            self.flavors[label.flavor], self.images[label.image],
+            image_external_id, node.tags, log)
+
+    def getDeleteStateMachine(self, node, log):
+        return DeleteStateMachine(self.endpoint, node, log)
+
+    def getConsoleLog(self, label, node):
+        """
+        :return: what the node has written to its console, a string; None
+            if it has no instance.
+        """
+        return node.aws_instance_id and self.endpoint.getConsoleLog(
+            node.aws_instance_id)
+
+    def getChecks(self):
+        """:return: yields a Check for all that the configuration names."""
+        return makeChecks(self)
+
+    # Quota
+
+    def getEndpointLimits(self):
+        view = copy.copy(self)
+        # There are limits for either market.
+        view._set(flavors=self.flavors | {
+            (name, places.ON_DEMAND): places.toOnDemand(flavor)
+            for name, flavor in self.flavors.items()
+            if places.mayLeaveSpot(flavor)})
+        return super(AwsProvider, view).getEndpointLimits()
+
+    def refreshQuotaForLabel(self, label, update):
+        super().refreshQuotaForLabel(label, update)
+        flavor = self.flavors[label.flavor]
+        if places.mayLeaveSpot(flavor):
+            self.endpoint.refreshQuotaForLabel(
+                label, places.toOnDemand(flavor), update)
