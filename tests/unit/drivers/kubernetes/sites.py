@@ -1,0 +1,109 @@
+"""Providers at a cluster."""
+
+import configparser
+import logging
+import pathlib
+
+from tests.fixtures.layout import makeLayout
+from zuul_nodes.drivers.kubernetes import KubernetesDriver
+
+EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
+EXAMPLE = (EXAMPLES / 'kubernetes.yaml').read_text()
+LAYOUT = '''
+- image: {{name: debian, type: cloud}}
+- flavor: {{name: small}}
+- label: {{name: node, image: debian, flavor: small}}
+- section:
+    name: cluster
+    connection: cluster
+    images:
+      - {{name: debian, {image}}}
+    flavors: [{{name: small}}]
+- provider:
+    name: cluster
+    section: cluster
+    labels:
+      - {{name: node, {label}}}
+'''
+
+
+def write(label='kind: pod', image='image-id: debian'):
+    """:return: a configuration with one label, "node"."""
+    return LAYOUT.format(label=label, image=image)
+
+
+def getConnection(**changes):
+    """:return: the connection of the example, or one with other options."""
+    config = configparser.ConfigParser()
+    config.read(EXAMPLES / 'kubernetes.conf')
+    return KubernetesDriver().getConnection('cluster', {
+        **config['connection cluster'], **changes})
+
+
+def load(text, connection=None, zk_client=None):
+    """:return: the provider of a configuration, as a tenant writes it."""
+    connection = connection or getConnection()
+    layout = makeLayout(text)
+    provider_config, = layout.provider_configs.values()
+    return connection.driver.getProvider(
+        zk_client, connection, 'tenant', provider_config.canonical_name,
+        provider_config.flattenConfig(layout, {'cluster': connection}),
+        'system')
+
+
+class Site:
+    """What a launcher has of the driver.
+
+    :param str label: attributes of the label "node".
+    :param str image: attributes of its image.
+    :param dict options: of the connection.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, zk_client, label, image, options):
+        self.connection = KubernetesDriver().getConnection('cluster', options)
+        self.connection.driver.steps_have_threads = True
+        self.provider = load(write(label, image), self.connection, zk_client)
+        self.label = self.provider.labels['node']
+        self.endpoint = self.provider.getEndpoint()
+        self.endpoint.start()
+
+    def end(self):
+        self.connection.driver.stop()
+
+    def makeNode(self):
+        """:return: a record, in whose name calls can be made."""
+        node = self.connection.driver.getProviderNodeClass()()
+        node._set(
+            label='node', _active_context=self,
+            tags=self.provider.getNodeTags('system', self.label, node.uuid),
+            quota=self.provider.getQuotaForLabel(self.label))
+        return node
+
+    def getCreation(self, node):
+        """:return: the machine, as a launcher has it that takes over."""
+        return self.provider.getCreateStateMachine(node, None, self.log)
+
+    def create(self, node):
+        """Take steps until there are no more.
+
+        :return: the machine.
+        """
+        machine = self.getCreation(node)
+        self.advance(node, machine)
+        return machine
+
+    def advance(self, node, machine):
+        """Take steps as long as it gets on."""
+        state = None
+        while machine.state != state and not machine.complete:
+            state = machine.state
+            machine.advance()
+            node._set(create_state=machine.toDict())
+
+    def delete(self, node):
+        """Take steps until there is nothing more to do."""
+        machine = self.provider.getDeleteStateMachine(node, self.log)
+        while not machine.complete:
+            machine.advance()

@@ -1,0 +1,139 @@
+"""What a cluster says of a configuration before it is used."""
+
+import pytest
+
+from tests.unit.drivers.kubernetes.sites import load
+
+SHARED = 'kind: pod, namespace: ci'
+DOCKER = 'kubernetes.io/dockerconfigjson'
+
+
+def ask(site):
+    """:return: (subject, name) -> what is wrong."""
+    return {(check.subject, check.name): check.ask()
+            for check in site.provider.getChecks()}
+
+
+def findWrong(site):
+    """:return: the only thing that is wrong, and what."""
+    (subject, _), message = one = next(
+        (item for item in ask(site).items() if item[1]), None)
+    assert [message for message in ask(site).values() if message] == [
+        one[1]]
+    return subject, message
+
+
+def addMachine(cluster, name='machine', labels=None, **allocatable):
+    cluster.add('nodes', name, metadata={'labels': labels or {}}, spec={},
+                status={'allocatable': allocatable})
+
+
+@pytest.mark.parametrize('label', ['kind: pod', 'kind: namespace', SHARED])
+def test_all_is_well(makeSite, cluster, label):
+    cluster.add('namespaces', 'ci')
+    found = ask(makeSite(label))
+    assert not any(found.values())
+    assert ('cluster', 'the current context') in found
+    assert (('permission', 'create namespaces') in found) is (
+        label != SHARED)
+
+
+def test_each_is_asked_once(makeSite, zk_client):
+    provider = load('''
+- label: {name: one, kind: pod, image-id: a, node-selector: {a: b}}
+- label: {name: two, kind: pod, image-id: b, node-selector: {a: b}}
+- section: {name: cluster, connection: cluster}
+- provider:
+    name: cluster
+    section: cluster
+    labels: [name: one, name: two]
+''', makeSite().connection, zk_client)
+    checks = [check for check in provider.getChecks()
+              if check.subject == 'node selector']
+    assert [(check.name, check.used_by) for check in checks] == [
+        ('a=b', 'labels one, two')]
+
+
+def test_rights(makeSite, cluster):
+    cluster.forbidden.add(('POST', 'rolebindings'))
+    subject, message = findWrong(makeSite())
+    assert subject == 'permission'
+    assert message == (
+        'Zuul may not create rolebindings everywhere. Bind a role to its '
+        'user that allows "create" of "rolebindings" in the API group '
+        'rbac.authorization.k8s.io')
+
+
+def test_namespace(makeSite, cluster):
+    cluster.add('namespaces', 'cia')
+    assert findWrong(makeSite(SHARED)) == (
+        'namespace', 'The cluster has no namespace "ci"; there are: cia')
+
+
+def test_namespaces_that_one_may_not_look_at(makeSite, cluster):
+    cluster.inject('GET', '.*/namespaces/ci', 403)
+    assert not any(ask(makeSite(SHARED)).values())
+
+
+def test_service_account(makeSite, cluster):
+    cluster.add('namespaces', 'ci')
+    cluster.add('serviceaccounts', 'builder', 'ci')
+    assert findWrong(makeSite(f'{SHARED}, service-account: bilder')) == (
+        'service account', 'Namespace ci has no service account "bilder"; '
+        'there are: builder')
+
+
+@pytest.mark.parametrize(('kind', 'message'), [
+    (None, 'Namespace default has no secret "registry"'),
+    ('Opaque', 'Secret "registry" of namespace default is of the type Opaque'),
+    (DOCKER, '')])
+def test_pull_secrets(makeSite, cluster, kind, message):
+    if kind:
+        cluster.add('secrets', 'registry', 'default', type=kind)
+    found = ask(makeSite('kind: pod, image-pull-secrets: [name: registry]'))
+    said = found['image pull secret', 'default/registry']
+    assert said.startswith(message) and bool(said) is bool(message)
+
+
+@pytest.mark.parametrize(('attribute', 'resource', 'subject'), [
+    ('priority-class', 'priorityclasses', 'priority class'),
+    ('runtime-class', 'runtimeclasses', 'runtime class')])
+def test_classes(makeSite, cluster, attribute, resource, subject):
+    cluster.add(resource, 'low')
+    assert not any(ask(makeSite(f'kind: pod, {attribute}: low')).values())
+    assert findWrong(makeSite(f'kind: pod, {attribute}: lo')) == (
+        subject, f'The cluster has no {subject} "lo"; there are: low')
+
+
+def test_node_selector(makeSite, cluster):
+    addMachine(cluster, 'one', {'disk': 'ssd'})
+    addMachine(cluster, 'two', {'zone': 'a'})
+    assert not any(ask(makeSite(
+        'kind: pod, node-selector: {disk: ssd}')).values())
+    assert findWrong(makeSite('kind: pod, node-selector: {disk: ss}')) == (
+        'node selector', 'No machine of the cluster has the label "disk=ss"; '
+        'there are: disk=ssd')
+    assert findWrong(makeSite(
+        'kind: pod, node-selector: {disk: ssd, zone: a}')) == (
+        'node selector', 'No machine of the cluster has all of these labels')
+
+
+def test_size(makeSite, cluster):
+    addMachine(cluster, cpu='4', memory='8Gi')
+    addMachine(cluster, 'other', cpu='2', memory='16Gi')
+    assert not any(ask(makeSite('kind: pod, cpu: 4, memory: 8Gi')).values())
+    assert findWrong(makeSite('kind: pod, cpu: 3, memory: 9Gi')) == (
+        'size', 'No machine of the cluster is large enough; the largest have '
+        'cores=4, ram=16384')
+
+
+def test_quota(makeSite, cluster):
+    cluster.add('namespaces', 'ci')
+    addMachine(cluster, cpu='64')
+    cluster.add('resourcequotas', 'limits', 'ci', status={
+        'hard': {'requests.cpu': '8', 'pods': '10'},
+        'used': {'requests.cpu': '6500m', 'pods': '2'}})
+    assert not any(ask(makeSite(f'{SHARED}, cpu: 1')).values())
+    assert findWrong(makeSite(f'{SHARED}, cpu: 2')) == (
+        'quota', 'Quota limits of namespace ci allows 8 cores, of which 6.5 '
+        'are in use; a node takes 2')

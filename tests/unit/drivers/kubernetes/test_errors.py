@@ -1,0 +1,63 @@
+"""What answers of an API server mean."""
+
+import json
+
+from kubernetes.client import ApiException
+import pytest
+
+from zuul_nodes.drivers.kubernetes.errors import (
+    Exists,
+    Forbidden,
+    Missing,
+    Unready,
+    translate,
+)
+from zuul_nodes.launcher.failures import Failure, classify
+
+FORBIDDEN = 'pods "np1" is forbidden: '
+
+
+def makeError(status, message='', encode=False):
+    body = json.dumps({'kind': 'Status', 'message': message})
+    error = ApiException(status, 'Reason')
+    error.body = body.encode() if encode else body
+    return translate(error)
+
+
+@pytest.mark.parametrize(('status', 'message', 'failure'), [
+    (403, FORBIDDEN + 'exceeded quota: ci, requested: pods=1, used: pods=4, '
+     'limited: pods=4', Failure.QUOTA),
+    (403, 'User "zuul" cannot create resource "pods"', Failure.PERMANENT),
+    (403, FORBIDDEN + 'maximum cpu usage per Container is 1',
+     Failure.PERMANENT),
+    (403, FORBIDDEN + 'error looking up service account ci/default: '
+     'serviceaccount "default" not found', Failure.TEMPORARY),
+    (403, FORBIDDEN + 'unable to create new content in namespace ci because '
+     'it is being terminated', Failure.ATTEMPT),
+    (401, 'Unauthorized', Failure.PERMANENT),
+    (422, 'Pod "np1" is invalid', Failure.PERMANENT),
+    (404, 'namespaces "ci" not found', Failure.PERMANENT),
+    (409, 'pods "np1" already exists', Failure.ATTEMPT),
+    (429, 'too many requests', Failure.TEMPORARY),
+    (500, 'etcdserver: request timed out', Failure.TEMPORARY),
+    (503, 'apiserver is shutting down', Failure.TEMPORARY)])
+@pytest.mark.parametrize('encode', [False, True])
+def test_meaning(status, message, failure, encode):
+    error = makeError(status, message, encode)
+    assert classify(error) is failure
+    assert message in str(error)
+
+
+@pytest.mark.parametrize(('status', 'message', 'kind'), [
+    (403, '', Forbidden), (404, '', Missing), (409, '', Exists),
+    (403, 'error looking up service account', Unready)])
+def test_kind(status, message, kind):
+    assert type(makeError(status, message)) is kind
+
+
+@pytest.mark.parametrize('body', [None, '', b'', 'gateway', b'gateway', '[]'])
+def test_who_answers_is_something_else(body):
+    error = ApiException(502, 'Bad Gateway')
+    error.body = body
+    assert classify(translate(error)) is Failure.TEMPORARY
+    assert str(translate(error))

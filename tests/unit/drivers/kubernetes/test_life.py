@@ -1,0 +1,428 @@
+"""The lives of nodes."""
+
+import logging
+
+import pytest
+
+from zuul_nodes.drivers import (
+    CapacityError,
+    DriverError,
+    PermanentError,
+    QuotaError,
+)
+from zuul_nodes.drivers.kubernetes import statemachine
+from zuul_nodes.launcher.failures import Failure, classify
+
+SHARED = 'kind: pod, namespace: ci'
+WAITING = {'phase': 'Pending'}
+
+
+@pytest.fixture
+def shared(cluster):
+    """An existing namespace, in which there is a pod."""
+    cluster.add('namespaces', 'ci')
+    cluster.add('pods', 'other', 'ci', spec={'containers': [
+        {'name': 'a', 'resources': {'requests': {'cpu': 2}}}]})
+
+
+def getName(node):
+    return f'np{node.uuid[:13]}'
+
+
+# What is made, and removed
+
+def test_pod_in_its_own_namespace(makeSite, cluster):
+    site = makeSite('kind: pod, labels: {team: a}')
+    node = site.makeNode()
+    assert site.create(node).complete
+    name = getName(node)
+    assert node.kubernetes_connection == {
+        'user': 'zuul-worker', 'token': 'token-zuul-worker',
+        'ca_crt': 'Y2VydGlmaWNhdGU=', 'skiptls': False, 'host': cluster.url,
+        'namespace': name, 'pod': name, 'containers': ['node']}
+    assert (node.kubernetes_namespace_id, node.interface_ip, node.host_id,
+            node.quota.getResources()) == (
+                name, '192.0.2.1', 'machine', {'pods': 1, 'namespaces': 1})
+    for thing in (cluster.things['namespaces', None, name],
+                  cluster.things['pods', name, name]):
+        assert thing['metadata']['labels'] == {
+            'team': 'a', 'zuul_system_id': 'system',
+            'zuul_node_uuid': node.uuid, 'zuul_kubernetes_kind': 'pod'}
+    role, = cluster.things['roles', name, 'zuul-restricted']['rules'][1:]
+    assert role['resources'] == ['pods/exec', 'pods/log', 'pods/portforward']
+    site.delete(node)
+    assert not cluster.things
+
+
+def test_namespace(makeSite, cluster):
+    site = makeSite('kind: namespace')
+    node = site.makeNode()
+    assert site.create(node).complete
+    assert (node.kubernetes_connection['pod'],
+            node.kubernetes_connection['containers']) == (None, None)
+    assert node.interface_ip == getName(node)
+    assert not cluster.names('pods', getName(node))
+    site.delete(node)
+    assert not cluster.things
+
+
+def test_pod_among_others(makeSite, cluster, shared):
+    site = makeSite(SHARED)
+    node = site.makeNode()
+    before = set(cluster.things)
+    assert site.create(node).complete
+    name = getName(node)
+    connection = node.kubernetes_connection
+    assert (connection['namespace'], connection['pod'],
+            connection['user']) == ('ci', name, name)
+    # What a launcher without this driver would remove.
+    assert node.kubernetes_namespace_id is None
+    for rule in cluster.things['roles', 'ci', name]['rules']:
+        assert rule['resourceNames'] == [name]
+    site.delete(node)
+    assert set(cluster.things) == before
+
+
+def test_number_of_calls(makeSite, cluster):
+    site = makeSite()
+    node = site.makeNode()
+    site.create(node)
+    site.delete(node)
+    assert len(cluster.calls) == 9
+    assert site.endpoint.calls.numbers.total() == 9
+
+
+def test_pull_secrets_are_copied(makeSite, cluster):
+    cluster.add('namespaces', 'default')
+    cluster.add('secrets', 'registry', 'default', data={'a': 'Yg=='},
+                type='kubernetes.io/dockercfg')
+    site = makeSite('kind: pod, image-pull-secrets: [{name: registry}]')
+    node = site.makeNode()
+    assert site.create(node).complete
+    secret = cluster.things['secrets', getName(node), 'registry']
+    assert (secret['type'], secret['data']) == (
+        'kubernetes.io/dockercfg', {'a': 'Yg=='})
+
+
+def test_projects(makeSite, cluster):
+    site = makeSite(use_openshift_projects='true')
+    node = site.makeNode()
+    # Rights come a moment after the project.
+    fault = cluster.inject('POST', '.*/serviceaccounts', 403)
+    machine = site.create(node)
+    assert fault.reached.is_set() and not machine.complete
+    site.advance(node, machine)
+    assert machine.complete
+    assert cluster.count('POST', 'projectrequests') == 1
+    resource, = site.endpoint.listResources([site.provider])
+    assert (str(resource.type), resource.id) == ('project', getName(node))
+    site.delete(node)
+    # OpenShift does not tell that there is none.
+    cluster.inject('DELETE', '.*/projects/.*', 403)
+    site.delete(node)
+    assert not cluster.things
+
+
+# One list for all
+
+def test_one_list_for_all_that_wait(makeSite, cluster):
+    site = makeSite()
+    site.endpoint.adapter.list_interval = site.endpoint.listing.interval = 9e9
+    site.endpoint.listing._tried = -9e9
+    cluster.inject('GET', '/api/v1/pods', 500)
+    nodes = [site.makeNode() for _ in range(5)]
+    machines = [site.create(node) for node in nodes]
+    assert {machine.state for machine in machines} == {'waiting for the pod'}
+    site.endpoint.listing._tried = -9e9
+    for node, machine in zip(nodes, machines, strict=True):
+        site.advance(node, machine)
+    assert all(machine.complete for machine in machines)
+    assert cluster.count('GET', 'pods') == 1
+
+
+def test_long_lists(makeSite, cluster, monkeypatch, shared):
+    monkeypatch.setattr('zuul_nodes.drivers.kubernetes.api.PAGE', 2)
+    site = makeSite()
+    for number in range(4):
+        cluster.add('pods', f'pod-{number}', 'ci', spec={'containers': []})
+    assert len([each for each in site.endpoint.listInstances()
+                if each.kubernetes_type == 'pod']) == 5
+    assert cluster.count('GET', 'pods') == 3
+
+
+def test_who_may_not_list_all_pods(makeSite, cluster, shared):
+    cluster.forbidden |= {('GET', 'pods'), ('GET', 'namespaces')}
+    site = makeSite(SHARED)
+    node = site.makeNode()
+    assert site.create(node).complete
+    resource, = site.endpoint.listResources([site.provider])
+    assert (str(resource.type), resource.id) == (
+        'pod', f'ci/{getName(node)}')
+    assert len(list(site.endpoint.listInstances())) == 2
+    site.endpoint.deleteResource(resource)
+    assert cluster.names('pods', 'ci') == ['other']
+
+
+# Again and again
+
+@pytest.mark.parametrize('label', ['kind: pod', 'kind: namespace', SHARED])
+@pytest.mark.parametrize('is_recorded', [True, False])
+def test_a_launcher_dies_after_each_call(makeSite, cluster, shared, label,
+                                         is_recorded):
+    """Another one goes on, with what was recorded or without it."""
+    site = makeSite(label)
+    before = set(cluster.things)
+    node = site.makeNode()
+    for _ in range(20):
+        recorded = node.create_state
+        # The answer is lost: of the first call that makes something new.
+        fault = cluster.inject('POST', '.*', acts=True)
+        machine = site.getCreation(node)
+        try:
+            site.advance(node, machine)
+        except Exception as error:
+            assert classify(error) is Failure.TEMPORARY
+        else:
+            if machine.complete:
+                break
+        finally:
+            fault.times = 0
+        if not is_recorded:
+            node._set(create_state=recorded)
+    assert site.create(node).complete
+    assert len(cluster.names('namespaces')) == (1 if label == SHARED else 2)
+    node._set(create_state={}, kubernetes_namespace_id=None,
+              kubernetes_connection={})
+    site.delete(node)
+    assert set(cluster.things) == before
+
+
+def test_what_zuuls_driver_has_begun(makeSite, cluster):
+    site = makeSite()
+    node = site.makeNode()
+    name = getName(node)
+    cluster.add('namespaces', name, metadata={'labels': node.tags})
+    node._set(create_state={'state': 'creating rbac'},
+              kubernetes_namespace_id=name)
+    assert site.create(node).complete
+    node._set(create_state={'state': 'complete'})
+    site.delete(node)
+    assert not cluster.things
+
+
+def test_deleted_twice(makeSite, cluster):
+    site = makeSite()
+    node = site.makeNode()
+    site.delete(node)
+    site.create(node)
+    site.delete(node)
+    site.delete(node)
+    assert not cluster.things
+
+
+@pytest.mark.parametrize('label', ['kind: pod', SHARED])
+def test_somebody_else_has_the_name(makeSite, cluster, shared, label):
+    site = makeSite(label)
+    node = site.makeNode()
+    resource, place = (('pods', 'ci') if label == SHARED
+                       else ('namespaces', None))
+    cluster.add(resource, getName(node), place)
+    with pytest.raises(DriverError, match='is not of this node'):
+        site.create(node)
+    site.delete(node)
+    assert getName(node) in cluster.names(resource, place)
+
+
+def test_another_one_of_the_name(makeSite, cluster):
+    """It is not the one that was made."""
+    site = makeSite()
+    node = site.makeNode()
+    site.create(node)
+    cluster.remove('namespaces', None, getName(node))
+    cluster.add('namespaces', getName(node))
+    site.delete(node)
+    assert cluster.names('namespaces') == [getName(node)]
+
+
+def test_the_pod_vanishes(makeSite, cluster):
+    cluster.pod_status = WAITING
+    site = makeSite()
+    node = site.makeNode()
+    machine = site.create(node)
+    cluster.remove('pods', getName(node), getName(node))
+    site.endpoint.listing._tried = -9e9
+    with pytest.raises(DriverError, match='has vanished'):
+        site.advance(node, machine)
+
+
+# The cluster takes its time
+
+def test_the_namespace_has_no_account_yet(makeSite, cluster):
+    site = makeSite()
+    node = site.makeNode()
+    cluster.inject('POST', '.*/pods', 403, 'error looking up service account')
+    machine = site.create(node)
+    assert machine.state == 'making the pod'
+    site.advance(node, machine)
+    assert machine.complete
+
+
+def test_the_token_is_late(makeSite, cluster):
+    cluster.fills_secrets = False
+    site = makeSite('kind: namespace')
+    node = site.makeNode()
+    machine = site.create(node)
+    assert machine.state == 'waiting for the token'
+    cluster.things['secrets', getName(node), 'zuul-worker']['data'] = {
+        'token': 'bGF0ZQ==', 'ca.crt': 'Y2E='}
+    site.advance(node, machine)
+    assert machine.complete
+    assert node.kubernetes_connection['token'] == 'late'
+
+
+def test_a_cluster_without_tokens_in_secrets(makeSite, cluster, monkeypatch):
+    monkeypatch.setattr(statemachine, 'TOKEN_PATIENCE', 0)
+    cluster.fills_secrets = False
+    site = makeSite('kind: namespace')
+    node = site.makeNode()
+    assert site.create(node).complete
+    assert node.kubernetes_connection['token'] == 'requested'
+
+
+def test_calls_that_are_not_waited_for(makeSite, cluster):
+    """A launcher whose steps have no threads of their own."""
+    site = makeSite()
+    site.connection.driver.steps_have_threads = False
+    node = site.makeNode()
+    fault = cluster.inject('POST', '/api/v1/namespaces', hangs=True,
+                           acts=True, status=409)
+    machine = site.create(node)
+    assert fault.reached.wait(10)
+    assert machine.state == 'making the namespace'
+    deletion = site.provider.getDeleteStateMachine(node, site.log)
+    deletion.advance()
+    assert deletion.state == deletion.START
+    fault.release()
+    while not machine.complete:
+        site.advance(node, machine)
+    site.delete(node)
+    assert not cluster.things
+
+
+def test_a_cluster_that_does_not_answer(makeSite, cluster):
+    site = makeSite(api_timeout='0.1')
+    cluster.inject('POST', '/api/v1/namespaces', hangs=True)
+    with pytest.raises(Exception, match='timed out') as info:
+        site.create(site.makeNode())
+    assert classify(info.value) is Failure.TEMPORARY
+
+
+def test_a_step_that_was_given_up(makeSite, cluster):
+    site = makeSite()
+    node = site.makeNode()
+    machine = site.getCreation(node)
+    machine.advance()
+    node._set(_active_context=None)
+    machine.advance()
+    assert machine.state == 'making the namespace'
+    assert not cluster.things
+
+
+# It does not work
+
+def test_quota(makeSite, cluster):
+    site = makeSite()
+    cluster.inject('POST', '.*/pods', 403, 'exceeded quota: ci, requested: '
+                   'pods=1, used: pods=4, limited: pods=4')
+    with pytest.raises(QuotaError, match='exceeded quota: ci'):
+        site.create(site.makeNode())
+
+
+def test_the_cluster_has_no_place(makeSite, cluster):
+    cluster.pod_status = {**WAITING, 'conditions': [{
+        'type': 'PodScheduled', 'status': 'False',
+        'message': '0/3 nodes are available'}]}
+    site = makeSite('kind: pod, boot-timeout: 0')
+    with pytest.raises(CapacityError, match='0/3 nodes are available'):
+        site.create(site.makeNode())
+    patient = makeSite()
+    assert patient.create(patient.makeNode()).state == 'waiting for the pod'
+
+
+def test_there_is_no_such_image(makeSite, cluster):
+    cluster.pod_status = {**WAITING, 'containerStatuses': [{
+        'name': 'node', 'state': {'waiting': {
+            'reason': 'ErrImagePull', 'message': 'debian: not found'}}}]}
+    site = makeSite()
+    with pytest.raises(PermanentError, match='debian: not found'):
+        site.create(site.makeNode())
+
+
+def test_there_is_no_such_namespace(makeSite):
+    site = makeSite(SHARED)
+    with pytest.raises(PermanentError, match='namespaces "ci" not found'):
+        site.create(site.makeNode())
+
+
+# What there is
+
+def test_what_is_used(makeSite, cluster, shared):
+    site = makeSite()
+    cluster.add('pods', 'done', 'ci', spec={'containers': []},
+                status={'phase': 'Succeeded'})
+    used = [each.getQuotaInformation().getResources()
+            for each in site.endpoint.listInstances()]
+    assert used == [{'namespaces': 1}, {'pods': 1, 'cores': 2}]
+
+
+def test_leaks(makeSite, cluster, shared):
+    own, among = makeSite(), makeSite(SHARED)
+    own_node, node = own.makeNode(), among.makeNode()
+    own.create(own_node)
+    among.create(node)
+    found = {resource.id: resource for resource
+             in among.endpoint.listResources([among.provider])
+             if resource.metadata.get('zuul_system_id') == 'system'}
+    # A pod goes with its own namespace.
+    assert {key: str(resource.type) for key, resource in found.items()} == {
+        getName(own_node): 'namespace', f'ci/{getName(node)}': 'pod'}
+    for resource in found.values():
+        among.endpoint.deleteResource(resource)
+        # It may be gone already.
+        among.endpoint.deleteResource(resource)
+    assert sorted(cluster.things) == [
+        ('namespaces', None, 'ci'), ('pods', 'ci', 'other')]
+
+
+def test_what_hangs_is_not_asked_for_again(makeSite, cluster):
+    site = makeSite()
+    cluster.add('namespaces', 'np1', metadata={
+        'labels': {'zuul_system_id': 'system', 'zuul_node_uuid': '1'},
+        'deletionTimestamp': 'now'})
+    assert list(site.endpoint.listResources([site.provider])) == []
+    assert len(list(site.endpoint.listInstances())) == 1
+
+
+def test_console(makeSite, cluster):
+    site = makeSite('kind: pod, console-log: true')
+    node = site.makeNode()
+    site.create(node)
+    cluster.add('events', 'first', getName(node), reason='Pulled',
+                message='Successfully pulled image')
+    text = site.provider.getConsoleLog(site.label, node)
+    assert text == 'Pulled: Successfully pulled image\nWelcome\n'
+    # One that has not begun.
+    cluster.inject('GET', '.*/log', 400, 'container "node" is waiting')
+    assert 'is waiting' in site.provider.getConsoleLog(site.label, node)
+
+
+def test_tokens_are_not_in_the_log(makeSite, caplog):
+    caplog.set_level(logging.DEBUG)
+    site = makeSite()
+    node = site.makeNode()
+    site.create(node)
+    token = node.kubernetes_connection['token']
+    site.delete(node)
+    for secret in (token, 'launcher-secret', 'dG9rZW4t'):
+        assert secret not in caplog.text
+    assert token not in str(node.create_state)

@@ -1,0 +1,111 @@
+"""Who may use a node: a service account for its jobs.
+
+Executors log in to the cluster by its token.  In a namespace of the node's
+own it is good for the pod, or for what is there; in one that others use, for
+the one pod alone, with which it goes.
+"""
+
+import base64
+
+from zuul_nodes.drivers.kubernetes.podspec import USER
+
+TOKEN = 'kubernetes.io/service-account-token'
+ACCOUNT_ANNOTATION = 'kubernetes.io/service-account.name'
+ALL_VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
+# Seconds that a token is good for where tokens are not kept in secrets.
+TOKEN_LIFETIME = 7 * 24 * 3600
+
+
+class Access:
+    """
+    :param str namespace: where the node is.
+    :param str pod: its name; None if it is the namespace.
+    :param dict owner: the pod, as the API server has it, if other things
+        than this node are in the namespace, or None.
+    """
+
+    def __init__(self, namespace, pod, owner=None):
+        self.namespace = namespace
+        self.pod = pod
+        self.owner = owner
+        self.name = pod if owner else USER
+
+    def makeAccount(self):
+        return self._make('v1', 'ServiceAccount', self.name)
+
+    def makeSecret(self):
+        """:return: a secret that the cluster puts a token into."""
+        return self._make(
+            'v1', 'Secret', self.name, {ACCOUNT_ANNOTATION: self.name},
+            type=TOKEN)
+
+    def makeRole(self):
+        return self._make(
+            'rbac.authorization.k8s.io/v1', 'Role', self._role,
+            rules=list(self._getRules()))
+
+    def makeRoleBinding(self):
+        return self._make(
+            'rbac.authorization.k8s.io/v1', 'RoleBinding', self._role,
+            roleRef={'apiGroup': 'rbac.authorization.k8s.io',
+                     'kind': 'Role', 'name': self._role},
+            subjects=[{'kind': 'ServiceAccount', 'name': self.name,
+                       'namespace': self.namespace}])
+
+    @property
+    def _role(self):
+        if self.owner:
+            return self.name
+        return 'zuul-restricted' if self.pod else 'zuul'
+
+    def _getRules(self):
+        """:return: yields what jobs may do, as Zuul's driver has it."""
+        if not self.pod:
+            yield _makeRule(['apps'], ['deployments', 'replicasets'])
+            yield _makeRule(['batch'], ['cronjobs', 'jobs'])
+            yield _makeRule([''], [
+                'pods', 'pods/exec', 'pods/log', 'pods/portforward',
+                'pods/attach', 'services', 'endpoints', 'configmaps',
+                'secrets'])
+            return
+        only = {'resourceNames': [self.pod]} if self.owner else {}
+        yield _makeRule([''], ['pods'], ['get', 'list'], **only)
+        yield _makeRule(
+            [''], ['pods/exec', 'pods/log', 'pods/portforward'], **only)
+
+    def _make(self, version, kind, name, annotations=None, **attributes):
+        metadata = {'name': name}
+        if annotations:
+            metadata['annotations'] = annotations
+        if self.owner:
+            # The cluster removes it when the pod is gone.
+            metadata['ownerReferences'] = [{
+                'apiVersion': 'v1', 'kind': 'Pod', 'name': self.pod,
+                'uid': self.owner['metadata']['uid']}]
+        return {'apiVersion': version, 'kind': kind, 'metadata': metadata,
+                **attributes}
+
+
+def readToken(secret):
+    """
+    :param dict secret: as the API server has it.
+    :return: the token, and the certificate of the cluster as base64; None
+        as long as they are not there.
+    """
+    data = secret.get('data') or {}
+    token, certificate = data.get('token'), data.get('ca.crt')
+    if not token or not certificate:
+        return None
+    return base64.b64decode(token).decode(), certificate
+
+
+def copySecret(secret):
+    """:return: an image pull secret for another namespace."""
+    return {'apiVersion': 'v1', 'kind': 'Secret', 'type': secret['type'],
+            'metadata': {'name': secret['metadata']['name']},
+            'data': secret.get('data') or {}}
+
+
+def _makeRule(groups, resources, verbs=ALL_VERBS, **attributes):
+    return {'apiGroups': groups, 'resources': resources, 'verbs': verbs,
+            **attributes}

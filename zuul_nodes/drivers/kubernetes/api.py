@@ -1,0 +1,271 @@
+"""Calls to the API server of a cluster.
+
+Each method is one call, of a list one for each page, and comes to its end
+in time.  Things are what the server sends, as dictionaries: to make the
+library's objects of long lists takes the processor long.
+"""
+
+import json
+import threading
+
+import kubernetes
+import urllib3
+from zuul.driver.kubernetes import kubernetesendpoint
+
+from zuul_nodes.drivers.kubernetes.errors import (
+    Forbidden,
+    Missing,
+    translate,
+)
+from zuul_nodes.drivers.kubernetes.pods import Namespace, Pod
+
+SYSTEM_TAG = 'zuul_system_id'
+# How many things there are in a page of a list.
+PAGE = 500
+# How many lines of a log are read, from its end.
+LINES = 100
+# https://docs.redhat.com/en/documentation/openshift_container_platform
+PROJECTS = {'group': 'project.openshift.io', 'version': 'v1'}
+# As many connections are kept; there are as many threads in a launcher.
+CONNECTIONS = 16
+
+
+class Api:
+    """
+    :param KubernetesConnection connection:
+    :param str system_id: of this Zuul.
+    :cvar abilities: none of those of the driver API's adapters.
+    :cvar float list_interval: seconds between two lists for all nodes that
+        wait, at least.
+    :ivar float timeout: seconds that a call may take.
+    :ivar rate_limiter: for pages of lists after the first one.
+    :ivar str host: the URL of the cluster.
+    :ivar bool verify_tls:
+    """
+
+    abilities = frozenset()
+    list_interval = 1.0
+    rate_limiter = None
+
+    def __init__(self, connection, system_id, log):
+        self.connection = connection
+        self.log = log
+        self.timeout = connection.api_timeout
+        self.selector = f'{SYSTEM_TAG}={system_id}'
+        # Those where pods of ours are looked for, if there may be no list
+        # of all pods, and whether there may be.
+        self._namespaces = set()
+        self._lock = threading.Lock()
+        self._may_list_all = True
+
+    def start(self):
+        """
+        :raises kubernetes.config.ConfigException: it is not said where the
+            cluster is.
+        """
+        config = kubernetesendpoint._getConfig(
+            self.connection.config_file, self.connection.context, self.log)
+        config.connection_pool_maxsize = CONNECTIONS
+        # Who asks comes again by himself.
+        config.retries = urllib3.Retry(0)
+        self.host = config.host
+        self.verify_tls = config.verify_ssl
+        self.client = kubernetes.client.ApiClient(config)
+        self.core = kubernetes.client.CoreV1Api(self.client)
+        self.rbac = kubernetes.client.RbacAuthorizationV1Api(self.client)
+        self.auth = kubernetes.client.AuthorizationV1Api(self.client)
+        self.objects = kubernetes.client.CustomObjectsApi(self.client)
+
+    def stop(self):
+        self.client.close()
+
+    def _call(self, method, *args, **kwargs):
+        """
+        :return: what the server sends, bytes.
+        :raises DriverError: it does not want to.
+        :raises urllib3.exceptions.HTTPError: it does not answer.
+        """
+        try:
+            # What the library reads by itself it may write to the log,
+            # tokens too.
+            return method(*args, **kwargs, _preload_content=False,
+                          _request_timeout=self.timeout).data
+        except kubernetes.client.ApiException as error:
+            raise translate(error) from None
+
+    def _get(self, method, *args, **kwargs):
+        return json.loads(self._call(method, *args, **kwargs))
+
+    def _list(self, method, *args, **kwargs):
+        """:return: yields all things, page by page."""
+        page = self._get(method, *args, limit=PAGE, **kwargs)
+        yield from page['items']
+        while token := page['metadata'].get('continue'):
+            with self.rate_limiter:
+                page = self._get(
+                    method, *args, limit=PAGE, _continue=token, **kwargs)
+            yield from page['items']
+
+    # Namespaces, and projects, which are namespaces in OpenShift
+
+    def createNamespace(self, name, metadata):
+        body = {'apiVersion': 'v1', 'kind': 'Namespace',
+                'metadata': {'name': name, **metadata}}
+        return self._get(self.core.create_namespace, body)
+
+    def createProject(self, name, metadata):
+        body = {'apiVersion': 'project.openshift.io/v1',
+                'kind': 'ProjectRequest',
+                'metadata': {'name': name, **metadata}}
+        return self._get(self.objects.create_cluster_custom_object,
+                         **PROJECTS, plural='projectrequests', body=body)
+
+    def getNamespace(self, name):
+        return self._get(self.core.read_namespace, name)
+
+    def getProject(self, name):
+        return self._get(self.objects.get_cluster_custom_object,
+                         **PROJECTS, plural='projects', name=name)
+
+    def listNamespaces(self):
+        return map(Namespace, self._list(self.core.list_namespace))
+
+    def listProjects(self):
+        return map(Namespace, self._list(
+            self.objects.list_cluster_custom_object,
+            **PROJECTS, plural='projects'))
+
+    def deleteNamespace(self, name, uid):
+        """:param str uid: of what is meant; another one is left alone."""
+        self._call(self.core.delete_namespace, name, body=_makeOptions(uid))
+
+    def deleteProject(self, name, uid):
+        self._call(self.objects.delete_cluster_custom_object, **PROJECTS,
+                   plural='projects', name=name, body=_makeOptions(uid))
+
+    # Who may use a node
+
+    def getSecret(self, namespace, name):
+        return self._get(self.core.read_namespaced_secret, name, namespace)
+
+    def createSecret(self, namespace, body):
+        self._call(self.core.create_namespaced_secret, namespace, body)
+
+    def createAccount(self, namespace, body):
+        self._call(
+            self.core.create_namespaced_service_account, namespace, body)
+
+    def createToken(self, namespace, name, seconds):
+        """:return: a token of a service account.
+        :param int seconds: that it is good for, if the cluster agrees."""
+        body = {'apiVersion': 'authentication.k8s.io/v1',
+                'kind': 'TokenRequest',
+                'spec': {'expirationSeconds': seconds}}
+        return self._get(self.core.create_namespaced_service_account_token,
+                         name, namespace, body)['status']['token']
+
+    def createRole(self, namespace, body):
+        self._call(self.rbac.create_namespaced_role, namespace, body)
+
+    def createRoleBinding(self, namespace, body):
+        self._call(self.rbac.create_namespaced_role_binding, namespace, body)
+
+    def review(self, verb, resource, group='', namespace=None):
+        """
+        :param str namespace: or None for all.
+        :return: whether we may do something.
+        """
+        attributes = {'verb': verb, 'resource': resource, 'group': group}
+        if namespace:
+            attributes['namespace'] = namespace
+        body = {'apiVersion': 'authorization.k8s.io/v1',
+                'kind': 'SelfSubjectAccessReview',
+                'spec': {'resourceAttributes': attributes}}
+        return self._get(self.auth.create_self_subject_access_review,
+                         body)['status'].get('allowed', False)
+
+    # Pods
+
+    def createPod(self, namespace, body):
+        return self._get(self.core.create_namespaced_pod, namespace, body)
+
+    def getPod(self, namespace, name):
+        return self._get(self.core.read_namespaced_pod, name, namespace)
+
+    def deletePod(self, namespace, name, uid):
+        self._call(self.core.delete_namespaced_pod, name, namespace,
+                   body=_makeOptions(uid))
+
+    def watch(self, namespace):
+        """Have a namespace looked at for pods of ours."""
+        with self._lock:
+            self._namespaces.add(namespace)
+
+    def listInstances(self):
+        """:return: yields the pods of this Zuul."""
+        return map(Pod, self._listPods(label_selector=self.selector))
+
+    def listPods(self):
+        """:return: yields all pods that we may see."""
+        return map(Pod, self._listPods())
+
+    def _listPods(self, **kwargs):
+        if self._may_list_all:
+            try:
+                yield from self._list(
+                    self.core.list_pod_for_all_namespaces, **kwargs)
+                return
+            except Forbidden as error:
+                self.log.info('Pods are listed namespace by namespace: %s',
+                              error)
+                self._may_list_all = False
+        with self._lock:
+            namespaces = sorted(self._namespaces)
+        for namespace in namespaces:
+            try:
+                with self.rate_limiter:
+                    yield from self._list(
+                        self.core.list_namespaced_pod, namespace, **kwargs)
+            except (Forbidden, Missing):
+                # A project that is gone is one that we may not look at.
+                with self._lock:
+                    self._namespaces.discard(namespace)
+
+    def readLog(self, namespace, name, container):
+        """:return: the end of what a container has written."""
+        return self._call(
+            self.core.read_namespaced_pod_log, name, namespace,
+            container=container, tail_lines=LINES).decode(errors='replace')
+
+    def listEvents(self, namespace, name):
+        """:return: yields what has happened to a pod."""
+        return self._list(
+            self.core.list_namespaced_event, namespace,
+            field_selector=f'involvedObject.kind=Pod,'
+            f'involvedObject.name={name}')
+
+    # What there is in a cluster besides
+
+    def listNodes(self):
+        return self._list(self.core.list_node)
+
+    def listQuotas(self, namespace):
+        return self._list(self.core.list_namespaced_resource_quota, namespace)
+
+    def listAccounts(self, namespace):
+        return self._list(
+            self.core.list_namespaced_service_account, namespace)
+
+    def listPriorityClasses(self):
+        return self._list(kubernetes.client.SchedulingV1Api(
+            self.client).list_priority_class)
+
+    def listRuntimeClasses(self):
+        return self._list(
+            kubernetes.client.NodeV1Api(self.client).list_runtime_class)
+
+
+def _makeOptions(uid):
+    return {'apiVersion': 'v1', 'kind': 'DeleteOptions',
+            'propagationPolicy': 'Background',
+            **({'preconditions': {'uid': uid}} if uid else {})}

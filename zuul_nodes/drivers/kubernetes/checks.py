@@ -1,0 +1,230 @@
+"""What a cluster can be asked about a configuration, before it is used."""
+
+import difflib
+import functools
+
+from zuul_nodes.drivers import Check
+from zuul_nodes.drivers.kubernetes.errors import Forbidden, Missing
+from zuul_nodes.drivers.kubernetes.podspec import makeSpec
+from zuul_nodes.drivers.kubernetes.quantities import (
+    NAMES,
+    getNeeds,
+    parse,
+)
+
+RBAC = 'rbac.authorization.k8s.io'
+PROJECTS = 'project.openshift.io'
+# What is done for nodes: verb, resource, group.
+FOR_ACCOUNTS = (
+    ('create', 'serviceaccounts', ''), ('create', 'secrets', ''),
+    ('get', 'secrets', ''), ('create', 'roles', RBAC),
+    ('create', 'rolebindings', RBAC))
+FOR_PODS = (('create', 'pods', ''), ('list', 'pods', ''))
+FOR_SHARED_PODS = (*FOR_PODS, ('get', 'pods', ''), ('delete', 'pods', ''))
+FOR_NAMESPACES = (
+    ('create', 'namespaces', ''), ('get', 'namespaces', ''),
+    ('list', 'namespaces', ''), ('delete', 'namespaces', ''))
+FOR_PROJECTS = (('create', 'projectrequests', PROJECTS),
+                ('list', 'projects', PROJECTS))
+
+
+class Checks:
+    """
+    :param KubernetesProvider provider: whose configuration is looked at.
+    """
+
+    def __init__(self, provider):
+        self.provider = provider
+        self.endpoint = provider.getEndpoint()
+        # (subject, name, what it is asked) -> names of labels.
+        self._found = {}
+
+    def make(self):
+        """:return: yields each :class:`Check` once."""
+        config = self.endpoint.connection
+        yield Check(
+            'cluster', config.context or 'the current context',
+            f'connection {config.connection_name}', self._askCluster)
+        for label in self.provider.labels.values():
+            for subject, name, ask, *args in self._find(label):
+                self._found.setdefault(
+                    (subject, name, ask.__name__, *args), (ask, []))[
+                        1].append(label.name)
+        for (subject, name, _, *args), (ask, names) in self._found.items():
+            yield Check(
+                subject, name, ('label ' if len(names) == 1 else 'labels ')
+                + ', '.join(names), functools.partial(ask, *args))
+
+    def _find(self, label):
+        """:return: yields subject, name, what asks, and its arguments."""
+        namespace = label.namespace
+        for verb, resource, group in self._getRights(label):
+            where = f' in {namespace}' if namespace else ''
+            yield ('permission', f'{verb} {resource}{where}', self._askRight,
+                   verb, resource, group, namespace)
+        for each in label.image_pull_secrets:
+            place = namespace or each['namespace']
+            yield ('image pull secret', f'{place}/{each["name"]}',
+                   self._askSecret, place, each['name'])
+        if label.kind == 'namespace':
+            return
+        spec = makeSpec(label)
+        needs = tuple(sorted(getNeeds(spec).items()))
+        if namespace:
+            yield 'namespace', namespace, self._askNamespace, namespace
+            if account := spec.get('serviceAccountName'):
+                yield ('service account', f'{namespace}/{account}',
+                       self._askName, 'listAccounts', account,
+                       f'Namespace {namespace} has no service account',
+                       namespace)
+            yield ('quota', namespace, self._askQuota, namespace,
+                   (*needs, ('pods', 1)))
+        for key, call, what in (
+                ('priorityClassName', 'listPriorityClasses', 'priority'),
+                ('runtimeClassName', 'listRuntimeClasses', 'runtime')):
+            if name := spec.get(key):
+                yield (f'{what} class', name, self._askName, call, name,
+                       f'The cluster has no {what} class')
+        selector = tuple(sorted((spec.get('nodeSelector') or {}).items()))
+        if selector:
+            yield ('node selector', _join(selector), self._askSelector,
+                   selector)
+        if needs:
+            yield ('size', _join(needs), self._askSize, selector, needs)
+
+    def _getRights(self, label):
+        if label.namespace:
+            return FOR_ACCOUNTS + FOR_SHARED_PODS
+        if self.endpoint.connection.use_openshift_projects:
+            # Who makes a project may do all there.
+            return FOR_PROJECTS
+        return FOR_NAMESPACES + FOR_ACCOUNTS + (
+            FOR_PODS if label.kind == 'pod' else ())
+
+    def _call(self, name, *args):
+        return self.endpoint.calls.call(name, *args)
+
+    # What is asked: all return a sentence if something is wrong
+
+    def _askCluster(self):
+        # Whoever may do nothing else may ask what he may do.
+        self._call('review', 'list', 'pods')
+        return ''
+
+    def _askRight(self, verb, resource, group, namespace):
+        if self._call('review', verb, resource, group, namespace):
+            return ''
+        where = f'in namespace {namespace}' if namespace else 'everywhere'
+        return (f'Zuul may not {verb} {resource} {where}. Bind a role to its '
+                f'user that allows "{verb}" of "{resource}"'
+                + (f' in the API group {group}' if group else ''))
+
+    def _askNamespace(self, name):
+        try:
+            self._call('getProject' if self.endpoint.connection
+                       .use_openshift_projects else 'getNamespace', name)
+        except Forbidden:
+            # The rights in it are what counts.
+            return ''
+        except Missing:
+            names = [each.name for each in self._call(
+                'listProjects' if self.endpoint.connection
+                .use_openshift_projects else 'listNamespaces')]
+            return _say('The cluster has no namespace', name, names)
+        return ''
+
+    def _askSecret(self, namespace, name):
+        try:
+            kind = self._call('getSecret', namespace, name).get('type')
+        except Missing:
+            return f'Namespace {namespace} has no secret "{name}"'
+        if kind not in ('kubernetes.io/dockerconfigjson',
+                        'kubernetes.io/dockercfg'):
+            return (f'Secret "{name}" of namespace {namespace} is of the '
+                    f'type {kind}; for images it has to be of the type '
+                    'kubernetes.io/dockerconfigjson')
+        return ''
+
+    def _askName(self, call, name, sentence, *args):
+        names = [each['metadata']['name']
+                 for each in self._call(call, *args)]
+        return '' if name in names else _say(sentence, name, names)
+
+    def _askQuota(self, namespace, needs):
+        for quota in self._call('listQuotas', namespace):
+            status = quota.get('status') or {}
+            limits = _convert(status.get('hard') or {})
+            used = _convert(status.get('used') or {})
+            for name, amount in needs:
+                limit, taken = limits.get(name), used.get(name, 0)
+                if limit is not None and amount > limit - taken:
+                    return (
+                        f'Quota {quota["metadata"]["name"]} of namespace '
+                        f'{namespace} allows {limit:g} {name}, of which '
+                        f'{taken:g} are in use; a node takes {amount:g}')
+        return ''
+
+    def _askSelector(self, selector):
+        nodes = list(self._getNodes())
+        if any(_fits(node, selector) for node in nodes):
+            return ''
+        key, value = next((
+            (key, value) for key, value in selector
+            if not any(_fits(node, [(key, value)]) for node in nodes)),
+            selector[0])
+        there = {(node['metadata'].get('labels') or {}).get(key)
+                 for node in nodes} - {None}
+        if value in there:
+            return 'No machine of the cluster has all of these labels'
+        return _say('No machine of the cluster has the label',
+                    f'{key}={value}', [f'{key}={each}' for each in there])
+
+    def _askSize(self, selector, needs):
+        largest = {}
+        for node in self._getNodes():
+            if not _fits(node, selector):
+                continue
+            has = _convert(node['status'].get('allocatable') or {})
+            if all(has.get(name, 0) >= amount for name, amount in needs):
+                return ''
+            for name, amount in has.items():
+                largest[name] = max(largest.get(name, 0), amount)
+        if not largest:
+            return 'The cluster has no machine where it may run'
+        return ('No machine of the cluster is large enough; the largest have '
+                + _join((name, f'{largest.get(name, 0):g}')
+                        for name, _ in needs))
+
+    def _getNodes(self):
+        return [node for node in self._call('listNodes')
+                if not (node.get('spec') or {}).get('unschedulable')]
+
+
+def _say(sentence, name, names):
+    """:return: that there is no such name, and what there is."""
+    near = difflib.get_close_matches(name, names, 3, 0) if names else []
+    return f'{sentence} "{name}"' + (
+        '; there are: ' + ', '.join(near) if near else '; there are none')
+
+
+def _fits(node, selector):
+    return dict(selector).items() <= (
+        node['metadata'].get('labels') or {}).items()
+
+
+def _convert(amounts):
+    """
+    :param dict amounts: of a machine, or of a quota, as Kubernetes has them.
+    :return: the same as numbers, by Zuul's names.
+    """
+    found = {}
+    for key, amount in amounts.items():
+        resource = key.removeprefix('requests.')
+        name, unit = NAMES.get(resource, (resource, 1))
+        found['gpu' if 'gpu' in resource else name] = float(
+            parse(amount) / unit)
+    return found
+
+
+def _join(pairs):
+    return ', '.join(f'{key}={value}' for key, value in pairs)

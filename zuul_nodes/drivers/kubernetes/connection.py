@@ -1,0 +1,57 @@
+"""What ``zuul.conf`` says of a cluster."""
+
+import voluptuous as vs
+from zuul.driver.kubernetes.kubernetesconnection import (
+    KubernetesConnection as ZuulsConnection,
+)
+from zuul.lib.voluputil import Nullable, Optional
+
+SCHEMA = vs.Schema({
+    Optional(
+        'kubeconfig_file',
+        doc="""The file that says where the cluster is and how to log in.  By
+        default that which ``KUBECONFIG`` names, ``~/.kube/config``, or, in a
+        pod, the pod's own service account.""",
+    ): Nullable(str),
+    Optional(
+        'context',
+        doc='The context in that file; by default its current one.',
+    ): Nullable(str),
+    Optional(
+        'rate',
+        doc="""How many calls to the cluster there are in a second, at
+        most.""",
+    ): Nullable(vs.All(vs.Coerce(float), vs.Range(min=0))),
+    Optional(
+        'api_timeout',
+        doc='Seconds that a call to the cluster may take.',
+        default=60,
+    ): vs.All(vs.Coerce(float), vs.Range(min=0, min_included=False)),
+    Optional(
+        'use_openshift_projects',
+        doc='Whether nodes get projects of OpenShift in place of namespaces.',
+        default=False,
+    ): vs.Boolean(),
+}, extra=vs.ALLOW_EXTRA)
+
+
+class KubernetesConnection(ZuulsConnection):
+    """A section ``[connection NAME]``.
+
+    :raises Exception: an option is wrong; Zuul does not start.
+    :ivar float rate: calls in a second, or None.  Zuul's own driver has 2
+        for its default and keeps to none.
+    :ivar float api_timeout: seconds.
+    """
+
+    def __init__(self, driver, connection_name, connection_config):
+        try:
+            options = SCHEMA(dict(connection_config))
+        except vs.Invalid as error:
+            raise Exception(
+                f'[connection {connection_name}]: "{error.path[0]}": '
+                f'{error.error_message}') from None
+        super().__init__(driver, connection_name, connection_config)
+        self.rate = options['rate']
+        self.api_timeout = options['api_timeout']
+        self.use_openshift_projects = options['use_openshift_projects']

@@ -1,0 +1,110 @@
+"""A cluster, as all providers of a connection share it."""
+
+import base64
+import contextlib
+import enum
+import pathlib
+
+from zuul.driver.kubernetes import kubernetesendpoint, kubernetesmodel
+
+from zuul_nodes.drivers import extension
+from zuul_nodes.drivers.kubernetes.api import Api
+from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
+from zuul_nodes.drivers.kubernetes.statemachine import NODE_TAG
+
+
+class KubernetesResource(kubernetesmodel.KubernetesResource):
+    """
+    :param KubernetesInstance thing: as it was listed.
+    """
+
+    ResourceType = enum.StrEnum('ResourceType', {
+        **{each.name: each.value
+           for each in kubernetesmodel.KubernetesResource.ResourceType},
+        'POD': 'pod'})
+
+    def __init__(self, thing, type, id):
+        super().__init__(thing.metadata, type, id)
+        self.thing = thing
+
+
+class KubernetesEndpoint(extension.EndpointWithAdapter,
+                         kubernetesendpoint.KubernetesProviderEndpoint):
+    """Zuul's endpoint, whose calls end in time and are counted.
+
+    :ivar str certificate: of the cluster, as base64, or None.
+    """
+
+    def __init__(self, zk_client, driver, connection, system_id):
+        super().__init__(zk_client, driver, connection, system_id)
+        self.setAdapter(Api(connection, system_id, self.log))
+        # Launchers see by this that rates are kept to already.
+        self.rate_limiter = self.calls.rate_limiter
+        self.adapter.rate_limiter = self.rate_limiter
+
+    def startEndpoint(self):
+        self.adapter.start()
+
+    def stopEndpoint(self):
+        super().stopEndpoint()
+        self.adapter.stop()
+
+    @property
+    def certificate(self):
+        path = self.adapter.client.configuration.ssl_ca_cert
+        return base64.b64encode(
+            pathlib.Path(path).read_bytes()).decode() if path else None
+
+    def listInstances(self):
+        """:return: yields all namespaces and pods that can be seen."""
+        yield from self._listNamespaces()
+        for pod in self.calls.call('listPods'):
+            if pod.uses_resources:
+                yield pod
+
+    def listResources(self, providers):
+        """:return: yields the namespaces, and the pods of ours that are in
+            a namespace with others."""
+        kind = (KubernetesResource.ResourceType.PROJECT
+                if self.connection.use_openshift_projects
+                else KubernetesResource.ResourceType.NAMESPACE)
+        own = set()
+        for namespace in self._listNamespaces():
+            if NODE_TAG in namespace.metadata:
+                own.add(namespace.name)
+            # It can't be asked for twice.
+            if not namespace.deleted:
+                yield KubernetesResource(namespace, kind, namespace.name)
+        for provider in providers:
+            for label in provider.labels.values():
+                if label.namespace:
+                    self.adapter.watch(label.namespace)
+        for pod in self.listing.getNow():
+            if pod.namespace not in own and not pod.deleted:
+                yield KubernetesResource(
+                    pod, KubernetesResource.ResourceType.POD,
+                    f'{pod.namespace}/{pod.name}')
+
+    def deleteResource(self, resource):
+        self.log.info('Deleting leaked %s: %s', resource.type, resource.id)
+        types, thing = resource.ResourceType, resource.thing
+        with contextlib.suppress(Missing, Exists):
+            if resource.type == types.POD:
+                self.calls.call(
+                    'deletePod', thing.namespace, thing.name, thing.uid)
+            else:
+                self.calls.call(
+                    'deleteProject' if resource.type == types.PROJECT
+                    else 'deleteNamespace', thing.name, thing.uid)
+
+    def getResourceTypes(self):
+        return KubernetesResource.ResourceType
+
+    def _listNamespaces(self):
+        try:
+            return self.calls.call(
+                'listProjects' if self.connection.use_openshift_projects
+                else 'listNamespaces')
+        except Forbidden:
+            # There are pods in namespaces that others have made.
+            return []

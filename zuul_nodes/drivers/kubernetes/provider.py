@@ -1,0 +1,91 @@
+"""The provider of pods and namespaces: what is configured in git."""
+
+from zuul.driver.kubernetes import kubernetesprovider
+from zuul.model import QuotaInformation
+
+from zuul_nodes.drivers import DriverError, extension
+from zuul_nodes.drivers.kubernetes.attributes import (
+    KubernetesImage,
+    KubernetesLabel,
+    KubernetesProviderSchema,
+)
+from zuul_nodes.drivers.kubernetes.checks import Checks
+from zuul_nodes.drivers.kubernetes.metadata import fillIn
+from zuul_nodes.drivers.kubernetes.podspec import getImage, makeSpec
+from zuul_nodes.drivers.kubernetes.quantities import getNeeds
+from zuul_nodes.drivers.kubernetes.statemachine import (
+    KubernetesCreateStateMachine,
+    KubernetesDeleteStateMachine,
+    findPlace,
+)
+
+extension.yieldRecords(kubernetesprovider.KubernetesProvider)
+
+
+class KubernetesProvider(kubernetesprovider.KubernetesProvider,
+                         subclass_id='kubernetes'):
+    schema = KubernetesProviderSchema().getProviderSchema()
+    internal_schema = KubernetesProviderSchema().getProviderSchema(
+        internal=True)
+
+    def parseImage(self, image_config, provider_config, connection):
+        return KubernetesImage(image_config, provider_config)
+
+    def parseLabel(self, label_config, provider_config, connection):
+        return KubernetesLabel(label_config, provider_config)
+
+    def validateConfig(self, config):
+        """
+        :raises Exception: a label has nothing to make a pod of.
+        """
+        for label in config['labels'].values():
+            if label.kind == 'pod' and label.spec is None and not getImage(
+                    label, config['images'][label.image])['image-id']:
+                raise Exception(
+                    f'The label "{label.name}" of the kind "pod" has no '
+                    f'"spec", and its image "{label.image}" has no '
+                    f'"image-id". Give it one of them')
+
+    def getQuotaForLabel(self, label):
+        if label.kind == 'namespace':
+            return QuotaInformation(namespaces=1)
+        namespaces = {} if label.namespace else {'namespaces': 1}
+        return QuotaInformation(
+            pods=1, **namespaces, **getNeeds(makeSpec(label)))
+
+    def getNodeTags(self, system_id, label, node_uuid, request=None):
+        tags = super().getNodeTags(system_id, label, node_uuid, request)
+        dynamic = {key: fillIn(template, request) for key, template
+                   in label.dynamic_labels.items()} if request else {}
+        return {**label.labels, **dynamic, **tags}
+
+    def getCreateStateMachine(self, node, image_external_id, log):
+        return KubernetesCreateStateMachine(self, node, log)
+
+    def getDeleteStateMachine(self, node, log):
+        return KubernetesDeleteStateMachine(self, node, log)
+
+    def getConsoleLog(self, label, node):
+        """
+        :return: the events of a pod and what its first container has
+            written, or None if it is no pod.
+        """
+        place = findPlace(node, label)
+        if not place.pod:
+            return None
+        call, where = self.endpoint.calls.call, (place.namespace, place.pod)
+        lines = [f'{event.get("reason")}: {event.get("message")}'
+                 for event in call('listEvents', *where)]
+        pod = call('getPod', *where)
+        try:
+            lines.append(call('readLog', *where,
+                              pod['spec']['containers'][0]['name']))
+        except DriverError as error:
+            # One that has not begun has no log.
+            lines.append(str(error))
+        return '\n'.join(lines)
+
+    def getChecks(self):
+        """:return: yields a :class:`Check` for all that the configuration
+            names."""
+        yield from Checks(self).make()

@@ -1,0 +1,80 @@
+"""Amounts as Kubernetes writes them, and what pods need.
+
+https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+"""
+
+import decimal
+import re
+
+_FORM = re.compile(
+    r'([+-]?(?:\d+(?:\.\d*)?|\.\d+))'
+    r'(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?')
+_UNITS = {
+    'n': decimal.Decimal('1e-9'), 'u': decimal.Decimal('1e-6'),
+    'm': decimal.Decimal('1e-3'),
+    **{unit: decimal.Decimal(1000) ** power
+       for power, unit in enumerate('kMGTPE', 1)},
+    **{f'{unit}i': decimal.Decimal(1024) ** power
+       for power, unit in enumerate('KMGTPE', 1)}}
+MIB = 1024 ** 2
+# What Zuul calls what pods need, and how much of it is one.
+NAMES = {'cpu': ('cores', 1), 'memory': ('ram', MIB),
+         'ephemeral-storage': ('storage', MIB)}
+GPU = 'gpu'
+
+
+def parse(text):
+    """
+    :param text: an amount: text, or a number.
+    :return: a Decimal.
+    :raises ValueError: it is none.
+    """
+    match = _FORM.fullmatch(str(text))
+    if not match:
+        raise ValueError(f'"{text}" is not an amount such as 2, 500m or 4Gi')
+    number, unit, exponent = match.groups()
+    return decimal.Decimal(number) * (
+        _UNITS[unit] if unit else decimal.Decimal(10) ** int(exponent or 0))
+
+
+def getNeeds(spec):
+    """
+    :param dict spec: of a pod.
+    :return: a dict of what it takes: ``cores``, ``ram`` and ``storage``
+        (MiB), ``gpu`` for whatever GPUs, and others by their own names;
+        without what it does not say.
+    """
+    # Containers run together, those that begin one after the other do not.
+    together = _sum(map(_getRequests, spec.get('containers') or ()))
+    for container in spec.get('initContainers') or ():
+        for resource, amount in _getRequests(container).items():
+            together[resource] = max(together.get(resource, 0), amount)
+    needs = {}
+    for resource, amount in together.items():
+        name, unit = NAMES.get(resource, (resource, 1))
+        if GPU in resource:
+            name = GPU
+        needs[name] = needs.get(name, 0) + amount / unit
+    return {name: _simplify(amount)
+            for name, amount in needs.items() if amount}
+
+
+def _getRequests(container):
+    """:return: resource -> amount; what has only a limit requests that."""
+    resources = container.get('resources') or {}
+    return {resource: parse(amount) for resource, amount in {
+        **(resources.get('limits') or {}),
+        **(resources.get('requests') or {})}.items()}
+
+
+def _sum(several):
+    total = {}
+    for amounts in several:
+        for resource, amount in amounts.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def _simplify(amount):
+    """:return: a number that JSON has."""
+    return int(amount) if amount == int(amount) else round(float(amount), 3)
