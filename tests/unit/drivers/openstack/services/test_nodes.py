@@ -1,0 +1,123 @@
+"""Nodes of a launcher, at OpenStack's own services."""
+
+import pytest
+
+from tests.fixtures.kit.openstackservices import (
+    OpenstackServicesCloud,
+    PatientDriver,
+    bePatient,
+)
+from zuul_nodes.testing.configuration import change
+from zuul_nodes.testing.conformance import openSites
+
+pytestmark = pytest.mark.openstack_services
+
+
+@pytest.fixture
+def cloud(real, tmp_path):
+    return OpenstackServicesCloud(real, tmp_path / 'clouds.yaml')
+
+
+@pytest.fixture
+def site(request, tmp_path_factory, cloud, monkeypatch):
+    bePatient(monkeypatch)
+    with openSites(request.config, tmp_path_factory, PatientDriver,
+                   cloud) as makeSite:
+        yield makeSite()
+
+
+def start(site, kind='labels', **attributes):
+    """Start the launcher; attributes are of the label, or the flavor."""
+    site.start(change(site.cloud.configuration, kind, {
+        name.replace('_', '-'): value
+        for name, value in attributes.items()}))
+
+
+def getServer(site):
+    server, = site.cloud.project.client.compute.servers()
+    return server
+
+
+def use(site, request):
+    """After use, nothing is left."""
+    site.use(request)
+    site.rest()
+
+
+def getFailed(site):
+    """Expect a request to fail, and to leave nothing."""
+    request = site.getServed(site.request('label'))
+    assert request.state == request.State.FAILED
+    site.cancel(request.uuid)
+    site.rest()
+
+
+def test_tags(site):
+    start(site)
+    request, (node,) = site.getFulfilled(site.request('label'))
+    server = getServer(site)
+    assert server.metadata.items() >= node.tags.items()
+    assert server.metadata['zuul_node_uuid'] == node.uuid
+    use(site, request)
+
+
+@pytest.mark.parametrize('zone', ['east', 'west'])
+def test_zone(site, zone):
+    start(site, az=zone)
+    request, (node,) = site.getFulfilled(site.request('label'))
+    assert (node.az, getServer(site).availability_zone) == (zone, zone)
+    use(site, request)
+
+
+def test_floating_ip(site):
+    start(site, auto_floating_ip=True)
+    request, (node,) = site.getFulfilled(site.request('label'))
+    address, = site.cloud.project.client.network.ips()
+    assert node.interface_ip == address.floating_ip_address
+    use(site, request)
+
+
+def test_volume(site):
+    start(site, boot_from_volume=True, volume_size=1)
+    request, _ = site.getFulfilled(site.request('label'))
+    volume, = site.cloud.project.client.block_storage.volumes()
+    assert (volume.size, volume.is_bootable) == (1, True)
+    use(site, request)
+
+
+def test_instances_beyond_quota_wait(site):
+    site.cloud.setLimit(1)
+    start(site)
+    first, _ = site.getFulfilled(site.request('label'))
+    second = site.request('label')
+    site.use(first)
+    request, _ = site.getFulfilled(second)
+    use(site, request)
+
+
+def test_ports_beyond_quota_wait(site):
+    """Nova does not tell this limit among its own."""
+    project = site.cloud.project
+    used = len(list(project.client.network.ports()))
+    project.setQuota('network', port=used)
+    start(site)
+    request = site.request('label')
+    site.waitFor(lambda: site.journal.getCalls()['listInstances'] > 2,
+                 'the cloud is not looked at')
+    assert site.client.getRequest(request).state not in (
+        site.client.getRequest(request).FINAL_STATES)
+    project.setQuota('network', port=used + 1)
+    use(site, site.getFulfilled(request)[0])
+
+
+def test_no_host_has_room(site):
+    start(site, 'flavors', flavor_name='m1.vast')
+    getFailed(site)
+
+
+@pytest.mark.parametrize(('kind', 'attributes'), [
+    ('flavors', {'flavor_name': 'nope'}), ('labels', {'az': 'nope'}),
+    ('labels', {'networks': ['nope']}), ('images', {'image_name': 'nope'})])
+def test_unknown_things(site, kind, attributes):
+    start(site, kind, **attributes)
+    getFailed(site)
