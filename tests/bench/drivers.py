@@ -29,8 +29,12 @@ DRIVERS = {
     'fake': OURS / 'drivers/fake',
     'local': OURS / 'drivers/local',
     'gce': OURS / 'drivers/gce',
+    'aws': OURS / 'drivers/aws',
+    'kubernetes': OURS / 'drivers/kubernetes',
+    'openstack': OURS / 'drivers/openstack',
     "aws, Zuul's": ZUULS / 'aws',
     "azure, Zuul's": ZUULS / 'azure',
+    "kubernetes, Zuul's": ZUULS / 'kubernetes',
     "openstack, Zuul's": ZUULS / 'openstack',
     "static, Zuul's": ZUULS / 'static',
 }

@@ -5,10 +5,13 @@ import contextlib
 from zuul.driver.openstack import OpenstackDriver as ZuulsOpenstackDriver
 
 from tests.fixtures.gce import GCE
+from tests.fixtures.kit.aws import AwsCloud
+from tests.fixtures.kit.aws import ZuulsDriver as ZuulsAwsDriver
 from tests.fixtures.kit.fake import FakeCloud
 from tests.fixtures.kit.gce import GceCloud
 from tests.fixtures.kit.openstack import OpenstackCloud
 from tests.fixtures.openstack import OpenStack
+from zuul_nodes.drivers.aws import AwsDriver
 from zuul_nodes.drivers.fake import FakeDriver
 from zuul_nodes.drivers.gce import GceDriver
 from zuul_nodes.drivers.openstack import OpenstackDriver
@@ -18,6 +21,21 @@ def _countCalls(launcher):
     """:return: how often adapters were called."""
     return sum(endpoint.calls.numbers.total()
                for endpoint in launcher.getEndpoints().values())
+
+
+@contextlib.contextmanager
+def makeAws(directory, driver_class=AwsDriver):
+    cloud = AwsCloud()
+    # For whoever has many nodes.
+    cloud.aws.quotas.update(dict.fromkeys(cloud.aws.quotas, 1_000_000.0))
+    try:
+        yield cloud, driver_class, lambda launcher: cloud.aws.number
+    finally:
+        cloud.end()
+
+
+def makeZuulsAws(directory):
+    return makeAws(directory, ZuulsAwsDriver)
 
 
 @contextlib.contextmanager
@@ -63,6 +81,8 @@ def makeZuulsOpenstack(directory):
 
 
 CLOUDS = {
+    'aws': makeAws,
+    "aws, Zuul's": makeZuulsAws,
     'fake': makeFake,
     'gce': makeGce,
     'openstack': makeOpenstack,
