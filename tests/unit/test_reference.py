@@ -3,12 +3,14 @@
 import configparser
 import pathlib
 
-import pytest
+from zuul.driver.azure import AzureDriver
 
 from zuul_nodes.drivers.fake import FakeDriver
+from zuul_nodes.drivers.kubernetes import KubernetesDriver
 from zuul_nodes.drivers.openstack import OpenstackDriver
 from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.reference import format, getSections
+from zuul_nodes.reference.abilities import COLUMNS, NOT, getRow
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / 'doc/source/examples'
 
@@ -24,7 +26,7 @@ def test_what_a_driver_declares_is_there():
     assert options.keys() >= FakeDriver.connection_attributes.keys()
     cores, = found['flavor'].values()
     assert '\n'.join(format([cores])) == (
-        '``cores`` (number, default ``1``)\n'
+        '``cores`` (number, default ``1``, *ours*)\n'
         '   How many cores a node has.\n')
     assert found['image'].keys() == {'image-format', 'image-id'}
 
@@ -36,12 +38,61 @@ def test_choices_are_explained():
     assert [value for value, _ in kind.choices] == ['winrm', 'ssh']
 
 
-@pytest.mark.parametrize('driver_class', [
-    None, FakeDriver, OpenstackDriver, StaticDriver])
-def test_every_attribute_is_explained(driver_class):
-    for attributes in getAttributes(driver_class).values():
-        assert [name for name, each in attributes.items()
-                if not each.doc.strip()] == []
+def test_attributes_are_zuuls_or_ours():
+    """Nested ones are, too, and what only an alternative has."""
+    found = getAttributes(OpenstackDriver)
+    limits = found['provider and section']['resource-limits']
+    assert limits.is_zuuls
+    parts = {each.name: each.is_zuuls for each in limits.parts}
+    assert (parts['cores'], parts['ports']) == (True, False)
+    assert found['image']['image-id'].is_zuuls
+    assert not found['image']['import-method'].is_zuuls
+    options = found['connection (in zuul.conf)']
+    assert options['cloud'].is_zuuls
+    assert not options['api_timeout'].is_zuuls
+
+
+def test_what_any_driver_has():
+    found = getAttributes(None)
+    assert {each.name for attributes in found.values()
+            for each in attributes.values() if not each.is_zuuls} == {
+        'priority'}
+    assert found['label']['min-ready'].doc
+
+
+def test_a_driver_that_zuul_has_not_is_ours():
+    for attributes in getAttributes(FakeDriver).values():
+        assert not any(each.is_zuuls for each in attributes.values())
+
+
+def test_a_driver_of_zuul_alone_has_nothing_of_ours():
+    for attributes in getAttributes(AzureDriver).values():
+        assert all(each.is_zuuls for each in attributes.values())
+
+
+def test_alternatives_of_a_schema_are_all_there():
+    kind = getAttributes(KubernetesDriver)['label']['kind']
+    assert [value for value, _ in kind.choices] == ['pod', 'namespace']
+
+
+def test_what_drivers_can_do():
+    rows = {driver_class.name: dict(zip(
+        (column.title for column in COLUMNS), getRow(driver_class),
+        strict=True)) for driver_class in (
+            AzureDriver, FakeDriver, KubernetesDriver, OpenstackDriver,
+            StaticDriver)}
+    assert set(rows['fake'].values()) == {'ours'}
+    assert {rows['static'][title] for title in (
+        'upload', 'zones', 'quota', 'other leaks')} == {NOT}
+    assert [rows['azure'][title] for title in (
+        'upload', 'import', 'zones', 'quota', 'checks')] == [
+            "Zuul's", NOT, NOT, "Zuul's", NOT]
+    assert [rows['kubernetes'][title] for title in (
+        'upload', 'console log', 'quota', 'checks')] == [
+            NOT, 'ours', NOT, 'ours']
+    assert [rows['openstack'][title] for title in (
+        'upload', 'import', 'snapshots', 'zones')] == [
+            "Zuul's", 'ours', 'ours', "Zuul's"]
 
 
 def test_roles_of_zuuls_documentation_are_text():

@@ -36,6 +36,27 @@ VALUES = {
     'host-key-checking': (bool, 'true or false'),
     'host-key': (vs.Any(str, [str]), f'a string or a list. {FORM}'),
 }
+# For the reference, what people write there.
+DOCS = {
+    'name': """Its host name or IP address; without ``label`` also its
+        label, or labels in a list.""",
+    'host': 'Its host name or IP address, if ``name`` is not.',
+    'label': 'Its label, or a list of them.',
+    'labels': 'The same as ``label``.',
+    'aliases': 'More labels by which it can be asked for, or one.',
+    'username': "The user that Zuul logs in as; by default the image's.",
+    'connection-type': "``ssh`` or ``winrm``; by default the image's.",
+    'connection-port': """By default the image's; 22 for ``ssh`` and 5986
+        for ``winrm``.""",
+    'python-path': "The path of Python; by default the image's.",
+    'shell-type': "The shell of the user; by default the image's.",
+    'boot-timeout': """Seconds to wait for an answer; by default the
+        label's.""",
+    'host-key-checking': """Whether its host keys are looked at; by default
+        as the label says.""",
+    'host-key': """What it has to show, or a list of these: type and key.
+        Without one, any key will do.""",
+}
 
 
 def _getAttribute(key):
@@ -172,6 +193,12 @@ def validateNode(entry):
         raise vs.Invalid(
             f'{describe(entry)}: "host-key": {error}. {FORM}') from None
     return entry
+
+
+# For the reference.
+validateNode.schema = vs.Schema({
+    Optional(key, doc=doc): VALUES[key][0] if key in VALUES
+    else vs.Any(str, [str]) for key, doc in DOCS.items()})
 
 
 def acceptNode(entry):

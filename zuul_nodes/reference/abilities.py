@@ -1,0 +1,84 @@
+"""What clouds can do, as their drivers have it."""
+
+import dataclasses
+
+from zuul.provider import BaseProvider
+
+from zuul_nodes.drivers import Ability
+from zuul_nodes.reference.attributes import describe, getZuuls
+
+INSTANCE = 'instance'
+NOT = '\N{EN DASH}'
+# With any of these, images can leak, and with the last, other things.
+LEAKING = {Ability.IMAGES, Ability.IMPORT, Ability.COPY, Ability.SNAPSHOTS,
+           Ability.RESOURCES}
+
+
+@dataclasses.dataclass
+class Column:
+    """Something that a cloud can do.
+
+    :ivar str title:
+    :ivar set abilities: any of them is enough for an adapter.
+    :ivar str method: what a provider of Zuul's has for it.
+    :ivar str attribute: what labels have where there is a choice.
+    """
+    title: str
+    abilities: set
+    method: str = None
+    attribute: str = None
+
+
+COLUMNS = [
+    Column('upload', {Ability.IMAGES}, 'getImageUploadJob'),
+    Column('import', {Ability.IMPORT}, 'getImageImportJob'),
+    Column('copy', {Ability.COPY}, 'getImageCopyJob'),
+    Column('snapshots', {Ability.SNAPSHOTS}, 'getSnapshotStateMachine'),
+    Column('zones', {Ability.ZONES}, attribute='az'),
+    Column('console log', {Ability.CONSOLE}, attribute='console-log'),
+    Column('quota', {Ability.LIMITS}, 'refreshQuotaForLabel'),
+    Column('other leaks', LEAKING),
+    Column('checks', set(Ability), 'getChecks'),
+]
+
+
+def getRow(driver_class):
+    """
+    :return: a list: for each of :data:`COLUMNS`, "Zuul's", "ours", or a
+        dash if the driver can not do that.
+    """
+    zuuls = getZuuls(driver_class)
+    return ["Zuul's" if zuuls and hasAbility(zuuls, column)
+            else 'ours' if hasAbility(driver_class, column) else NOT
+            for column in COLUMNS]
+
+
+def hasAbility(driver_class, column):
+    """
+    :param driver_class: of ours or of Zuul's.
+    :param Column column:
+    """
+    if adapter_class := getattr(driver_class, 'adapter_class', None):
+        return bool(column.abilities & adapter_class.abilities)
+    driver = driver_class()
+    if column.attribute:
+        labels = driver.getProviderSchemaClass()().getLabelSchema()
+        return column.attribute in _getNames(labels)
+    if column.method:
+        return _isThere(driver.getProviderClass(), column.method)
+    # What a node consists of is an instance, or nothing else can leak.
+    types = driver_class._endpoint_class.getResourceTypes(None)
+    return {INSTANCE} < set(types)
+
+
+def _getNames(schema):
+    return {each.name for each in describe(schema)}
+
+
+def _isThere(provider_class, name):
+    """:return: whether a class has a method that Zuul's base class does not
+        have, and that does something."""
+    method = getattr(provider_class, name, None)
+    return (method is not None
+            and method is not getattr(BaseProvider, name, None)
+            and bool(method.__code__.co_names))

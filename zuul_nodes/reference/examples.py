@@ -1,0 +1,113 @@
+"""Where examples have an attribute: the lines that are shown with it."""
+
+import dataclasses
+import re
+import textwrap
+
+import yaml
+
+from zuul_nodes.reference.attributes import CONNECTION, OBJECTS, PROVIDER
+
+KINDS = {'section': PROVIDER, 'provider': PROVIDER, 'label': 'label',
+         'image': 'image', 'flavor': 'flavor'}
+OPTION = re.compile(r'^(\w+) *[=:]')
+
+
+@dataclasses.dataclass
+class Example:
+    """
+    :ivar str language: that it is written in.
+    :ivar str text: the lines that have the attribute, when it is there for
+        the first time.
+    :ivar str comment: what stands above it, without the marks.
+    :ivar dict parts: name -> what there is of its parts, an
+        :class:`Example` each.
+    """
+    language: str
+    text: str
+    comment: str = ''
+    parts: dict = dataclasses.field(default_factory=dict)
+
+
+def readOptions(text):
+    """
+    :param str text: of a zuul.conf.
+    :return: option -> :class:`Example`, of all of its sections.
+    """
+    found, comment = {}, []
+    for line in text.splitlines():
+        if line.startswith('#'):
+            comment.append(line.lstrip('# '))
+            continue
+        option = OPTION.match(line)
+        if option and option[1] not in found:
+            found[option[1]] = Example('ini', line, '\n'.join(comment))
+        comment = []
+    return found
+
+
+def readStanzas(text):
+    """
+    :param str text: YAML as tenants write it.
+    :return: what people configure -> attribute -> :class:`Example`.
+    """
+    found = {kind: {} for kind in KINDS.values()}
+    for stanza in yaml.compose(text, yaml.SafeLoader).value:
+        for kind, node in stanza.value:
+            if kind.value in KINDS:
+                _read(text, node, KINDS[kind.value], found)
+    return found
+
+
+def _read(text, node, kind, found):
+    _addParts(text, node, found[kind])
+    if kind != PROVIDER:
+        return
+    for key, value in node.value:
+        if key.value in OBJECTS:
+            part = key.value.removesuffix('-defaults').removesuffix('s')
+            for entry in _getMappings(value):
+                _read(text, entry, part, found)
+
+
+def _addParts(text, node, found):
+    for mapping in _getMappings(node):
+        for key, value in mapping.value:
+            example = found.setdefault(key.value, Example(
+                'yaml', _cut(text, key, value)))
+            _addParts(text, value, example.parts)
+
+
+def _getMappings(node):
+    """:return: a list of what is a mapping: a node, or what is in it."""
+    return [each for each in (
+        node.value if isinstance(node, yaml.SequenceNode) else [node])
+        if isinstance(each, yaml.MappingNode)]
+
+
+def _cut(text, key, value):
+    indent = ' ' * key.start_mark.column
+    return textwrap.dedent(
+        indent + text[key.start_mark.index:_getEnd(value)].rstrip())
+
+
+def _getEnd(node):
+    """:return: where a node ends, without what comes before the next."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        last = node.value[-1]
+        return _getEnd(last[1] if isinstance(last, tuple) else last)
+    return node.end_mark.index
+
+
+def read(path):
+    """
+    :param Path path: of two files, without their ends ``.conf`` and
+        ``.yaml``; either may be missing.
+    :return: what people configure -> attribute -> :class:`Example`.
+    """
+    conf, stanzas = (path.with_name(f'{path.name}{end}')
+                     for end in ('.conf', '.yaml'))
+    found = readStanzas(stanzas.read_text()) if stanzas.exists() else {}
+    if conf.exists():
+        found[CONNECTION] = readOptions(conf.read_text())
+    return found
