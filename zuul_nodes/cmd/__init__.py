@@ -21,6 +21,7 @@ from zuul_nodes.exceptions import UserError
 # name -> what it is for; the module is zuul_nodes.cmd.<name>, without
 # hyphens.
 SUBCOMMANDS = {
+    'check': 'ask a cloud whether it has what a provider names',
     'dib-test': 'try an image file in an OpenStack cloud',
     'doctor': 'check that the plugin is whole and fits the installed Zuul',
     'explain': 'tell where the attributes of a node come from',

@@ -55,6 +55,7 @@ from zuul_nodes.drivers.api.labels import (
     OWN,
     forNode,
     getOwn,
+    getZones,
 )
 from zuul_nodes.drivers.api.model import (
     Ability,
@@ -88,4 +89,5 @@ __all__ = [
     'extension',
     'forNode',
     'getOwn',
+    'getZones',
 ]

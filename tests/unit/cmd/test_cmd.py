@@ -6,8 +6,8 @@ from tests.fixtures.programs import getRefusal
 def test_help_names_every_subcommand(zuulNodes):
     result = zuulNodes('--help')
     assert result.returncode == 0
-    for name in ('dib-test', 'doctor', 'explain', 'images', 'launcher',
-                 'new-driver', 'quickstart', 'run'):
+    for name in ('check', 'dib-test', 'doctor', 'explain', 'images',
+                 'launcher', 'new-driver', 'quickstart', 'run'):
         assert name in result.stdout
         help_of_one = zuulNodes(name, '--help')
         assert help_of_one.returncode == 0

@@ -190,6 +190,28 @@ class Adapter:
 
     # Other
 
+    def checkAccess(self):
+        """Whether Zuul is let in, for ``zuul-nodes check``.  Needed if
+        :meth:`listInstances` does more than to look.
+
+        :return: what is wrong, a sentence, or an empty string.
+        """
+        list(self.listInstances())
+        return ''
+
+    def getChecks(self, spec):
+        """What ``zuul-nodes check`` asks the cloud, beside its instances,
+        zones and limits: whether there is what a configuration names.
+
+        The cloud is called by the checks only, not by this; and nothing is
+        changed by them.
+
+        :param InstanceSpec spec: without name, tags and zone; without
+            ``image_id``, also if its image is one that Zuul makes.
+        :return: yields a :class:`Check` for each thing that it names.
+        """
+        return ()
+
     def getConsoleLog(self, instance_id):
         """:return: what the instance has written to its console, or None.
         """

@@ -39,6 +39,16 @@ def getOwn(label):
     return getattr(label, OWN, {})
 
 
+def getZones(label):
+    """
+    :param ProviderLabel label: of any driver.
+    :return: the zones that it names for its nodes, a list; empty if any
+        will do.
+    """
+    zone = getattr(label, 'az', None)
+    return getOwn(label).get('zones') or ([zone] if zone else [])
+
+
 def forNode(provider, label_name, key):
     """
     :param BaseProvider provider: of any driver.

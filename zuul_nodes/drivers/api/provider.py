@@ -7,8 +7,9 @@ import zlib
 
 from zuul.model import QuotaInformation
 
+from zuul_nodes.drivers.api.check import makeChecks
 from zuul_nodes.drivers.api.images import ImageJob
-from zuul_nodes.drivers.api.labels import getOwn
+from zuul_nodes.drivers.api.labels import getZones
 from zuul_nodes.drivers.api.model import Ability, ImageSpec, InstanceSpec
 from zuul_nodes.drivers.api.statemachine import (
     CreateStateMachine,
@@ -64,8 +65,7 @@ class AdapterProvider:
         """
         label = self.labels[node.label]
         zone = getattr(label, 'az', None)
-        zones = getOwn(label).get('zones') or (
-            [zone] if zone else self.endpoint.getZones()) or [None]
+        zones = getZones(label) or self.endpoint.getZones() or [None]
         if zone in zones:
             start = zones.index(zone)
         else:
@@ -166,6 +166,10 @@ class AdapterProvider:
         self.endpoint.deleteImage(external_id)
 
     # Other
+
+    def getChecks(self):
+        """:return: yields a Check for all that the configuration names."""
+        return makeChecks(self)
 
     def getConsoleLog(self, label, node):
         instance_id = node.create_state.get('instance_id')

@@ -221,7 +221,7 @@ class Removal:
         self.endpoint = endpoint
         self.node = node
         self.instance_id = instance_id
-        # Which instances the cloud was asked to remove, and when.
+        # What the cloud was asked to remove, and when.
         self.asked = {}
         self.begin()
 
@@ -245,17 +245,19 @@ class Removal:
             self._remove(instance.id)
         return not found
 
-    def _remove(self, instance_id):
-        """:return: whether the cloud has been asked for it."""
+    def _remove(self, thing_id, name='deleteInstance'):
+        """
+        :param str name: of the adapter's method.
+        :return: whether the cloud has been asked for it.
+        """
         now = time.monotonic()
-        if self.asked.get(instance_id, -REPEAT) > now - REPEAT:
+        if self.asked.get(thing_id, -REPEAT) > now - REPEAT:
             return True
-        task = self.endpoint.calls.perform(
-            instance_id, 'deleteInstance', instance_id)
+        task = self.endpoint.calls.perform(thing_id, name, thing_id)
         if task is None:
             return False
         task.getResult()
-        self.asked[instance_id] = self.since = time.monotonic()
+        self.asked[thing_id] = self.since = time.monotonic()
         return True
 
 

@@ -9,6 +9,7 @@ import voluptuous as vs
 from zuul_nodes.drivers import (
     Ability,
     Adapter,
+    Check,
     Driver,
     Instance,
     Nullable,
@@ -90,6 +91,12 @@ class FakeAdapter(Adapter):
 
     def createSnapshot(self, instance_id, spec):
         return f'fake:{self.uploadImage(spec, instance_id)}'
+
+    def getChecks(self, spec):
+        if image_id := getattr(spec.image, 'image_id', None):
+            yield Check('image', image_id, f'image {spec.image.name}',
+                        lambda: 'There is no such image'
+                        if image_id == 'none' else '')
 
     def getConsoleLog(self, instance_id):
         return f'{instance_id} login: '

@@ -6,6 +6,7 @@ cloud, and it survives each of them.
 
 import contextlib
 import json
+import os
 import random
 import sqlite3
 import threading
@@ -47,16 +48,14 @@ class Cloud:
         self.delete_delay = delete_delay
         self.call_delay = call_delay
         self.failure_rate = failure_rate
-        # One connection for all threads: in memory, each would have a
-        # cloud of its own.
+        self._path = path
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(
-            path, TIMEOUT, check_same_thread=False)
-        self._database.executescript(TABLES)
+        self._database = None
 
     def close(self):
         with self._lock:
-            self._database.close()
+            if self._database:
+                self._database.close()
 
     def create(self, name, tags, zone, needs, limits):
         """
@@ -64,6 +63,7 @@ class Cloud:
         :return: None, or what of the limits there is too little of.
         """
         with self._transaction() as execute:
+            execute('DELETE FROM instances WHERE gone <= ?', time.time())
             if execute('SELECT 1 FROM instances WHERE name = ?',
                        name).fetchone():
                 return None
@@ -79,14 +79,14 @@ class Cloud:
     def list(self):
         """:return: a list of (name, tags, zone, needs, whether it is
             ready)."""
-        with self._transaction() as execute:
+        with self._transaction(reads=True) as execute:
             now = time.time()
-            execute('DELETE FROM instances WHERE gone <= ?', now)
             return [
                 (name, json.loads(tags), zone, json.loads(needs),
                  ready <= now)
                 for name, tags, zone, needs, ready in execute(
-                    'SELECT name, tags, zone, needs, ready FROM instances')]
+                    'SELECT name, tags, zone, needs, ready FROM instances '
+                    'WHERE gone IS NULL OR gone > ?', now)]
 
     def delete(self, name):
         with self._transaction() as execute:
@@ -100,7 +100,7 @@ class Cloud:
 
     def listImages(self):
         """:return: a dict of id -> tags."""
-        with self._transaction() as execute:
+        with self._transaction(reads=True) as execute:
             return {image_id: json.loads(tags) for image_id, tags
                     in execute('SELECT id, tags FROM images')}
 
@@ -116,16 +116,35 @@ class Cloud:
         return used
 
     @contextlib.contextmanager
-    def _transaction(self):
-        """:return: a function that takes a statement and its values."""
+    def _transaction(self, reads=False):
+        """
+        :param bool reads: whether that is all; then no file is made.
+        :return: a function that takes a statement and its values.
+        """
         if self.call_delay:
             time.sleep(self.call_delay)
         failing = random.random() < self.failure_rate
         before = failing and random.random() < 0.5
         if before:
             raise FakeError('The cloud has failed')
-        with self._lock, self._database:
-            yield lambda statement, *values: self._database.execute(
-                statement, values)
+        with self._lock:
+            if reads and self._isMissing():
+                yield lambda *statement: ()
+            else:
+                with self._open() as database:
+                    yield lambda statement, *values: database.execute(
+                        statement, values)
         if failing:
             raise FakeError('The cloud has failed after it has acted')
+
+    def _isMissing(self):
+        return self._database is None and not os.path.exists(self._path)
+
+    def _open(self):
+        if self._database is None:
+            # One connection for all threads: in memory, each would have a
+            # cloud of its own.
+            self._database = sqlite3.connect(
+                self._path, TIMEOUT, check_same_thread=False)
+            self._database.executescript(TABLES)
+        return self._database

@@ -1,6 +1,7 @@
 """A region of a project of Google Compute Engine."""
 
 from zuul_nodes.drivers import Ability, Adapter, Resource
+from zuul_nodes.drivers.gce.checks import makeChecks
 from zuul_nodes.drivers.gce.urls import ARCHIVE, RAW, canImport
 
 DISK = 'disk'
@@ -83,6 +84,9 @@ class GceAdapter(Adapter):
 
     def createSnapshot(self, instance_id, spec):
         return self.images.snapshot(spec, instance_id)
+
+    def getChecks(self, spec):
+        return makeChecks(self, spec)
 
     def getConsoleLog(self, instance_id):
         return self.instances.getConsole(instance_id)

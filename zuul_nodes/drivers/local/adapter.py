@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from zuul_nodes.drivers import (
     Ability,
     Adapter,
+    Check,
     DriverError,
     Instance,
     PermanentError,
@@ -145,6 +146,21 @@ class LocalAdapter(Adapter):
                 f'"{self.connection.connection_name}"')
         return {'path': str(path)}
 
+    def checkAccess(self):
+        # There is nobody to ask.  A list would go on with nodes that
+        # another launcher makes.
+        return ''
+
+    def getChecks(self, spec):
+        connection = f'connection {self.connection.connection_name}'
+        yield Check('key', 'authorized_keys', connection,
+                    lambda: _getError(self.getAuthorizedKeys))
+        yield Check('path', self.connection.directory, connection,
+                    lambda: _getError(self.machines.entries.check))
+        if path := getattr(spec.image, 'image_path', None):
+            yield Check('path', path, f'image {spec.image.name}',
+                        lambda: _getError(self._getSource, spec))
+
     def _fill(self, source, target, name):
         if path := source.get('path'):
             if os.path.isdir(path):
@@ -248,3 +264,12 @@ def _getLimits(flavor):
     """:return: what a flavor says of ``cores`` and ``ram``, a dict."""
     limits = {'cores': flavor.cores, 'ram': flavor.ram}
     return {resource: limit for resource, limit in limits.items() if limit}
+
+
+def _getError(function, *args):
+    """:return: what a function has to say against its being called."""
+    try:
+        function(*args)
+    except (DriverError, OSError) as error:
+        return str(error)
+    return ''

@@ -40,6 +40,22 @@ class Entries:
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.sandbox.checkReach(self.directory)
 
+    def check(self):
+        """Whether it can be prepared, without doing so.
+
+        :raises DriverError: the user can't reach it, or it can't be made.
+        """
+        path = self.directory
+        while not path.exists():
+            path = path.parent
+        if not path.is_dir():
+            raise DriverError(f'{path} is not a directory')
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise DriverError(
+                f'Who runs the launcher needs the permission to write in '
+                f'{path}')
+        self.sandbox.checkReach(path)
+
     def path(self, name, *parts):
         """
         :raises DriverError: this can't be the name of an entry.

@@ -5,6 +5,7 @@ from zuul.driver.static import staticprovider
 from zuul.lib.voluputil import Optional, Required, assemble
 
 from zuul_nodes.drivers import OWN, extension
+from zuul_nodes.drivers.static.checks import makeChecks
 from zuul_nodes.drivers.static.node import (
     IMAGE_ATTRIBUTES,
     StaticNodeConfig,
@@ -88,6 +89,10 @@ class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):
 
     def getDeleteStateMachine(self, node, log):
         return StaticDeleteStateMachine(self, node, log)
+
+    def getChecks(self):
+        """:return: yields a Check for all that the configuration names."""
+        return makeChecks(self)
 
     def hasNode(self, node):
         """

@@ -1,0 +1,152 @@
+"""What is proposed is asked of the clouds without ZooKeeper."""
+
+import argparse
+import io
+import pathlib
+
+import pytest
+
+from tests.fixtures.gce import GCE
+from tests.fixtures.kubernetes import Emulator
+from tests.fixtures.openstack import OpenStack
+from tests.unit.drivers.openstack.nodesites import furnish
+from zuul_nodes import zuulconf
+from zuul_nodes.cmd import check, providers
+from zuul_nodes.cmd.asking import ask
+from zuul_nodes.drivers.gce import GceDriver
+from zuul_nodes.drivers.kubernetes import KubernetesDriver
+from zuul_nodes.drivers.openstack import OpenstackDriver
+from zuul_nodes.drivers.static import StaticDriver
+from zuul_nodes.quickstart import ports
+from zuul_nodes.testing.layout import makeConnections
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples'
+
+
+@pytest.fixture
+def askFiles(tmp_path, monkeypatch):
+    """:return: a function that asks about the only provider in a text, and
+        gives (subject, name) -> what is wrong, but for what is right."""
+    found = []
+
+    def run(driver_class, options, text, name):
+        monkeypatch.setattr(
+            providers, 'connect',
+            lambda config: makeConnections(config, driver_class))
+        conf = tmp_path / 'zuul.conf'
+        conf.write_text('\n'.join(
+            [f'[connection {options.pop("name")}]',
+             *(f'{key}={value}' for key, value in options.items())]))
+        file = tmp_path / 'nodes.yaml'
+        file.write_text(text)
+        parser = argparse.ArgumentParser()
+        check.addArguments(parser)
+        args = parser.parse_args(
+            ['-c', str(conf), '--files', str(file), name])
+        found.extend(providers.findInFiles(zuulconf.read(args.config), args))
+        return {(each['what'], each['name']): each['problem'] for each
+                in ask(found[-1], 60, io.StringIO()) if each['problem']}
+    yield run
+    for provider in found:
+        provider.driver.stop()
+
+
+def change(text, old, new):
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.fixture
+def gce():
+    emulator = GCE()
+    emulator.buckets.create('images', emulator.project)
+    yield emulator
+    emulator.end()
+
+
+@pytest.fixture
+def askGce(askFiles, gce):
+    text = (EXAMPLES / 'gce.yaml').read_text()
+
+    def run(old, new):
+        return askFiles(GceDriver, {
+            'name': 'gce', 'driver': 'gce', 'project': gce.project,
+            'bucket': 'images', 'api_endpoint': gce.url,
+            'storage_endpoint': gce.storage_url}, change(text, old, new),
+            'gce-us')
+    return run
+
+
+def test_gce(askGce):
+    assert askGce('debian', 'debian') == {}
+
+
+@pytest.mark.parametrize(('old', 'new', 'subject', 'name', 'said'), [
+    ('image-family: debian-12', 'image-family: debian-99', 'image',
+     'debian-99', 'The project "debian-cloud" has no such family of images'),
+    ('network-tags: [ci-node]', 'network: lan', 'network', 'lan',
+     'The project "zuul" has no such network'),
+    ('network-tags: [ci-node]', 'subnetwork: lan', 'subnetwork', 'lan',
+     'The project "zuul" has no such subnetwork in us-central1'),
+    ('pd-balanced', 'pd-none', 'disk type', 'pd-none',
+     'There is no such thing in us-central1-a, us-central1-b, us-central1-f'),
+    # Only the zone is wrong then, whatever cannot be there.
+    ('network-tags: [ci-node]', 'az: us-central1-z', 'zone', 'us-central1-z',
+     'There is no such zone; there are us-central1-a, us-central1-b, '
+     'us-central1-f'),
+])
+def test_what_gce_lacks(askGce, old, new, subject, name, said):
+    assert askGce(old, new) == {(subject, name): said}
+
+
+def test_zones_of_a_label(askGce, gce):
+    found = askGce('labels: [debian, built]', (
+        'labels: [{name: debian, volume-type: pd-none, '
+        'availability-zones: [us-central1-a, us-central1-b]}]'))
+    assert found == {('disk type', 'pd-none'): (
+        'There is no such thing in us-central1-a, us-central1-b')}
+
+
+def test_openstack(askFiles, tmp_path):
+    cloud = OpenStack()
+    furnish(cloud)
+    try:
+        options = {'driver': 'openstack', 'cloud': 'emulator',
+                   'client_config_file':
+                   cloud.writeConfig(tmp_path / 'clouds.yaml')}
+        text = (EXAMPLES / 'openstack.yaml').read_text()
+        for old, new, wrong in (
+                ('m1.small', 'm1.small', []),
+                ('key-name: zuul', 'key-name: zul', [('key', 'zul')])):
+            assert list(askFiles(
+                OpenstackDriver, {'name': 'openstack', **options},
+                change(text, old, new), 'openstack')) == wrong
+    finally:
+        cloud.end()
+
+
+def test_kubernetes(askFiles, tmp_path):
+    cluster = Emulator()
+    try:
+        options = {'driver': 'kubernetes', 'kubeconfig_file':
+                   cluster.writeConfig(tmp_path / 'kubeconfig')}
+        found = askFiles(
+            KubernetesDriver, {'name': 'cluster', **options},
+            (EXAMPLES / 'kubernetes.yaml').read_text(), 'cluster')
+        assert 'has no namespace "ci"' in found['namespace', 'ci']
+    finally:
+        cluster.end()
+
+
+def test_static_nodes(askFiles):
+    port = ports.freePort()
+    found = askFiles(StaticDriver, {
+        'name': 'other', 'driver': 'static'}, f'''
+- label: {{name: desk}}
+- section:
+    name: office
+    connection: null
+    nodes: [{{name: 127.0.0.1, label: desk, connection-port: {port}}}]
+- provider: {{name: office, section: office, labels: [desk]}}
+''', 'office')
+    assert list(found) == [('machine', f'127.0.0.1 port {port}')]

@@ -1,0 +1,52 @@
+"""``zuul-nodes check`` beside a whole Zuul."""
+
+import pytest
+
+from tests.unit.cmd.test_explain_service import snapshot
+
+pytestmark = pytest.mark.services
+
+TIMEOUT = 200
+
+
+def test_check(makeSite, zuulNodes):
+    site = makeSite()
+    site.startZooKeeper()
+
+    def check(*arguments):
+        return zuulNodes('check', '-c', str(site.zuul_conf), *arguments)
+
+    result = check('local')
+    assert result.returncode == 2
+    assert 'no scheduler has run' in result.stderr
+    site.startZuul()
+    site.services.waitFor(lambda: check('local').returncode != 2,
+                          'the tenant is not loaded', TIMEOUT, 'scheduler')
+
+    # Its machine is not there, and then it is.
+    result = check('local')
+    assert result.returncode == 1
+    assert 'Unable to connect to 127.0.0.1' in result.stdout
+    site.startNode()
+    result = check('local')
+    assert result.returncode == 0
+    assert 'Nothing is wrong: 2 questions.' in result.stdout
+
+    result = check('--tenant', 'quickstar', 'local')
+    assert result.returncode == 2
+    assert 'Did you mean "quickstart"?' in result.stderr
+    result = check('lokal')
+    assert result.returncode == 2
+    assert 'Did you mean "local"?' in result.stderr
+
+    # Nothing is written
+    for name in ('web', 'executor', 'scheduler'):
+        site.end(name)
+    client = site.zookeeper.client()
+    client.start()
+    before = snapshot(client, '/zuul') | snapshot(client, '/zuul-system')
+    assert check('local').returncode == 0
+    after = snapshot(client, '/zuul') | snapshot(client, '/zuul-system')
+    client.stop()
+    client.close()
+    assert after == before

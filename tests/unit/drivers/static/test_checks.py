@@ -1,0 +1,100 @@
+"""Static nodes are asked whether they are what the configuration says."""
+
+import os
+import socket
+
+import pytest
+
+from tests.fixtures.hostkeys import HostKey
+from tests.fixtures.staticnodes import makeConfig, makeProvider
+from zuul_nodes.drivers.static import checks
+from zuul_nodes.quickstart import leftovers, ports
+from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
+
+
+@pytest.fixture
+def host(tmp_path):
+    """:return: a real sshd, and its key."""
+    keys = SSHKeys(tmp_path / 'host')
+    sshd = SSHD(tmp_path / 'host/config', keys, ports.freePort(),
+                {**os.environ, leftovers.VARIABLE: str(tmp_path)},
+                tmp_path / 'host/log')
+    sshd.start()
+    sshd.key = HostKey(keys.host_key)
+    yield sshd
+    sshd.stop()
+
+
+def ask(*nodes, **image):
+    """:return: (subject, name) -> what is wrong."""
+    provider = makeProvider(makeConfig(*nodes, **image))
+    return {(check.subject, check.name): check.ask()
+            for check in provider.getChecks()}
+
+
+def entry(port, **attributes):
+    return {'name': '127.0.0.1', 'label': 'desk', 'connection-port': port,
+            **attributes}
+
+
+def askOne(port, **attributes):
+    """:return: what is wrong with the machine."""
+    found = ask(entry(port, **attributes))
+    assert found.pop(('entries', '127.0.0.1')) == ''
+    (key, said), = found.items()
+    assert key == ('machine', f'127.0.0.1 port {port}')
+    return said
+
+
+def test_nothing_is_wrong(host):
+    assert askOne(host.port) == ''
+
+
+def test_one_of_its_keys_is_enough(host, tmp_path):
+    other = HostKey(tmp_path / 'other', 'ecdsa')
+    assert askOne(host.port, **{
+        'host-key': [other.line, host.key.line]}) == ''
+
+
+def test_another_key(host, tmp_path):
+    other = HostKey(tmp_path / 'other')
+    said = askOne(host.port, **{'host-key': other.line})
+    assert said.startswith(
+        'It shows other host keys than "host-key" says: ssh-ed25519 '
+        f'{host.key.fingerprint}. ')
+
+
+@pytest.mark.parametrize('line', [
+    'ssh-dss AAAAB3NzaC1kc3MAAAAC', None])
+def test_no_key_of_the_type(host, tmp_path, line):
+    line = line or HostKey(tmp_path / 'other', 'rsa').line
+    said = askOne(host.port, **{'host-key': line})
+    assert said.startswith('It does not show a host key of the type '
+                           f'{line.split()[0]}: ')
+
+
+def test_nobody_listens():
+    port = ports.freePort()
+    assert f'Unable to connect to 127.0.0.1 on port {port}: ' in askOne(port)
+
+
+def test_somebody_else_listens(monkeypatch):
+    monkeypatch.setattr(checks, 'TIMEOUT', 0.2)
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        port = server.getsockname()[1]
+        assert askOne(port).startswith('It does not show any host key: ')
+        # That is all that is asked of Windows.
+        assert askOne(port, **{'connection-type': 'winrm'}) == ''
+
+
+def test_who_is_not_to_be_connected_to():
+    assert ask(entry(1, **{'host-key-checking': False})) == {
+        ('entries', '127.0.0.1'): ''}
+
+
+def test_duplicates():
+    found = ask(entry(1, **{'host-key-checking': False}),
+                entry(1, **{'host-key-checking': False}),
+                entry(2, **{'host-key-checking': False}))
+    assert found['entries', '127.0.0.1'].startswith(
+        'There are 3 entries of the address, and only 2 can be used')

@@ -1,0 +1,135 @@
+"""Providers, of a running Zuul or of files that are not merged yet."""
+
+import contextlib
+import pathlib
+import types
+
+from kazoo.client import KazooState
+from kazoo.exceptions import NoNodeError
+from zuul import model
+import zuul.configloader
+
+from zuul_nodes.cmd.explain import choose
+from zuul_nodes.cmd.explanation import findError
+from zuul_nodes.cmd.tenants import Tenants, connect
+from zuul_nodes.cmd.waiting import Waiting
+from zuul_nodes.configloader.errors import suggest
+from zuul_nodes.configloader.flavor import FlavorParser
+from zuul_nodes.configloader.image import ImageParser
+from zuul_nodes.configloader.label import LabelParser
+from zuul_nodes.configloader.provider import ProviderParser
+from zuul_nodes.configloader.section import SectionParser
+from zuul_nodes.exceptions import UserError
+
+# Where Zuul looks in a project; the first that is there counts.
+PLACES = ('zuul.yaml', 'zuul.d', '.zuul.yaml', '.zuul.d')
+PARSERS = {'image': (ImageParser, 'addImage'),
+           'flavor': (FlavorParser, 'addFlavor'),
+           'label': (LabelParser, 'addLabel'),
+           'section': (SectionParser, 'addSection'),
+           'provider': (ProviderParser, 'addProviderConfig')}
+
+
+def findInZuul(config, args):
+    """
+    :return: a list of the providers as schedulers have loaded them.
+    :raises UserError: there is none of that name.
+    """
+    waiting = Waiting(args.timeout)
+    tenants = Tenants(config, connect(config), waiting)
+
+    def find():
+        tenants.open()
+        names = [args.tenant] if args.tenant else tenants.loaded
+        loaded = [tenants.load(name) for name in names]
+        return [_make(choose(loaded, name).layout, name, tenants.connections)
+                for name in args.provider]
+    try:
+        return waiting.run(find)
+    finally:
+        # No scheduler shall wait for our lock while clouds are asked.
+        with contextlib.suppress(Exception):
+            tenants.close()
+
+
+def findInFiles(config, args):
+    """
+    :return: a list of the providers that files have.
+    :raises UserError: there is none of that name, or a file is wrong.
+    """
+    layout = model.Layout(model.Tenant('files'))
+    for path in args.files:
+        for file in _findFiles(pathlib.Path(path)):
+            _load(layout, file)
+    connections = connect(config)
+    return [_make(layout, name, connections) for name in args.provider]
+
+
+def _make(layout, name, connections):
+    known = layout.provider_configs
+    error = findError(layout, name)
+    if name not in known and not error:
+        raise UserError(f'there is no provider "{name}". '
+                        f'{suggest(name, known)}')
+    try:
+        if error:
+            raise UserError(error)
+        config = known[name].flattenConfig(layout, connections.connections)
+        connection = connections.connections[config['connection']]
+        return connection.driver.getProvider(
+            NO_ZOOKEEPER, connection, layout.tenant.name,
+            known[name].canonical_name, config, 'check')
+    except Exception as error:
+        raise UserError(f'the provider "{name}" is in error: '
+                        f'{" ".join(str(error).split())}') from error
+
+
+def _findFiles(path):
+    if path.is_file():
+        return [path]
+    for place in PLACES:
+        if (path / place).is_file():
+            return [path / place]
+        if (path / place).is_dir():
+            return sorted((path / place).rglob('*.yaml'))
+    raise UserError(f'{path} is neither a file nor a directory with '
+                    f'{", ".join(PLACES)}')
+
+
+def _load(layout, file):
+    context = model.SourceContext(
+        'files', 'files', 'files', '-', str(file))
+    try:
+        for stanza in zuul.configloader.safe_load_yaml(
+                file.read_text(), context) or ():
+            for kind, conf in stanza.items():
+                if kind in PARSERS:
+                    parser, add = PARSERS[kind]
+                    getattr(layout, add)(parser(None).fromYaml(conf))
+    except Exception as error:
+        raise UserError(
+            f'{file}: {" ".join(str(error).split())}') from error
+
+
+class NoZooKeeper:
+    """In place of a client: there is nothing, and nothing is written.
+
+    Endpoints read a cache of quotas.  What is checked is asked for anew.
+    """
+
+    _state = KazooState.CONNECTED
+
+    def add_listener(self, listener):
+        pass
+
+    def add_watch(self, path, watch, mode):
+        pass
+
+    def ensure_path(self, path):
+        pass
+
+    def get_children(self, path):
+        raise NoNodeError
+
+
+NO_ZOOKEEPER = types.SimpleNamespace(client=NoZooKeeper())

@@ -1,0 +1,130 @@
+"""What a project is asked about a configuration before it is used.
+
+Whether a service account may be used, and which permissions there are, the
+Compute Engine API does not tell before an instance is created.
+"""
+
+import functools
+import re
+
+from zuul_nodes.drivers import Check, DriverError, getZones
+from zuul_nodes.drivers.gce.errors import isMissing
+from zuul_nodes.drivers.gce.machine import getImagePath
+
+IMAGE = re.compile(r'projects/([^/]+)/global/images/(family/)?([^/]+)$')
+NETWORK = re.compile(r'projects/([^/]+)/global/networks/([^/]+)$')
+SUBNETWORK = re.compile(
+    r'projects/([^/]+)/regions/([^/]+)/subnetworks/([^/]+)$')
+
+
+def makeChecks(adapter, spec):
+    """
+    :param GceAdapter adapter:
+    :param InstanceSpec spec: without name, tags and zone.
+    :return: yields a :class:`Check` for each thing that it names.
+    """
+    asking = Asking(adapter, spec)
+    label, flavor, image = spec.label, spec.flavor, spec.image
+    # What a flavor wants may be in some zones only.
+    where = (f'label {label.name}' if getZones(label)
+             else f'flavor {flavor.name}')
+    for subject, name, used_by, ask in (
+            ('machine type', flavor.machine_type, where,
+             functools.partial(asking.inZones, 'MachineTypes',
+                               'machine_type', flavor.machine_type)),
+            *(('accelerator', each['type'], where,
+               functools.partial(asking.inZones, 'AcceleratorTypes',
+                                 'accelerator_type', each['type']))
+              for each in flavor.accelerators),
+            ('disk type', label.volume_type, f'label {label.name}',
+             functools.partial(asking.inZones, 'DiskTypes', 'disk_type',
+                               label.volume_type)),
+            ('network', label.network or (
+                None if label.subnetwork else 'default'),
+             f'label {label.name}', asking.forNetwork),
+            ('subnetwork', label.subnetwork, f'label {label.name}',
+             asking.forSubnetwork)):
+        if name:
+            yield Check(subject, name, used_by, ask)
+    if image.type == 'cloud':
+        yield Check('image', image.image_id or image.image_family
+                    or image.name, f'image {image.name}', asking.forImage)
+    elif bucket := adapter.connection.bucket:
+        yield Check(
+            'bucket', bucket,
+            f'connection {adapter.connection.connection_name}',
+            functools.partial(asking.forBucket, bucket))
+
+
+class Asking:
+    """
+    :param GceAdapter adapter: that is started when it is asked.
+    :param InstanceSpec spec: whose things are looked for.
+    """
+
+    def __init__(self, adapter, spec):
+        self.adapter = adapter
+        self.spec = spec
+        self.region = adapter.place['region']
+
+    def inZones(self, service, parameter, name):
+        """Each zone that is wanted has to have it; any will do if none is.
+        A zone that there is not is another question's."""
+        known = self.adapter.listZones()
+        wanted = getZones(self.spec.label)
+        zones = [zone for zone in wanted or known if zone in known]
+        missing = [zone for zone in zones if not self._has(
+            service, zone=zone, **{parameter: name})]
+        if not missing or (not wanted and len(missing) < len(zones)):
+            return ''
+        return f'There is no such thing in {", ".join(missing)}'
+
+    def forImage(self):
+        path = getImagePath(self.spec, self.adapter.client.project)
+        match = IMAGE.search(path)
+        if match is None:
+            return (f'{path} is not the path of an image, which is '
+                    'projects/PROJECT/global/images/NAME')
+        project, is_family, name = match.groups()
+        method, parameter = (('get_from_family', 'family') if is_family
+                             else ('get', 'image'))
+        return '' if self._has('Images', method, project=project,
+                               **{parameter: name}) else (
+            f'The project "{project}" has no such '
+            f'{"family of images" if is_family else "image"}')
+
+    def forNetwork(self):
+        name = self.spec.label.network or 'default'
+        match = NETWORK.search(name)
+        project, name = match.groups() if match else (
+            self.adapter.client.project, name.rpartition('/')[2])
+        return '' if self._has(
+                'Networks', project=project, network=name) else (
+            f'The project "{project}" has no such network')
+
+    def forSubnetwork(self):
+        name = self.spec.label.subnetwork
+        match = SUBNETWORK.search(name)
+        project, region, name = match.groups() if match else (
+            self.adapter.client.project, self.region,
+            name.rpartition('/')[2])
+        if region != self.region:
+            return (f'It is in the region {region}, the nodes are in '
+                    f'{self.region}')
+        return '' if self._has('Subnetworks', project=project, region=region,
+                               subnetwork=name) else (
+            f'The project "{project}" has no such subnetwork in {region}')
+
+    def forBucket(self, name):
+        storage = self.adapter.client.storage
+        found = storage.lookup_bucket(name, timeout=self.adapter.timeout)
+        return '' if found else 'There is no such bucket'
+
+    def _has(self, service, method='get', **request):
+        try:
+            self.adapter.client.call(service, method, **request)
+        except DriverError as error:
+            if isMissing(error):
+                return False
+            raise
+        return True

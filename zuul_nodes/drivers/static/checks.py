@@ -1,0 +1,122 @@
+"""What static nodes are asked about their configuration before it is used."""
+
+import base64
+import contextlib
+import functools
+import hashlib
+import socket
+
+import paramiko
+
+from zuul_nodes.drivers import Check
+from zuul_nodes.drivers.static.node import normalizeNode
+
+# Seconds that a machine has to accept a connection, and to show a host key:
+# it is there already.
+TIMEOUT = 10
+# Type of a key -> the algorithms that sign with it, where these have other
+# names (RFC 8332, section 3).
+ALGORITHMS = {'ssh-rsa': ('rsa-sha2-512', 'rsa-sha2-256', 'ssh-rsa')}
+
+
+def makeChecks(provider):
+    """
+    :param StaticProvider provider:
+    :return: yields a Check for each node, and one for each address that is
+        there in vain; nobody connects before their ``ask`` is called.
+    """
+    entries = [node for node in (
+        normalizeNode(entry, provider.labels)
+        for entry in provider.config['nodes']) if node]
+    for name in dict.fromkeys(node['name'] for node in entries):
+        nodes = [node for node in provider.nodes.values()
+                 if node.name == name]
+        written = sum(node['name'] == name for node in entries)
+        yield Check('entries', name, f'provider {provider.name}',
+                    functools.partial(_askEntries, written, len(nodes)))
+        for node in nodes:
+            # A launcher does not connect to others, and may be unable to.
+            if node.host_key_checking:
+                yield Check('machine', f'{name} port {node.connection_port}',
+                            f'label {node.label}',
+                            functools.partial(_askMachine, node))
+
+
+def _askEntries(written, used):
+    return '' if written == used else (
+        f'There are {written} entries of the address, and only {used} can be '
+        'used: others have the same port and user. Make those one entry, '
+        'with all of their labels')
+
+
+def _askMachine(node):
+    """Does what a launcher does before a node is used."""
+    try:
+        if node.connection_type not in ('ssh', 'network_cli'):
+            _connect(node).close()
+            return ''
+        return _askHostKey(node)
+    except OSError as error:
+        return (f'Unable to connect to {node.name} on port '
+                f'{node.connection_port}: {error or type(error).__name__}. '
+                'See whether it is up, and whether "host" and '
+                '"connection-port" are right')
+
+
+def _askHostKey(node):
+    """It is enough if one of those that the node has is shown."""
+    wanted = {each.split()[0] for each in node.host_keys} or {None}
+    shown, errors = [], []
+    for key_type in sorted(wanted, key=str):
+        try:
+            key = _readHostKey(node, key_type)
+        except (paramiko.SSHException, EOFError) as error:
+            errors.append(str(error) or 'it has closed the connection')
+            continue
+        shown.append(key)
+        if not node.host_keys or _write(key) in node.host_keys:
+            return ''
+    if shown:
+        keys = ', '.join(f'{key.get_name()} {_getFingerprint(key)}'
+                         for key in shown)
+        return (f'It shows other host keys than "host-key" says: {keys}. '
+                'See whether it is the right machine')
+    what = (f'a host key of the type {" or ".join(sorted(wanted))}'
+            if node.host_keys else 'any host key')
+    return f'It does not show {what}: {"; ".join(errors)}'
+
+
+def _readHostKey(node, key_type):
+    """
+    :param str key_type: of the host key, or None if any will do.
+    :return: the host key that the machine shows, a paramiko.PKey.
+    :raises OSError: it does not accept a connection.
+    :raises SSHException, EOFError: it shows none.
+    """
+    with (contextlib.closing(_connect(node)) as connection,
+          contextlib.closing(paramiko.Transport(connection)) as transport):
+        transport.banner_timeout = transport.handshake_timeout = TIMEOUT
+        if key_type:
+            options = transport.get_security_options()
+            options.key_types = [
+                name for name in options.key_types
+                if name in ALGORITHMS.get(key_type, (key_type,))]
+            if not options.key_types:
+                raise paramiko.SSHException('it is not known here')
+        transport.start_client(timeout=TIMEOUT)
+        return transport.get_remote_server_key()
+
+
+def _connect(node):
+    return socket.create_connection(
+        (node.name, node.connection_port), TIMEOUT)
+
+
+def _write(key):
+    return f'{key.get_name()} {key.get_base64()}'
+
+
+def _getFingerprint(key):
+    """:return: as ``ssh-keygen -l`` prints it."""
+    digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest())
+    return f'SHA256:{digest.decode().rstrip("=")}'
