@@ -31,6 +31,7 @@ from zuul_nodes.configloader.vocabulary import (
 from zuul_nodes.drivers import DEFAULT_PRIORITY, OWN
 
 ZONES = 'az'
+LABEL_DEFAULTS = 'label-defaults'
 LIMITS = 'resource-limits'
 ALL_NODE_LABELS = 'include-all-node-labels'
 
@@ -89,9 +90,7 @@ class Flattening:
             for kind in ('image', 'flavor'))
         labels = [self._flattenLabel(part, images, flavors)
                   for part in self.parts.label.values()]
-        settings = {name: value for name, value in self.parts.settings.items()
-                    if name not in PROVIDER_ALONE}
-        config = {**settings, 'labels': labels,
+        config = {**self._getSettings(), 'labels': labels,
                   'images': [*images.values(), *self._getMadeUp('image')],
                   'flavors': [*flavors.values(), *self._getMadeUp('flavor')]}
         Validation(self, config).run()
@@ -207,6 +206,16 @@ class Flattening:
                 if name in self.layout.labels:
                     self.parts.addLabel(name)
 
+    def _getSettings(self):
+        """:return: what the provider itself has, as its driver knows it."""
+        settings = {name: value for name, value in self.parts.settings.items()
+                    if name not in PROVIDER_ALONE}
+        if LABEL_DEFAULTS in settings:
+            # Labels have these zones already.
+            settings[LABEL_DEFAULTS] = dict(settings[LABEL_DEFAULTS])
+            self._takeZones(settings[LABEL_DEFAULTS], f'"{LABEL_DEFAULTS}"')
+        return settings
+
     def _flattenPart(self, part):
         config = self._getStructure(part)
         attributes = self._getAttributes(config, part.kind)
@@ -227,7 +236,7 @@ class Flattening:
             if name in self.vocabulary.label}
         self.alone[part.name] = {
             name: label.pop(name) for name in LABEL_ALONE if name in label}
-        own = {'zones': self._takeZones(label)}
+        own = {'zones': self._takeZones(label, f'label "{part.name}"')}
         for kind, configs in (('image', images), ('flavor', flavors)):
             if not part.structure.get(kind):
                 label[kind] = self._makeUp(part, kind, values)
@@ -251,21 +260,25 @@ class Flattening:
         :param dict config: its flat configuration."""
         return getattr(self.vocabulary, config.get('type', kind))
 
-    def _takeZones(self, label):
-        """Drivers that know one zone get one; more are the launcher's."""
-        zones = label.get(ZONES)
+    def _takeZones(self, attributes, owner):
+        """Drivers that know one zone get one; more are the launcher's.
+
+        :param dict attributes: of a label, or of all; changed.
+        :param str owner: whose they are, for the message.
+        :return: a list of zones, or None if there are not several.
+        """
+        zones = attributes.get(ZONES)
         if not isinstance(zones, list) or ZONES not in self.vocabulary.label:
             return None
         if not all(isinstance(zone, str) for zone in zones):
             raise AttributeValueError(
-                f'The label "{label["name"]}" of the '
-                f'{describe(self.provider_config)} has availability zones '
-                f'that are no names')
-        del label[ZONES]
+                f'The {owner} of the {describe(self.provider_config)} has '
+                f'availability zones that are no names')
+        del attributes[ZONES]
         zones = list(dict.fromkeys(zones))
         if len(zones) > 1:
             return zones
-        label.update((ZONES, zone) for zone in zones)
+        attributes.update((ZONES, zone) for zone in zones)
         return None
 
     def _makeUp(self, part, kind, values):

@@ -230,9 +230,11 @@ def test_what_all_nodes_have_is_not_uploaded():
 @pytest.mark.parametrize('zones, az, several', [
     (['a'], 'a', None), ('a', 'a', None), ([], None, None),
     (['a', 'b'], None, ['a', 'b'])])
-def test_availability_zones(zones, az, several):
+@pytest.mark.parametrize('make', [
+    lambda zones: zones, lambda zones: {'label-defaults': zones}])
+def test_availability_zones(make, zones, az, several):
     provider = makeProvider(
-        document(section={'availability-zones': zones}), ZUUL_CONF)
+        document(section=make({'availability-zones': zones})), ZUUL_CONF)
     label = provider.labels['node']
     assert label.az == az
     assert getattr(label, 'zuul_nodes', {}).get('zones') == several

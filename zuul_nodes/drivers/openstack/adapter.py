@@ -17,6 +17,7 @@ from zuul.driver.openstack.openstackendpoint import ZuulOpenstackServer
 from zuul_nodes.drivers import (
     Ability,
     Adapter,
+    CapacityError,
     DriverError,
     Instance,
     PermanentError,
@@ -31,7 +32,12 @@ from zuul_nodes.drivers.openstack.errors import (
 )
 from zuul_nodes.drivers.openstack.lookups import Lookups
 from zuul_nodes.drivers.openstack.pages import getPages
-from zuul_nodes.drivers.openstack.serverrequest import getName, makeRequest
+from zuul_nodes.drivers.openstack.serverrequest import (
+    AUTO,
+    WITH_AUTO,
+    getName,
+    makeRequest,
+)
 
 STATES = {'ACTIVE': State.READY, 'ERROR': State.FAILED,
           'DELETED': State.DELETED, 'SOFT_DELETED': State.DELETED}
@@ -82,9 +88,12 @@ class OpenstackAdapter(Adapter):
         request, version = makeRequest(spec, self.lookups, nics)
         try:
             return self._create(request, version)
-        except exceptions.BadRequestException:
+        except exceptions.BadRequestException as error:
             # An image or a flavor may be another one by now.
             self.lookups.clear()
+            if self.lookups.isClosed(spec.zone):
+                raise CapacityError(f'The availability zone "{spec.zone}" '
+                                    'is closed') from error
             self.client._reset_network_caches()
             again, version = makeRequest(
                 spec, self.lookups, self._makeNetworks(spec))
@@ -94,8 +103,9 @@ class OpenstackAdapter(Adapter):
 
     def _create(self, request, version):
         try:
+            # Not logged: it has userdata, and the answer a password.
             response = check(self.client.compute.post(
-                '/servers', json=request, microversion=version))
+                '/servers', json=request, microversion=version, log=False))
         except exceptions.HttpException as error:
             if error.status_code == 406:
                 raise PermanentError(
@@ -109,9 +119,9 @@ class OpenstackAdapter(Adapter):
     def listInstances(self):
         version = WITH_FLAVOR if supports_microversion(
             self.client.compute, WITH_FLAVOR) else None
-        for server in getPages(self.client.compute, '/servers/detail',
-                               'servers', microversion=version):
-            yield self._makeInstance(server)
+        return [self._makeInstance(server) for server in getPages(
+            self.client.compute, '/servers/detail', 'servers',
+            microversion=version)]
 
     def _makeInstance(self, server):
         state = STATES.get(server['status'], State.BUILDING)
@@ -144,7 +154,8 @@ class OpenstackAdapter(Adapter):
     # Networks
 
     def _makeNetworks(self, spec):
-        """:return: what Nova is to connect a server to."""
+        """:return: what Nova is to connect a server to; empty if that can
+            not be said."""
         nics = []
         for number, network in enumerate(spec.label.networks):
             wanted = networks.parse(network)
@@ -154,7 +165,11 @@ class OpenstackAdapter(Adapter):
             else:
                 nics.append({'port': self._getPort(
                     network_id, f'{getName(spec)}-{number}', spec.tags)})
-        return nics
+        # As openstacksdk has it.
+        if not nics and (default := self.client.get_default_network()):
+            return [{'uuid': default['id']}]
+        return nics or (AUTO if supports_microversion(
+            self.client.compute, WITH_AUTO) else [])
 
     def _getPort(self, network_id, name, node_tags):
         """:return: the id of a port without port security, of the node's.
@@ -252,19 +267,17 @@ class OpenstackAdapter(Adapter):
 
     @translated
     def listFloatingIps(self):
-        """:return: yields those of the project, as Neutron shows them."""
-        return self._listOwn('/floatingips', 'floatingips')
+        """:return: those of the project, as Neutron shows them; none if
+            there are no routers."""
+        return self._list(self.client.network, '/floatingips', 'floatingips',
+                          project_id=self.client.current_project_id)
 
     @translated
     def listPorts(self):
-        """:return: yields those of the project, as Neutron shows them."""
-        return self._listOwn('/ports', 'ports')
-
-    def _listOwn(self, path, key):
-        with Translation():
-            yield from getPages(
-                self.client.network, path, key,
-                project_id=self.client.current_project_id)
+        """:return: those of the project, as Neutron shows them; none if
+            there is no Neutron."""
+        return self._list(self.client.network, '/ports', 'ports',
+                          project_id=self.client.current_project_id)
 
     @translated
     def deleteFloatingIp(self, floating_ip_id):
@@ -276,15 +289,12 @@ class OpenstackAdapter(Adapter):
 
     # Volumes
 
+    @translated
     def listVolumes(self):
-        """:return: yields those of the project, as Cinder shows them; none
-            if there is no Cinder."""
-        with Translation():
-            try:
-                yield from getPages(self.client.block_storage,
-                                    '/volumes/detail', 'volumes')
-            except ABSENT:
-                return
+        """:return: those of the project, as Cinder shows them; none if
+            there is no Cinder."""
+        return self._list(
+            self.client.block_storage, '/volumes/detail', 'volumes')
 
     @translated
     def tagVolume(self, volume_id, node_tags):
@@ -296,6 +306,12 @@ class OpenstackAdapter(Adapter):
     @translated
     def deleteVolume(self, volume_id):
         self._delete(self.client.block_storage, f'/volumes/{volume_id}')
+
+    def _list(self, proxy, path, key, **query):
+        try:
+            return list(getPages(proxy, path, key, **query))
+        except ABSENT:
+            return []
 
     def _delete(self, proxy, path):
         """Have something be gone, which it may be already."""

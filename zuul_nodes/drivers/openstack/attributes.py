@@ -1,7 +1,7 @@
 """What is configured of nodes: of their labels, flavors and stock images."""
 
 import voluptuous as vs
-from zuul.lib.voluputil import AsList, Nullable, Optional
+from zuul.lib.voluputil import AsList, Nullable, Optional, Required
 
 from zuul_nodes.drivers.openstack.properties import (
     DYNAMIC_PROPERTIES,
@@ -62,7 +62,7 @@ LABEL = {
         The networks that the node is connected to, in this order: names,
         ids, or these.""",
     ): AsList(vs.Any(str, {
-        vs.Required('name'): str,
+        Required('name', doc='Name or id of the network.'): str,
         Optional(
             'port-security', default=True,
             doc="""\

@@ -25,20 +25,25 @@ SAYINGS = (
         '|policy was violated')),
     # Nova, Cinder, Neutron: "Quota exceeded for cores", "Quota exceeded for
     # resources: ['port']", "VolumeLimitExceeded", "Maximum number of ports
-    # exceeded", "No more IP addresses available on network".
+    # exceeded", "No more IP addresses available on network", "No fixed IP
+    # addresses available for network", "Unable to find any IP address on
+    # external network".
     (QuotaError, re.compile(
         r'quota|ports exceeded|limit ?exceeded|overlimit'
         r'|maximum number of (volumes|instances|ports)'
-        r'|no more ip addresses|insufficient.*resources')),
+        r'|no (more|fixed) ip addresses|unable to find any ip address'
+        r'|insufficient.*resources')),
     # Of servers that were begun: the network or a disk has failed.
     (TemporaryError, re.compile(
         'failed to allocate the network|virtual interface creation failed'
         '|messagingtimeout|timed out waiting for a reply'
-        '|did not finish being created|connection to the hypervisor'
-        '|volume .*could not be attached')),
+        '|connection to the hypervisor|volume .*could not be attached')),
+    # "Multiple possible networks found, use a Network ID to be more
+    # specific", which comes with 409; and of security groups.
     (PermanentError, re.compile(
-        'is unacceptable|too small for|is not active|not allowed|'
-        'image .*could not be found|flavor .*could not be found')),
+        'is unacceptable|too small for|is not active|not allowed'
+        '|to be more specific|image .*could not be found'
+        '|flavor .*could not be found')),
 )
 # There is nothing there, it is not allowed, or it can not be.
 PERMANENT = (400, 401, 403, 404, 405, 410, 413)

@@ -138,15 +138,24 @@ class Lookups:
     def listZones(self):
         """:return: names of the zones that are open; empty if the cloud
             does not say."""
-        return self._get('zones', self._listZones)
+        return sorted(zone for zone, is_open in self._getZones().items()
+                      if is_open)
 
-    def _listZones(self):
+    def isClosed(self, zone):
+        """:return: whether there is a zone of this name that takes no
+            servers now."""
+        return not self._getZones().get(zone, True)
+
+    def _getZones(self):
+        return self._get('zones', self._askZones)
+
+    def _askZones(self):
         response = self.client.compute.get('/os-availability-zone')
         if response.status_code in (403, 404):
-            return []
+            return {}
         zones = check(response).json()['availabilityZoneInfo']
-        return sorted(each['zoneName'] for each in zones
-                      if each['zoneState']['available'])
+        return {each['zoneName']: each['zoneState']['available']
+                for each in zones}
 
     def getLimits(self):
         """:return: absolute limits of the project, as Nova shows them."""

@@ -28,6 +28,8 @@ ALGORITHMS = ('md5', 'sha512')
 BLOCK_SIZE = 1 << 20
 # Seconds between two lines about it in the log.
 PROGRESS_INTERVAL = 30
+# How often the cloud is asked to delete what is not an image.
+DELETE_ATTEMPTS = 3
 # What Glance wants to be true or false, and what the library calls it.
 # Tags are strings.
 BOOLEANS = {'os_hidden': 'is_hidden', 'protected': 'is_protected'}
@@ -247,12 +249,18 @@ class NewImage:
                     'imports')
 
     def _delete(self, image_id):
-        try:
-            self._client.image.delete_image(image_id)
-        except Exception as error:
-            # It has leaked then, which its properties tell.
-            self.log.warning('Unable to delete image %s: %s', image_id,
-                             self._describe(error))
+        # While an import comes to its end, Glance may answer with 500.
+        for left in reversed(range(DELETE_ATTEMPTS)):
+            try:
+                self._client.image.delete_image(image_id)
+                return
+            except Exception as error:
+                # It has leaked then, which its properties tell.
+                self.log.warning('Unable to delete image %s: %s', image_id,
+                                 self._describe(error))
+            if not left or self.endpoint.stopping.wait(
+                    self.endpoint.import_interval):
+                return
 
     def _describe(self, error):
         """:return: what an error says, without the secrets of URLs."""

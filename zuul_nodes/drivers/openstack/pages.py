@@ -18,8 +18,10 @@ def getPages(proxy, path, key, microversion=None, **query):
     # Not by openstacksdk's own lists: of each thing they make an object, of
     # many parts.
     while True:
+        # Not logged: it may be long, and servers have userdata.
         data = check(proxy.get(
-            path, params=query, microversion=microversion)).json()
+            path, params=query, microversion=microversion,
+            log=False)).json()
         yield from data[key]
         following = next((
             parse_qs(urlsplit(link['href']).query)

@@ -4,6 +4,7 @@ Sources, each below https://docs.openstack.org/api-ref/: compute, "Limits";
 block-storage/v3, "Limits"; network/v2, "Quotas extension".
 """
 
+import collections
 import hashlib
 import json
 import types
@@ -12,18 +13,24 @@ import voluptuous as vs
 from zuul.lib.voluputil import Optional
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers import extension
+from zuul_nodes.drivers import (
+    Instance,
+    PermanentError,
+    State,
+    extension,
+)
 from zuul_nodes.drivers.openstack.errors import ABSENT, Translation, check
 from zuul_nodes.drivers.openstack.flavors import getVolumeSize
 from zuul_nodes.drivers.openstack.marks import getTags
 from zuul_nodes.drivers.openstack.networks import FLOATING, KIND, MAC, parse
-from zuul_nodes.drivers.openstack.pages import getPages
 
 # In which nothing uses a volume, nor is about to.
 IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
         'error_extending')
 FLOATING_IPS = 'floating-ips'
 PORTS = 'ports'
+# What a node takes whose flavor the cloud does not have.
+UNKNOWN = QuotaInformation(instances=1)
 # What ``resource-limits`` may have besides.
 RESOURCE_LIMITS = {
     Optional(
@@ -58,9 +65,7 @@ class Quota:
     """Part of an endpoint."""
 
     def getQuotaLimits(self):
-        """:return: a QuotaInformation of what the project may have; less
-            what no instance accounts for, such as volumes that somebody
-            keeps."""
+        """:return: a QuotaInformation of what the project may have."""
         with Translation():
             limits = self._getComputeLimits()
             for function in (self._getVolumeLimits, self._getNetworkLimits):
@@ -78,9 +83,16 @@ class Quota:
 
     def refreshQuotaForLabel(self, label, flavor, update):
         key = _getKey(label, flavor)
-        if update or not self.quota_cache.hasResource(key):
-            self.quota_cache.setResource(
-                key, self.makeQuotaForLabel(label, flavor))
+        known = (self.quota_cache.getResource(key)
+                 if self.quota_cache.hasResource(key) else UNKNOWN)
+        if known == UNKNOWN or update:
+            try:
+                quota = self.makeQuotaForLabel(label, flavor)
+            except PermanentError as error:
+                # Nodes are not to wait for that: they fail, and say why.
+                self.log.warning('Label %s: %s', label.name, error)
+                quota = UNKNOWN
+            self.quota_cache.setResource(key, quota)
 
     def makeQuotaForLabel(self, label, flavor):
         """:return: a QuotaInformation of what a node takes; the cloud is
@@ -106,41 +118,46 @@ class Quota:
                 'ram': limits['maxTotalRAMSize']}
 
     def _getVolumeLimits(self):
-        proxy = self._client.block_storage
-        limits = check(proxy.get('/limits')).json()['limits']['absolute']
-        number, size = (limits['maxTotalVolumes'],
-                        limits['maxTotalVolumeGigabytes'])
-        if max(number, size) < 0:
-            return {}
-        kept = [volume for volume in getPages(
-            proxy, '/volumes/detail', 'volumes')
-            if volume['status'] in IDLE
-            and not (volume['metadata'] or {}).get('zuul_system_id')]
-        return {'volumes': _getRest(number, len(kept)),
-                'volume-gb': _getRest(
-                    size, sum(volume['size'] for volume in kept))}
+        limits = check(self._client.block_storage.get(
+            '/limits')).json()['limits']['absolute']
+        return {'volumes': limits['maxTotalVolumes'],
+                'volume-gb': limits['maxTotalVolumeGigabytes']}
 
     def _getNetworkLimits(self):
-        proxy = self._client.network
         project_id = self._client.current_project_id
-        limits = check(proxy.get(f'/quotas/{project_id}')).json()['quota']
-        return {
-            FLOATING_IPS: self._getNetworkRest(
-                limits['floatingip'], 'floatingips',
-                lambda floating_ip: floating_ip['port_id']),
-            PORTS: self._getNetworkRest(
-                limits['port'], 'ports',
-                lambda port: (port['device_owner'] or '').startswith(
-                    'compute:'))}
+        limits = check(self._client.network.get(
+            f'/quotas/{project_id}')).json()['quota']
+        # Not every Neutron has routers.
+        return {FLOATING_IPS: limits.get('floatingip', -1),
+                PORTS: limits['port']}
 
-    def _getNetworkRest(self, limit, collection, isOfServer):
-        if limit < 0:
-            return limit
-        return _getRest(limit, sum(
-            not isOfServer(each) and not getTags(each.get('description'))
-            for each in getPages(
-                self._client.network, f'/{collection}', collection,
-                project_id=self._client.current_project_id)))
+    def listInstances(self):
+        """:return: a list of all servers, and at last, as if it were one of
+            somebody's, what no server accounts for."""
+        servers = super().listInstances()
+        kept = self._getKept()
+        return [*servers, Instance(
+            '', State.READY, {}, needs=kept)] if kept else servers
+
+    def _getKept(self):
+        """:return: what somebody keeps for himself, such as volumes, of all
+            that is limited: resource -> number."""
+        limits = self.quota_cache.getLimits().getResources()
+        kept = collections.Counter()
+        if not limits.keys().isdisjoint(('volumes', 'volume-gb')):
+            for volume in self.calls.call('listVolumes'):
+                if volume['status'] in IDLE and not (
+                        volume['metadata'] or {}).get('zuul_system_id'):
+                    kept.update({'volumes': 1, 'volume-gb': volume['size']})
+        if FLOATING_IPS in limits:
+            kept[FLOATING_IPS] = sum(
+                not each['port_id'] and _isForeign(each)
+                for each in self.calls.call('listFloatingIps'))
+        if PORTS in limits:
+            kept[PORTS] = sum(
+                not (each['device_owner'] or '').startswith('compute:')
+                and _isForeign(each) for each in self.calls.call('listPorts'))
+        return +kept
 
     def _takesFloatingIp(self, label):
         """:return: whether a node needs one to be reached, as far as the
@@ -149,7 +166,7 @@ class Quota:
                 or not self.adapter.hasFloatingIps()):
             return False
         outside = [network for network in self.adapter.lookups.listNetworks()
-                   if network['router:external']]
+                   if network.get('router:external')]
         names = [parse(network)['name'] for network in label.networks]
         return bool(outside) and not any(
             name in (network['id'], network['name'])
@@ -165,8 +182,8 @@ class Quota:
             PORTS: len({address.get(MAC) for address in addresses})}
 
 
-def _getRest(limit, used):
-    return limit if limit < 0 else max(0, limit - used)
+def _isForeign(thing):
+    return not getTags(thing.get('description'))
 
 
 def _getKey(label, flavor):

@@ -14,7 +14,11 @@ from zuul_nodes.drivers.openstack.properties import checkMetadata
 MOST_USERDATA = 65535
 # Of hosts' names, for whatever runs on them.
 LONGEST_NAME = 15
-# The first version of the API in which volumes have types.
+# Nova chooses the network; the first version of the API in which it can be
+# asked to.
+AUTO = 'auto'
+WITH_AUTO = '2.37'
+# The first version in which volumes have types.
 WITH_VOLUME_TYPE = '2.67'
 
 
@@ -22,8 +26,8 @@ def makeRequest(spec, lookups, networks):
     """
     :param InstanceSpec spec: of the server.
     :param Lookups lookups: in the cloud.
-    :param list networks: as Nova takes them; empty for whatever the cloud
-        has.
+    :param networks: as Nova takes them; empty for whatever a cloud has that
+        is too old for :data:`AUTO`.
     :return: what is sent, and the version of the API that it needs, or
         None for any.
     :raises PermanentError: it can not be.
@@ -38,7 +42,7 @@ def makeRequest(spec, lookups, networks):
         'imageRef': image_id, 'metadata': spec.tags,
         'min_count': 1, 'max_count': 1,
     }
-    version = None
+    version = WITH_AUTO if networks == AUTO else None
     if label.boot_from_volume:
         volume = {
             'boot_index': '0', 'uuid': image_id, 'source_type': 'image',
@@ -48,9 +52,6 @@ def makeRequest(spec, lookups, networks):
             volume['volume_type'] = label.volume_type
             version = WITH_VOLUME_TYPE
         server |= {'imageRef': '', 'block_device_mapping_v2': [volume]}
-        if version:
-            # Of this version, Nova wants to be told.
-            server['networks'] = 'auto'
     if spec.image.config_drive:
         server['config_drive'] = True
     if label.key_name:

@@ -25,7 +25,8 @@ class OpenstackCreateStateMachine(extension.CreateStateMachine):
                               self.BOOTING, self.COMPLETE):
             # Zuul's own driver has begun it.
             self.state = self.ASKED
-        self.instance_id = self.instance_id or node.openstack_server_id
+        if 'instance_id' not in node.create_state:
+            self.instance_id = node.openstack_server_id
         # Nova removes its volumes with the server, if all goes well.
         self.volumes = list(node.create_state.get('volumes', ()))
         self.ports = networks.hasInsecure(provider.labels[node.label])
@@ -196,7 +197,10 @@ class NodeRemoval(extension.Removal):
             endpoint, node, node.create_state.get('instance_id')
             or node.openstack_server_id)
         self.volumes = node.create_state.get('volumes', [])
-        self.has_ports = node.create_state.get('ports', False)
+        # They are made before anything is written down.
+        label = provider.labels.get(node.label)
+        self.has_ports = node.create_state.get(
+            'ports', label is not None and networks.hasInsecure(label))
         # Kinds of which nothing is left.
         self.done = set()
 
@@ -256,8 +260,5 @@ class NodeRemoval(extension.Removal):
                 and each['status'] != 'deleting']
         for each in left:
             if each['status'] in IDLE:
-                task = self.endpoint.calls.perform(
-                    each['id'], 'deleteVolume', each['id'])
-                if task is not None:
-                    task.getResult()
+                self._remove(each['id'], 'deleteVolume')
         return not left

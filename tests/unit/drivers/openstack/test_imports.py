@@ -254,6 +254,12 @@ def test_image_that_can_not_be_deleted(site, cloud, url):
     assert resource.type in site.endpoint.getResourceTypes()
 
 
+def test_image_that_can_not_be_deleted_at_once(site, cloud, url):
+    """An import of Glance may not have come to its end yet."""
+    cloud.inject('DELETE', IMAGE, 500, times=2)
+    runAndFail(site, cloud, url, 'md5', md5='1234')
+
+
 def test_leak(site, cloud, url):
     """A launcher may die at any time."""
     job = getImport(site, url)

@@ -71,10 +71,16 @@ def test_volume_that_nova_leaves(nodes, cloud, monkeypatch):
         cloud.cinder, 'detach',
         lambda volume_id, delete: cloud.cinder.volumes[volume_id].update(
             status='available', attachments=[]))
+    # As usual, the cloud is asked for a list less often than a node.
+    monkeypatch.setattr(nodes.endpoint.volumes, 'interval', 0.3)
     node = nodes.makeNode('lab')
     nodes.create(node)
+    volume_id, = cloud.cinder.volumes
     nodes.delete(node)
     assert not nodes.getLeft()
+    # Cinder refuses it while it is being removed.
+    assert cloud.calls.count(
+        ('DELETE', f'/volume/v3/volumes/{volume_id}')) == 1
 
 
 def test_volume_that_can_not_be_tagged(nodes, cloud):
@@ -172,6 +178,51 @@ def test_floating_ip_takes_time(nodes, cloud):
     assert floating['status'] == 'ACTIVE'
 
 
+# Networks
+
+NO_NETWORKS = change('      networks: [private]\n', '')
+
+
+def test_default_network(makeNodes, cloud, clouds_yaml):
+    """If a label names none, it is that of clouds.yaml."""
+    cloud.writeConfig(clouds_yaml, networks=[
+        {'name': 'private', 'default_interface': True}])
+    nodes = makeNodes(NO_NETWORKS)
+    nodes.create(nodes.makeNode())
+    port, = cloud.neutron.ports.values()
+    assert port['network_id'] == cloud.neutron.private['id']
+
+
+@pytest.mark.parametrize('settings', [
+    {}, {'compute_default_microversion': '2.60'}])
+def test_nova_chooses_the_network(makeNodes, cloud, clouds_yaml, settings):
+    cloud.writeConfig(clouds_yaml, **settings)
+    nodes = makeNodes(NO_NETWORKS)
+    with pytest.raises(PermanentError, match='Multiple possible networks'):
+        nodes.create(nodes.makeNode())
+    cloud.nova.newest = '2.30'
+    del cloud.neutron.networks[nodes.lookups.getNetwork('lab')['id']]
+    if settings:
+        cloud.nova.newest = '2.60'
+    nodes = makeNodes(NO_NETWORKS)
+    nodes.create(nodes.makeNode())
+    assert len(nodes.servers) == 1
+
+
+def test_neutron_without_routers(makeNodes, cloud):
+    cloud.neutron.quota = {'port': 9}
+    cloud.neutron.networks.pop(cloud.neutron.public['id'])
+    cloud.inject('GET', '/network/v2.0/floatingips', 404, times=99)
+    nodes = makeNodes()
+    node = nodes.makeNode()
+    nodes.create(node)
+    assert node.interface_ip == node.private_ipv4
+    limits = nodes.endpoint.getQuotaLimits().getResources()
+    assert limits == {'ports': 9}
+    nodes.delete(node)
+    assert not nodes.getLeft()
+
+
 # Crashes and lost answers
 
 @pytest.mark.parametrize(('method', 'path'), [
@@ -193,8 +244,9 @@ def test_answer_is_lost(nodes, cloud, method, path, goes_on):
     assert not nodes.getLeft()
 
 
-def test_nobody_has_written_anything_down(nodes):
-    node = nodes.makeNode()
+@pytest.mark.parametrize('label', ['debian', 'lab'])
+def test_nobody_has_written_anything_down(nodes, label):
+    node = nodes.makeNode(label)
     nodes.create(node)
     node._set(create_state={}, openstack_server_id=None,
               openstack_floating_ip_id=None)
@@ -211,6 +263,15 @@ def test_node_that_zuuls_driver_has_begun(nodes):
     node._set(create_state={}, delete_state={'state': 'deleting server'})
     nodes.delete(node)
     assert not nodes.getLeft()
+
+
+def test_server_that_has_left_a_zone(nodes):
+    """It is no more in the record of who has come to the next zone."""
+    node = nodes.makeNode(openstack_server_id='gone', create_state={
+        'state': 'asked for an instance', 'instance_id': None,
+        'full': ['east']})
+    nodes.create(node)
+    assert node.az == 'west'
 
 
 @pytest.mark.parametrize('path', [
@@ -260,6 +321,23 @@ def test_zones_of_the_cloud(makeNodes, cloud):
     assert node.az == 'west'
 
 
+def test_closed_zone(nodes, cloud):
+    cloud.nova.closed = {'east'}
+    made = [nodes.makeNode(request_time=float(number)) for number in range(8)]
+    for node in made:
+        nodes.create(node)
+    assert {node.az for node in made} == {'west'}
+    cloud.nova.closed = {'east', 'west'}
+    with pytest.raises(CapacityError, match=r'zone "[a-z]+" is closed'):
+        nodes.create(nodes.makeNode())
+
+
+def test_unknown_zone(makeNodes):
+    nodes = makeNodes(change('availability-zones: [east, west]', 'az: north'))
+    with pytest.raises(PermanentError, match='zone is not available'):
+        nodes.create(nodes.makeNode())
+
+
 def test_cloud_that_does_not_tell_its_zones(makeNodes, cloud):
     cloud.inject('GET', '/compute/v2.1/os-availability-zone', 403, times=9)
     nodes = makeNodes(change('    availability-zones: [east, west]\n', ''))
@@ -284,12 +362,17 @@ def test_no_zone_has_room(nodes, cloud):
      'volumes allowed (10) exceeded for quota', QuotaError),
     ('Build of instance 1 aborted: Maximum number of ports exceeded',
      QuotaError),
+    ('Build of instance 1 aborted: No fixed IP addresses available for '
+     'network: 2', QuotaError),
     ('Exceeded maximum number of retries. Exhausted all hosts available for '
      'retrying build failures for instance 1.', CapacityError),
     ('Build of instance 1 aborted: Failed to allocate the network(s), not '
      'rescheduling.', TemporaryError),
     ('Build of instance 1 aborted: Image 1 is unacceptable: Image too large',
      PermanentError),
+    ('Build of instance 1 aborted: Volume 1 did not finish being created even '
+     'after we waited 3 seconds or 2 attempts. And its status is error.',
+     DriverError),
     ('Something else', DriverError)])
 def test_faults(makeNodes, cloud, message, kind):
     nodes = makeNodes(change('availability-zones: [east, west]', 'az: east'))
@@ -324,12 +407,20 @@ def test_quota(nodes, cloud):
     (403, 'Policy does not allow it', PermanentError),
     (403, 'Quota exceeded for instances', QuotaError),
     (413, 'Quota exceeded', QuotaError),
+    (409, 'Multiple security_group matches found for name \'default\', use '
+     'an ID to be more specific.', PermanentError),
     (400, 'Bad', PermanentError)])
 def test_refusals(nodes, cloud, status, message, kind):
     cloud.inject('POST', SERVERS, status, message, times=9)
     with pytest.raises(kind, match=message) as info:
         nodes.create(nodes.makeNode())
     assert type(info.value) is kind
+
+
+def test_servers_can_not_be_listed(nodes, cloud):
+    cloud.inject('GET', SERVERS + '/detail', 403, 'Policy')
+    with pytest.raises(PermanentError, match='Policy'):
+        nodes.endpoint.listing.getNow()
 
 
 def test_calls_do_not_hang(makeNodes, cloud):
@@ -389,8 +480,11 @@ def test_foreign_servers_use_up_limits(nodes, cloud):
                              'volumes': 1, 'volume-gb': 40}.items()
 
 
-def test_secrets_are_not_logged(nodes, cloud, caplog):
+def test_secrets_are_not_logged(makeNodes, cloud, caplog):
     caplog.set_level(logging.DEBUG)
+    nodes = makeNodes(change('username: debian',
+                             'username: debian\n      userdata: key=1234'))
     nodes.create(nodes.makeNode())
-    secret = cloud.keystone.users['zuul']['password']
-    assert secret not in caplog.text
+    for secret in (cloud.keystone.users['zuul']['password'],
+                   'admin-password', base64.b64encode(b'key=1234').decode()):
+        assert secret not in caplog.text

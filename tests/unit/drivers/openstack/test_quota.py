@@ -88,26 +88,6 @@ def test_refresh(site, cloud):
     assert getLimits(site) == {'cores': 10}
 
 
-def test_what_no_server_accounts_for(site, cloud):
-    """Nodes can't have that."""
-    cloud.cinder.limits.update(volumes=5, gigabytes=200)
-    cloud.neutron.quota.update(port=50, floatingip=7)
-    addVolume(cloud, 30)
-    addVolume(cloud, 40, status='in-use')
-    addVolume(cloud, 50, metadata={'zuul_system_id': 'system'})
-    ours = marks.describe(
-        {'zuul_system_id': 'system', 'zuul_node_uuid': 'node'})
-    for description in ('', 'of somebody', ours):
-        site.endpoint._client.network.create_ip(
-            floating_network_id=cloud.neutron.public['id'],
-            description=description)
-    for owner in ('', 'network:dhcp', 'compute:nova'):
-        cloud.neutron.createPort(
-            cloud.neutron.private['id'], device_owner=owner)
-    assert getLimits(site) == {
-        'volumes': 4, 'volume-gb': 170, 'floating-ips': 5, 'ports': 48}
-
-
 # What a node takes
 
 def test_node(site):
@@ -155,6 +135,17 @@ def test_not_known_yet(site, label):
         site.provider.getQuotaForLabel(label)
 
 
+def test_unknown_flavor(site, cloud):
+    """A node is tried, and fails; until there is such a flavor."""
+    flavor = next(each for each in cloud.nova.flavors.values()
+                  if each['name'] == 'm1.small')
+    flavor['name'] = 'other'
+    assert getNeeds(site) == {'instances': 1}
+    flavor['name'] = 'm1.small'
+    site.endpoint.lookups.clear()
+    assert getNeeds(site)['ram'] == 2048
+
+
 def test_limits_of_the_provider(makeSite):
     site = makeSite(text=LAYOUT.replace(
         '    labels: [debian]',
@@ -187,3 +178,31 @@ def test_servers_of_others(site, cloud):
     assert instance.getQuotaInformation().getResources() == {
         'instances': 1, 'cores': 2, 'ram': 4096, 'volumes': 1,
         'volume-gb': 30, 'floating-ips': 1, 'ports': 1}
+
+
+def test_what_no_server_accounts_for(site, cloud):
+    """Nodes can't have that as long as somebody keeps it."""
+    cloud.cinder.limits.update(volumes=5, gigabytes=200)
+    cloud.neutron.quota.update(port=50, floatingip=7)
+    addVolume(cloud, 30)
+    addVolume(cloud, 40, status='in-use')
+    addVolume(cloud, 50, metadata={'zuul_system_id': 'system'})
+    ours = marks.describe(
+        {'zuul_system_id': 'system', 'zuul_node_uuid': 'node'})
+    for description in ('', 'of somebody', ours):
+        site.endpoint._client.network.create_ip(
+            floating_network_id=cloud.neutron.public['id'],
+            description=description)
+    for owner in ('', 'network:dhcp', 'compute:nova'):
+        cloud.neutron.createPort(
+            cloud.neutron.private['id'], device_owner=owner)
+    assert getLimits(site)['volumes'] == 5
+    others, = site.endpoint.listInstances()
+    assert not others.metadata
+    assert others.getQuotaInformation().getResources() == {
+        'volumes': 1, 'volume-gb': 30, 'floating-ips': 2, 'ports': 2}
+
+
+def test_nothing_is_limited(site, cloud):
+    addVolume(cloud, 30)
+    assert site.endpoint.listInstances() == []
