@@ -152,6 +152,9 @@ class Questions:
         return ''
 
     def askImage(self, image):
+        if image.image_id and image.image_id.startswith(images.RESOLVED):
+            # Only those who may read it know.
+            return ''
         if image.image_id and images.isId(image.image_id):
             found = self._list('describe_images', 'Images', Filters=[
                 {'Name': 'image-id', 'Values': [image.image_id]}])

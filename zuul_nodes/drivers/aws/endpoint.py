@@ -11,16 +11,19 @@ from zuul.driver.aws.awsmodel import AwsResource
 from zuul.driver.aws.util import tag_list_to_dict
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers import DriverError, TemporaryError
 from zuul_nodes.drivers.aws import errors, tokens
 from zuul_nodes.drivers.aws.images import findImage
 from zuul_nodes.drivers.aws.lists import RELEASED, Lister
+from zuul_nodes.drivers.aws.waits import Waits
 
 # AWS advises against larger batches.
 BATCH = 50
 # Seconds for which it is known where subnets are.
 SUBNETS_TTL = 3600
 LIVE = ['pending', 'running', 'stopping', 'stopped']
+# Tasks that import something.
+FAILED = ('deleting', 'deleted')
 
 
 class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
@@ -30,11 +33,16 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
     def __init__(self, zk_client, driver, connection, region, system_id):
         super().__init__(zk_client, driver, connection, region, system_id)
         self.lister = Lister(self.log)
+        self.waits = Waits()
         # Uuid of a node -> Future of what is being made for it.
         self._creating = {}
         self._zones = cachetools.TTLCache(4096, SUBNETS_TTL)
         # Key of an object and when it was changed -> its tags.
         self._object_tags = {}
+
+    def stopEndpoint(self):
+        self.waits.stop()
+        super().stopEndpoint()
 
     # Calls
 
@@ -70,10 +78,13 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
         return amis
 
     def _listImportSnapshotTasks(self):
-        return _giveTags(super()._listImportSnapshotTasks())
+        return _yieldHopeful(
+            super()._listImportSnapshotTasks(),
+            lambda task: task['SnapshotTaskDetail'])
 
     def _listImportImageTasks(self):
-        return _giveTags(super()._listImportImageTasks())
+        return _yieldHopeful(
+            super()._listImportImageTasks(), lambda task: task)
 
     def listInstancesOf(self):
         """:return: all instances, :class:`~lists.Listed`."""
@@ -170,6 +181,33 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
     def _getImageId(self, image):
         return findImage(self, image)
 
+    # Images
+
+    @property
+    def IMAGE_UPLOAD_SLEEP(self):
+        """What Zuul's jobs sleep for before they look again, in seconds;
+        they have done that already."""
+        self.waits.pause(super().IMAGE_UPLOAD_SLEEP)
+        return 0
+
+    def getImageImportJob(self, url, provider_image, image_name,
+                          image_format, metadata, md5, sha256):
+        return self.waits.limit(super().getImageImportJob(
+            url, provider_image, image_name, image_format, metadata, md5,
+            sha256), provider_image)
+
+    def getImageCopyJob(self, source_provider, provider_image, image_name,
+                        image_format, metadata, md5, sha256):
+        return self.waits.limit(super().getImageCopyJob(
+            source_provider, provider_image, image_name, image_format,
+            metadata, md5, sha256), provider_image)
+
+    def getImageUploadJob(self, provider_image, image_name, image_format,
+                          metadata, md5, sha256, bucket_name):
+        return self.waits.limit(super().getImageUploadJob(
+            provider_image, image_name, image_format, metadata, md5, sha256,
+            bucket_name), provider_image)
+
     # Deletion
 
     def _deleteInstance(self, external_id, log=None, immediate=False):
@@ -226,20 +264,18 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
                 self.ec2_client.terminate_instances(
                     InstanceIds=[record[0] for record in records],
                     SkipOsShutdown=True)
-        except botocore.exceptions.ClientError as error:
-            if len(records) > 1:
+        except Exception as error:
+            said = errors.translate(error)
+            if (len(records) > 1 and isinstance(said, DriverError)
+                    and not isinstance(said, TemporaryError)):
                 # One that AWS does not know spoils it for all.
                 for record in records:
                     self._terminate([record])
-            elif errors.isGone(error):
-                records[0][2].set_result(None)
-            else:
-                records[0][2].set_exception(errors.translate(error))
-            return
-        except Exception as error:
-            for _, _, future in records:
-                future.set_exception(error)
-            return
+                return
+            if not errors.isGone(said):
+                for _, _, future in records:
+                    future.set_exception(said)
+                return
         for _, _, future in records:
             future.set_result(None)
 
@@ -390,10 +426,14 @@ def _suppressGone():
             raise errors.translate(error) from error
 
 
-def _giveTags(tasks):
+def _yieldHopeful(tasks, getDetail):
+    """
+    :return: yields those of which something has come, or may come still.
+        AWS lists others for days, and nobody is to wait for them.
+    """
     for task in tasks:
-        task.setdefault('Tags', [])
-        yield task
+        if getDetail(task)['Status'].lower() not in FAILED:
+            yield {'Tags': [], **task}
 
 
 def _makeFilter(name, *values):

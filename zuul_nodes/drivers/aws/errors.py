@@ -17,12 +17,15 @@ from zuul_nodes.drivers import (
 
 # A zone or a subnet has no room.
 CAPACITY = frozenset({
-    'InsufficientCapacity', 'InsufficientFreeAddressesInSubnet',
-    'InsufficientHostCapacity', 'InsufficientInstanceCapacity',
-    'InsufficientReservedInstanceCapacity', 'InsufficientVolumeCapacity',
-    'SpotInstanceTermination', 'UnfulfillableCapacity'})
-# It offers no such thing.
-UNSUPPORTED = frozenset({'Unsupported', 'UnsupportedHostConfiguration'})
+    'InsufficientAddressCapacity', 'InsufficientCapacity',
+    'InsufficientFreeAddressesInSubnet', 'InsufficientHostCapacity',
+    'InsufficientInstanceCapacity', 'InsufficientReservedInstanceCapacity',
+    'InsufficientVolumeCapacity', 'SpotInstanceTermination',
+    'UnfulfillableCapacity'})
+# It offers no such thing, or is not there any more.
+UNSUPPORTED = frozenset({
+    'InvalidSubnetID.NotFound', 'Unsupported',
+    'UnsupportedHostConfiguration'})
 # There are none to be had for that price, or no more of them; on demand
 # there may be.
 OF_SPOT = frozenset({'MaxSpotInstanceCountExceeded', 'SpotMaxPriceTooLow'})
@@ -59,7 +62,8 @@ def getCode(error):
     """:return: the error code, empty if it is no answer of AWS."""
     if isinstance(error, ClientError):
         return error.response.get('Error', {}).get('Code', '')
-    return getattr(error, 'code', '')
+    return getattr(error, 'code', '') if isinstance(
+        error, DriverError) else ''
 
 
 def translate(error):

@@ -6,13 +6,15 @@ import re
 from zuul_nodes.drivers import PermanentError
 
 ID = re.compile(r'ami-[0-9a-f]+$')
+# Fleets may also be told where AWS finds the id.
+RESOLVED = 'resolve:ssm:'
 # Anybody can give an image any name, and make it public.
 TRUSTED = ['self', 'amazon']
 
 
 def isId(text):
     """:return: whether that is the id of an image, and not its name."""
-    return bool(ID.match(text))
+    return bool(ID.match(text)) or text.startswith(RESOLVED)
 
 
 def findImage(endpoint, image):

@@ -14,6 +14,8 @@ from zuul_nodes.drivers.aws.statemachine import (
     DeleteStateMachine,
 )
 
+IMPORT_TIMEOUT = 4 * 3600
+
 
 class AwsImage(extension.extendImageClass(
         awsprovider.AwsProviderImage, cloud={Optional(
@@ -25,7 +27,14 @@ class AwsImage(extension.extendImageClass(
             ``image-id`` is a name, which may have ``*`` and ``?`` in it.  Of
             several images the newest is used.""",
             default=[],
-        ): AsList(str)})):
+        ): AsList(str)}, zuul={Optional(
+            'import-timeout',
+            config=False,
+            doc="""\
+            Seconds that AWS has to make an image of what Zuul gives it.
+            It takes its time, so that is four hours by default.""",
+            default=IMPORT_TIMEOUT,
+        ): vs.All(int, vs.Range(min=1))})):
     """An image, of the cloud or of Zuul."""
 
 

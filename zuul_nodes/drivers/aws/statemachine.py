@@ -28,9 +28,15 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
 
     def __init__(self, provider, endpoint, node, hostname, label, flavor,
                  image, image_external_id, tags, log):
+        host_id = node.aws_dedicated_host_id
         super().__init__(
             provider, endpoint, node, hostname, label, flavor, image,
             image_external_id, tags, log)
+        if host_id:
+            # Zuul's forgets it if there is an instance already.
+            node.aws_dedicated_host_id = host_id
+            self.host = endpoint._refresh(
+                {'HostId': host_id, 'State': 'pending'})
         self.wanted = label, flavor
         # Places that have no room, and whether that is why.
         self.full = list(node.create_state.get('full', ()))

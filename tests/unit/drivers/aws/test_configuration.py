@@ -58,6 +58,8 @@ def test_defaults():
         'FLAVOR', '').replace('LABEL', ''))
     assert provider.images['base'].image_owners == []
     assert provider.labels['small'].console_log is False
+    # Zuul's five minutes would be too short.
+    assert provider.images['built'].import_timeout == 4 * 3600
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [

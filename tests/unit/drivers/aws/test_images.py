@@ -1,11 +1,15 @@
 """Images of the cloud, and those that Zuul makes."""
 
+import copy
 import datetime
 import hashlib
+import types
 
 import pytest
+from zuul.driver.aws import awsendpoint
 
 from tests.fixtures.aws import ARTIFACTS, UPLOADS
+from tests.fixtures.aws.imports import STEPS
 from zuul_nodes.drivers import DriverError, PermanentError
 
 DATA = b'a disk' * 100
@@ -124,6 +128,41 @@ class TestImports:
                 client.import_image(DiskContainers=[place], **more)
         importImage(site, url, method)
         assert len(aws.imports.tasks) == 2
+
+    @pytest.mark.parametrize('method', ['snapshot', 'image'])
+    def test_goes_not_on_with_what_has_failed(self, site, aws, url, method):
+        aws.imports.failure = 'ClientError: Unknown OS'
+        with pytest.raises(Exception, match='Unknown OS'):
+            importImage(site, url, method)
+        aws.imports.failure = None
+        assert importImage(site, url, method) in aws.backend.amis
+
+    @pytest.mark.parametrize('method', ['snapshot', 'image'])
+    def test_never_comes_to_its_end(self, site, aws, url, method):
+        aws.imports.steps = STEPS[:1] * 10 ** 6
+        site.provider.images['built'].import_timeout = 0.01
+        with pytest.raises(DriverError, match=(
+                r'Image built is not there after 0\.01 s')):
+            importImage(site, url, method)
+
+    def test_nobody_waits_any_more(self, site, aws, url, monkeypatch):
+        monkeypatch.setattr(
+            awsendpoint.AwsProviderEndpoint, 'IMAGE_UPLOAD_SLEEP', 600)
+        site.endpoint.waits.stop()
+        with pytest.raises(DriverError, match='not waited for'):
+            importImage(site, url)
+
+    def test_copy_never_comes_to_its_end(self, site):
+        """AWS has forgotten it."""
+        image = site.provider.images['built']
+        image.import_timeout = 0.01
+        source = types.SimpleNamespace(endpoint=copy.copy(site.endpoint))
+        source.endpoint.region = 'eu-west-1'
+        site.endpoint._getOrStartCopyImage = lambda *args: 'ami-0'
+        job = site.provider.getImageCopyJob(
+            source, image, NAME, 'raw', TAGS, *getChecksums())
+        with pytest.raises(DriverError, match='import-timeout'):
+            job.run('ami-1')
 
     @pytest.mark.parametrize('method', ['snapshot', 'image'])
     def test_upload(self, site, aws, tmp_path, method):

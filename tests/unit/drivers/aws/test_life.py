@@ -1,11 +1,17 @@
 """The lives of nodes."""
 
+import concurrent.futures
 import threading
 
 import pytest
 
 from tests.unit.drivers.aws.sites import waitFor
-from zuul_nodes.drivers import DriverError, QuotaError
+from zuul_nodes.drivers import (
+    DriverError,
+    PermanentError,
+    QuotaError,
+    TemporaryError,
+)
 from zuul_nodes.drivers.aws import statemachine
 
 
@@ -84,6 +90,23 @@ def test_host_is_not_allocated_twice(makeSite, aws):
     assert not site.getInstances()
 
 
+def test_host_is_not_forgotten(makeSite, aws):
+    """The answer with its instance is lost."""
+    site = makeSite(flavor='dedicated-host: true', label='az: us-east-1a')
+    node = site.makeNode()
+    machine = site.getCreation(node)
+    waitFor(lambda: (machine.advance(), machine.state)[1]
+            == machine.INSTANCE_CREATING_START)
+    waitFor(site.getInstances)
+    assert node.aws_instance_id is None
+    node._set(create_state=machine.toDict())
+    site.create(node)
+    host, = aws.backend.hosts.values()
+    assert node.aws_dedicated_host_id == host.id
+    site.delete(node)
+    assert host.state == 'released'
+
+
 @pytest.mark.parametrize('state', ['deleting instance', 'releasing host'])
 def test_deletion_is_begun_anew(site, state):
     """Nobody knows whether AWS was asked."""
@@ -138,6 +161,27 @@ def test_one_that_is_gone_does_not_spoil_it_for_others(site, aws):
     for future in futures:
         assert future.result(20) is None
     site.delete(nodes[0])
+
+
+def test_one_that_may_not_be_removed_does_not_spoil_it(site, aws):
+    first, second = site.create(), site.create()
+    aws.inject('TerminateInstances', 'OperationNotPermitted',
+               when=lambda get: first.aws_instance_id in get('InstanceIds'))
+    futures = [concurrent.futures.Future() for _ in range(2)]
+    site.endpoint._terminate([
+        (node.aws_instance_id, site.endpoint.log, future)
+        for node, future in zip((first, second), futures, strict=True)])
+    assert isinstance(futures[0].exception(), PermanentError)
+    assert futures[1].result() is None
+
+
+def test_throttled_calls_are_not_multiplied(site, aws):
+    aws.inject('TerminateInstances', 'PendingVerification')
+    futures = [concurrent.futures.Future() for _ in range(3)]
+    site.endpoint._terminate([
+        ('i-0', site.endpoint.log, future) for future in futures])
+    assert {type(each.exception()) for each in futures} == {TemporaryError}
+    assert countCalls(aws, 'TerminateInstances') == 1
 
 
 def test_deletion_is_refused(site, aws):

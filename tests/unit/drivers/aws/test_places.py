@@ -139,6 +139,13 @@ class TestSubnets:
                    when=inSubnet(subnets[first.az]))
         assert site.create().az != first.az
 
+    def test_next_one_if_it_is_not_there(self, makeSite, aws, subnets):
+        site = makeSite(label=list_(subnets.values()))
+        first = site.create()
+        aws.inject('RunInstances', 'InvalidSubnetID.NotFound',
+                   when=inSubnet(subnets[first.az]))
+        assert site.create().az != first.az
+
     def test_one_zone_for_all_nodes_of_a_request(self, makeSite, subnets):
         site = makeSite(label=list_(subnets.values()))
         assert len({site.create().az for _ in range(3)}) == 1
