@@ -2,6 +2,7 @@
 
 import contextlib
 
+from zuul.driver.kubernetes import KubernetesDriver as ZuulsKubernetesDriver
 from zuul.driver.openstack import OpenstackDriver as ZuulsOpenstackDriver
 
 from tests.fixtures.gce import GCE
@@ -9,11 +10,14 @@ from tests.fixtures.kit.aws import AwsCloud
 from tests.fixtures.kit.aws import ZuulsDriver as ZuulsAwsDriver
 from tests.fixtures.kit.fake import FakeCloud
 from tests.fixtures.kit.gce import GceCloud
+from tests.fixtures.kit.kubernetes import KubernetesCloud
 from tests.fixtures.kit.openstack import OpenstackCloud
+from tests.fixtures.kubernetes import Emulator
 from tests.fixtures.openstack import OpenStack
 from zuul_nodes.drivers.aws import AwsDriver
 from zuul_nodes.drivers.fake import FakeDriver
 from zuul_nodes.drivers.gce import GceDriver
+from zuul_nodes.drivers.kubernetes import KubernetesDriver
 from zuul_nodes.drivers.openstack import OpenstackDriver
 
 
@@ -61,6 +65,20 @@ def makeGce(directory):
 
 
 @contextlib.contextmanager
+def makeKubernetes(directory, driver_class=KubernetesDriver):
+    cluster = Emulator()
+    try:
+        yield (KubernetesCloud(cluster, directory / 'kubeconfig'),
+               driver_class, lambda launcher: len(cluster.calls))
+    finally:
+        cluster.end()
+
+
+def makeZuulsKubernetes(directory):
+    return makeKubernetes(directory, ZuulsKubernetesDriver)
+
+
+@contextlib.contextmanager
 def makeOpenstack(directory, driver_class=OpenstackDriver):
     class FoundDriver(driver_class):
         def getConnection(self, name, config):
@@ -85,6 +103,8 @@ CLOUDS = {
     "aws, Zuul's": makeZuulsAws,
     'fake': makeFake,
     'gce': makeGce,
+    'kubernetes': makeKubernetes,
+    "kubernetes, Zuul's": makeZuulsKubernetes,
     'openstack': makeOpenstack,
     "openstack, Zuul's": makeZuulsOpenstack,
 }

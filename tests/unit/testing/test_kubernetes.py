@@ -1,38 +1,65 @@
 """The drivers for Kubernetes, Zuul's own and ours, at a cluster."""
 
+import functools
 import os
 
 import pytest
 from zuul.driver.kubernetes import KubernetesDriver as ZuulsDriver
 
-from tests.fixtures.kit.kubernetes import HurriedDriver, KubernetesCloud
+from tests.fixtures.kit.kubernetes import (
+    HurriedDriver,
+    KubernetesCloud,
+    NamespaceCloud,
+    SharedNamespaceCloud,
+)
 from tests.fixtures.kubernetes import Emulator, RealCluster
-from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
 
 # Where tools/kubernetes has put the programs.
 PROGRAMS = 'KUBERNETES_PROGRAMS'
 
 
+def makeReal():
+    if PROGRAMS not in os.environ:
+        pytest.skip(f'{PROGRAMS} is not set')
+    return RealCluster(os.environ[PROGRAMS])
+
+
 class KubernetesConformance(DriverConformance):
     """
-    :cvar dict options: of the cloud.
+    :cvar makeCluster: a function.
     """
 
     driver_class = HurriedDriver
     abilities = frozenset()
     many = 5
-    options = {}
-
-    def makeCluster(self):
-        return Emulator()
+    cloud_class = KubernetesCloud
+    makeCluster = Emulator
 
     @pytest.fixture
     def cloud(self, tmp_path):
-        cluster = self.makeCluster()
-        yield KubernetesCloud(
-            cluster, tmp_path / 'kubeconfig', **self.options)
+        cluster = type(self).makeCluster()
+        yield self.cloud_class(cluster, tmp_path / 'kubeconfig')
         cluster.end()
+
+
+class SharedNamespaceConformance(KubernetesConformance):
+    cloud_class = SharedNamespaceCloud
+
+    def test_full(self, makeSite, cloud):
+        """A request that the cluster has refused waits until there is
+        room."""
+        cloud.setLimit(1)
+        site = makeSite()
+        site.start()
+        first, _ = site.getFulfilled(site.request('label'))
+        second = site.request('label')
+        site.waitFor(lambda: any('failed' in entry
+                                 for entry in site.journal.read()),
+                     'the cluster has not refused the second pod')
+        site.use(first)
+        site.use(site.getFulfilled(second)[0])
+        site.rest()
 
 
 @pytest.mark.conformance
@@ -42,20 +69,17 @@ class TestPods(KubernetesConformance):
 
 @pytest.mark.conformance
 class TestNamespaces(KubernetesConformance):
-    options = {'kind': 'namespace'}
+    cloud_class = NamespaceCloud
 
 
 @pytest.mark.conformance
-class TestSharedNamespace(KubernetesConformance):
-    abilities = frozenset({Ability.LIMITS})
-    options = {'shared': True}
+class TestSharedNamespace(SharedNamespaceConformance):
+    pass
 
 
 @pytest.mark.conformance
 class TestProjects(KubernetesConformance):
-
-    def makeCluster(self):
-        return Emulator(openshift=True)
+    makeCluster = functools.partial(Emulator, openshift=True)
 
 
 @pytest.mark.conformance
@@ -65,14 +89,9 @@ class TestZuulsDriver(KubernetesConformance):
 
 @pytest.mark.kubernetes
 class TestRealPods(KubernetesConformance):
-
-    def makeCluster(self):
-        if PROGRAMS not in os.environ:
-            pytest.skip(f'{PROGRAMS} is not set')
-        return RealCluster(os.environ[PROGRAMS])
+    makeCluster = staticmethod(makeReal)
 
 
 @pytest.mark.kubernetes
-class TestRealSharedNamespace(TestRealPods):
-    abilities = frozenset({Ability.LIMITS})
-    options = {'shared': True}
+class TestRealSharedNamespace(SharedNamespaceConformance):
+    makeCluster = staticmethod(makeReal)

@@ -8,7 +8,16 @@ library's objects of long lists takes the processor long.
 import json
 import threading
 
-import kubernetes
+from kubernetes.client import (
+    ApiClient,
+    ApiException,
+    AuthorizationV1Api,
+    CoreV1Api,
+    CustomObjectsApi,
+    NodeV1Api,
+    RbacAuthorizationV1Api,
+    SchedulingV1Api,
+)
 import urllib3
 from zuul.driver.kubernetes import kubernetesendpoint
 
@@ -70,11 +79,11 @@ class Api:
         config.retries = urllib3.Retry(0)
         self.host = config.host
         self.verify_tls = config.verify_ssl
-        self.client = kubernetes.client.ApiClient(config)
-        self.core = kubernetes.client.CoreV1Api(self.client)
-        self.rbac = kubernetes.client.RbacAuthorizationV1Api(self.client)
-        self.auth = kubernetes.client.AuthorizationV1Api(self.client)
-        self.objects = kubernetes.client.CustomObjectsApi(self.client)
+        self.client = ApiClient(config)
+        self.core = CoreV1Api(self.client)
+        self.rbac = RbacAuthorizationV1Api(self.client)
+        self.auth = AuthorizationV1Api(self.client)
+        self.objects = CustomObjectsApi(self.client)
 
     def stop(self):
         self.client.close()
@@ -90,7 +99,7 @@ class Api:
             # tokens too.
             return method(*args, **kwargs, _preload_content=False,
                           _request_timeout=self.timeout).data
-        except kubernetes.client.ApiException as error:
+        except ApiException as error:
             raise translate(error) from None
 
     def _get(self, method, *args, **kwargs):
@@ -257,12 +266,10 @@ class Api:
             self.core.list_namespaced_service_account, namespace)
 
     def listPriorityClasses(self):
-        return self._list(kubernetes.client.SchedulingV1Api(
-            self.client).list_priority_class)
+        return self._list(SchedulingV1Api(self.client).list_priority_class)
 
     def listRuntimeClasses(self):
-        return self._list(
-            kubernetes.client.NodeV1Api(self.client).list_runtime_class)
+        return self._list(NodeV1Api(self.client).list_runtime_class)
 
 
 def _makeOptions(uid):

@@ -102,6 +102,7 @@ class Checks:
             FOR_PODS if label.kind == 'pod' else ())
 
     def _call(self, name, *args):
+        self.endpoint.start()
         return self.endpoint.calls.call(name, *args)
 
     # What is asked: all return a sentence if something is wrong

@@ -26,15 +26,20 @@ class Forbidden(PermanentError):
 
 
 class Unready(TemporaryError):
-    """The namespace is so new that it does not have its service account."""
+    """The namespace is so new that it does not have its service account, or
+    this no token."""
 
 
-# What messages of answers with status 403 are about, whoever sends them.
+# What messages are about, of answers with a status, whoever sends them.
 ABOUT = (
-    ('exceeded quota', QuotaError),
-    ('insufficient quota', QuotaError),
-    ('error looking up service account', Unready),
-    ('is being terminated', DriverError),
+    (403, 'exceeded quota', QuotaError),
+    (403, 'insufficient quota', QuotaError),
+    # It is new, and the cluster has not counted yet.
+    (403, 'status unknown for quota', TemporaryError),
+    (403, 'error looking up service account', Unready),
+    # Before 1.24, accounts have to have their tokens.
+    (500, 'No API token found for service account', Unready),
+    (403, 'is being terminated', DriverError),
 )
 KINDS = {401: PermanentError, 403: Forbidden, 404: Missing, 409: Exists,
          400: PermanentError, 405: PermanentError, 413: PermanentError,
@@ -48,11 +53,10 @@ def translate(error):
     """
     status = int(error.status or 0)
     message = _getMessage(error) or f'{status} {error.reason}'
-    kind = KINDS.get(status, DriverError)
-    if status == 403:
-        kind = next((each for text, each in ABOUT if text in message), kind)
-    elif status == 429 or status >= 500:
-        kind = TemporaryError
+    kind = TemporaryError if status == 429 or status >= 500 else (
+        KINDS.get(status, DriverError))
+    kind = next((each for about, text, each in ABOUT
+                 if about == status and text in message), kind)
     if status == 401:
         message = f'the cluster does not know who we are: {message}'
     return kind(message)

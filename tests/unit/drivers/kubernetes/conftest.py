@@ -1,15 +1,23 @@
+from kubernetes.client import CoreV1Api
 import pytest
 from zuul.zk import ZooKeeperClient
 
-from tests.unit.drivers.kubernetes.apiserver import ApiServer
+from tests.fixtures.kubernetes import Emulator
 from tests.unit.drivers.kubernetes.sites import Site
 
 
 @pytest.fixture
-def cluster():
-    server = ApiServer()
-    yield server
-    server.end()
+def cluster(request):
+    """With the parameter ``openshift``, it has projects."""
+    cluster = Emulator(openshift=getattr(request, 'param', '') == 'openshift')
+    yield cluster
+    cluster.end()
+
+
+@pytest.fixture
+def core(cluster):
+    """What somebody else does there."""
+    return CoreV1Api(cluster.client)
 
 
 @pytest.fixture
@@ -24,10 +32,12 @@ def zk_client(zuul_conf):
 def makeSite(zk_client, cluster, tmp_path):
     """:return: a function that makes a :class:`Site`."""
     sites = []
-    kubeconfig = cluster.writeConfig(tmp_path / 'kubeconfig')
 
-    def make(label='kind: pod', image='image-id: debian', **options):
-        sites.append(Site(zk_client, label, image, {
+    def make(label='kind: pod', image='image-id: debian', user='admin',
+             **options):
+        kubeconfig = cluster.writeConfig(
+            tmp_path / user, cluster.rights.makeToken(user))
+        sites.append(Site(zk_client, cluster, label, image, {
             'kubeconfig_file': kubeconfig, **options}))
         return sites[-1]
     yield make

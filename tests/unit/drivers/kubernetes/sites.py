@@ -54,6 +54,7 @@ def load(text, connection=None, zk_client=None):
 class Site:
     """What a launcher has of the driver.
 
+    :param Emulator cluster:
     :param str label: attributes of the label "node".
     :param str image: attributes of its image.
     :param dict options: of the connection.
@@ -61,7 +62,8 @@ class Site:
 
     log = logging.getLogger('zuul.Launcher')
 
-    def __init__(self, zk_client, label, image, options):
+    def __init__(self, zk_client, cluster, label, image, options):
+        self.cluster = cluster
         self.connection = KubernetesDriver().getConnection('cluster', options)
         self.connection.driver.steps_have_threads = True
         self.provider = load(write(label, image), self.connection, zk_client)
@@ -95,10 +97,11 @@ class Site:
         return machine
 
     def advance(self, node, machine):
-        """Take steps as long as it gets on."""
+        """Take steps as long as it gets on, at a cluster that is quick."""
         state = None
         while machine.state != state and not machine.complete:
             state = machine.state
+            self.cluster.settle()
             machine.advance()
             node._set(create_state=machine.toDict())
 
@@ -107,3 +110,4 @@ class Site:
         machine = self.provider.getDeleteStateMachine(node, self.log)
         while not machine.complete:
             machine.advance()
+        self.cluster.settle()

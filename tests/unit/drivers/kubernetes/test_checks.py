@@ -1,7 +1,13 @@
 """What a cluster says of a configuration before it is used."""
 
+from kubernetes.client import (
+    NodeV1Api,
+    RbacAuthorizationV1Api,
+    SchedulingV1Api,
+)
 import pytest
 
+from tests.fixtures.kubernetes.kubelet import NODE
 from tests.unit.drivers.kubernetes.sites import load
 
 SHARED = 'kind: pod, namespace: ci'
@@ -23,14 +29,18 @@ def findWrong(site):
     return subject, message
 
 
-def addMachine(cluster, name='machine', labels=None, **allocatable):
-    cluster.add('nodes', name, metadata={'labels': labels or {}}, spec={},
-                status={'allocatable': allocatable})
+def addNamespace(core, name='ci'):
+    core.create_namespace({'metadata': {'name': name}})
+
+
+def addMachine(core, name, labels=None, **allocatable):
+    core.create_node({'metadata': {'name': name, 'labels': labels or {}},
+                      'status': {'allocatable': allocatable}})
 
 
 @pytest.mark.parametrize('label', ['kind: pod', 'kind: namespace', SHARED])
-def test_all_is_well(makeSite, cluster, label):
-    cluster.add('namespaces', 'ci')
+def test_all_is_well(makeSite, core, label):
+    addNamespace(core)
     found = ask(makeSite(label))
     assert not any(found.values())
     assert ('cluster', 'the current context') in found
@@ -55,8 +65,17 @@ def test_each_is_asked_once(makeSite, zk_client):
 
 
 def test_rights(makeSite, cluster):
-    cluster.forbidden.add(('POST', 'rolebindings'))
-    subject, message = findWrong(makeSite())
+    rbac = RbacAuthorizationV1Api(cluster.client)
+    rbac.create_cluster_role({'metadata': {'name': 'launcher'}, 'rules': [
+        {'apiGroups': [''], 'resources': ['*'], 'verbs': ['*']},
+        {'apiGroups': ['rbac.authorization.k8s.io'], 'resources': ['roles'],
+         'verbs': ['*']}]})
+    rbac.create_cluster_role_binding({
+        'metadata': {'name': 'launcher'},
+        'roleRef': {'apiGroup': 'rbac.authorization.k8s.io',
+                    'kind': 'ClusterRole', 'name': 'launcher'},
+        'subjects': [{'kind': 'User', 'name': 'launcher'}]})
+    subject, message = findWrong(makeSite(user='launcher'))
     assert subject == 'permission'
     assert message == (
         'Zuul may not create rolebindings everywhere. Bind a role to its '
@@ -64,10 +83,12 @@ def test_rights(makeSite, cluster):
         'rbac.authorization.k8s.io')
 
 
-def test_namespace(makeSite, cluster):
-    cluster.add('namespaces', 'cia')
-    assert findWrong(makeSite(SHARED)) == (
-        'namespace', 'The cluster has no namespace "ci"; there are: cia')
+def test_namespace(makeSite, core):
+    addNamespace(core, 'cia')
+    subject, message = findWrong(makeSite(SHARED))
+    assert subject == 'namespace'
+    assert message.startswith(
+        'The cluster has no namespace "ci"; there are: cia, ')
 
 
 def test_namespaces_that_one_may_not_look_at(makeSite, cluster):
@@ -75,39 +96,45 @@ def test_namespaces_that_one_may_not_look_at(makeSite, cluster):
     assert not any(ask(makeSite(SHARED)).values())
 
 
-def test_service_account(makeSite, cluster):
-    cluster.add('namespaces', 'ci')
-    cluster.add('serviceaccounts', 'builder', 'ci')
+def test_service_account(makeSite, core):
+    addNamespace(core)
+    core.create_namespaced_service_account(
+        'ci', {'metadata': {'name': 'builder'}})
     assert findWrong(makeSite(f'{SHARED}, service-account: bilder')) == (
         'service account', 'Namespace ci has no service account "bilder"; '
-        'there are: builder')
+        'there are: builder, default')
 
 
 @pytest.mark.parametrize(('kind', 'message'), [
     (None, 'Namespace default has no secret "registry"'),
     ('Opaque', 'Secret "registry" of namespace default is of the type Opaque'),
     (DOCKER, '')])
-def test_pull_secrets(makeSite, cluster, kind, message):
+def test_pull_secrets(makeSite, core, kind, message):
     if kind:
-        cluster.add('secrets', 'registry', 'default', type=kind)
+        core.create_namespaced_secret('default', {
+            'metadata': {'name': 'registry'}, 'type': kind,
+            'stringData': {'.dockerconfigjson': '{}'}})
     found = ask(makeSite('kind: pod, image-pull-secrets: [name: registry]'))
     said = found['image pull secret', 'default/registry']
     assert said.startswith(message) and bool(said) is bool(message)
 
 
-@pytest.mark.parametrize(('attribute', 'resource', 'subject'), [
-    ('priority-class', 'priorityclasses', 'priority class'),
-    ('runtime-class', 'runtimeclasses', 'runtime class')])
-def test_classes(makeSite, cluster, attribute, resource, subject):
-    cluster.add(resource, 'low')
+@pytest.mark.parametrize(('attribute', 'subject'), [
+    ('priority-class', 'priority class'),
+    ('runtime-class', 'runtime class')])
+def test_classes(makeSite, cluster, attribute, subject):
+    SchedulingV1Api(cluster.client).create_priority_class(
+        {'metadata': {'name': 'low'}, 'value': 1})
+    NodeV1Api(cluster.client).create_runtime_class(
+        {'metadata': {'name': 'low'}, 'handler': 'low'})
     assert not any(ask(makeSite(f'kind: pod, {attribute}: low')).values())
     assert findWrong(makeSite(f'kind: pod, {attribute}: lo')) == (
         subject, f'The cluster has no {subject} "lo"; there are: low')
 
 
-def test_node_selector(makeSite, cluster):
-    addMachine(cluster, 'one', {'disk': 'ssd'})
-    addMachine(cluster, 'two', {'zone': 'a'})
+def test_node_selector(makeSite, core):
+    addMachine(core, 'one', {'disk': 'ssd'})
+    addMachine(core, 'two', {'zone': 'a'})
     assert not any(ask(makeSite(
         'kind: pod, node-selector: {disk: ssd}')).values())
     assert findWrong(makeSite('kind: pod, node-selector: {disk: ss}')) == (
@@ -118,21 +145,26 @@ def test_node_selector(makeSite, cluster):
         'node selector', 'No machine of the cluster has all of these labels')
 
 
-def test_size(makeSite, cluster):
-    addMachine(cluster, cpu='4', memory='8Gi')
-    addMachine(cluster, 'other', cpu='2', memory='16Gi')
+def test_size(makeSite, core):
+    # The kubelet's is larger.
+    core.delete_node(NODE)
+    addMachine(core, 'one', cpu='4', memory='8Gi')
+    addMachine(core, 'two', cpu='2', memory='16Gi')
     assert not any(ask(makeSite('kind: pod, cpu: 4, memory: 8Gi')).values())
     assert findWrong(makeSite('kind: pod, cpu: 3, memory: 9Gi')) == (
         'size', 'No machine of the cluster is large enough; the largest have '
         'cores=4, ram=16384')
 
 
-def test_quota(makeSite, cluster):
-    cluster.add('namespaces', 'ci')
-    addMachine(cluster, cpu='64')
-    cluster.add('resourcequotas', 'limits', 'ci', status={
-        'hard': {'requests.cpu': '8', 'pods': '10'},
-        'used': {'requests.cpu': '6500m', 'pods': '2'}})
+def test_quota(makeSite, core):
+    addNamespace(core)
+    core.create_namespaced_resource_quota('ci', {
+        'metadata': {'name': 'limits'},
+        'spec': {'hard': {'requests.cpu': '8', 'pods': '10'}}})
+    core.create_namespaced_pod('ci', {
+        'metadata': {'name': 'other'}, 'spec': {'containers': [{
+            'name': 'a', 'image': 'a',
+            'resources': {'requests': {'cpu': '6500m'}}}]}})
     assert not any(ask(makeSite(f'{SHARED}, cpu: 1')).values())
     assert findWrong(makeSite(f'{SHARED}, cpu: 2')) == (
         'quota', 'Quota limits of namespace ci allows 8 cores, of which 6.5 '

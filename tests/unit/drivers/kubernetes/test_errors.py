@@ -27,6 +27,8 @@ def makeError(status, message='', encode=False):
 @pytest.mark.parametrize(('status', 'message', 'failure'), [
     (403, FORBIDDEN + 'exceeded quota: ci, requested: pods=1, used: pods=4, '
      'limited: pods=4', Failure.QUOTA),
+    (403, FORBIDDEN + 'status unknown for quota: ci, resources: pods',
+     Failure.TEMPORARY),
     (403, 'User "zuul" cannot create resource "pods"', Failure.PERMANENT),
     (403, FORBIDDEN + 'maximum cpu usage per Container is 1',
      Failure.PERMANENT),
@@ -50,7 +52,10 @@ def test_meaning(status, message, failure, encode):
 
 @pytest.mark.parametrize(('status', 'message', 'kind'), [
     (403, '', Forbidden), (404, '', Missing), (409, '', Exists),
-    (403, 'error looking up service account', Unready)])
+    (403, 'error looking up service account', Unready),
+    (500, 'No API token found for service account "default", retry after '
+     'the token is automatically created and added to the service account',
+     Unready)])
 def test_kind(status, message, kind):
     assert type(makeError(status, message)) is kind
 

@@ -1,9 +1,14 @@
 """The lives of nodes."""
 
+import base64
+import json
 import logging
+import pathlib
 
+from kubernetes.client import CoreV1Api, RbacAuthorizationV1Api
 import pytest
 
+from tests.fixtures.kubernetes import Behaviour
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
@@ -14,15 +19,38 @@ from zuul_nodes.drivers.kubernetes import statemachine
 from zuul_nodes.launcher.failures import Failure, classify
 
 SHARED = 'kind: pod, namespace: ci'
-WAITING = {'phase': 'Pending'}
+PODS = '/api/v1/pods'
 
 
 @pytest.fixture
-def shared(cluster):
+def shared(cluster, core):
     """An existing namespace, in which there is a pod."""
-    cluster.add('namespaces', 'ci')
-    cluster.add('pods', 'other', 'ci', spec={'containers': [
-        {'name': 'a', 'resources': {'requests': {'cpu': 2}}}]})
+    core.create_namespace({'metadata': {'name': 'ci'}})
+    addPod(core, 'other', {'requests': {'cpu': '2'}})
+    cluster.settle()
+
+
+@pytest.fixture
+def before(cluster, core):
+    """What there is besides nodes."""
+    return cluster.store.keys()
+
+
+def addPod(core, name, resources=None, place='ci'):
+    core.create_namespaced_pod(place, {
+        'metadata': {'name': name}, 'spec': {'containers': [
+            {'name': 'a', 'image': 'a', 'resources': resources or {}}]}})
+
+
+def decode(secret, key):
+    return base64.b64decode(secret['data'][key]).decode()
+
+
+def getOurs(site):
+    """:return: what the clean-up looks at, by its id."""
+    return {resource.id: resource for resource
+            in site.endpoint.listResources([site.provider])
+            if resource.metadata.get('zuul_system_id') == 'system'}
 
 
 def getName(node):
@@ -31,45 +59,49 @@ def getName(node):
 
 # What is made, and removed
 
-def test_pod_in_its_own_namespace(makeSite, cluster):
+def test_pod_in_its_own_namespace(makeSite, cluster, before):
     site = makeSite('kind: pod, labels: {team: a}')
     node = site.makeNode()
     assert site.create(node).complete
     name = getName(node)
+    secret = cluster.store.get('secrets', name, 'zuul-worker')
+    token = decode(secret, 'token')
     assert node.kubernetes_connection == {
-        'user': 'zuul-worker', 'token': 'token-zuul-worker',
-        'ca_crt': 'Y2VydGlmaWNhdGU=', 'skiptls': False, 'host': cluster.url,
-        'namespace': name, 'pod': name, 'containers': ['node']}
+        'user': 'zuul-worker', 'token': token,
+        'ca_crt': secret['data']['ca.crt'], 'skiptls': False,
+        'host': cluster.host, 'namespace': name, 'pod': name,
+        'containers': ['node']}
+    assert CoreV1Api(cluster.makeClient(token)).read_namespaced_pod(
+        name, name).status.phase == 'Running'
     assert (node.kubernetes_namespace_id, node.interface_ip, node.host_id,
             node.quota.getResources()) == (
                 name, '192.0.2.1', 'machine', {'pods': 1, 'namespaces': 1})
-    for thing in (cluster.things['namespaces', None, name],
-                  cluster.things['pods', name, name]):
+    for thing in (cluster.store.get('namespaces', None, name),
+                  cluster.store.get('pods', name, name)):
         assert thing['metadata']['labels'] == {
             'team': 'a', 'zuul_system_id': 'system',
             'zuul_node_uuid': node.uuid, 'zuul_kubernetes_kind': 'pod'}
-    role, = cluster.things['roles', name, 'zuul-restricted']['rules'][1:]
+    role, = cluster.store.get('roles', name, 'zuul-restricted')['rules'][1:]
     assert role['resources'] == ['pods/exec', 'pods/log', 'pods/portforward']
     site.delete(node)
-    assert not cluster.things
+    assert cluster.store.keys() == before
 
 
-def test_namespace(makeSite, cluster):
+def test_namespace(makeSite, cluster, before):
     site = makeSite('kind: namespace')
     node = site.makeNode()
     assert site.create(node).complete
     assert (node.kubernetes_connection['pod'],
             node.kubernetes_connection['containers']) == (None, None)
     assert node.interface_ip == getName(node)
-    assert not cluster.names('pods', getName(node))
+    assert not cluster.store.list('pods', getName(node))
     site.delete(node)
-    assert not cluster.things
+    assert cluster.store.keys() == before
 
 
-def test_pod_among_others(makeSite, cluster, shared):
+def test_pod_among_others(makeSite, cluster, shared, before):
     site = makeSite(SHARED)
     node = site.makeNode()
-    before = set(cluster.things)
     assert site.create(node).complete
     name = getName(node)
     connection = node.kubernetes_connection
@@ -77,10 +109,10 @@ def test_pod_among_others(makeSite, cluster, shared):
             connection['user']) == ('ci', name, name)
     # What a launcher without this driver would remove.
     assert node.kubernetes_namespace_id is None
-    for rule in cluster.things['roles', 'ci', name]['rules']:
+    for rule in cluster.store.get('roles', 'ci', name)['rules']:
         assert rule['resourceNames'] == [name]
     site.delete(node)
-    assert set(cluster.things) == before
+    assert cluster.store.keys() == before
 
 
 def test_number_of_calls(makeSite, cluster):
@@ -92,19 +124,20 @@ def test_number_of_calls(makeSite, cluster):
     assert site.endpoint.calls.numbers.total() == 9
 
 
-def test_pull_secrets_are_copied(makeSite, cluster):
-    cluster.add('namespaces', 'default')
-    cluster.add('secrets', 'registry', 'default', data={'a': 'Yg=='},
-                type='kubernetes.io/dockercfg')
+def test_pull_secrets_are_copied(makeSite, cluster, core):
+    core.create_namespaced_secret('default', {
+        'metadata': {'name': 'registry'}, 'data': {'.dockercfg': 'e30='},
+        'type': 'kubernetes.io/dockercfg'})
     site = makeSite('kind: pod, image-pull-secrets: [{name: registry}]')
     node = site.makeNode()
     assert site.create(node).complete
-    secret = cluster.things['secrets', getName(node), 'registry']
+    secret = cluster.store.get('secrets', getName(node), 'registry')
     assert (secret['type'], secret['data']) == (
-        'kubernetes.io/dockercfg', {'a': 'Yg=='})
+        'kubernetes.io/dockercfg', {'.dockercfg': 'e30='})
 
 
-def test_projects(makeSite, cluster):
+@pytest.mark.parametrize('cluster', ['openshift'], indirect=True)
+def test_projects(makeSite, cluster, before):
     site = makeSite(use_openshift_projects='true')
     node = site.makeNode()
     # Rights come a moment after the project.
@@ -113,14 +146,14 @@ def test_projects(makeSite, cluster):
     assert fault.reached.is_set() and not machine.complete
     site.advance(node, machine)
     assert machine.complete
-    assert cluster.count('POST', 'projectrequests') == 1
-    resource, = site.endpoint.listResources([site.provider])
+    assert cluster.count('POST', '.*/projectrequests') == 1
+    resource, = getOurs(site).values()
     assert (str(resource.type), resource.id) == ('project', getName(node))
     site.delete(node)
     # OpenShift does not tell that there is none.
     cluster.inject('DELETE', '.*/projects/.*', 403)
     site.delete(node)
-    assert not cluster.things
+    assert cluster.store.keys() == before
 
 
 # One list for all
@@ -129,7 +162,7 @@ def test_one_list_for_all_that_wait(makeSite, cluster):
     site = makeSite()
     site.endpoint.adapter.list_interval = site.endpoint.listing.interval = 9e9
     site.endpoint.listing._tried = -9e9
-    cluster.inject('GET', '/api/v1/pods', 500)
+    cluster.inject('GET', PODS, 500)
     nodes = [site.makeNode() for _ in range(5)]
     machines = [site.create(node) for node in nodes]
     assert {machine.state for machine in machines} == {'waiting for the pod'}
@@ -137,22 +170,30 @@ def test_one_list_for_all_that_wait(makeSite, cluster):
     for node, machine in zip(nodes, machines, strict=True):
         site.advance(node, machine)
     assert all(machine.complete for machine in machines)
-    assert cluster.count('GET', 'pods') == 1
+    assert cluster.count('GET', PODS) == 2
 
 
-def test_long_lists(makeSite, cluster, monkeypatch, shared):
+def test_long_lists(makeSite, cluster, core, monkeypatch, shared):
     monkeypatch.setattr('zuul_nodes.drivers.kubernetes.api.PAGE', 2)
     site = makeSite()
     for number in range(4):
-        cluster.add('pods', f'pod-{number}', 'ci', spec={'containers': []})
+        addPod(core, f'pod-{number}')
     assert len([each for each in site.endpoint.listInstances()
                 if each.kubernetes_type == 'pod']) == 5
-    assert cluster.count('GET', 'pods') == 3
+    assert cluster.count('GET', PODS) == 3
 
 
 def test_who_may_not_list_all_pods(makeSite, cluster, shared):
-    cluster.forbidden |= {('GET', 'pods'), ('GET', 'namespaces')}
-    site = makeSite(SHARED)
+    rbac = RbacAuthorizationV1Api(cluster.client)
+    rbac.create_namespaced_role('ci', {
+        'metadata': {'name': 'launcher'}, 'rules': [
+            {'apiGroups': ['*'], 'resources': ['*'], 'verbs': ['*']}]})
+    rbac.create_namespaced_role_binding('ci', {
+        'metadata': {'name': 'launcher'},
+        'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role',
+                    'name': 'launcher'},
+        'subjects': [{'kind': 'User', 'name': 'launcher'}]})
+    site = makeSite(SHARED, user='launcher')
     node = site.makeNode()
     assert site.create(node).complete
     resource, = site.endpoint.listResources([site.provider])
@@ -160,18 +201,20 @@ def test_who_may_not_list_all_pods(makeSite, cluster, shared):
         'pod', f'ci/{getName(node)}')
     assert len(list(site.endpoint.listInstances())) == 2
     site.endpoint.deleteResource(resource)
-    assert cluster.names('pods', 'ci') == ['other']
+    cluster.settle()
+    pod, = cluster.store.list('pods')
+    assert pod['metadata']['name'] == 'other'
 
 
 # Again and again
 
 @pytest.mark.parametrize('label', ['kind: pod', 'kind: namespace', SHARED])
 @pytest.mark.parametrize('is_recorded', [True, False])
-def test_a_launcher_dies_after_each_call(makeSite, cluster, shared, label,
-                                         is_recorded):
+def test_a_launcher_dies_after_each_call(makeSite, cluster, shared, before,
+                                         label, is_recorded):
     """Another one goes on, with what was recorded or without it."""
     site = makeSite(label)
-    before = set(cluster.things)
+    number = len(cluster.store.list('namespaces'))
     node = site.makeNode()
     for _ in range(20):
         recorded = node.create_state
@@ -190,66 +233,72 @@ def test_a_launcher_dies_after_each_call(makeSite, cluster, shared, label,
         if not is_recorded:
             node._set(create_state=recorded)
     assert site.create(node).complete
-    assert len(cluster.names('namespaces')) == (1 if label == SHARED else 2)
+    assert len(cluster.store.list('namespaces')) == (
+        number if label == SHARED else number + 1)
     node._set(create_state={}, kubernetes_namespace_id=None,
               kubernetes_connection={})
     site.delete(node)
-    assert set(cluster.things) == before
+    assert cluster.store.keys() == before
 
 
-def test_what_zuuls_driver_has_begun(makeSite, cluster):
+def test_what_zuuls_driver_has_begun(makeSite, cluster, core, before):
     site = makeSite()
     node = site.makeNode()
     name = getName(node)
-    cluster.add('namespaces', name, metadata={'labels': node.tags})
+    core.create_namespace({'metadata': {'name': name, 'labels': node.tags}})
     node._set(create_state={'state': 'creating rbac'},
               kubernetes_namespace_id=name)
     assert site.create(node).complete
     node._set(create_state={'state': 'complete'})
     site.delete(node)
-    assert not cluster.things
+    assert cluster.store.keys() == before
 
 
-def test_deleted_twice(makeSite, cluster):
+def test_deleted_twice(makeSite, cluster, before):
     site = makeSite()
     node = site.makeNode()
     site.delete(node)
     site.create(node)
     site.delete(node)
     site.delete(node)
-    assert not cluster.things
+    assert cluster.store.keys() == before
 
 
 @pytest.mark.parametrize('label', ['kind: pod', SHARED])
-def test_somebody_else_has_the_name(makeSite, cluster, shared, label):
+def test_somebody_else_has_the_name(makeSite, cluster, core, shared, label):
     site = makeSite(label)
     node = site.makeNode()
-    resource, place = (('pods', 'ci') if label == SHARED
-                       else ('namespaces', None))
-    cluster.add(resource, getName(node), place)
+    if label == SHARED:
+        addPod(core, getName(node))
+    else:
+        core.create_namespace({'metadata': {'name': getName(node)}})
+    present = cluster.store.keys()
     with pytest.raises(DriverError, match='is not of this node'):
         site.create(node)
     site.delete(node)
-    assert getName(node) in cluster.names(resource, place)
+    assert cluster.store.keys() == present
 
 
-def test_another_one_of_the_name(makeSite, cluster):
+def test_another_one_of_the_name(makeSite, cluster, core):
     """It is not the one that was made."""
     site = makeSite()
     node = site.makeNode()
     site.create(node)
-    cluster.remove('namespaces', None, getName(node))
-    cluster.add('namespaces', getName(node))
+    core.delete_namespace(getName(node))
+    cluster.settle()
+    core.create_namespace({'metadata': {'name': getName(node)}})
     site.delete(node)
-    assert cluster.names('namespaces') == [getName(node)]
+    assert cluster.store.get('namespaces', None, getName(node))[
+        'status']['phase'] == 'Active'
 
 
-def test_the_pod_vanishes(makeSite, cluster):
-    cluster.pod_status = WAITING
+def test_the_pod_vanishes(makeSite, cluster, core):
+    cluster.kubelet.behaviour = Behaviour.HOLD
     site = makeSite()
     node = site.makeNode()
     machine = site.create(node)
-    cluster.remove('pods', getName(node), getName(node))
+    core.delete_namespaced_pod(
+        getName(node), getName(node), grace_period_seconds=0)
     site.endpoint.listing._tried = -9e9
     with pytest.raises(DriverError, match='has vanished'):
         site.advance(node, machine)
@@ -257,24 +306,28 @@ def test_the_pod_vanishes(makeSite, cluster):
 
 # The cluster takes its time
 
-def test_the_namespace_has_no_account_yet(makeSite, cluster):
+@pytest.mark.parametrize(('status', 'message'), [
+    (403, 'error looking up service account'),
+    (500, 'No API token found for service account "default"')])
+def test_the_namespace_has_no_account_yet(makeSite, cluster, status,
+                                          message):
     site = makeSite()
     node = site.makeNode()
-    cluster.inject('POST', '.*/pods', 403, 'error looking up service account')
+    cluster.inject('POST', '.*/pods', status, message)
     machine = site.create(node)
     assert machine.state == 'making the pod'
     site.advance(node, machine)
     assert machine.complete
 
 
-def test_the_token_is_late(makeSite, cluster):
-    cluster.fills_secrets = False
+def test_the_token_is_late(makeSite, cluster, core):
+    cluster.controllers.fills_secrets = False
     site = makeSite('kind: namespace')
     node = site.makeNode()
     machine = site.create(node)
     assert machine.state == 'waiting for the token'
-    cluster.things['secrets', getName(node), 'zuul-worker']['data'] = {
-        'token': 'bGF0ZQ==', 'ca.crt': 'Y2E='}
+    core.patch_namespaced_secret('zuul-worker', getName(node), {
+        'data': {'token': 'bGF0ZQ==', 'ca.crt': 'Y2E='}})
     site.advance(node, machine)
     assert machine.complete
     assert node.kubernetes_connection['token'] == 'late'
@@ -282,14 +335,15 @@ def test_the_token_is_late(makeSite, cluster):
 
 def test_a_cluster_without_tokens_in_secrets(makeSite, cluster, monkeypatch):
     monkeypatch.setattr(statemachine, 'TOKEN_PATIENCE', 0)
-    cluster.fills_secrets = False
+    cluster.controllers.fills_secrets = False
     site = makeSite('kind: namespace')
     node = site.makeNode()
     assert site.create(node).complete
-    assert node.kubernetes_connection['token'] == 'requested'
+    client = cluster.makeClient(node.kubernetes_connection['token'])
+    assert CoreV1Api(client).list_namespaced_pod(getName(node)).items == []
 
 
-def test_calls_that_are_not_waited_for(makeSite, cluster):
+def test_calls_that_are_not_waited_for(makeSite, cluster, before):
     """A launcher whose steps have no threads of their own."""
     site = makeSite()
     site.connection.driver.steps_have_threads = False
@@ -306,7 +360,7 @@ def test_calls_that_are_not_waited_for(makeSite, cluster):
     while not machine.complete:
         site.advance(node, machine)
     site.delete(node)
-    assert not cluster.things
+    assert cluster.store.keys() == before
 
 
 def test_a_cluster_that_does_not_answer(makeSite, cluster):
@@ -317,7 +371,7 @@ def test_a_cluster_that_does_not_answer(makeSite, cluster):
     assert classify(info.value) is Failure.TEMPORARY
 
 
-def test_a_step_that_was_given_up(makeSite, cluster):
+def test_a_step_that_was_given_up(makeSite, cluster, before):
     site = makeSite()
     node = site.makeNode()
     machine = site.getCreation(node)
@@ -325,7 +379,7 @@ def test_a_step_that_was_given_up(makeSite, cluster):
     node._set(_active_context=None)
     machine.advance()
     assert machine.state == 'making the namespace'
-    assert not cluster.things
+    assert cluster.store.keys() == before
 
 
 # It does not work
@@ -339,22 +393,18 @@ def test_quota(makeSite, cluster):
 
 
 def test_the_cluster_has_no_place(makeSite, cluster):
-    cluster.pod_status = {**WAITING, 'conditions': [{
-        'type': 'PodScheduled', 'status': 'False',
-        'message': '0/3 nodes are available'}]}
+    cluster.kubelet.behaviour = Behaviour.UNSCHEDULABLE
     site = makeSite('kind: pod, boot-timeout: 0')
-    with pytest.raises(CapacityError, match='0/3 nodes are available'):
+    with pytest.raises(CapacityError, match='0/1 nodes are available'):
         site.create(site.makeNode())
     patient = makeSite()
     assert patient.create(patient.makeNode()).state == 'waiting for the pod'
 
 
 def test_there_is_no_such_image(makeSite, cluster):
-    cluster.pod_status = {**WAITING, 'containerStatuses': [{
-        'name': 'node', 'state': {'waiting': {
-            'reason': 'ErrImagePull', 'message': 'debian: not found'}}}]}
+    cluster.kubelet.behaviour = Behaviour.NO_IMAGE
     site = makeSite()
-    with pytest.raises(PermanentError, match='debian: not found'):
+    with pytest.raises(PermanentError, match='manifest for debian not found'):
         site.create(site.makeNode())
 
 
@@ -366,23 +416,22 @@ def test_there_is_no_such_namespace(makeSite):
 
 # What there is
 
-def test_what_is_used(makeSite, cluster, shared):
+def test_what_is_used(makeSite, cluster, core, shared):
     site = makeSite()
-    cluster.add('pods', 'done', 'ci', spec={'containers': []},
-                status={'phase': 'Succeeded'})
+    cluster.kubelet.behaviour = Behaviour.FAIL
+    addPod(core, 'done')
+    cluster.settle()
     used = [each.getQuotaInformation().getResources()
             for each in site.endpoint.listInstances()]
-    assert used == [{'namespaces': 1}, {'pods': 1, 'cores': 2}]
+    assert used == [{'namespaces': 1}] * 3 + [{'pods': 1, 'cores': 2}]
 
 
-def test_leaks(makeSite, cluster, shared):
+def test_leaks(makeSite, cluster, shared, before):
     own, among = makeSite(), makeSite(SHARED)
     own_node, node = own.makeNode(), among.makeNode()
     own.create(own_node)
     among.create(node)
-    found = {resource.id: resource for resource
-             in among.endpoint.listResources([among.provider])
-             if resource.metadata.get('zuul_system_id') == 'system'}
+    found = getOurs(among)
     # A pod goes with its own namespace.
     assert {key: str(resource.type) for key, resource in found.items()} == {
         getName(own_node): 'namespace', f'ci/{getName(node)}': 'pod'}
@@ -390,25 +439,30 @@ def test_leaks(makeSite, cluster, shared):
         among.endpoint.deleteResource(resource)
         # It may be gone already.
         among.endpoint.deleteResource(resource)
-    assert sorted(cluster.things) == [
-        ('namespaces', None, 'ci'), ('pods', 'ci', 'other')]
+    cluster.settle()
+    assert cluster.store.keys() == before
 
 
-def test_what_hangs_is_not_asked_for_again(makeSite, cluster):
+def test_what_hangs_is_not_asked_for_again(makeSite, cluster, core):
+    cluster.kubelet.removes = False
     site = makeSite()
-    cluster.add('namespaces', 'np1', metadata={
-        'labels': {'zuul_system_id': 'system', 'zuul_node_uuid': '1'},
-        'deletionTimestamp': 'now'})
-    assert list(site.endpoint.listResources([site.provider])) == []
-    assert len(list(site.endpoint.listInstances())) == 1
+    node = site.makeNode()
+    site.create(node)
+    assert list(getOurs(site)) == [getName(node)]
+    site.delete(node)
+    assert not getOurs(site)
+    assert cluster.store.get('namespaces', None, getName(node))
 
 
-def test_console(makeSite, cluster):
+def test_console(makeSite, cluster, core):
     site = makeSite('kind: pod, console-log: true')
     node = site.makeNode()
     site.create(node)
-    cluster.add('events', 'first', getName(node), reason='Pulled',
-                message='Successfully pulled image')
+    core.create_namespaced_event(getName(node), {
+        'metadata': {'name': 'first'}, 'reason': 'Pulled',
+        'message': 'Successfully pulled image',
+        'involvedObject': {'kind': 'Pod', 'name': getName(node)}})
+    cluster.logs[getName(node), getName(node)] = b'Welcome\n'
     text = site.provider.getConsoleLog(site.label, node)
     assert text == 'Pulled: Successfully pulled image\nWelcome\n'
     # One that has not begun.
@@ -423,6 +477,9 @@ def test_tokens_are_not_in_the_log(makeSite, caplog):
     site.create(node)
     token = node.kubernetes_connection['token']
     site.delete(node)
-    for secret in (token, 'launcher-secret', 'dG9rZW4t'):
+    config = json.loads(
+        pathlib.Path(site.connection.config_file).read_text())
+    for secret in (token, base64.b64encode(token.encode()).decode(),
+                   config['users'][0]['user']['token']):
         assert secret not in caplog.text
     assert token not in str(node.create_state)

@@ -195,12 +195,62 @@ def test_owners(core, place):
         core.read_namespaced_service_account, 'account', place))
 
 
+def test_owner_is_gone(core, place):
+    """What belongs to nothing does not stay."""
+    pod = makePod(core, place)
+    core.delete_namespaced_pod('pod', place, grace_period_seconds=0)
+    waitFor(lambda: not read(core.read_namespaced_pod, 'pod', place))
+    core.create_namespaced_secret(place, {'metadata': {
+        'name': 'secret', 'ownerReferences': [{
+            'apiVersion': 'v1', 'kind': 'Pod', 'name': 'pod',
+            'uid': pod.metadata.uid}]}})
+    waitFor(lambda: not read(core.read_namespaced_secret, 'secret', place))
+
+
+def test_end_of_account(core, place):
+    """Its tokens go with it."""
+    core.create_namespaced_service_account(
+        place, {'metadata': {'name': 'worker'}})
+    makeTokenSecret(core, place)
+    core.delete_namespaced_service_account('worker', place)
+    waitFor(lambda: not read(core.read_namespaced_secret, 'worker', place))
+
+
+def test_status(server, core, place):
+    """Who writes a status writes the labels too."""
+    server.kubelet.behaviour = Behaviour.HOLD
+    makePod(core, place, labels={'mine': 'yes'})
+    waitFor(lambda: core.read_namespaced_pod('pod', place).spec.node_name)
+    core.patch_namespaced_pod_status('pod', place, {
+        'status': {'message': 'here'}})
+    pod = core.read_namespaced_pod('pod', place)
+    assert (pod.metadata.labels, pod.status.message) == (
+        {'mine': 'yes'}, 'here')
+    core.replace_namespaced_pod_status('pod', place, {
+        'metadata': {'name': 'pod'}, 'status': {'phase': 'Pending'}})
+    assert not core.read_namespaced_pod('pod', place).metadata.labels
+
+
+def test_classes(server):
+    """What pods may name exists in the whole cluster."""
+    scheduling = kubernetes.client.SchedulingV1Api(server.client)
+    scheduling.create_priority_class(
+        {'metadata': {'name': 'low'}, 'value': 1})
+    assert 'low' in {
+        each.metadata.name for each in scheduling.list_priority_class().items}
+    nodes = kubernetes.client.NodeV1Api(server.client)
+    nodes.create_runtime_class({'metadata': {'name': 'box'},
+                                'handler': 'box'})
+    assert [each.metadata.name
+            for each in nodes.list_runtime_class().items] == ['box']
+
+
 @pytest.mark.parametrize('behaviour, check', [
     (Behaviour.UNSCHEDULABLE, lambda pod: pod.status.conditions and (
         pod.status.conditions[0].reason == 'Unschedulable')),
     (Behaviour.NO_IMAGE, lambda pod: pod.status.container_statuses and (
         pod.status.container_statuses[0].state.waiting.reason
-        == 'ImagePullBackOff')),
+        == 'ErrImagePull')),
     (Behaviour.FAIL, lambda pod: pod.status.phase == 'Failed')],
     ids=lambda value: getattr(value, 'name', ''))
 def test_trouble(server, core, place, behaviour, check):
@@ -230,16 +280,21 @@ def test_quota(core, place):
     waitFor(lambda: not read(core.read_namespaced_pod, 'pod', place))
 
 
-def test_account(server, core, place):
-    """A token opens what the role of its account says, and no more."""
-    core.create_namespaced_service_account(
-        place, {'metadata': {'name': 'worker'}})
+def makeTokenSecret(core, place):
+    """:return: what is in the secret of the account "worker"."""
     core.create_namespaced_secret(place, {
         'type': 'kubernetes.io/service-account-token', 'metadata': {
             'name': 'worker', 'annotations': {
                 'kubernetes.io/service-account.name': 'worker'}}})
-    data = waitFor(
+    return waitFor(
         lambda: core.read_namespaced_secret('worker', place).data)
+
+
+def test_account(server, core, place):
+    """A token opens what the role of its account says, and no more."""
+    core.create_namespaced_service_account(
+        place, {'metadata': {'name': 'worker'}})
+    data = makeTokenSecret(core, place)
     assert {'ca.crt', 'token'} <= set(data)
     token = core.create_namespaced_service_account_token(
         'worker', place, {'spec': {'expirationSeconds': 3600}}).status.token
