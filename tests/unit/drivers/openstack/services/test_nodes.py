@@ -1,5 +1,7 @@
 """Nodes of a launcher, at OpenStack's own services."""
 
+import contextlib
+
 import pytest
 
 from tests.fixtures.kit.openstackservices import (
@@ -7,6 +9,8 @@ from tests.fixtures.kit.openstackservices import (
     PatientDriver,
     bePatient,
 )
+from tests.fixtures.openstackservices.configuration import ZONES
+from zuul_nodes.drivers import forNode
 from zuul_nodes.testing.configuration import change
 from zuul_nodes.testing.conformance import openSites
 
@@ -44,6 +48,17 @@ def use(site, request):
     site.rest()
 
 
+def isDone(site, request):
+    request = site.client.getRequest(request)
+    return request.state in request.FINAL_STATES
+
+
+def getFailures(site, text):
+    """:return: what has failed, of which errors say so."""
+    return [entry['failed'] for entry in site.journal.read()
+            if 'failed' in entry and text in entry['error']]
+
+
 def getFailed(site):
     """Expect a request to fail, and to leave nothing."""
     request = site.getServed(site.request('label'))
@@ -61,7 +76,7 @@ def test_tags(site):
     use(site, request)
 
 
-@pytest.mark.parametrize('zone', ['east', 'west'])
+@pytest.mark.parametrize('zone', ZONES)
 def test_zone(site, zone):
     start(site, az=zone)
     request, (node,) = site.getFulfilled(site.request('label'))
@@ -104,15 +119,48 @@ def test_ports_beyond_quota_wait(site):
     request = site.request('label')
     site.waitFor(lambda: site.journal.getCalls()['listInstances'] > 2,
                  'the cloud is not looked at')
-    assert site.client.getRequest(request).state not in (
-        site.client.getRequest(request).FINAL_STATES)
+    assert not isDone(site, request)
     project.setQuota('network', port=used + 1)
     use(site, site.getFulfilled(request)[0])
 
 
-def test_no_host_has_room(site):
-    start(site, 'flavors', flavor_name='m1.vast')
-    getFailed(site)
+@contextlib.contextmanager
+def filled(cloud, zone):
+    """Meanwhile no host of a zone has room for a large server."""
+    client = cloud.project.client
+    server = client.create_server(
+        'large', image='base', flavor='m1.large', auto_ip=False,
+        network=cloud.project.network.id, availability_zone=zone, wait=True)
+    yield
+    client.compute.delete_server(server)
+    client.compute.wait_for_delete(server)
+
+
+def test_next_zone(site, cloud):
+    """The zone that a request would have has no room."""
+    text = change(site.cloud.configuration, 'flavors', {
+        'flavor-name': 'm1.large'})
+    text = change(text, 'labels', {'availability-zones': list(ZONES)})
+    request = site.request('label')
+    key = site.client.getRequest(request).request_time
+    provider, = site.makeProviders(text)
+    first = forNode(provider, 'label', str(key)).labels['label'].az
+    with filled(cloud, first):
+        site.start(text)
+        request, (node,) = site.getFulfilled(request)
+    other, = set(ZONES) - {first}
+    assert (node.az, getServer(site).availability_zone) == (other, other)
+    use(site, request)
+
+
+def test_no_host_has_room(site, cloud):
+    start(site, 'flavors', flavor_name='m1.large')
+    with filled(cloud, 'east'), filled(cloud, 'west'):
+        request = site.request('label')
+        site.waitFor(lambda: getFailures(site, 'No valid host'),
+                     'a host has room')
+        assert not isDone(site, request)
+    use(site, site.getFulfilled(request)[0])
 
 
 @pytest.mark.parametrize(('kind', 'attributes'), [
