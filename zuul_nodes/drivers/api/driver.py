@@ -11,11 +11,12 @@ from zuul.provider import BaseProvider, EndpointCacheMixin
 from zuul_nodes.drivers.api import attributes
 from zuul_nodes.drivers.api.connection import AdapterConnection, makeSchema
 from zuul_nodes.drivers.api.endpoint import AdapterEndpoint
+from zuul_nodes.drivers.api.extension import ExtendedDriver
 from zuul_nodes.drivers.api.provider import AdapterProvider
 
 
-class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
-             ProviderInterface):
+class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
+             ConnectionInterface, ProviderInterface):
     """A provider driver; its docstring is the beginning of its reference.
 
     All attributes are voluptuous schemas, dictionaries whose keys are
@@ -52,8 +53,6 @@ class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
     zuul_image_attributes = {}
     endpoint_attributes = ()
     default_username = 'zuul'
-    steps_have_threads = False
-    statsd = None
 
     _endpoint_class = AdapterEndpoint
 
@@ -77,21 +76,6 @@ class Driver(ZuulDriver, EndpointCacheMixin, ConnectionInterface,
 
     def getConnection(self, name, config):
         return AdapterConnection(self, name, config)
-
-    def getProvider(self, zk_client, connection, tenant_name,
-                    canonical_name, provider_config, system_id):
-        return self.provider_class(
-            self, zk_client, connection, tenant_name, canonical_name,
-            provider_config, system_id)
-
-    def getProviderClass(self):
-        return self.provider_class
-
-    def getProviderSchema(self, internal=False):
-        return self.schema_class().getProviderSchema(internal)
-
-    def getProviderSchemaClass(self):
-        return self.schema_class
 
     def getProviderNodeClass(self):
         # Executors read the records of nodes, and write them; they may be

@@ -176,7 +176,7 @@ def yieldRecords(provider_class):
 
 
 class ExtendedDriver:
-    """What a driver of ours that extends one of Zuul's has instead.
+    """What a driver of ours has, whether it extends one of Zuul's or not.
 
     :cvar provider_class: of its providers.
     :cvar schema_class: of all of their schemas.
