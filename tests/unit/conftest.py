@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.fileserver import FileServer
@@ -113,6 +114,15 @@ def zuul_conf(zookeeper, chroot):
         'tls_key': zookeeper.certificates.client_key,
     }})
     return config
+
+
+@pytest.fixture
+def zk_client(zuul_conf):
+    """:return: Zuul's client, connected."""
+    client = ZooKeeperClient.fromConfig(zuul_conf)
+    client.connect()
+    yield client
+    client.disconnect()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pathlib
 import pytest
 import yaml
 from zuul.driver.azure import AzureDriver
-from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.drivers.aws import AwsDriver
 from zuul_nodes.drivers.fake import FakeDriver
@@ -94,14 +93,6 @@ def test_a_missing_example_is_found():
     assert {'include-all-node-labels', 'nodes.host-key',
             'resource-limits.instances'} <= set(missing)
     assert not {'nodes', 'nodes.name', 'resource-limits'} & set(missing)
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    client = ZooKeeperClient.fromConfig(zuul_conf)
-    client.connect()
-    yield client
-    client.disconnect()
 
 
 @pytest.fixture

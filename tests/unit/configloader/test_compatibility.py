@@ -12,7 +12,6 @@ import sys
 
 import pytest
 from zuul.lib.connections import ConnectionRegistry
-from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.layout import (
     PARSERS,
@@ -83,14 +82,6 @@ DIFFERENT = {
     'openstack/nodepool-image.yaml': TAGS,
     'aws/nodepool-image-snapshot.yaml': TAGS,
 }
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    client = ZooKeeperClient.fromConfig(zuul_conf)
-    client.connect()
-    yield client
-    client.disconnect()
 
 
 CLOUDS = """

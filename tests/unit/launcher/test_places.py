@@ -6,7 +6,6 @@ from unittest import mock
 
 import pytest
 from zuul.driver.openstack.openstackendpoint import OpenstackProviderEndpoint
-from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.launcher import makeProviders
 from tests.fixtures.layout import makeConnections
@@ -38,14 +37,6 @@ CONFIG = '''
     {section}
 - provider: {{name: desk, section: desk, labels: [node]}}
 '''
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    zk_client = ZooKeeperClient.fromConfig(zuul_conf)
-    zk_client.connect()
-    yield zk_client
-    zk_client.disconnect()
 
 
 @pytest.mark.parametrize('driver', DRIVERS)

@@ -6,7 +6,6 @@ import ssl
 import threading
 
 import pytest
-from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.launcher import sockets
 from zuul_nodes.launcher.sockets import Poller, Socket
@@ -121,14 +120,6 @@ def test_writing_waits_when_nothing_more_is_taken(pair):
     while select.select([two], [], [], 0)[0]:
         two.recv(1048576)
     assert poll([], [writer], []) == ([], [writer], [])
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    zk_client = ZooKeeperClient.fromConfig(zuul_conf)
-    zk_client.connect()
-    yield zk_client
-    zk_client.disconnect()
 
 
 @pytest.fixture

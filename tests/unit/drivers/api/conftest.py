@@ -1,15 +1,12 @@
 import threading
 
 import pytest
-from zuul.zk import ZooKeeperClient
 
 from tests.unit.drivers.api.adapters import Site
 
 
 @pytest.fixture
-def makeSite(zuul_conf):
-    zk_client = ZooKeeperClient.fromConfig(zuul_conf)
-    zk_client.connect()
+def makeSite(zk_client):
     sites = []
 
     def makeSite(*args, **kwargs):
@@ -19,7 +16,6 @@ def makeSite(zuul_conf):
     yield makeSite
     for site in sites:
         site.driver.stop()
-    zk_client.disconnect()
 
 
 @pytest.fixture

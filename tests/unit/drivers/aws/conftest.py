@@ -4,7 +4,6 @@ from unittest import mock
 import botocore.loaders
 import pytest
 from zuul.driver.aws import awsendpoint
-from zuul.zk import ZooKeeperClient
 
 pytest.importorskip('moto', reason='only some environments have it')
 
@@ -30,14 +29,6 @@ def aws(aws_server, monkeypatch):
         awsendpoint.AwsProviderEndpoint, 'IMAGE_UPLOAD_SLEEP', 0.001)
     aws_server.reset()
     return aws_server
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    client = ZooKeeperClient.fromConfig(zuul_conf)
-    client.connect()
-    yield client
-    client.disconnect()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 import pytest
-from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.gce import GCE
 from tests.unit.drivers.gce.clients import Clients
@@ -46,11 +45,3 @@ def makeSite(gce):
 @pytest.fixture
 def site(makeSite):
     return makeSite()
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    client = ZooKeeperClient.fromConfig(zuul_conf)
-    client.connect()
-    yield client
-    client.disconnect()

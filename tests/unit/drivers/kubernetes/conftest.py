@@ -1,6 +1,5 @@
 from kubernetes.client import CoreV1Api
 import pytest
-from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.kubernetes import Emulator
 from tests.unit.drivers.kubernetes.sites import Site
@@ -18,14 +17,6 @@ def cluster(request):
 def core(cluster):
     """What somebody else does there."""
     return CoreV1Api(cluster.client)
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    client = ZooKeeperClient.fromConfig(zuul_conf)
-    client.connect()
-    yield client
-    client.disconnect()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from openstack.config import loader
 import pytest
-from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.nodesites import NodeSite, furnish
@@ -24,14 +23,6 @@ def clouds_yaml(cloud, tmp_path, monkeypatch):
     path = cloud.writeConfig(tmp_path / 'clouds.yaml')
     monkeypatch.setattr(loader, 'CONFIG_FILES', [str(path)])
     return path
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    client = ZooKeeperClient.fromConfig(zuul_conf)
-    client.connect()
-    yield client
-    client.disconnect()
 
 
 @pytest.fixture
