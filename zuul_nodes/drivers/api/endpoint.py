@@ -13,12 +13,36 @@ INSTANCE = 'instance'
 IMAGE = 'image'
 
 
-class AdapterEndpoint(BaseProviderEndpoint):
-    """
-    :param dict place: arguments of the adapter.
-    :ivar Adapter adapter:
+class EndpointWithAdapter:
+    """What an endpoint has whose instances an adapter makes, also one of
+    a driver of Zuul's.
+
+    :ivar Adapter adapter: which :meth:`setAdapter` is given.
     :ivar Calls calls: to it.
     :ivar Listing listing: of its instances.
+    """
+
+    def setAdapter(self, adapter):
+        self.adapter = adapter
+        self.abilities = adapter.abilities
+        self.calls = Calls(self)
+        self.listing = self.makeListing('listInstances')
+
+    def makeListing(self, name):
+        """
+        :param str name: of a method of the adapter that lists something.
+        :return: its :class:`Listing`.
+        """
+        return Listing(self.calls, self.adapter.list_interval, name)
+
+    def stopEndpoint(self):
+        self.calls.stop()
+        super().stopEndpoint()
+
+
+class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
+    """
+    :param dict place: arguments of the adapter.
     """
 
     def __init__(self, driver, zk_client, connection, name, system_id,
@@ -29,12 +53,9 @@ class AdapterEndpoint(BaseProviderEndpoint):
                          f'{connection.connection_name}/{name}', system_id)
         self.name = name
         self.log = logging.getLogger(f'zuul.{driver.name}.{name}')
-        self.adapter = driver.adapter_class(connection, **place)
-        self.abilities = self.adapter.abilities
-        self.calls = Calls(self)
+        self.setAdapter(driver.adapter_class(connection, **place))
         # Launchers see by this that rates are kept to already.
         self.rate_limiter = self.calls.rate_limiter
-        self.listing = Listing(self.calls, self.adapter.list_interval)
         self._zones = []
 
     def startEndpoint(self):

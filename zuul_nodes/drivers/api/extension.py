@@ -14,9 +14,8 @@ import voluptuous as vs
 from zuul.lib.voluputil import Optional, assemble, discriminate
 from zuul.provider import BaseProvider
 
-from zuul_nodes.drivers.api.calls import Calls
-from zuul_nodes.drivers.api.listing import Listing
-from zuul_nodes.drivers.api.provider import AdapterProvider
+from zuul_nodes.drivers.api.endpoint import EndpointWithAdapter
+from zuul_nodes.drivers.api.provider import ProviderWithAdapter
 from zuul_nodes.drivers.api.statemachine import (
     CreateStateMachine,
     DeleteStateMachine,
@@ -202,53 +201,6 @@ class ExtendedDriver:
 
     def getProviderSchemaClass(self):
         return self.schema_class
-
-
-class EndpointWithAdapter:
-    """What an endpoint of Zuul's has besides, whose instances are made as
-    those of the driver API's own drivers.
-
-    :ivar Adapter adapter: which :meth:`setAdapter` is given.
-    :ivar Calls calls: to it.
-    :ivar Listing listing: of its instances.
-    """
-
-    def setAdapter(self, adapter):
-        self.adapter = adapter
-        self.abilities = adapter.abilities
-        self.calls = Calls(self)
-        self.listing = self.makeListing('listInstances')
-
-    def makeListing(self, name):
-        """
-        :param str name: of a method of the adapter that lists something.
-        :return: its :class:`Listing`.
-        """
-        return Listing(self.calls, self.adapter.list_interval, name)
-
-    def stopEndpoint(self):
-        self.calls.stop()
-        super().stopEndpoint()
-
-
-class ProviderWithAdapter:
-    """What a provider of Zuul's at such an endpoint has besides.
-
-    :cvar create_class, delete_class: of the state machines of its nodes.
-    """
-
-    create_class = CreateStateMachine
-    delete_class = DeleteStateMachine
-
-    makeSpec = AdapterProvider.makeSpec
-    getZones = AdapterProvider.getZones
-    getConsoleLog = AdapterProvider.getConsoleLog
-
-    def getCreateStateMachine(self, node, image_external_id, log):
-        return self.create_class(self, node, image_external_id, log)
-
-    def getDeleteStateMachine(self, node, log):
-        return self.delete_class(self, node, log)
 
 
 def chooseDriver(ours, zuuls):

@@ -19,7 +19,7 @@ class Listing:
 
     log = logging.getLogger('zuul.nodes.Listing')
 
-    def __init__(self, calls, interval, name='listInstances'):
+    def __init__(self, calls, interval, name):
         self.calls = calls
         self.interval = interval
         self.name = name

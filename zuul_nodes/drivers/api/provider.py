@@ -18,7 +18,53 @@ from zuul_nodes.drivers.api.statemachine import (
 )
 
 
-class AdapterProvider:
+class ProviderWithAdapter:
+    """What a provider has whose nodes an adapter makes, also one of a
+    driver of Zuul's.
+
+    :cvar create_class, delete_class: of the state machines of its nodes.
+    """
+
+    create_class = CreateStateMachine
+    delete_class = DeleteStateMachine
+
+    def getCreateStateMachine(self, node, image_external_id, log):
+        return self.create_class(self, node, image_external_id, log)
+
+    def getDeleteStateMachine(self, node, log):
+        return self.delete_class(self, node, log)
+
+    def makeSpec(self, label, name='', tags=None, **attributes):
+        """:return: what an adapter is to be asked for, InstanceSpec."""
+        return InstanceSpec(
+            name=name, tags=tags or {}, provider=self, label=label,
+            image=self.images[label.image],
+            flavor=self.flavors[label.flavor], **attributes)
+
+    def getZones(self, node):
+        """
+        :return: a list of the zones where a node may be, the one that is
+            best first; of None if there are no zones.
+        """
+        label = self.labels[node.label]
+        zone = getattr(label, 'az', None)
+        zones = getZones(label) or self.endpoint.getZones() or [None]
+        if zone in zones:
+            start = zones.index(zone)
+        else:
+            # The same for all nodes of a request.
+            start = zlib.crc32(str(node.request_time).encode()) % len(zones)
+        return zones[start:] + zones[:start]
+
+    def getConsoleLog(self, label, node):
+        instance_id = node.create_state.get('instance_id')
+        if instance_id is None or (
+                Ability.CONSOLE not in self.endpoint.abilities):
+            return None
+        return self.endpoint.calls.call('getConsoleLog', instance_id)
+
+
+class AdapterProvider(ProviderWithAdapter):
     """All that the providers of drivers have in common; each driver has a
     subclass of this and Zuul's ``BaseProvider``."""
 
@@ -38,40 +84,12 @@ class AdapterProvider:
     def getEndpoint(self):
         return self.driver.getEndpoint(self)
 
-    def getCreateStateMachine(self, node, image_external_id, log):
-        return CreateStateMachine(self, node, image_external_id, log)
-
-    def getDeleteStateMachine(self, node, log):
-        return DeleteStateMachine(self, node, log)
-
     def getSnapshotStateMachine(self, node, log):
         if Ability.SNAPSHOTS not in self.endpoint.abilities:
             return None
         return SnapshotStateMachine(self, node, log)
 
-    def makeSpec(self, label, name='', tags=None, **attributes):
-        """:return: what an adapter is to be asked for, InstanceSpec."""
-        return InstanceSpec(
-            name=name, tags=tags or {}, provider=self, label=label,
-            image=self.images[label.image],
-            flavor=self.flavors[label.flavor], **attributes)
-
     # Zones
-
-    def getZones(self, node):
-        """
-        :return: a list of the zones where a node may be, the one that is
-            best first; of None if there are no zones.
-        """
-        label = self.labels[node.label]
-        zone = getattr(label, 'az', None)
-        zones = getZones(label) or self.endpoint.getZones() or [None]
-        if zone in zones:
-            start = zones.index(zone)
-        else:
-            # The same for all nodes of a request.
-            start = zlib.crc32(str(node.request_time).encode()) % len(zones)
-        return zones[start:] + zones[:start]
 
     def getAZs(self):
         return self.endpoint.getZones() or [None]
@@ -170,13 +188,6 @@ class AdapterProvider:
     def getChecks(self):
         """:return: yields a Check for all that the configuration names."""
         return makeChecks(self)
-
-    def getConsoleLog(self, label, node):
-        instance_id = node.create_state.get('instance_id')
-        if instance_id is None or (
-                Ability.CONSOLE not in self.endpoint.abilities):
-            return None
-        return self.endpoint.calls.call('getConsoleLog', instance_id)
 
 
 def _makeImageSpec(image, name, image_format, tags, md5, sha256):

@@ -74,7 +74,7 @@ def _yieldUses(provider, questions):
     for label in provider.labels.values():
         user = f'label {label.name}'
         flavor = provider.flavors[label.flavor]
-        for zone in places.getZones(label):
+        for zone in places.orderZones(label):
             yield 'zone', zone, user, partial(questions.askZone, zone)
         for subnet in label.subnet_ids:
             yield 'subnet', subnet, user, partial(
@@ -90,7 +90,7 @@ def _yieldUses(provider, questions):
             yield 'instance profile', name, user, partial(
                 questions.askProfile, name.rsplit('/', 1)[-1])
         for instance_type in _getTypes(flavor):
-            zones = tuple(places.getZones(label))
+            zones = tuple(places.orderZones(label))
             where = f' in {", ".join(zones)}' if zones else ''
             yield 'flavor', instance_type + where, user, partial(
                 questions.askType, instance_type, label)
@@ -205,7 +205,7 @@ class Questions:
             return f'Subnet {name} has no address left'
         zones = {zone for label in self.provider.labels.values()
                  if name in label.subnet_ids
-                 for zone in places.getZones(label)}
+                 for zone in places.orderZones(label)}
         if zones and subnet['AvailabilityZone'] not in zones:
             return (f'Subnet {name} is in {subnet["AvailabilityZone"]}, and '
                     f'nodes are to be in {_enumerate(sorted(zones))}')
@@ -244,7 +244,7 @@ class Questions:
                 'InstanceTypeOfferings')}
             return _compare('instance type', instance_type, names) or (
                 f'{self.provider.region} has no {instance_type}')
-        wanted = places.getZones(label) or list(
+        wanted = places.orderZones(label) or list(
             self.endpoint.getSubnetZones(label.subnet_ids).values())
         if wanted and not offered & set(wanted):
             return (f'There is no {instance_type} in '
@@ -296,7 +296,7 @@ class Questions:
             except PermanentError:
                 # That of the image says so.
                 return ''
-        zone = next(iter(places.getZones(label)), None)
+        zone = next(iter(places.orderZones(label)), None)
         place = places.Place(flavor.market_type, zone)
         error = self._tryDry('run_instances', **(
             endpoint._getInstanceConfiguration(

@@ -4,7 +4,7 @@ import copy
 import typing
 import zlib
 
-from zuul_nodes.drivers import PermanentError, getOwn
+from zuul_nodes.drivers import PermanentError, getZones
 
 SPOT = 'spot'
 ON_DEMAND = 'on-demand'
@@ -54,10 +54,10 @@ def mayLeaveSpot(flavor):
     return flavor.market_type == SPOT and bool(flavor.spot_fallback)
 
 
-def getZones(label):
+def orderZones(label):
     """:return: the zones that a label names, the one first that it has now:
         a list."""
-    zones = getOwn(label).get('zones') or ([label.az] if label.az else [])
+    zones = getZones(label)
     start = zones.index(label.az) if label.az in zones else 0
     return zones[start:] + zones[:start]
 
@@ -80,7 +80,7 @@ def getPlaces(label, flavor, node, locate):
 
 
 def _getSpots(label, node, locate):
-    zones, subnets = getZones(label), list(label.subnet_ids)
+    zones, subnets = orderZones(label), list(label.subnet_ids)
     if len(subnets) + len(zones) < 2 or not subnets:
         return [(zone, None) for zone in zones] or [(None, None)]
     if len(subnets) == 1 and len(zones) == 1:

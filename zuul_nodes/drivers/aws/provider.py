@@ -83,7 +83,7 @@ class AwsProvider(awsprovider.AwsProvider, subclass_id='aws'):
         labels = {}
         for name, label in config['labels'].items():
             labels[name] = copy.copy(label)
-            labels[name].az = next(iter(places.getZones(label)), None)
+            labels[name].az = next(iter(places.orderZones(label)), None)
         super().validateConfig({**config, 'labels': labels})
 
     def getCreateStateMachine(self, node, image_external_id, log):
