@@ -73,17 +73,16 @@ class RequestReconciler:
         except Conflict as conflict:
             log.debug('Looking at request %s again: %s', request, conflict)
             self.store.release(request)
-            if not self._awaitLock(request):
-                self.queue.retry(('request', request_id))
+            self._retry(request)
 
-    def _awaitLock(self, request):
-        """Look at a request again when somebody gives up its lock.
-
-        :return: whether somebody has it.
-        """
+    def _retry(self, request):
+        """Look at a request again: when somebody gives up its lock, or
+        later."""
         # Of these locks, no cache tells.
-        return self.store.awaitUnlocked(
-            request, lambda: self.queue.add(('request', request.uuid)))
+        key = ('request', request.uuid)
+        if not self.store.awaitUnlocked(
+                request, lambda: self.queue.add(key)):
+            self.queue.retry(key)
 
     def _isOurs(self, request):
         if request.state == State.TEST_HOLD or isDone(request):
@@ -269,8 +268,8 @@ class RequestReconciler:
             if self.store.acquire(request):
                 # It was another launcher's.
                 self._startSpan(request)
-            elif not self._awaitLock(request):
-                self.queue.retry(('request', request.uuid))
+            else:
+                self._retry(request)
             return
         self._goBack(request, nodes, log)
 
