@@ -7,27 +7,17 @@ import types
 from kazoo.client import KazooState
 from kazoo.exceptions import NoNodeError
 from zuul import model
-import zuul.configloader
 
 from zuul_nodes.cmd.explain import choose
 from zuul_nodes.cmd.explanation import findError
 from zuul_nodes.cmd.tenants import Tenants, connect
 from zuul_nodes.cmd.waiting import Waiting
+from zuul_nodes.configloader import stanzas
 from zuul_nodes.configloader.errors import suggest
-from zuul_nodes.configloader.flavor import FlavorParser
-from zuul_nodes.configloader.image import ImageParser
-from zuul_nodes.configloader.label import LabelParser
-from zuul_nodes.configloader.provider import ProviderParser
-from zuul_nodes.configloader.section import SectionParser
 from zuul_nodes.exceptions import UserError
 
 # Where Zuul looks in a project; the first that is there counts.
 PLACES = ('zuul.yaml', 'zuul.d', '.zuul.yaml', '.zuul.d')
-PARSERS = {'image': (ImageParser, 'addImage'),
-           'flavor': (FlavorParser, 'addFlavor'),
-           'label': (LabelParser, 'addLabel'),
-           'section': (SectionParser, 'addSection'),
-           'provider': (ProviderParser, 'addProviderConfig')}
 
 
 def findInZuul(config, args):
@@ -100,12 +90,7 @@ def _load(layout, file):
     context = model.SourceContext(
         'files', 'files', 'files', '-', str(file))
     try:
-        for stanza in zuul.configloader.safe_load_yaml(
-                file.read_text(), context) or ():
-            for kind, conf in stanza.items():
-                if kind in PARSERS:
-                    parser, add = PARSERS[kind]
-                    getattr(layout, add)(parser(None).fromYaml(conf))
+        stanzas.addTo(layout, stanzas.parse(file.read_text(), context))
     except Exception as error:
         raise UserError(
             f'{file}: {" ".join(str(error).split())}') from error

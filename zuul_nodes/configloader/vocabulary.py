@@ -137,45 +137,45 @@ def _attributes(kind, schema):
 
 def _keys(schema):
     """:return: the names that are keys in any of a schema's alternatives."""
-    return {_name(key) for alternative in _alternatives(schema)
-            for key in alternative if isinstance(_name(key), str)}
+    return {getName(key) for alternative in getAlternatives(schema)
+            for key in alternative if isinstance(getName(key), str)}
 
 
 def _exclusiveGroups(schema):
     """:return: yields the sets of names that exclude one another."""
-    for alternative in _alternatives(schema):
+    for alternative in getAlternatives(schema):
         groups = collections.defaultdict(set)
         for key in alternative:
             if isinstance(key, vs.Exclusive):
-                groups[key.group_of_exclusion].add(_name(key))
+                groups[key.group_of_exclusion].add(getName(key))
         yield from groups.values()
 
 
-def _alternatives(schema):
+def getAlternatives(schema):
     """:return: an iterator over the dictionaries that a schema is made of."""
     if isinstance(schema, dict):
         yield schema
     elif hasattr(schema, 'validators'):
         for validator in schema.validators:
-            yield from _alternatives(validator)
+            yield from getAlternatives(validator)
     elif hasattr(schema, 'schema'):
-        yield from _alternatives(schema.schema)
+        yield from getAlternatives(schema.schema)
 
 
 def _ofType(schema, image_type):
     """:return: a schema with the alternatives for one type of image."""
     def fits(alternative):
         for key, validator in alternative.items():
-            if _name(key) == 'type':
+            if getName(key) == 'type':
                 try:
                     vs.Schema(validator)(image_type)
                 except vs.Invalid:
                     return False
         return True
-    return vs.Any(*filter(fits, _alternatives(schema)))
+    return vs.Any(*filter(fits, getAlternatives(schema)))
 
 
-def _name(key):
+def getName(key):
     """:return: what a key is inside, be it required, optional or both."""
     while isinstance(key, vs.Marker):
         key = key.schema

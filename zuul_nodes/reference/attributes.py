@@ -8,7 +8,12 @@ from zuul import configloader
 from zuul.lib import voluputil
 from zuul.provider import BaseProviderSchema
 
-from zuul_nodes.configloader.vocabulary import LABEL_ALONE, PROVIDER_ALONE
+from zuul_nodes.configloader.vocabulary import (
+    LABEL_ALONE,
+    PROVIDER_ALONE,
+    getAlternatives,
+    getName,
+)
 
 # What voluptuous checks -> what people call it.
 TYPES = {bool: 'true or false', int: 'number', float: 'number',
@@ -191,9 +196,9 @@ def _mark(attributes, zuuls):
 
 def _describe(schema):
     return _unite(
-        _describeKey(key, value) for part in _getAlternatives(schema)
+        _describeKey(key, value) for part in getAlternatives(schema)
         for key, value in part.items()
-        if isinstance(key, vs.Marker) and isinstance(_getName(key), str)
+        if isinstance(key, vs.Marker) and isinstance(getName(key), str)
         and not str(key).startswith('_'))
 
 
@@ -205,12 +210,6 @@ def _unite(attributes):
         else:
             found[each.name] = each
     return sorted(found.values(), key=lambda each: each.name)
-
-
-def _getName(key):
-    while isinstance(key, vs.Marker):
-        key = key.schema
-    return key
 
 
 def _describeKey(key, value):
@@ -275,14 +274,3 @@ def _describeAll(values):
         choices += more_choices
         parts += more_parts
     return ' or '.join(words), choices, parts
-
-
-def _getAlternatives(schema):
-    """:return: yields the dictionaries that a schema consists of."""
-    if isinstance(schema, dict):
-        yield schema
-    elif hasattr(schema, 'validators'):
-        for each in schema.validators:
-            yield from _getAlternatives(each)
-    elif hasattr(schema, 'schema'):
-        yield from _getAlternatives(schema.schema)

@@ -3,47 +3,27 @@
 import textwrap
 
 from zuul import model
-import zuul.configloader
 from zuul.lib.connections import ConnectionRegistry
 
-from zuul_nodes.configloader.flavor import FlavorParser
-from zuul_nodes.configloader.image import ImageParser
-from zuul_nodes.configloader.label import LabelParser
-from zuul_nodes.configloader.provider import ProviderParser
-from zuul_nodes.configloader.section import SectionParser
+from zuul_nodes.configloader import stanzas
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
 
-PARSERS = {
-    'image': ImageParser,
-    'flavor': FlavorParser,
-    'label': LabelParser,
-    'section': SectionParser,
-    'provider': ProviderParser,
-}
+CONTEXT = ('example.com/nodes', 'nodes', 'example', 'main',
+           'zuul.d/nodes.yaml')
 
 
-def parse(text, parsers=PARSERS):
+def parse(text, parsers=stanzas.PARSERS):
     """:param str text: a file as a tenant writes it.
     :return: a list of the configuration objects of these kinds in it."""
-    context = model.SourceContext(
-        'example.com/nodes', 'nodes', 'example', 'main', 'zuul.d/nodes.yaml')
-    # With Zuul's own YAML loader, which adds source context and mark.
-    stanzas = zuul.configloader.safe_load_yaml(textwrap.dedent(text), context)
-    return [parsers[kind](None).fromYaml(conf)
-            for stanza in stanzas for kind, conf in stanza.items()
-            if kind in parsers]
+    return stanzas.parse(
+        textwrap.dedent(text), model.SourceContext(*CONTEXT), parsers)
 
 
-def makeLayout(text, parsers=PARSERS):
+def makeLayout(text, parsers=stanzas.PARSERS):
     """:return: a layout with what is in the text."""
     layout = model.Layout(model.Tenant('tenant'))
-    add = {model.Image: layout.addImage, model.Flavor: layout.addFlavor,
-           model.Label: layout.addLabel, model.Section: layout.addSection,
-           model.ProviderConfig: layout.addProviderConfig}
-    for parsed in parse(text, parsers):
-        next(function for cls, function in add.items()
-             if isinstance(parsed, cls))(parsed)
+    stanzas.addTo(layout, parse(text, parsers))
     return layout
 
 
