@@ -5,6 +5,7 @@ import contextlib
 import time
 
 from zuul.model import ProviderNode
+from zuul.provider import BaseProvider
 from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.launcher import Steps
@@ -24,6 +25,10 @@ class BenchLauncher(Steps):
     def __init__(self, config, driver_class):
         Launcher.__init__(
             self, config, makeConnections(config, driver_class))
+        # The class that was imported last has the records otherwise, be it
+        # Zuul's or ours.
+        BaseProvider._subclasses[driver_class.name.encode()] = (
+            driver_class().getProviderClass())
         self.scanner.start()
         self.images.start()
         self.queue.add(LAYOUT)
@@ -65,8 +70,12 @@ def measure(launcher, count, number):
     begin, before = time.monotonic(), count(launcher)
     requests = [launcher.addRequest('label') for _ in range(number)]
     launcher.runUntil(lambda: all(
-        request.state == request.State.FULFILLED for request in requests),
+        request.state in request.FINAL_STATES for request in requests),
         TIMEOUT)
+    failed = [request for request in requests
+              if request.state == request.State.FAILED]
+    if failed:
+        raise RuntimeError(f'{len(failed)} of {number} requests failed')
     for request in requests:
         node, = map(launcher.api.getProviderNode, request.nodes)
         with launcher.context() as context:
