@@ -12,11 +12,13 @@ from zuul_nodes.testing import DriverConformance
 class TestOpenstack(DriverConformance):
     driver_class = HurriedDriver
     abilities = frozenset({
-        Ability.IMAGES, Ability.SNAPSHOTS, Ability.CONSOLE, Ability.ZONES,
-        Ability.LIMITS, Ability.NEEDS})
+        Ability.IMAGES, Ability.IMPORT, Ability.SNAPSHOTS, Ability.CONSOLE,
+        Ability.ZONES, Ability.LIMITS, Ability.NEEDS})
 
     @pytest.fixture
-    def cloud(self, tmp_path):
+    def cloud(self, tmp_path, way):
         emulator = OpenStack()
-        yield OpenstackCloud(emulator, tmp_path / 'clouds.yaml')
+        yield OpenstackCloud(
+            emulator, tmp_path / 'clouds.yaml',
+            'import-method: web-download' if way == 'import' else '')
         emulator.end()

@@ -3,7 +3,7 @@
 import functools
 import types
 
-from zuul_nodes.drivers import Check, DriverError, getOwn
+from zuul_nodes.drivers import Check, DriverError, getZones
 from zuul_nodes.drivers.openstack.errors import Translation, check
 from zuul_nodes.drivers.openstack.flavors import getVolumeSize, nearest
 from zuul_nodes.drivers.openstack.networks import parse
@@ -75,7 +75,7 @@ class Checks:
             add(user, 'server group', label.server_group,
                 '_find', 'getServerGroup', label.server_group)
             add(user, 'key', label.key_name, '_askKey', label.key_name)
-            for zone in getOwn(label).get('zones') or [label.az]:
+            for zone in getZones(label):
                 add(user, 'zone', zone, '_askZone', zone)
             if label.boot_from_volume:
                 add(user, 'volume type', label.volume_type,

@@ -1,10 +1,8 @@
 """Servers of an endpoint, as the launcher sees them."""
 
-import copy
-
 from zuul.driver.openstack import openstackendpoint
 
-from zuul_nodes.drivers import State, extension
+from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.openstack.adapter import OpenstackAdapter
 from zuul_nodes.drivers.openstack.connection import API_TIMEOUT
 
@@ -43,30 +41,3 @@ class Instances(extension.EndpointWithAdapter):
 
     def getAZs(self):
         return self.getZones() or [None]
-
-    def listInstances(self):
-        """:return: a list of all servers of the project, each with what it
-            takes of the limits."""
-        volumes = {each['id']: each for each in self.calls.call(
-            'listVolumes')}
-        instances = [copy.copy(instance)
-                     for instance in self.listing.getNow()
-                     if instance.state is not State.DELETED]
-        for instance in instances:
-            instance.needs = self._getNeeds(instance, volumes)
-        return instances
-
-    def _getNeeds(self, instance, volumes):
-        flavor = instance.server['flavor']
-        if 'vcpus' not in flavor:
-            flavor = next((
-                each for each in self.lookups.listFlavors()
-                if each['id'] == flavor['id']), None)
-        needs = {'instances': 1}
-        if flavor:
-            needs |= {'cores': flavor['vcpus'], 'ram': flavor['ram']}
-        sizes = [volumes[each]['size'] for each in instance.volumes
-                 if each in volumes]
-        if sizes:
-            needs |= {'volumes': len(sizes), 'volume-gb': sum(sizes)}
-        return needs

@@ -5,6 +5,7 @@ block-storage/v3, "Limits"; network/v2, "Quotas extension".
 """
 
 import collections
+import copy
 import hashlib
 import json
 import types
@@ -19,14 +20,12 @@ from zuul_nodes.drivers import (
     State,
     extension,
 )
+from zuul_nodes.drivers.openstack.adapter import IDLE
 from zuul_nodes.drivers.openstack.errors import ABSENT, Translation, check
 from zuul_nodes.drivers.openstack.flavors import getVolumeSize
 from zuul_nodes.drivers.openstack.marks import getTags
 from zuul_nodes.drivers.openstack.networks import FLOATING, KIND, MAC, parse
 
-# In which nothing uses a volume, nor is about to.
-IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
-        'error_extending')
 FLOATING_IPS = 'floating-ips'
 PORTS = 'ports'
 # What a node takes whose flavor the cloud does not have.
@@ -132,20 +131,55 @@ class Quota:
                 PORTS: limits['port']}
 
     def listInstances(self):
-        """:return: a list of all servers, and at last, as if it were one of
+        """:return: a list of all servers of the project, each with what it
+            takes of the limits; and at last, as if it were one of
             somebody's, what no server accounts for."""
-        servers = super().listInstances()
-        kept = self._getKept()
-        return [*servers, Instance(
-            '', State.READY, {}, needs=kept)] if kept else servers
+        instances = [copy.copy(instance)
+                     for instance in self.listing.getNow()
+                     if instance.state is not State.DELETED]
+        volumes = self.calls.call('listVolumes')
+        sizes = {each['id']: each['size'] for each in volumes}
+        for instance in instances:
+            instance.needs = self._getNeeds(instance, sizes)
+        if kept := self._getKept(volumes):
+            instances.append(Instance('', State.READY, {}, needs=kept))
+        return instances
 
-    def _getKept(self):
-        """:return: what somebody keeps for himself, such as volumes, of all
-            that is limited: resource -> number."""
+    def _getNeeds(self, instance, sizes):
+        """
+        :param dict sizes: id of a volume -> GB.
+        :return: what a server takes: resource -> number.
+        """
+        flavor = instance.server['flavor']
+        if 'vcpus' not in flavor:
+            flavor = next((
+                each for each in self.lookups.listFlavors()
+                if each['id'] == flavor['id']), None)
+        addresses = [address for known in (
+            instance.server.get('addresses') or {}).values()
+            for address in known]
+        needs = {
+            'instances': 1,
+            FLOATING_IPS: sum(
+                address.get(KIND) == FLOATING for address in addresses),
+            PORTS: len({address.get(MAC) for address in addresses})}
+        if flavor:
+            needs |= {'cores': flavor['vcpus'], 'ram': flavor['ram']}
+        volumes = [sizes[each] for each in instance.volumes if each in sizes]
+        if volumes:
+            needs |= {'volumes': len(volumes), 'volume-gb': sum(volumes)}
+        return needs
+
+    def _getKept(self, volumes):
+        """
+        :param list volumes: of the project, as Cinder shows them.
+        :return: what somebody keeps for himself, such as volumes, of all
+            that is limited: resource -> number.
+        """
         limits = self.quota_cache.getLimits().getResources()
         kept = collections.Counter()
         if not limits.keys().isdisjoint(('volumes', 'volume-gb')):
-            for volume in self.calls.call('listVolumes'):
+            for volume in volumes:
                 if volume['status'] in IDLE and not (
                         volume['metadata'] or {}).get('zuul_system_id'):
                     kept.update({'volumes': 1, 'volume-gb': volume['size']})
@@ -171,15 +205,6 @@ class Quota:
         return bool(outside) and not any(
             name in (network['id'], network['name'])
             for name in names for network in outside)
-
-    def _getNeeds(self, instance, volumes):
-        addresses = [address for known in (
-            instance.server.get('addresses') or {}).values()
-            for address in known]
-        return super()._getNeeds(instance, volumes) | {
-            FLOATING_IPS: sum(
-                address.get(KIND) == FLOATING for address in addresses),
-            PORTS: len({address.get(MAC) for address in addresses})}
 
 
 def _isForeign(thing):

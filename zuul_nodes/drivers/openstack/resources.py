@@ -12,10 +12,10 @@ import functools
 from zuul.driver.openstack import openstackmodel
 
 from zuul_nodes.drivers import State
+from zuul_nodes.drivers.openstack.adapter import IDLE
 from zuul_nodes.drivers.openstack.errors import Translation, isAbsent
 from zuul_nodes.drivers.openstack.marks import TAGS, getTags
 from zuul_nodes.drivers.openstack.pages import getPages
-from zuul_nodes.drivers.openstack.quota import IDLE
 from zuul_nodes.drivers.openstack.snapshots import EXPIRATION, NAME
 
 # The most that Glance puts into one page of a list, as it is set up

@@ -7,13 +7,11 @@ import time
 
 from zuul_nodes.drivers import DriverError, TemporaryError, extension
 from zuul_nodes.drivers.openstack import marks, networks
+from zuul_nodes.drivers.openstack.adapter import IDLE
 from zuul_nodes.drivers.openstack.properties import Properties
 
 # What adapters do.
 ADDRESS = 'createFloatingIp'
-# Of a volume that can be deleted.
-IDLE = ('available', 'error', 'error_restoring', 'error_extending',
-        'error_deleting')
 
 
 class OpenstackCreateStateMachine(extension.CreateStateMachine):

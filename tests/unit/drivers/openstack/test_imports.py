@@ -1,5 +1,6 @@
 """Images that the cloud downloads itself."""
 
+import contextlib
 import hashlib
 import logging
 import threading
@@ -270,6 +271,18 @@ def test_leak(site, cloud, url):
     site.endpoint.deleteResource(resource)
     assert not cloud.glance.images
     site.endpoint.deleteResource(resource)
+
+
+@pytest.mark.parametrize('status', [None, 503])
+def test_answer_that_is_lost(site, cloud, url, status):
+    """The cloud has made an image that nobody knows of; with 503, it is
+    asked again."""
+    cloud.inject('POST', '/image/v2/images', status, acts=True)
+    with contextlib.suppress(ImageFailed):
+        getImport(site, url).run()
+    assert cloud.glance.images
+    assert {each.id for each in site.list('image')} == set(
+        cloud.glance.images)
 
 
 def test_images_of_others(site, cloud, url):

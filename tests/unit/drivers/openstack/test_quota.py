@@ -206,3 +206,14 @@ def test_what_no_server_accounts_for(site, cloud):
 def test_nothing_is_limited(site, cloud):
     addVolume(cloud, 30)
     assert site.endpoint.listInstances() == []
+
+
+def test_one_list_of_volumes(site, cloud):
+    """It tells what servers take, and what somebody keeps."""
+    cloud.cinder.limits.update(volumes=5)
+    getLimits(site)
+    before = len(cloud.calls)
+    site.endpoint.listInstances()
+    lists = [path for _, path in cloud.calls[before:]
+             if path.endswith('/volumes/detail')]
+    assert len(lists) == 1

@@ -93,11 +93,32 @@ def test_floating_ip(site):
 
 
 def test_volume(site):
-    start(site, boot_from_volume=True, volume_size=1)
-    request, _ = site.getFulfilled(site.request('label'))
-    volume, = site.cloud.project.client.block_storage.volumes()
-    assert (volume.size, volume.is_bootable) == (1, True)
-    use(site, request)
+    project = site.cloud.project
+    types = project.cloud.admin.block_storage
+    fast = types.create_type(name='fast')
+    try:
+        start(site, boot_from_volume=True, volume_size=1, volume_type='fast')
+        request, _ = site.getFulfilled(site.request('label'))
+        volume, = project.client.block_storage.volumes()
+        assert (volume.size, volume.is_bootable, volume.volume_type) == (
+            1, True, 'fast')
+        use(site, request)
+    finally:
+        types.delete_type(fast)
+
+
+def test_server_group(site):
+    compute = site.cloud.project.client.compute
+    group = compute.create_server_group(
+        name='apart', policy='anti-affinity')
+    try:
+        start(site, server_group='apart')
+        request, _ = site.getFulfilled(site.request('label'))
+        assert (compute.get_server_group(group).member_ids
+                == [getServer(site).id])
+        use(site, request)
+    finally:
+        compute.delete_server_group(group)
 
 
 def test_instances_beyond_quota_wait(site):
