@@ -12,6 +12,7 @@ from zuul.model import ProviderNode
 from zuul_nodes.launcher.limits import (
     Account,
     Limits,
+    exceeds,
     getLabelKey,
     getShortName,
 )
@@ -184,7 +185,7 @@ class Ledger:
                 continue
             used = self.used[key]
             reserved, ahead = self.reservations.getAhead(key, rank)
-            if used + reserved + needed > limit:
+            if exceeds(used + reserved + needed, limit):
                 self._short.add(key)
                 return Shortage(*key, needed, limit, used, reserved, ahead)
         return None
@@ -217,8 +218,8 @@ class Ledger:
             members = self._members[key]
             others = self.used[key] - (amount if node.uuid in members else 0)
             # Without a look at each of them, in most cases.
-            if (others + amount > limit
-                    and self._getOlder(key, node) + amount > limit):
+            if (exceeds(others + amount, limit)
+                    and exceeds(self._getOlder(key, node) + amount, limit)):
                 return False
         return True
 

@@ -16,6 +16,8 @@ from zuul_nodes.launcher.quota import getSectionLimits
 
 # Seconds for which the answers of drivers are good.
 FRESH = 5
+# Of cores, GB and the like: less than anybody asks for.
+ROUNDING = 1e-6
 
 
 class Account(typing.NamedTuple):
@@ -39,6 +41,12 @@ def getShortName(canonical_name):
 def getLabelKey(tenant_name, label_name):
     """:return: where nodes with a label count, whoever makes them."""
     return Account('label', label_name, tenant_name), 'nodes'
+
+
+def exceeds(amount, limit):
+    """:return: whether there is not enough; what is left of fractions by
+        rounding does not count."""
+    return amount - limit > ROUNDING
 
 
 class Limits:

@@ -10,7 +10,7 @@ import uuid
 
 from zuul_nodes.drivers import DEFAULT_PRIORITY, getOwn
 from zuul_nodes.launcher.decisions import Grant, Host, Slot
-from zuul_nodes.launcher.limits import getLabelKey
+from zuul_nodes.launcher.limits import exceeds, getLabelKey
 from zuul_nodes.launcher.reservations import Reservation
 
 
@@ -228,7 +228,7 @@ class Ever:
     def getShortage(self, provider, needed):
         limits = self.limits.getTotal(provider) or {}
         for key, amount in needed.items():
-            if amount > limits.get(key, amount):
+            if exceeds(amount, limits.get(key, amount)):
                 account, resource = key
                 return (f'{account} has {limits[key]} {resource} in all, '
                         f'{amount} needed')

@@ -44,6 +44,18 @@ def test_a_node_that_turns_out_to_be_larger():
     assert world.woken == [request.uuid]
 
 
+def test_fractions():
+    """Three times 0.1 is all of 0.3, though not for a computer."""
+    provider = Provider('a', Label('big', {'cores': 0.1}),
+                        limits={'cores': 0.3})
+    world = World(provider)
+    assert isinstance(world.request('big', 'big', 'big')[1], Grant)
+    assert isinstance(world.request('big')[1], Wait)
+    world = World(provider)
+    granted = [world.request('big')[1] for _ in range(4)]
+    assert [type(each) for each in granted] == [Grant, Grant, Grant, Wait]
+
+
 def test_nodes_of_a_provider_that_is_gone():
     """The cloud has them, for all that."""
     endpoint = Endpoint('region', {'instances': 1})
