@@ -88,8 +88,8 @@ def test_what_drivers_can_do():
         'upload', 'import', 'zones', 'quota', 'checks')] == [
             "Zuul's", NOT, NOT, "Zuul's", NOT]
     assert [rows['kubernetes'][title] for title in (
-        'upload', 'console log', 'quota', 'checks')] == [
-            NOT, 'ours', NOT, 'ours']
+        'upload', 'console log', 'quota', 'other leaks', 'checks')] == [
+            NOT, 'ours', 'ours', "Zuul's", 'ours']
     assert [rows['openstack'][title] for title in (
         'upload', 'import', 'snapshots', 'zones')] == [
             "Zuul's", 'ours', 'ours', "Zuul's"]

@@ -7,7 +7,6 @@ from zuul.provider import BaseProvider
 from zuul_nodes.drivers import Ability
 from zuul_nodes.reference.attributes import describe, getZuuls
 
-INSTANCE = 'instance'
 NOT = '\N{EN DASH}'
 # With any of these, images can leak, and with the last, other things.
 LEAKING = {Ability.IMAGES, Ability.IMPORT, Ability.COPY, Ability.SNAPSHOTS,
@@ -36,7 +35,7 @@ COLUMNS = [
     Column('snapshots', {Ability.SNAPSHOTS}, 'getSnapshotStateMachine'),
     Column('zones', {Ability.ZONES}, attribute='az'),
     Column('console log', {Ability.CONSOLE}, attribute='console-log'),
-    Column('quota', {Ability.LIMITS}, 'refreshQuotaForLabel'),
+    Column('quota', {Ability.LIMITS}, 'getEndpointLimits'),
     Column('other leaks', LEAKING),
     Column('checks', set(Ability), 'getChecks'),
 ]
@@ -66,9 +65,8 @@ def hasAbility(driver_class, column):
         return column.attribute in _getNames(labels)
     if column.method:
         return _isThere(driver.getProviderClass(), column.method)
-    # What a node consists of is an instance, or nothing else can leak.
-    types = driver_class._endpoint_class.getResourceTypes(None)
-    return {INSTANCE} < set(types)
+    # One is that of nodes, whatever their cloud calls them.
+    return len(list(driver_class._endpoint_class.getResourceTypes(None))) > 1
 
 
 def _getNames(schema):
@@ -76,9 +74,10 @@ def _getNames(schema):
 
 
 def _isThere(provider_class, name):
-    """:return: whether a class has a method that Zuul's base class does not
-        have, and that does something."""
-    method = getattr(provider_class, name, None)
-    return (method is not None
-            and method is not getattr(BaseProvider, name, None)
-            and bool(method.__code__.co_names))
+    """:return: whether a method of a class knows of more than that of Zuul's
+        base class, which does nothing."""
+    ours, base = (
+        set(method.__code__.co_names)
+        if (method := getattr(each, name, None)) else set()
+        for each in (provider_class, BaseProvider))
+    return bool(ours - base)

@@ -13,6 +13,7 @@ from tests.fixtures.kit.kubernetes import (
     SharedNamespaceCloud,
 )
 from tests.fixtures.kubernetes import Emulator, RealCluster
+from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
 
 # Where tools/kubernetes has put the programs.
@@ -45,14 +46,41 @@ class KubernetesConformance(DriverConformance):
 
 class SharedNamespaceConformance(KubernetesConformance):
     cloud_class = SharedNamespaceCloud
+    abilities = frozenset({Ability.LIMITS})
 
-    def test_full(self, makeSite, cloud):
-        """A request that the cluster has refused waits until there is
-        room."""
+    def test_more_than_the_limit(self, makeSite, cloud):
+        """A request that there will never be room for fails, and the cluster
+        is not asked for it."""
+        cloud.setLimit(1)
+        site = makeSite()
+        site.start()
+        request = site.getServed(site.request('label', 'label'))
+        assert request.state == request.State.FAILED
+        assert not any(call.startswith('create')
+                       for call in site.journal.getCalls())
+        site.cancel(request.uuid)
+        site.use(site.getFulfilled(site.request('label'))[0])
+        site.rest()
+
+    def test_another_namespace(self, makeSite, cloud):
+        """It has room, though this one has not."""
         cloud.setLimit(1)
         site = makeSite()
         site.start()
         first, _ = site.getFulfilled(site.request('label'))
+        second = site.request('label')
+        site.use(site.getFulfilled(site.request('other'))[0])
+        site.use(first)
+        site.use(site.getFulfilled(second)[0])
+        site.rest()
+
+    def test_full(self, makeSite, cloud):
+        """A request that the cluster has refused, by a limit that was not
+        known, waits until there is room."""
+        site = makeSite()
+        site.start()
+        first, _ = site.getFulfilled(site.request('label'))
+        cloud.setLimit(1)
         second = site.request('label')
         site.waitFor(lambda: any('failed' in entry
                                  for entry in site.journal.read()),
@@ -74,7 +102,15 @@ class TestNamespaces(KubernetesConformance):
 
 @pytest.mark.conformance
 class TestSharedNamespace(SharedNamespaceConformance):
-    pass
+
+    def test_limits(self, makeSite, cloud):
+        """The cluster refuses nothing, not when one takes the place of
+        another either; a real one counts a moment later."""
+        sites = []
+        super().test_limits(
+            lambda: sites.append(makeSite()) or sites[0], cloud)
+        assert not any('failed' in entry for entry
+                       in sites[0].journal.read(everything=True))
 
 
 @pytest.mark.conformance

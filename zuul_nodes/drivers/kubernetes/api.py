@@ -5,6 +5,7 @@ in time.  Things are what the server sends, as dictionaries: to make the
 library's objects of long lists takes the processor long.
 """
 
+import inspect
 import json
 import threading
 
@@ -21,6 +22,7 @@ from kubernetes.client import (
 import urllib3
 from zuul.driver.kubernetes import kubernetesendpoint
 
+from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.errors import (
     Forbidden,
     Missing,
@@ -94,11 +96,15 @@ class Api:
         :raises DriverError: it does not want to.
         :raises urllib3.exceptions.HTTPError: it does not answer.
         """
+        # Newer releases of the library refuse what they do not know, or
+        # leave it out; that is for the cluster to say.
+        function = inspect.unwrap(method.__func__)
         try:
             # What the library reads by itself it may write to the log,
             # tokens too.
-            return method(*args, **kwargs, _preload_content=False,
-                          _request_timeout=self.timeout).data
+            return function(
+                method.__self__, *args, **kwargs, _preload_content=False,
+                _request_timeout=self.timeout).data
         except ApiException as error:
             raise translate(error) from None
 
@@ -254,6 +260,23 @@ class Api:
             f'involvedObject.name={name}')
 
     # What there is in a cluster besides
+
+    def getLimits(self, namespaces):
+        """
+        :return: what their quotas allow, as far as one may know: resource ->
+            number, see :mod:`.quota`.
+        """
+        limits = {}
+        for namespace in namespaces:
+            try:
+                with self.rate_limiter:
+                    quotas = list(self.listQuotas(namespace))
+            except (Forbidden, Missing) as error:
+                self.log.info('Quotas of namespace %s are not known: %s',
+                              namespace, error)
+            else:
+                limits |= quota.qualify(namespace, quota.read(quotas))
+        return limits
 
     def listNodes(self):
         return self._list(self.core.list_node)

@@ -4,7 +4,12 @@ import difflib
 import functools
 
 from zuul_nodes.drivers import Check
-from zuul_nodes.drivers.kubernetes.errors import Forbidden, Missing
+from zuul_nodes.drivers.kubernetes import quota
+from zuul_nodes.drivers.kubernetes.errors import (
+    Forbidden,
+    Missing,
+    describeRight,
+)
 from zuul_nodes.drivers.kubernetes.podspec import makeSpec
 from zuul_nodes.drivers.kubernetes.quantities import (
     NAMES,
@@ -20,7 +25,9 @@ FOR_ACCOUNTS = (
     ('get', 'secrets', ''), ('create', 'roles', RBAC),
     ('create', 'rolebindings', RBAC))
 FOR_PODS = (('create', 'pods', ''), ('list', 'pods', ''))
-FOR_SHARED_PODS = (*FOR_PODS, ('get', 'pods', ''), ('delete', 'pods', ''))
+FOR_SHARED_PODS = (
+    *FOR_PODS, ('get', 'pods', ''), ('delete', 'pods', ''),
+    ('list', 'resourcequotas', ''))
 FOR_NAMESPACES = (
     ('create', 'namespaces', ''), ('get', 'namespaces', ''),
     ('list', 'namespaces', ''), ('delete', 'namespaces', ''))
@@ -66,6 +73,7 @@ class Checks:
             place = namespace or each['namespace']
             yield ('image pull secret', f'{place}/{each["name"]}',
                    self._askSecret, place, each['name'])
+        yield 'quota', label.name, self._askQuota, label.name
         if label.kind == 'namespace':
             return
         spec = makeSpec(label)
@@ -77,8 +85,6 @@ class Checks:
                        self._askName, 'listAccounts', account,
                        f'Namespace {namespace} has no service account',
                        namespace)
-            yield ('quota', namespace, self._askQuota, namespace,
-                   (*needs, ('pods', 1)))
         for key, call, what in (
                 ('priorityClassName', 'listPriorityClasses', 'priority'),
                 ('runtimeClassName', 'listRuntimeClasses', 'runtime')):
@@ -115,10 +121,7 @@ class Checks:
     def _askRight(self, verb, resource, group, namespace):
         if self._call('review', verb, resource, group, namespace):
             return ''
-        where = f'in namespace {namespace}' if namespace else 'everywhere'
-        return (f'Zuul may not {verb} {resource} {where}. Bind a role to its '
-                f'user that allows "{verb}" of "{resource}"'
-                + (f' in the API group {group}' if group else ''))
+        return describeRight(verb, resource, group, namespace)
 
     def _askNamespace(self, name):
         try:
@@ -151,19 +154,26 @@ class Checks:
                  for each in self._call(call, *args)]
         return '' if name in names else _say(sentence, name, names)
 
-    def _askQuota(self, namespace, needs):
-        for quota in self._call('listQuotas', namespace):
-            status = quota.get('status') or {}
-            limits = _convert(status.get('hard') or {})
-            used = _convert(status.get('used') or {})
-            for name, amount in needs:
-                limit, taken = limits.get(name), used.get(name, 0)
-                if limit is not None and amount > limit - taken:
-                    return (
-                        f'Quota {quota["metadata"]["name"]} of namespace '
-                        f'{namespace} allows {limit:g} {name}, of which '
-                        f'{taken:g} are in use; a node takes {amount:g}')
-        return ''
+    def _askQuota(self, name):
+        """:return: of what one node takes more than there can be."""
+        label = self.provider.labels[name]
+        needs = self.provider.getQuotaForLabel(label).getResources()
+        return '; '.join(
+            f'One node takes {needs[resource]:g} of "{resource}", and '
+            f'{allows} {limit:g}'
+            for allows, limits in self._getLimits(label.namespace)
+            for resource, limit in limits.items()
+            if needs.get(resource, 0) > limit)
+
+    def _getLimits(self, namespace):
+        """:return: yields who allows something, and what."""
+        yield ('"resource-limits" of the provider allow',
+               self.provider.resource_limits)
+        if namespace:
+            for each in self._call('listQuotas', namespace):
+                yield (f'quota {each["metadata"]["name"]} of namespace '
+                       f'{namespace} allows',
+                       quota.qualify(namespace, quota.read([each])))
 
     def _askSelector(self, selector):
         nodes = list(self._getNodes())
@@ -215,12 +225,11 @@ def _fits(node, selector):
 
 def _convert(amounts):
     """
-    :param dict amounts: of a machine, or of a quota, as Kubernetes has them.
+    :param dict amounts: of a machine, as Kubernetes has them.
     :return: the same as numbers, by Zuul's names.
     """
     found = {}
-    for key, amount in amounts.items():
-        resource = key.removeprefix('requests.')
+    for resource, amount in amounts.items():
         name, unit = NAMES.get(resource, (resource, 1))
         found['gpu' if 'gpu' in resource else name] = float(
             parse(amount) / unit)

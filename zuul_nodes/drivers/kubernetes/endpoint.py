@@ -6,8 +6,10 @@ import enum
 import pathlib
 
 from zuul.driver.kubernetes import kubernetesendpoint, kubernetesmodel
+from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import extension
+from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.api import Api
 from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
 from zuul_nodes.drivers.kubernetes.statemachine import NODE_TAG
@@ -33,10 +35,13 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
     """Zuul's endpoint, whose calls end in time and are counted.
 
     :ivar str certificate: of the cluster, as base64, or None.
+    :ivar frozenset namespaces: those that are there already, in which nodes
+        are among others.
     """
 
     def __init__(self, zk_client, driver, connection, system_id):
         super().__init__(zk_client, driver, connection, system_id)
+        self.namespaces = frozenset()
         self.setAdapter(Api(connection, system_id, self.log))
         # Launchers see by this that rates are kept to already.
         self.rate_limiter = self.calls.rate_limiter
@@ -55,11 +60,27 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
         return base64.b64encode(
             pathlib.Path(path).read_bytes()).decode() if path else None
 
+    def postConfig(self, provider):
+        self.namespaces |= {
+            label.namespace for label in provider.labels.values()
+            if label.namespace}
+
+    def refreshQuotaLimits(self, update):
+        if self.quota_cache.hasLimits() and not update:
+            return False
+        self.quota_cache.setLimits(QuotaInformation(
+            **self.calls.call('getLimits', sorted(self.namespaces))))
+        return True
+
     def listInstances(self):
         """:return: yields all namespaces and pods that can be seen."""
         yield from self._listNamespaces()
         for pod in self.calls.call('listPods'):
-            if pod.uses_resources:
+            if pod.namespace in self.namespaces:
+                pod.quota.add(QuotaInformation(**quota.qualify(
+                    pod.namespace, quota.measure(
+                        pod.data['spec'], not pod.uses_resources))))
+            if pod.quota.getResources():
                 yield pod
 
     def listResources(self, providers):
@@ -75,10 +96,8 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
             # It can't be asked for twice.
             if not namespace.deleted:
                 yield KubernetesResource(namespace, kind, namespace.name)
-        for provider in providers:
-            for label in provider.labels.values():
-                if label.namespace:
-                    self.adapter.watch(label.namespace)
+        for namespace in self.namespaces:
+            self.adapter.watch(namespace)
         for pod in self.listing.getNow():
             if pod.namespace not in own and not pod.deleted:
                 yield KubernetesResource(

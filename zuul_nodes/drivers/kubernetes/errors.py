@@ -4,6 +4,7 @@ https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
 """
 
 import json
+import re
 
 from zuul_nodes.drivers import (
     DriverError,
@@ -11,6 +12,7 @@ from zuul_nodes.drivers import (
     QuotaError,
     TemporaryError,
 )
+from zuul_nodes.drivers.kubernetes.quantities import parse
 
 
 class Missing(PermanentError):
@@ -44,6 +46,9 @@ ABOUT = (
 KINDS = {401: PermanentError, 403: Forbidden, 404: Missing, 409: Exists,
          400: PermanentError, 405: PermanentError, 413: PermanentError,
          422: PermanentError}
+EXCEEDED = re.compile(
+    r'exceeded quota: .*, requested: (?P<requested>\S+), used: \S+, '
+    r'limited: (?P<limited>\S+)')
 
 
 def translate(error):
@@ -57,9 +62,33 @@ def translate(error):
         KINDS.get(status, DriverError))
     kind = next((each for about, text, each in ABOUT
                  if about == status and text in message), kind)
+    if kind is QuotaError and _isTooMuch(message):
+        kind = PermanentError
     if status == 401:
         message = f'the cluster does not know who we are: {message}'
     return kind(message)
+
+
+def describeRight(verb, resource, group='', namespace=None):
+    """
+    :param str namespace: where it is needed, or None for all.
+    :return: that Zuul lacks a right, and who can give it, a sentence.
+    """
+    where = f'in namespace {namespace}' if namespace else 'everywhere'
+    return (f'Zuul may not {verb} {resource} {where}. Bind a role to its '
+            f'user that allows "{verb}" of "{resource}"'
+            + (f' in the API group {group}' if group else ''))
+
+
+def _isTooMuch(message):
+    """:return: whether there would be no room if nothing were in use."""
+    match = EXCEEDED.search(message)
+    if not match:
+        return False
+    requested, limited = (
+        dict(re.findall('([^,=]+)=([^,]+)', part)) for part in match.groups())
+    return any(parse(amount) > parse(limited.get(resource, amount))
+               for resource, amount in requested.items())
 
 
 def _getMessage(error):

@@ -48,14 +48,22 @@ class Pod(KubernetesInstance):
         self.name = metadata['name']
         self.uid = metadata.get('uid')
         self.phase = status.get('phase')
-        super().__init__('pod', self.name, getTags(data),
-                         QuotaInformation(pods=1, **getNeeds(data['spec'])))
+        super().__init__(
+            'pod', self.name, getTags(data),
+            QuotaInformation(pods=1, **getNeeds(data['spec']))
+            if self.uses_resources else QuotaInformation())
         self.interface_ip = self.private_ipv4 = status.get('podIP')
         self.host_id = data['spec'].get('nodeName')
         self.deleted = bool(metadata.get('deletionTimestamp'))
         self.ready = (
             not self.deleted and self.phase == 'Running'
             and self._getState(self._getFirst()).get('running') is not None)
+
+    @property
+    def patience(self):
+        """For how many seconds quotas count a pod that is to be deleted."""
+        # It is to end after that time, and they give it as much once more.
+        return 2 * self.data['metadata'].get('deletionGracePeriodSeconds', 0)
 
     @property
     def uses_resources(self):

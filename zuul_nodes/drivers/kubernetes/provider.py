@@ -4,6 +4,7 @@ from zuul.driver.kubernetes import kubernetesprovider
 from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import DriverError, extension
+from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.attributes import (
     KubernetesImage,
     KubernetesLabel,
@@ -46,12 +47,17 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
                     f'"spec", and its image "{label.image}" has no '
                     f'"image-id". Give it one of them')
 
+    def getEndpointLimits(self):
+        return self.endpoint.quota_cache.getLimits()
+
     def getQuotaForLabel(self, label):
         if label.kind == 'namespace':
             return QuotaInformation(namespaces=1)
-        namespaces = {} if label.namespace else {'namespaces': 1}
-        return QuotaInformation(
-            pods=1, **namespaces, **getNeeds(makeSpec(label)))
+        spec = makeSpec(label)
+        place = {'namespaces': 1}
+        if label.namespace:
+            place = quota.qualify(label.namespace, quota.measure(spec))
+        return QuotaInformation(pods=1, **place, **getNeeds(spec))
 
     def getNodeTags(self, system_id, label, node_uuid, request=None):
         tags = super().getNodeTags(system_id, label, node_uuid, request)

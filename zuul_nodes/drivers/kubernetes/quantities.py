@@ -3,6 +3,7 @@
 https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 """
 
+import collections
 import decimal
 import re
 
@@ -44,37 +45,54 @@ def getNeeds(spec):
         (MiB), ``gpu`` for whatever GPUs, and others by their own names;
         without what it does not say.
     """
-    # Containers run together, those that begin one after the other do not.
-    together = _sum(map(_getRequests, spec.get('containers') or ()))
-    for container in spec.get('initContainers') or ():
-        for resource, amount in _getRequests(container).items():
-            together[resource] = max(together.get(resource, 0), amount)
     needs = {}
-    for resource, amount in together.items():
+    for resource, amount in total(spec, getRequests).items():
         name, unit = NAMES.get(resource, (resource, 1))
         if GPU in resource:
             name = GPU
         needs[name] = needs.get(name, 0) + amount / unit
-    return {name: _simplify(amount)
+    return {name: simplify(amount)
             for name, amount in needs.items() if amount}
 
 
-def _getRequests(container):
-    """:return: resource -> amount; what has only a limit requests that."""
-    resources = container.get('resources') or {}
-    return {resource: parse(amount) for resource, amount in {
-        **(resources.get('limits') or {}),
-        **(resources.get('requests') or {})}.items()}
+def getRequests(resources):
+    """
+    :param dict resources: of a container.
+    :return: resource -> amount; what has only a limit requests that.
+    """
+    return {**(resources.get('limits') or {}),
+            **(resources.get('requests') or {})}
 
 
-def _sum(several):
-    total = {}
-    for amounts in several:
-        for resource, amount in amounts.items():
-            total[resource] = total.get(resource, 0) + amount
-    return total
+def getLimits(resources):
+    """:return: resource -> the most that a container may use of it."""
+    return resources.get('limits') or {}
 
 
-def _simplify(amount):
+def total(spec, get):
+    """
+    :param dict spec: of a pod.
+    :param get: :func:`getRequests` or :func:`getLimits`.
+    :return: the same of all containers, resource -> Decimal.
+    """
+    together, peak = collections.Counter(), collections.Counter()
+    for container in spec.get('initContainers') or ():
+        amounts = _parse(container, get)
+        peak |= together + amounts
+        # Others end before the next one begins.
+        if container.get('restartPolicy') == 'Always':
+            together += amounts
+    for container in spec.get('containers') or ():
+        together += _parse(container, get)
+    return together | peak
+
+
+def simplify(amount):
     """:return: a number that JSON has."""
     return int(amount) if amount == int(amount) else round(float(amount), 3)
+
+
+def _parse(container, get):
+    return collections.Counter({
+        resource: parse(amount) for resource, amount
+        in get(container.get('resources') or {}).items()})

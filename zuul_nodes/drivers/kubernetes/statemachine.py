@@ -23,6 +23,7 @@ from zuul_nodes.drivers.kubernetes.errors import (
     Forbidden,
     Missing,
     Unready,
+    describeRight,
 )
 from zuul_nodes.drivers.kubernetes.metadata import getTags, makeMetadata
 from zuul_nodes.drivers.kubernetes.podspec import (
@@ -99,6 +100,8 @@ class _Machine(statemachine.StateMachine):
         self.uid = node.create_state.get('uid')
         # Calls that need not be made again.
         self._done = {}
+        # By the monotonic clock: when the step was begun.
+        self._begun = None
 
     def _call(self, name, *args):
         """
@@ -128,6 +131,23 @@ class _Machine(statemachine.StateMachine):
             return self._once(name, *args, key=key)
         except Exists:
             return self._done.setdefault((name, key), None)
+
+    def _begin(self):
+        if self._begun is None:
+            # In what is listed from now on, there is the pod.
+            self.endpoint.adapter.watch(self.place.namespace)
+            self._begun = time.monotonic()
+
+    def _findPod(self):
+        """
+        :return: the pod of this node, or None.
+        :raises Pending: there is no list that is as new as the step.
+        """
+        pods = self.endpoint.listing.get(self._begun)
+        if pods is None:
+            raise Pending
+        return next((pod for pod in pods if (pod.namespace, pod.name) == (
+            self.place.namespace, self.place.pod)), None)
 
     def _read(self):
         """:return: the namespace or the pod that is this node's, as the
@@ -160,9 +180,9 @@ class KubernetesCreateStateMachine(_Machine):
                          ('making the pod', self._makePod))
             steps.append(('waiting for the pod', self._waitForPod))
         self.steps = dict(steps)
-        # By the monotonic clock: when the step was begun, and since when
-        # the scheduler has no place for the pod.
-        self._begun = self._unplaced = None
+        # By the monotonic clock: since when the scheduler has no place for
+        # the pod.
+        self._unplaced = None
 
     def toDict(self):
         return super().toDict() | {
@@ -180,10 +200,7 @@ class KubernetesCreateStateMachine(_Machine):
             # Also if Zuul's own driver has begun it.
             self.state = names[0]
             return
-        if self._begun is None:
-            # In what is listed from now on, there is the pod.
-            self.endpoint.adapter.watch(self.place.namespace)
-            self._begun = time.monotonic()
+        self._begin()
         try:
             if not self.steps[self.state]():
                 return
@@ -296,13 +313,9 @@ class KubernetesCreateStateMachine(_Machine):
                 in makeSpec(self.label)['containers']]
 
     def _waitForPod(self):
-        pods = self.endpoint.listing.get(self._begun)
-        if pods is None:
-            return False
-        pod = next((pod for pod in pods if (pod.namespace, pod.name) == (
-            self.place.namespace, self.place.pod)), None)
+        pod = self._findPod()
         if pod is None:
-            raise DriverError(f'Pod {self.place.pod} has vanished')
+            self._explainAbsence()
         pod.check()
         self._checkPlaced(pod)
         if not pod.ready:
@@ -311,6 +324,13 @@ class KubernetesCreateStateMachine(_Machine):
         pod.quota = self.provider.getQuotaForLabel(self.label)
         self.node.updateFromInstance(pod)
         return True
+
+    def _explainAbsence(self):
+        right = 'list', 'pods', '', self.place.namespace
+        # In what is ours, we may do all as long as it is there.
+        if self.place.is_own or self._call('review', *right):
+            raise DriverError(f'Pod {self.place.pod} has vanished')
+        raise Forbidden(describeRight(*right))
 
     def _checkPlaced(self, pod):
         if not pod.obstacle:
@@ -327,9 +347,11 @@ class KubernetesDeleteStateMachine(_Machine):
     """Has the cluster remove what there is of a node.
 
     It takes its time, or more than that: what hangs in it holds up nobody.
+    But as long as a quota that others have, too, counts a pod, it counts here.
     """
 
     REMOVING = 'removing'
+    ENDING = 'waiting for the end of the pod'
     CREATING = ('createNamespace', 'createProject', 'createPod',
                 'createAccount', 'createSecret', 'createRole',
                 'createRoleBinding', 'createToken')
@@ -340,20 +362,30 @@ class KubernetesDeleteStateMachine(_Machine):
     def advance(self):
         try:
             if self.state == self.START:
-                self._begin()
+                self._waitForCalls()
             elif self.state == self.REMOVING:
                 self._remove()
+                self.state = (self.COMPLETE if self.place.is_own
+                              else self.ENDING)
+            elif self.state == self.ENDING and self._hasEnded():
                 self.state = self.COMPLETE
         except Pending:
             return
         self.complete = self.state == self.COMPLETE
 
-    def _begin(self):
+    def _waitForCalls(self):
         calls = self.endpoint.calls
         # What is asked for now might be made behind our back.
         if all(calls.isIdle(self.node.uuid, name) for name in self.CREATING):
             calls.forget(self.node.uuid)
             self.state = self.REMOVING
+
+    def _hasEnded(self):
+        self._begin()
+        pod = self._findPod()
+        # Another one may have the name.
+        return (pod is None or not pod.deleted
+                or time.monotonic() > self._begun + pod.patience)
 
     def _remove(self):
         place = self.place

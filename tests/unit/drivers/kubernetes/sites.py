@@ -69,7 +69,9 @@ class Site:
         self.provider = load(write(label, image), self.connection, zk_client)
         self.label = self.provider.labels['node']
         self.endpoint = self.provider.getEndpoint()
+        self.endpoint.listing.interval = 0.02
         self.endpoint.start()
+        self.endpoint.postConfig(self.provider)
 
     def end(self):
         self.connection.driver.stop()

@@ -268,7 +268,8 @@ def test_what_no_label_can_be_is_an_annotation():
     ('kind: namespace', {'namespaces': 1}),
     ('kind: namespace, cpu: 2', {'namespaces': 1}),
     ('kind: pod', {'namespaces': 1, 'pods': 1}),
-    ('kind: pod, namespace: ci', {'pods': 1}),
+    ('kind: pod, namespace: ci', {
+        'pods': 1, 'ci/pods': 1, 'ci/count/pods': 1}),
     ('kind: pod, cpu: 500m, memory: 1024, storage: 1Gi, gpu: 2',
      {'namespaces': 1, 'pods': 1, 'cores': 0.5, 'ram': 1024, 'storage': 1024,
       'gpu': 2})])

@@ -27,6 +27,14 @@ def makeError(status, message='', encode=False):
 @pytest.mark.parametrize(('status', 'message', 'failure'), [
     (403, FORBIDDEN + 'exceeded quota: ci, requested: pods=1, used: pods=4, '
      'limited: pods=4', Failure.QUOTA),
+    (403, FORBIDDEN + 'exceeded quota: ci, requested: limits.cpu=500m,'
+     'requests.memory=5Gi, used: limits.cpu=1,requests.memory=0, limited: '
+     'limits.cpu=1,requests.memory=4000Mi', Failure.PERMANENT),
+    (403, FORBIDDEN + 'exceeded quota: what nobody knows', Failure.QUOTA),
+    (403, FORBIDDEN + 'exceeded quota: ci, requested: pods, used: pods, '
+     'limited: pods', Failure.QUOTA),
+    (403, FORBIDDEN + 'failed quota: ci: must specify limits.memory',
+     Failure.PERMANENT),
     (403, FORBIDDEN + 'status unknown for quota: ci, resources: pods',
      Failure.TEMPORARY),
     (403, 'User "zuul" cannot create resource "pods"', Failure.PERMANENT),

@@ -16,6 +16,7 @@ from zuul_nodes.drivers import (
     QuotaError,
 )
 from zuul_nodes.drivers.kubernetes import statemachine
+from zuul_nodes.drivers.kubernetes.access import ALL_VERBS
 from zuul_nodes.launcher.failures import Failure, classify
 
 SHARED = 'kind: pod, namespace: ci'
@@ -40,6 +41,23 @@ def addPod(core, name, resources=None, place='ci'):
     core.create_namespaced_pod(place, {
         'metadata': {'name': name}, 'spec': {'containers': [
             {'name': 'a', 'image': 'a', 'resources': resources or {}}]}})
+
+
+def allow(cluster, *rules):
+    """Let the user "launcher" do something in the namespace "ci".
+
+    :param rules: each has groups, resources and verbs.
+    """
+    rbac = RbacAuthorizationV1Api(cluster.client)
+    rbac.create_namespaced_role('ci', {
+        'metadata': {'name': 'launcher'}, 'rules': [
+            {'apiGroups': groups, 'resources': resources, 'verbs': verbs}
+            for groups, resources, verbs in rules]})
+    rbac.create_namespaced_role_binding('ci', {
+        'metadata': {'name': 'launcher'},
+        'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role',
+                    'name': 'launcher'},
+        'subjects': [{'kind': 'User', 'name': 'launcher'}]})
 
 
 def decode(secret, key):
@@ -115,6 +133,17 @@ def test_pod_among_others(makeSite, cluster, shared, before):
     assert cluster.store.keys() == before
 
 
+def test_a_spec_that_the_library_does_not_know(makeSite, cluster):
+    site = makeSite('kind: pod, spec: {containers: [{name: a, image: a, '
+                    'resources: {limits: {cpu: 2}}, colour: red}]}')
+    node = site.makeNode()
+    assert site.create(node).complete
+    container, = cluster.store.get(
+        'pods', getName(node), getName(node))['spec']['containers']
+    assert (container['resources']['limits'], container['colour']) == (
+        {'cpu': '2'}, 'red')
+
+
 def test_number_of_calls(makeSite, cluster):
     site = makeSite()
     node = site.makeNode()
@@ -184,15 +213,7 @@ def test_long_lists(makeSite, cluster, core, monkeypatch, shared):
 
 
 def test_who_may_not_list_all_pods(makeSite, cluster, shared):
-    rbac = RbacAuthorizationV1Api(cluster.client)
-    rbac.create_namespaced_role('ci', {
-        'metadata': {'name': 'launcher'}, 'rules': [
-            {'apiGroups': ['*'], 'resources': ['*'], 'verbs': ['*']}]})
-    rbac.create_namespaced_role_binding('ci', {
-        'metadata': {'name': 'launcher'},
-        'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role',
-                    'name': 'launcher'},
-        'subjects': [{'kind': 'User', 'name': 'launcher'}]})
+    allow(cluster, [['*'], ['*'], ['*']])
     site = makeSite(SHARED, user='launcher')
     node = site.makeNode()
     assert site.create(node).complete
@@ -392,6 +413,37 @@ def test_quota(makeSite, cluster):
         site.create(site.makeNode())
 
 
+def test_more_than_there_can_be(makeSite, core, shared):
+    """As in a namespace that the cluster itself gives a quota."""
+    core.create_namespaced_resource_quota('ci', {
+        'metadata': {'name': 'quota'}, 'spec': {'hard': {
+            'requests.cpu': '2500m'}}})
+    site = makeSite(f'{SHARED}, cpu: 2600m')
+    with pytest.raises(PermanentError, match=r'requests\.cpu=2600m'):
+        site.create(site.makeNode())
+    small = makeSite(f'{SHARED}, cpu: 1')
+    with pytest.raises(QuotaError, match=r'used: requests\.cpu=2,'):
+        small.create(small.makeNode())
+
+
+@pytest.mark.parametrize(('right', 'message'), [
+    (('create', 'pods'), 'User "launcher" cannot create resource "pods" .* '
+     'namespace "ci"'),
+    (('list', 'pods'), 'Zuul may not list pods in namespace ci'),
+    (('create', 'secrets'), 'cannot create resource "secrets"'),
+    (('get', 'secrets'), 'cannot get resource "secrets"')])
+def test_a_right_is_missing(makeSite, cluster, shared, right, message):
+    verb, resource = right
+    verbs = [each for each in ALL_VERBS if each != verb]
+    allow(cluster, [['*'], [resource], verbs], *(
+        [['*'], [other], ['*']] for other in (
+            'pods', 'secrets', 'serviceaccounts', 'roles', 'rolebindings')
+        if other != resource))
+    site = makeSite(SHARED, user='launcher')
+    with pytest.raises(PermanentError, match=message):
+        site.create(site.makeNode())
+
+
 def test_the_cluster_has_no_place(makeSite, cluster):
     cluster.kubelet.behaviour = Behaviour.UNSCHEDULABLE
     site = makeSite('kind: pod, boot-timeout: 0')
@@ -452,6 +504,28 @@ def test_what_hangs_is_not_asked_for_again(makeSite, cluster, core):
     site.delete(node)
     assert not getOurs(site)
     assert cluster.store.get('namespaces', None, getName(node))
+
+
+def test_what_quotas_count_is_waited_for(makeSite, cluster, shared):
+    """In a namespace with others, until the quota gives up, too."""
+    cluster.kubelet.removes = False
+    site = makeSite(SHARED)
+    nodes = [site.makeNode() for _ in range(2)]
+    machines = []
+    for node in nodes:
+        site.create(node)
+        machines.append(site.provider.getDeleteStateMachine(node, site.log))
+        for _ in range(9):
+            machines[-1].advance()
+        assert machines[-1].state == 'waiting for the end of the pod'
+    machines[0]._begun -= 9e9
+    machines[0].advance()
+    assert machines[0].complete and getOurs(site) == {}
+    cluster.kubelet.removes = True
+    cluster.settle()
+    site.endpoint.listing.getNow()
+    machines[1].advance()
+    assert machines[1].complete
 
 
 def test_console(makeSite, cluster, core):

@@ -13,6 +13,9 @@ from kubernetes.client import ApiException
 import pytest
 
 from tests.fixtures.kubernetes import Behaviour, Emulator, RealCluster
+from zuul_nodes.drivers import PermanentError, QuotaError
+from zuul_nodes.drivers.kubernetes import quota
+from zuul_nodes.drivers.kubernetes.errors import Forbidden, translate
 
 # Where tools/kubernetes has put the programs.
 PROGRAMS = 'KUBERNETES_PROGRAMS'
@@ -278,6 +281,76 @@ def test_quota(core, place):
         'quota', place).status.used['pods'] == '1')
     core.delete_namespaced_pod('pod', place)
     waitFor(lambda: not read(core.read_namespaced_pod, 'pod', place))
+
+
+def makeContainer(requests=None, limits=None):
+    return {**SPEC['containers'][0], 'resources': {
+        'requests': requests or {}, 'limits': limits or {}}}
+
+
+def test_what_is_used_of_quota(server, core, place):
+    """It is what the driver reckons with."""
+    resources = ('pods', 'count/pods', 'cpu', 'requests.memory',
+                 'requests.ephemeral-storage', 'limits.cpu', 'limits.memory',
+                 'limits.ephemeral-storage', 'requests.example.com/license')
+    core.create_namespaced_resource_quota(place, {
+        'metadata': {'name': 'quota'}, 'spec': {'hard': dict.fromkeys(
+            resources, '99Gi')}})
+
+    def getUsed():
+        status = core.read_namespaced_resource_quota('quota', place).status
+        return quota.read([{'spec': {}, 'status': {'hard': status.used}}])
+    waitFor(getUsed)
+    license = {'example.com/license': '2'}
+    spec = {
+        'containers': [
+            makeContainer({'cpu': '250m', 'memory': '1.5Gi'},
+                          {'cpu': '2', 'memory': '2Gi'}),
+            {**makeContainer(None, {
+                'cpu': '1500m', 'memory': '500M', 'ephemeral-storage': '1Gi',
+                **license}), 'name': 'second'}],
+        'initContainers': [{**makeContainer(
+            {'cpu': '10m', 'memory': '3Gi'}, {'cpu': '4', 'memory': '3Gi'}),
+            'name': 'before'}]}
+    taken = {resource: amount for resource, amount
+             in quota.measure(spec).items()
+             if resource != 'limits.example.com/license'}
+    assert len(taken) == len(resources)
+    server.kubelet.behaviour = Behaviour.HOLD
+    makePod(core, place, **spec)
+    waitFor(lambda: getUsed() == taken)
+    server.kubelet.behaviour = Behaviour.FAIL
+    waitFor(lambda: getUsed() == dict.fromkeys(taken, 0) | quota.measure(
+        spec, has_ended=True))
+
+
+def test_refusals_of_quota(core, place):
+    core.create_namespaced_resource_quota(place, {
+        'metadata': {'name': 'quota'}, 'spec': {'hard': {
+            'pods': '2', 'requests.cpu': '2500m', 'cpu': '3'}}})
+    waitFor(lambda: core.read_namespaced_resource_quota(
+        'quota', place).status.hard)
+
+    def refuse(name, cpu):
+        with pytest.raises(ApiException) as caught:
+            makePod(core, place, name, containers=[
+                makeContainer(cpu and {'cpu': cpu})])
+        return translate(caught.value)
+    makePod(core, place, containers=[makeContainer({'cpu': '2'})])
+    # There may be room later.
+    error = refuse('later', '1')
+    assert type(error) is QuotaError
+    assert ('exceeded quota: quota, requested: requests.cpu=1, used: '
+            'requests.cpu=2, limited: requests.cpu=2500m') in str(error)
+    # There never is.
+    error = refuse('never', '4')
+    assert type(error) is PermanentError
+    assert ('exceeded quota: quota, requested: cpu=4,requests.cpu=4, used: '
+            'cpu=2,requests.cpu=2, limited: cpu=3,requests.cpu=2500m'
+            ) in str(error)
+    error = refuse('unspecified', None)
+    assert type(error) is Forbidden
+    assert 'failed quota: quota: must specify cpu,requests.cpu' in str(error)
 
 
 def makeTokenSecret(core, place):
