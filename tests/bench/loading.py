@@ -28,6 +28,7 @@ from tests.fixtures.layout import (  # noqa: E402
     ZUULS_PARSERS,
     makeConnections,
 )
+from zuul_nodes.configloader.stanzas import addTo  # noqa: E402
 
 RUNS = 3
 LIMIT = 1.1
@@ -102,12 +103,7 @@ def load(text, parsers, connections):
               for stanza in stanzas for kind, conf in stanza.items()]
     times.append(time.process_time())
     layout = model.Layout(model.Tenant('tenant'))
-    add = {model.Image: layout.addImage, model.Flavor: layout.addFlavor,
-           model.Label: layout.addLabel, model.Section: layout.addSection,
-           model.ProviderConfig: layout.addProviderConfig}
-    for each in parsed:
-        next(function for cls, function in add.items()
-             if isinstance(each, cls))(each)
+    addTo(layout, parsed)
     for label in layout.labels.values():
         label.validateReferences(layout)
     times.append(time.process_time())
