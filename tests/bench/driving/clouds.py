@@ -33,7 +33,7 @@ def makeAws(directory, driver_class=AwsDriver):
     # For whoever has many nodes.
     cloud.aws.quotas.update(dict.fromkeys(cloud.aws.quotas, 1_000_000.0))
     try:
-        yield cloud, driver_class, lambda launcher: cloud.aws.number
+        yield cloud, driver_class, lambda launcher: len(cloud.aws.paths)
     finally:
         cloud.end()
 
