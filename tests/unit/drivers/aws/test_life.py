@@ -205,15 +205,9 @@ def test_asked_again_if_it_is_still_there(site, aws, monkeypatch):
 
 def test_ends_by_itself(site, aws):
     """The error says why."""
-    node = site.makeNode()
-    machine = site.getCreation(node)
-    waitFor(lambda: (machine.advance(), machine.state)[1]
-            == machine.INSTANCE_CREATING or site.getInstances())
-    waitFor(site.getInstances)
-    instance, = site.getInstances()
-    aws.endInstance(instance, 'Client.VolumeLimitExceeded', 'too much')
+    aws.endNextInstance('Client.VolumeLimitExceeded', 'too much')
     with pytest.raises(QuotaError, match='too much'):
-        site.run(machine)
+        site.create()
 
 
 def test_vanishes(site, aws, monkeypatch):

@@ -109,12 +109,8 @@ class TestZones:
     def test_ended_for_lack_of_room(self, makeSite, aws):
         """AWS may find out later."""
         site = makeSite(label=ZONES)
-        node = site.makeNode()
-        machine = site.getCreation(node)
-        machine.advance()
-        instance, = waitFor(site.getInstances)
-        aws.endInstance(instance, f'Server.{NO_ROOM}')
-        site.run(machine)
+        aws.endNextInstance(f'Server.{NO_ROOM}')
+        node = site.create()
         instance, = site.getInstances()
         assert node.aws_instance_id == instance.id
         assert len(set(getAsked(aws))) == 2
