@@ -7,7 +7,7 @@ of ZooKeeper than what they were told of.
 
 import threading
 
-from kazoo.protocol.states import Callback, EventType
+from kazoo.protocol.states import EventType
 from zuul.model import (
     NodesetRequest,
     ProviderNode,
@@ -20,7 +20,7 @@ from zuul.zk.launcher import LockableZKObjectCache
 from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.caches import Interruptible
+from zuul_nodes.launcher.caches import InOneThread
 from zuul_nodes.launcher.contents import CREATED, RECORDS_LOCK
 from zuul_nodes.launcher.store import Known
 from zuul_nodes.launcher.transactions import Conflict
@@ -44,7 +44,7 @@ class KnownPart(tuple):
         return tuple(self)
 
 
-class Cache(Interruptible, LockableZKObjectCache):
+class Cache(InOneThread, LockableZKObjectCache):
     """
     :param changed: called with the id of a record that has changed, and
         the record, or None if there is none any more.
@@ -62,9 +62,9 @@ class Cache(Interruptible, LockableZKObjectCache):
         self.parts = parts
         self.known_parts = {}
         self._base = record_class.ROOT
-        self._events_lock = threading.Lock()
         # What is being read whatever is known of it.
         self._rereads = 0
+        self._rereads_lock = threading.Lock()
         # The connection with which a thread has begun to watch.
         self._begun = threading.local()
         # Zuul's records read their parts whenever they are read
@@ -76,74 +76,60 @@ class Cache(Interruptible, LockableZKObjectCache):
             items_path=items_path, locks_path=record_class.LOCKS_PATH,
             zkobject_class=record_class)
 
-    def takeOwn(self, event):
-        """
-        :return: whether an event is news of our own, and nothing more is to
-            be done about it.
-        """
-        with self._events_lock:
-            if event.type == EventType.NONE or not (
-                    self._isInOrder(event) and self.own_writes.isOwn(event)):
-                return False
-            self._noteOwn(event)
-            return True
-
     def _cacheListener(self, event):
-        # Each event is handled in as few threads as it can be: for most,
-        # there is nothing to wait for.
-        with self._events_lock:
-            if event.type == EventType.NONE and event.path not in (
-                    None, self.root):
+        # Called where the news is read, with all of that waiting: nothing
+        # here may wait for anything.
+        if event.type == EventType.NONE and event.path not in (
+                None, self.root):
+            with self._rereads_lock:
                 self._rereads += 1
-            if self.own_writes.isOwn(event) and self._isInOrder(event):
-                if record := self._noteOwn(event):
-                    # Who has written it may have looked already.
-                    self.changed(record.uuid, record)
-            elif self._playback_queue.unfinished_tasks or (
-                    self._isToBeRead(event)):
-                # What is asked for first must be looked at first.
-                self._handleCacheEvent(event)
-            elif event.path != self.root:
-                key, _, shard_index = self.parsePath(event.path)
-                self._handlePlayback(event, None, key, shard_index)
+        if self._isKnown(event):
+            self._note(event)
+        else:
+            super()._cacheListener(event)
 
     def _handlePlayback(self, event, future, key, shard_index):
         try:
             super()._handlePlayback(event, future, key, shard_index)
         finally:
             if event.type == EventType.NONE:
-                with self._events_lock:
+                with self._rereads_lock:
                     # It may have been asked for before the walk.
                     self._rereads = max(self._rereads - 1, 0)
 
-    def _isInOrder(self, event):
-        """:return: whether nothing older is looked at later that would
-            undo what an event tells."""
-        if self._playback_queue.unfinished_tasks and event.path.startswith(
-                f'{self._base}/{self.locks_path}/'):
-            # That a lock was taken may wait there, and this is its end.
+    def _isKnown(self, event):
+        """:return: whether it is known what an event tells of, and nothing
+            older is looked at later that would undo it."""
+        is_own = self.own_writes.isOwn(event)
+        names = self._parsePath(event.path)
+        if event.type == EventType.NONE or names is None or self._rereads:
             return False
-        return not self._rereads
+        kind, _, *names = names
+        if kind == self.locks_path:
+            if not names:
+                # The directory of a lock says nothing.
+                return True
+            # That it was taken may wait there, and this is its end.
+            is_end = True
+        else:
+            # So may what the record was.
+            is_end = event.type == EventType.DELETED and not names
+        return is_own and (not is_end or self.isIdle())
 
-    def _noteOwn(self, event):
-        """
-        :return: the record of which a lock has been taken or given up.
-        """
+    def _note(self, event):
+        """Keep what an event tells of; who has written it tells others."""
         exists = event.type != EventType.DELETED
         if exists:
             self._cached_paths.add(event.path)
         else:
             self._cached_paths.discard(event.path)
         kind, record_id, *names = self._parsePath(event.path)
-        if kind != self.locks_path or len(names) != 1:
-            return None
-        if record := self._cached_objects.get((record_id,)):
+        if kind != self.locks_path:
+            if not (exists or names):
+                self._cached_objects.pop((record_id,), None)
+                self._forgetParts(event.path)
+        elif names and (record := self._cached_objects.get((record_id,))):
             setContender(record, *names, exists)
-        return record
-
-    def _isToBeRead(self, event):
-        return event.type == EventType.NONE or (
-            event.type != EventType.DELETED and self.parsePath(event.path)[1])
 
     def _start(self):
         self._begun.connection = self.own_writes.connection
@@ -163,13 +149,10 @@ class Cache(Interruptible, LockableZKObjectCache):
         :return: whether all of that is known.
         :raises KazooException: the connection is lost.
         """
-        # Its answer comes after the news, which is for another thread.
+        # Its answer comes after the news.
         self.client.sync(self.root)
-        told = threading.Event()
-        self.client.handler.dispatch_callback(
-            Callback('watch', told.set, ()))
         # A new connection has no watch at first; then all is read again.
-        return (told.wait(SYNC_TIMEOUT) and self.waitForSync(SYNC_TIMEOUT)
+        return (self.waitForSync(SYNC_TIMEOUT)
                 and self.own_writes.isWatched(self.root)
                 and self._ready.is_set())
 
@@ -181,8 +164,9 @@ class Cache(Interruptible, LockableZKObjectCache):
                 WatchedEvent.NO_ZXID))
 
     def _parsePath(self, path):
-        """:return: the names of a path below that of all such records."""
-        parts = path.removeprefix(f'{self._base}/').split('/')
+        """:return: the names of a path below that of all such records, at
+            least two; None if it has fewer."""
+        parts = (path or '').removeprefix(f'{self._base}/').split('/')
         return parts if len(parts) > 1 else None
 
     def parsePath(self, path):
@@ -230,7 +214,10 @@ class Cache(Interruptible, LockableZKObjectCache):
         return record
 
     def postCacheHook(self, event, data, stat, key, obj):
-        self.changed(key[0], self._cached_objects.get(key))
+        record = self._cached_objects.get(key)
+        if record is None:
+            self._forgetParts(event.path)
+        self.changed(key[0], record)
 
     def expectPart(self, part, attributes):
         """A part is about to be created; until the watch tells of it, it
@@ -265,6 +252,10 @@ class Cache(Interruptible, LockableZKObjectCache):
             # Somebody else may just have written it, and the watch be
             # telling the record that is not here any more.
             self.lookAgain(record.getPath())
+
+    def _forgetParts(self, path):
+        for name in self.parts:
+            self.known_parts.pop(f'{path}/{name}', None)
 
     def _setPart(self, record, path, attribute, data, stat):
         if data is None:
@@ -320,19 +311,17 @@ def setContender(record, name, exists):
 
 
 def takeAtOnce(handler):
-    """Have news of our own taken where it is read: for each that is not, a
-    thread has to be woken.
+    """Have caches told of news where it is read: to wake a thread for each
+    takes longer than they do.
 
     :param handler: of kazoo's client.
     """
     dispatch = handler.dispatch_callback
 
     def takeOrDispatch(callback):
-        cache = getattr(callback.func, '__self__', None)
-        # It must not overtake other news.
-        if not (isinstance(cache, Cache)
-                and handler.callback_queue.unfinished_tasks == 0
-                and cache.takeOwn(*callback.args)):
+        if isinstance(getattr(callback.func, '__self__', None), Cache):
+            callback.func(*callback.args)
+        else:
             dispatch(callback)
 
     handler.dispatch_callback = takeOrDispatch

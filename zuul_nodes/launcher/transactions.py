@@ -77,6 +77,7 @@ class Transaction:
         self._locked = []
         self._unlocked = []
         self._cleared = []
+        self._deleted = []
         self._unread = []
         self._event = None
 
@@ -111,11 +112,16 @@ class Transaction:
     def delete(self, node):
         """Remove a node's record, with its parts and its lock."""
         for part in (node.assignment, node.lifecycle):
+            if part.getZKVersion() is not None:
+                self._unread.append(part.getPath())
             self.deletePart(part)
-        self._others.append(('delete', (node.getPath(),)))
-        self.unlock(node)
-        self._others.append(('delete', (node.getLockPath(),)))
-        self._unread.append(node.getLockPath())
+        if node.hasLock():
+            self.unlock(node)
+        # The lock's directory can't be deleted if anybody else is in it.
+        paths = [node.getPath(), node.getLockPath()]
+        self._others += [('delete', (path,)) for path in paths]
+        self._unread += paths
+        self._deleted.append(node)
 
     def write(self, path, data, version=None):
         """Write what is no record of Zuul's.
@@ -236,7 +242,8 @@ class Transaction:
         for record in dict.fromkeys(
                 getattr(each, 'node', each) for each in (
                     *(record for record, _ in self._updates),
-                    *self.created, *(part for part, _ in self._cleared))):
+                    *self.created, *(part for part, _ in self._cleared),
+                    *self._deleted)):
             self.store.written(record)
 
     def _getKnown(self, created):

@@ -67,7 +67,6 @@ def update(store, record, **attributes):
 
 def settle(cache):
     """Wait until all is seen that has been written."""
-    cache.client.handler.callback_queue.join()
     assert cache.waitForSync(TIMEOUT)
 
 
@@ -207,6 +206,47 @@ def test_what_is_written_before_the_watch_is_back(
     assert record.comment == 'theirs'
 
 
+def test_what_we_have_deleted_is_forgotten_at_once(steps, cache, reads):
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    transaction = steps.store.transaction()
+    transaction.createPart(record.assignment, request_id='request')
+    steps.commitNew(transaction, [])
+    assert steps.planner.ledger.getNode(record.uuid) is record
+    assert not steps.store.remove(record)
+    assert cache.getItem(record.uuid) is None
+    assert steps.planner.ledger.getNode(record.uuid) is None
+    assert not [path for path in cache.known_parts if record.uuid in path]
+    settle(cache)
+    assert reads == []
+
+
+def test_what_is_read_does_not_bring_back_what_we_have_deleted(
+        steps, cache, others, monkeypatch):
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    settle(cache)
+    reading, go_on = threading.Event(), threading.Event()
+    handlePlayback = cache._handlePlayback
+
+    def wait(event, future, *args):
+        # What it was has been read by then.
+        future.wait(TIMEOUT)
+        reading.set()
+        assert go_on.wait(TIMEOUT)
+        handlePlayback(event, future, *args)
+    monkeypatch.setattr(cache, '_handlePlayback', wait)
+    update(others, copy.copy(record), comment='theirs')
+    assert reading.wait(TIMEOUT)
+    monkeypatch.undo()
+    assert not steps.store.remove(record)
+    go_on.set()
+    settle(cache)
+    assert cache.getItem(record.uuid) is None
+
+
 def test_the_end_of_a_lock_does_not_overtake_its_beginning(
         steps, cache, others, monkeypatch):
     """Some news waits for what is read, other news need not."""
@@ -228,7 +268,6 @@ def test_the_end_of_a_lock_does_not_overtake_its_beginning(
     # As if something was being read whatever is known of it.
     cache._rereads = 1
     assert steps.store.acquire(second)
-    cache.client.handler.callback_queue.join()
     cache._rereads = 0
     transaction = steps.store.transaction()
     transaction.update(second, comment='ours')
