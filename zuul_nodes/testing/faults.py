@@ -240,14 +240,14 @@ def _installOther(faults, driver):
     faults.wrap(provider_class, 'deleteImage')
     for method, name in (('getImageUploadJob', 'upload'),
                          ('getImageImportJob', 'import')):
-        _wrapMade(provider_class, method, lambda job, name=name: (
-            _wrapRun(faults, job, name)))
+        _wrapMade(faults, provider_class, method, 'run',
+                  lambda job, name=name: name)
     for method, name in (('getCreateStateMachine', 'create'),
                          ('getDeleteStateMachine', 'delete')):
-        _wrapMade(provider_class, method, lambda machine, name=name: (
-            _wrapAdvance(faults, machine, name)))
-    _wrapMade(provider_class, 'getSnapshotStateMachine', lambda machine: (
-        _wrapSnapshot(faults, machine)))
+        _wrapMade(faults, provider_class, method, 'advance',
+                  lambda machine, name=name: f'{name}: {machine.state}')
+    _wrapMade(faults, provider_class, 'getSnapshotStateMachine', 'advance',
+              lambda machine: 'createSnapshot')
     if endpoint_class := getattr(driver, '_endpoint_class', None):
         for method in ('listInstances', 'listResources'):
             faults.wrap(endpoint_class, method)
@@ -255,29 +255,20 @@ def _installOther(faults, driver):
                     'clean-up: deleteResource')
 
 
-def _wrapMade(cls, method, wrap):
-    """Wrap what a method of a class makes, if it makes anything."""
+def _wrapMade(faults, cls, method, name, describe):
+    """Wrap a method of what a method of a class makes, if it makes anything.
+
+    :param str method: which makes it.
+    :param str name: of the method that is wrapped.
+    :param describe: called with what is made; returns the call's name.
+    """
     original = getattr(cls, method)
 
     def wrapper(*args, **kwargs):
         made = original(*args, **kwargs)
         if made is not None:
-            wrap(made)
+            call = getattr(made, name)
+            setattr(made, name, lambda *args: faults.perform(
+                describe(made), lambda: call(*args)))
         return made
     setattr(cls, method, wrapper)
-
-
-def _wrapRun(faults, job, name):
-    run = job.run
-    job.run = lambda *args: faults.perform(name, lambda: run(*args))
-
-
-def _wrapSnapshot(faults, machine):
-    advance = machine.advance
-    machine.advance = lambda: faults.perform('createSnapshot', advance)
-
-
-def _wrapAdvance(faults, machine, name):
-    advance = machine.advance
-    machine.advance = lambda: faults.perform(
-        f'{name}: {machine.state}', advance)
