@@ -105,16 +105,11 @@ class Cache(InOneThread, LockableZKObjectCache):
         if event.type == EventType.NONE or names is None or self._rereads:
             return False
         kind, _, *names = names
-        if kind == self.locks_path:
-            if not names:
-                # The directory of a lock says nothing.
-                return True
-            # That it was taken may wait there, and this is its end.
-            is_end = True
-        else:
-            # So may what the record was.
-            is_end = event.type == EventType.DELETED and not names
-        return is_own and (not is_end or self.isIdle())
+        if kind == self.locks_path and not names:
+            # The directory of a lock says nothing.
+            return True
+        # That it was there, or was not, may wait there.
+        return is_own and (event.type == EventType.CHANGED or self.isIdle())
 
     def _note(self, event):
         """Keep what an event tells of; who has written it tells others."""
@@ -139,7 +134,8 @@ class Cache(InOneThread, LockableZKObjectCache):
         if root is None:
             # The watch has just been set, and nothing is left of an
             # earlier walk.
-            self._rereads = 0
+            with self._rereads_lock:
+                self._rereads = 0
             self.own_writes.watch(self.root, self._begun.connection)
         super()._walkTree(root, seen_paths)
 
@@ -159,6 +155,8 @@ class Cache(InOneThread, LockableZKObjectCache):
     def lookAgain(self, path):
         """Read what is there, whatever is known of it."""
         if path.startswith(f'{self.root}/'):
+            # If the connection is lost before, the walk comes back to it.
+            self._cached_paths.add(path)
             self._cacheListener(WatchedEvent(
                 EventType.NONE, self.client.state, path,
                 WatchedEvent.NO_ZXID))
@@ -288,6 +286,8 @@ class Records(launcher.LauncherApi):
         self.component_info = component
         self.connection_filter = connection_filter
         self.stop_event = threading.Event()
+        # Before there is news, so that none overtakes other news.
+        takeAtOnce(zk_client.client.handler)
         self.requests_cache = Cache(
             zk_client, NodesetRequest, NodesetRequest.REQUESTS_PATH,
             REQUEST_PARTS,
@@ -297,7 +297,6 @@ class Records(launcher.LauncherApi):
         self.nodes_cache = Cache(
             zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
             lambda *args: changed('node', *args), own_writes)
-        takeAtOnce(zk_client.client.handler)
 
 
 def setContender(record, name, exists):

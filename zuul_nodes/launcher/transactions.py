@@ -104,17 +104,21 @@ class Transaction:
         self.created_parts.append((part, attributes))
 
     def deletePart(self, part):
-        """Remove a part of a node's record, if it has it."""
-        if part.getZKVersion() is not None:
-            self._others.append(('delete', (part.getPath(),)))
-            self._cleared.append((part, part._zstat))
+        """Remove a part of a node's record, if it has it.
+
+        :return: whether it has.
+        """
+        if part.getZKVersion() is None:
+            return False
+        self._others.append(('delete', (part.getPath(),)))
+        self._cleared.append((part, part._zstat))
+        return True
 
     def delete(self, node):
         """Remove a node's record, with its parts and its lock."""
         for part in (node.assignment, node.lifecycle):
-            if part.getZKVersion() is not None:
+            if self.deletePart(part):
                 self._unread.append(part.getPath())
-            self.deletePart(part)
         if node.hasLock():
             self.unlock(node)
         # The lock's directory can't be deleted if anybody else is in it.
