@@ -51,10 +51,8 @@ class News:
         if isinstance(record, NodesetRequest):
             self.tell('request', record.uuid, record)
         elif isinstance(record, ProviderNode):
-            known = self.launcher.api.getProviderNode(record.uuid)
-            self.tell('node', record.uuid, known)
-            if known and (
-                    self.launcher.api.getProviderNode(record.uuid) is None):
+            self.tell('node', record.uuid, record)
+            if self.launcher.api.getProviderNode(record.uuid) is None:
                 # Others, whose turn it is now, were quicker.
                 self.tell('node', record.uuid, None)
 

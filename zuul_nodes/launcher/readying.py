@@ -32,11 +32,7 @@ class Readying:
 
     def tell(self):
         """There may be fewer than before."""
-        due = self._checked + INTERVAL
-        if due > time.monotonic():
-            self.queue.addAt(KEY, due)
-        else:
-            self.queue.add(KEY)
+        self.queue.addAfter(KEY, self._checked + INTERVAL - time.monotonic())
 
     def pause(self, node):
         """A node that nobody asked for has failed: not at once another."""

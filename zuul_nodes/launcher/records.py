@@ -7,7 +7,7 @@ of ZooKeeper than what they were told of.
 
 import threading
 
-from kazoo.protocol.states import EventType
+from kazoo.protocol.states import Callback, EventType
 from zuul.model import (
     NodesetRequest,
     ProviderNode,
@@ -20,7 +20,7 @@ from zuul.zk.launcher import LockableZKObjectCache
 from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.caches import InOneThread
+from zuul_nodes.launcher.caches import Interruptible
 from zuul_nodes.launcher.contents import CREATED, RECORDS_LOCK
 from zuul_nodes.launcher.store import Known
 from zuul_nodes.launcher.transactions import Conflict
@@ -44,7 +44,7 @@ class KnownPart(tuple):
         return tuple(self)
 
 
-class Cache(InOneThread, LockableZKObjectCache):
+class Cache(Interruptible, LockableZKObjectCache):
     """
     :param changed: called with the id of a record that has changed, and
         the record, or None if there is none any more.
@@ -62,9 +62,9 @@ class Cache(InOneThread, LockableZKObjectCache):
         self.parts = parts
         self.known_parts = {}
         self._base = record_class.ROOT
+        self._events_lock = threading.Lock()
         # What is being read whatever is known of it.
         self._rereads = 0
-        self._rereads_lock = threading.Lock()
         # The connection with which a thread has begun to watch.
         self._begun = threading.local()
         # Zuul's records read their parts whenever they are read
@@ -76,55 +76,74 @@ class Cache(InOneThread, LockableZKObjectCache):
             items_path=items_path, locks_path=record_class.LOCKS_PATH,
             zkobject_class=record_class)
 
+    def takeOwn(self, event):
+        """
+        :return: whether an event is news of our own, and nothing more is to
+            be done about it.
+        """
+        with self._events_lock:
+            if event.type == EventType.NONE or not (
+                    self._isInOrder(event) and self.own_writes.isOwn(event)):
+                return False
+            self._noteOwn(event)
+            return True
+
     def _cacheListener(self, event):
-        # Called where the news is read, with all of that waiting: nothing
-        # here may wait for anything.
-        if event.type == EventType.NONE and event.path not in (
-                None, self.root):
-            with self._rereads_lock:
+        # Each event is handled in as few threads as it can be: for most,
+        # there is nothing to wait for.
+        with self._events_lock:
+            if event.type == EventType.NONE and event.path not in (
+                    None, self.root):
                 self._rereads += 1
-        if self._isKnown(event):
-            self._note(event)
-        else:
-            super()._cacheListener(event)
+            if self.own_writes.isOwn(event) and self._isInOrder(event):
+                if record := self._noteOwn(event):
+                    # Who has written it may have looked already.
+                    self.changed(record.uuid, record)
+            elif self._playback_queue.unfinished_tasks or (
+                    self._isToBeRead(event)):
+                # What is asked for first must be looked at first.
+                self._handleCacheEvent(event)
+            elif event.path != self.root:
+                key, _, shard_index = self.parsePath(event.path)
+                self._handlePlayback(event, None, key, shard_index)
 
     def _handlePlayback(self, event, future, key, shard_index):
         try:
             super()._handlePlayback(event, future, key, shard_index)
         finally:
             if event.type == EventType.NONE:
-                with self._rereads_lock:
+                with self._events_lock:
                     # It may have been asked for before the walk.
                     self._rereads = max(self._rereads - 1, 0)
 
-    def _isKnown(self, event):
-        """:return: whether it is known what an event tells of, and nothing
-            older is looked at later that would undo it."""
-        is_own = self.own_writes.isOwn(event)
-        names = self._parsePath(event.path)
-        if event.type == EventType.NONE or names is None or self._rereads:
+    def _isInOrder(self, event):
+        """:return: whether nothing older is looked at later that would
+            undo what an event tells."""
+        if self._playback_queue.unfinished_tasks and event.path.startswith(
+                f'{self._base}/{self.locks_path}/'):
+            # That a lock was taken may wait there, and this is its end.
             return False
-        kind, _, *names = names
-        if kind == self.locks_path and not names:
-            # The directory of a lock says nothing.
-            return True
-        # That it was there, or was not, may wait there.
-        return is_own and (event.type == EventType.CHANGED or self.isIdle())
+        return not self._rereads
 
-    def _note(self, event):
-        """Keep what an event tells of; who has written it tells others."""
+    def _noteOwn(self, event):
+        """
+        :return: the record of which a lock has been taken or given up.
+        """
         exists = event.type != EventType.DELETED
         if exists:
             self._cached_paths.add(event.path)
         else:
             self._cached_paths.discard(event.path)
         kind, record_id, *names = self._parsePath(event.path)
-        if kind != self.locks_path:
-            if not (exists or names):
-                self._cached_objects.pop((record_id,), None)
-                self._forgetParts(event.path)
-        elif names and (record := self._cached_objects.get((record_id,))):
+        if kind != self.locks_path or len(names) != 1:
+            return None
+        if record := self._cached_objects.get((record_id,)):
             setContender(record, *names, exists)
+        return record
+
+    def _isToBeRead(self, event):
+        return event.type == EventType.NONE or (
+            event.type != EventType.DELETED and self.parsePath(event.path)[1])
 
     def _start(self):
         self._begun.connection = self.own_writes.connection
@@ -134,8 +153,7 @@ class Cache(InOneThread, LockableZKObjectCache):
         if root is None:
             # The watch has just been set, and nothing is left of an
             # earlier walk.
-            with self._rereads_lock:
-                self._rereads = 0
+            self._rereads = 0
             self.own_writes.watch(self.root, self._begun.connection)
         super()._walkTree(root, seen_paths)
 
@@ -145,26 +163,26 @@ class Cache(InOneThread, LockableZKObjectCache):
         :return: whether all of that is known.
         :raises KazooException: the connection is lost.
         """
-        # Its answer comes after the news.
+        # Its answer comes after the news, which is for another thread.
         self.client.sync(self.root)
+        told = threading.Event()
+        self.client.handler.dispatch_callback(
+            Callback('watch', told.set, ()))
         # A new connection has no watch at first; then all is read again.
-        return (self.waitForSync(SYNC_TIMEOUT)
+        return (told.wait(SYNC_TIMEOUT) and self.waitForSync(SYNC_TIMEOUT)
                 and self.own_writes.isWatched(self.root)
                 and self._ready.is_set())
 
     def lookAgain(self, path):
         """Read what is there, whatever is known of it."""
         if path.startswith(f'{self.root}/'):
-            # If the connection is lost before, the walk comes back to it.
-            self._cached_paths.add(path)
             self._cacheListener(WatchedEvent(
                 EventType.NONE, self.client.state, path,
                 WatchedEvent.NO_ZXID))
 
     def _parsePath(self, path):
-        """:return: the names of a path below that of all such records, at
-            least two; None if it has fewer."""
-        parts = (path or '').removeprefix(f'{self._base}/').split('/')
+        """:return: the names of a path below that of all such records."""
+        parts = path.removeprefix(f'{self._base}/').split('/')
         return parts if len(parts) > 1 else None
 
     def parsePath(self, path):
@@ -212,10 +230,7 @@ class Cache(InOneThread, LockableZKObjectCache):
         return record
 
     def postCacheHook(self, event, data, stat, key, obj):
-        record = self._cached_objects.get(key)
-        if record is None:
-            self._forgetParts(event.path)
-        self.changed(key[0], record)
+        self.changed(key[0], self._cached_objects.get(key))
 
     def expectPart(self, part, attributes):
         """A part is about to be created; until the watch tells of it, it
@@ -251,10 +266,6 @@ class Cache(InOneThread, LockableZKObjectCache):
             # telling the record that is not here any more.
             self.lookAgain(record.getPath())
 
-    def _forgetParts(self, path):
-        for name in self.parts:
-            self.known_parts.pop(f'{path}/{name}', None)
-
     def _setPart(self, record, path, attribute, data, stat):
         if data is None:
             self.known_parts.pop(path, None)
@@ -286,8 +297,6 @@ class Records(launcher.LauncherApi):
         self.component_info = component
         self.connection_filter = connection_filter
         self.stop_event = threading.Event()
-        # Before there is news, so that none overtakes other news.
-        takeAtOnce(zk_client.client.handler)
         self.requests_cache = Cache(
             zk_client, NodesetRequest, NodesetRequest.REQUESTS_PATH,
             REQUEST_PARTS,
@@ -297,6 +306,7 @@ class Records(launcher.LauncherApi):
         self.nodes_cache = Cache(
             zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
             lambda *args: changed('node', *args), own_writes)
+        takeAtOnce(zk_client.client.handler)
 
 
 def setContender(record, name, exists):
@@ -310,17 +320,19 @@ def setContender(record, name, exists):
 
 
 def takeAtOnce(handler):
-    """Have caches told of news where it is read: to wake a thread for each
-    takes longer than they do.
+    """Have news of our own taken where it is read: for each that is not, a
+    thread has to be woken.
 
     :param handler: of kazoo's client.
     """
     dispatch = handler.dispatch_callback
 
     def takeOrDispatch(callback):
-        if isinstance(getattr(callback.func, '__self__', None), Cache):
-            callback.func(*callback.args)
-        else:
+        cache = getattr(callback.func, '__self__', None)
+        # It must not overtake other news.
+        if not (isinstance(cache, Cache)
+                and handler.callback_queue.unfinished_tasks == 0
+                and cache.takeOwn(*callback.args)):
             dispatch(callback)
 
     handler.dispatch_callback = takeOrDispatch

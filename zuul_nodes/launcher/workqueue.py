@@ -11,7 +11,6 @@ import collections
 import heapq
 import itertools
 import logging
-import math
 import random
 import threading
 import time
@@ -88,14 +87,9 @@ class WorkQueue:
         :param float delay: in seconds.  Of two times, the earlier counts;
             and whenever the key is looked at, its time is forgotten.
         """
-        self.addAt(key, time.monotonic() + max(delay, 0))
-
-    def addAt(self, key, due):
-        """
-        :param float due: of the monotonic clock; as for :meth:`addAfter`.
-        """
+        due = time.monotonic() + max(delay, 0)
         with self._lock:
-            if self._due.get(key, math.inf) <= due:
+            if self._due.get(key, due) < due:
                 return
             self._due[key] = due
             heapq.heappush(self._heap, (due, next(self._order), key))

@@ -6,19 +6,18 @@ from kazoo.protocol.states import KazooState
 import pytest
 from zuul.zk import ZooKeeperClient
 
-from zuul_nodes.launcher.caches import InOneThread, Interruptible
+from zuul_nodes.launcher.caches import Interruptible
 
 ROOT = '/zuul/things'
 TIMEOUT = 30
 
 
-class Slow:
+class Slow(Interruptible):
     """Reads when it may."""
 
     def __init__(self, zk_client):
         self.reached = threading.Event()
         self.go_on = threading.Event()
-        self.seen = []
         # What makes it, waits for it.
         self.maker = threading.Thread(
             target=super().__init__, args=(zk_client, ROOT), daemon=True)
@@ -30,7 +29,6 @@ class Slow:
     def objectFromRaw(self, key, data, stat):
         self.reached.set()
         assert self.go_on.wait(TIMEOUT)
-        self.seen.append(data)
         return [data]
 
     def updateFromRaw(self, obj, key, data, stat):
@@ -40,20 +38,12 @@ class Slow:
         return data
 
 
-class SlowInTwo(Slow, Interruptible):
-    pass
-
-
-class SlowInOne(Slow, InOneThread):
-    pass
-
-
-@pytest.fixture(params=[SlowInTwo, SlowInOne])
-def cache(request, zuul_conf, kazoo_client):
+@pytest.fixture
+def cache(zuul_conf, kazoo_client):
     kazoo_client.create(f'{ROOT}/thing', b'data', makepath=True)
     zk_client = ZooKeeperClient.fromConfig(zuul_conf)
     zk_client.connect()
-    cache = request.param(zk_client)
+    cache = Slow(zk_client)
     assert cache.reached.wait(TIMEOUT)
     yield cache
     cache.go_on.set()
@@ -74,53 +64,3 @@ def test_session_lost_while_it_reads(cache):
     assert not cache.maker.is_alive()
     assert cache._ready.wait(TIMEOUT)
     assert list(cache._cached_objects.values()) == [[b'data']]
-
-
-@pytest.mark.parametrize('cache', [SlowInOne], indirect=True)
-def test_asks_for_all_that_there_is_news_of(
-        cache, kazoo_client, monkeypatch):
-    """It does not wait for one answer after the other."""
-    cache.go_on.set()
-    cache.ensureReady()
-    cache.go_on.clear()
-    cache.reached.clear()
-    begun = []
-    get = cache.client.get_async
-
-    def note(path):
-        begun.append((path, len(cache.seen)))
-        return get(path)
-    kazoo_client.create(f'{ROOT}/1', b'1')
-    assert cache.reached.wait(TIMEOUT)
-    monkeypatch.setattr(cache.client, 'get_async', note)
-    for name in '234':
-        kazoo_client.create(f'{ROOT}/{name}', name.encode())
-    # All news has come when the answer to this has.
-    cache.client.sync(ROOT)
-    cache.client.handler.callback_queue.join()
-    assert not cache.isIdle()
-    cache.go_on.set()
-    assert cache.waitForSync(TIMEOUT)
-    assert cache.isIdle()
-    assert cache.seen == [b'data', b'1', b'2', b'3', b'4']
-    assert begun == [(f'{ROOT}/{name}', 2) for name in '234']
-
-
-@pytest.mark.parametrize('cache', [SlowInOne], indirect=True)
-def test_one_that_can_not_be_read_keeps_nobody_waiting(
-        cache, kazoo_client, monkeypatch):
-    cache.go_on.set()
-    cache.ensureReady()
-    make = cache.objectFromRaw
-
-    def fail(key, data, stat):
-        if data == b'bad':
-            raise ValueError
-        return make(key, data, stat)
-    monkeypatch.setattr(cache, 'objectFromRaw', fail)
-    for name in ('bad', 'good'):
-        kazoo_client.create(f'{ROOT}/{name}', name.encode())
-    cache.client.sync(ROOT)
-    cache.client.handler.callback_queue.join()
-    assert cache.waitForSync(TIMEOUT)
-    assert cache.seen == [b'data', b'good']
