@@ -2,7 +2,11 @@
 
 import pytest
 
-from tests.fixtures.kit.static import StaticCloud
+from tests.fixtures.kit.static import (
+    ZUULS_CONFIGURATION,
+    StaticCloud,
+    ZuulsDriver,
+)
 from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.testing import DriverConformance
 
@@ -15,5 +19,16 @@ class TestStatic(DriverConformance):
     @pytest.fixture
     def cloud(self, tmp_path):
         cloud = StaticCloud(tmp_path, self.many)
+        yield cloud
+        cloud.end()
+
+
+@pytest.mark.conformance
+class TestZuulsStatic(TestStatic):
+    driver_class = ZuulsDriver
+
+    @pytest.fixture
+    def cloud(self, tmp_path):
+        cloud = StaticCloud(tmp_path, self.many, ZUULS_CONFIGURATION)
         yield cloud
         cloud.end()
