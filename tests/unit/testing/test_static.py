@@ -3,6 +3,7 @@
 import pytest
 
 from tests.fixtures.kit.static import (
+    CONFIGURATION,
     ZUULS_CONFIGURATION,
     StaticCloud,
     ZuulsDriver,
@@ -14,21 +15,16 @@ from zuul_nodes.testing import DriverConformance
 @pytest.mark.conformance
 class TestStatic(DriverConformance):
     driver_class = StaticDriver
+    configuration = CONFIGURATION
     many = 3
 
     @pytest.fixture
     def cloud(self, tmp_path):
-        cloud = StaticCloud(tmp_path, self.many)
+        cloud = StaticCloud(tmp_path, self.many, self.configuration)
         yield cloud
         cloud.end()
 
 
-@pytest.mark.conformance
 class TestZuulsStatic(TestStatic):
     driver_class = ZuulsDriver
-
-    @pytest.fixture
-    def cloud(self, tmp_path):
-        cloud = StaticCloud(tmp_path, self.many, ZUULS_CONFIGURATION)
-        yield cloud
-        cloud.end()
+    configuration = ZUULS_CONFIGURATION
