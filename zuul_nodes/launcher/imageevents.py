@@ -3,7 +3,8 @@
 What was sent is on record, written along with the event: so it is sent
 by one launcher, and once.  Whether it is still on its way is seen in Zuul's
 own records (:mod:`zuul_nodes.launcher.trails`); if it is not, and what it
-was for has not come about, it is sent again after a pause.
+was for has not come about, it is sent again after a pause.  What somebody
+else has asked for counts like an event of ours.
 """
 
 import contextlib
@@ -38,6 +39,7 @@ class Sent(typing.NamedTuple):
     """What is on record of an event."""
     tenant_name: str
     attempt: int
+    # When it was sent, or what it is for was last seen under way.
     time: float
     version: int
 
@@ -82,19 +84,33 @@ class ImageEvents:
         }[kind]()
         self.log.info('Submitting the event %s of %s to the tenant %s',
                       kind, key, tenant_name)
-        data = json.dumps({
-            'tenant': tenant_name, 'attempt': sent.attempt + 1 if sent else 1,
-            'time': time.time()}).encode()
         transaction.write(
-            _getPath(kind, key), data, sent.version if sent else None)
+            _getPath(kind, key),
+            _encode(tenant_name, sent.attempt + 1 if sent else 1),
+            sent.version if sent else None)
         transaction.trigger(self.launcher.trigger_events[tenant_name], event)
+
+    def noteUnderWay(self, kind, key, sent, tenant_name):
+        """Put on record that what an event is for is being done, whoever
+        asked for it: the pause after it begins when it has ended.
+
+        :param Sent sent: what is on record, as far as we know, or None.
+        """
+        if sent and time.time() < sent.time + LOOK_INTERVAL:
+            return
+        transaction = self.launcher.store.transaction()
+        transaction.write(
+            _getPath(kind, key),
+            _encode(tenant_name, sent.attempt if sent else 1),
+            sent.version if sent else None)
+        self.commit(transaction)
 
     def commit(self, transaction):
         """Write it, unless somebody else has written first."""
         try:
             transaction.commit()
         except Conflict:
-            # Most likely another launcher has sent the event.
+            # Most likely another launcher has written the same.
             self.lookLater()
 
     def get(self, kind, key):
@@ -129,6 +145,11 @@ class ImageEvents:
     def lookLater(self):
         """Something is under way, and is watched; see to it anyway."""
         self.launcher.queue.addAfter(KEY, LOOK_INTERVAL)
+
+
+def _encode(tenant_name, attempt):
+    return json.dumps({'tenant': tenant_name, 'attempt': attempt,
+                       'time': time.time()}).encode()
 
 
 def _getPath(kind, key):

@@ -1,27 +1,43 @@
 """Has images built that are missing, or missing in a format.
 
-One event for each image, by one launcher, when nothing builds it already.
-After a build that came to nothing, the next one has to wait.
+One event for each image, by one launcher, when nothing builds it already
+and nothing is about to: the change that has added an image and a job for it
+may have it built as well, in another pipeline.  After a build that came to
+nothing, whoever asked for it, the next one has to wait.
 """
 
 import collections
+import time
 
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
-from zuul_nodes.launcher.imagelook import ImagePart, alone, groupByArtifact
+from zuul_nodes.launcher.imagelook import (
+    ImagePart,
+    alone,
+    groupByArtifact,
+    isOver,
+)
 from zuul_nodes.launcher.validation import isBad
+
+# Seconds that an image has to be missing.
+SETTLE_TIME = 10
 
 
 class Missing(ImagePart):
 
     def __init__(self, *args):
         super().__init__(*args)
+        # The canonical name of each image that is missing -> since when, by
+        # the monotonic clock.
+        self._since = {}
         # Images that nobody builds; said once.
         self._unbuildable = set()
 
     def reconcile(self):
         """To be called when the layouts of all tenants are known."""
         missing = self._getMissing()
+        now = time.monotonic()
+        self._since = {name: self._since.get(name, now) for name in missing}
         for name in sorted(missing):
             with alone(self.launcher, name):
                 self._ask(name)
@@ -38,7 +54,7 @@ class Missing(ImagePart):
         # They may be missing since, for another launcher.
         sync(self.builds, self.uploads)
         for name in names - self._getMissing():
-            if self._isSettled(name):
+            if self._isValid(name):
                 self.events.forget(Kind.BUILD, name)
 
     def _getMissing(self):
@@ -60,7 +76,7 @@ class Missing(ImagePart):
                 built[artifact.canonical_name].add(artifact.format)
         return built
 
-    def _isSettled(self, name):
+    def _isValid(self, name):
         """:return: whether an image, which is not missing, will not be
             missing again, because validation has refused it."""
         artifacts = {
@@ -73,14 +89,15 @@ class Missing(ImagePart):
 
     def _ask(self, name):
         sent = self.events.get(Kind.BUILD, name)
-        if not self.events.isDue(sent):
-            return
         tenants = {
             tenant_name: layout for tenant_name, layout
             in self.pipelines.getAll().items() if name in layout.images}
-        if any(self._isBuilding(tenant_name, layout, name)
-               for tenant_name, layout in tenants.items()):
-            self.events.lookLater()
+        for tenant_name, layout in tenants.items():
+            if self._isBuilding(tenant_name, layout, name):
+                self.events.noteUnderWay(Kind.BUILD, name, sent, tenant_name)
+                self.events.lookLater()
+                return
+        if not (self.events.isDue(sent) and self._isSettled(name)):
             return
         # Those that we know are about to change; we are told when.
         if tenants.keys() - self.pipelines.getCurrent().keys():
@@ -105,6 +122,11 @@ class Missing(ImagePart):
                 'The image %s is missing, and nobody builds it: no tenant '
                 'has both a pipeline with the trigger event "image-build" '
                 'and a job whose "image-build-name" is that image', name)
+
+    def _isSettled(self, name):
+        """:return: whether an image has been missing for long enough."""
+        return isOver(self.launcher,
+                      self._since[name] + SETTLE_TIME - time.monotonic())
 
     def _isBuilding(self, tenant_name, layout, name):
         pipelines = {*layout.pipelines['image-build'],

@@ -6,7 +6,7 @@ from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
-from zuul_nodes.launcher import uploads
+from zuul_nodes.launcher import missing, uploads
 
 
 @pytest.fixture
@@ -38,6 +38,7 @@ def jump(monkeypatch):
 @pytest.fixture
 def image_launcher(zuul_conf, tmp_path, monkeypatch):
     monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
+    monkeypatch.setattr(missing, 'SETTLE_TIME', 0)
     launcher = ImageLauncher(zuul_conf, tmp_path)
     yield launcher
     launcher.end()

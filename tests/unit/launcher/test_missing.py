@@ -7,7 +7,7 @@ from zuul.model import EventInfo
 
 from tests.fixtures.images import LAYOUT, waitFor
 from tests.fixtures.pipelines import Pipelines
-from zuul_nodes.launcher import imagelook
+from zuul_nodes.launcher import imagelook, missing
 
 BUILD = ['debian']
 
@@ -23,12 +23,59 @@ def reconcile(launcher):
     launcher.images.missing.reconcile()
 
 
+def reconcileTwice(launcher, monkeypatch):
+    """Two launchers begin to look at the same time."""
+    events = launcher.images.events
+    get = events.get
+
+    def beLate(kind, key):
+        sent = get(kind, key)
+        context.undo()
+        reconcile(launcher)
+        return sent
+    with monkeypatch.context() as context:
+        context.setattr(events, 'get', beLate)
+        reconcile(launcher)
+
+
+def getSent(launcher):
+    """:return: what is on record of the last build of debian."""
+    return launcher.images.events.get(
+        'image-build',
+        launcher.getProvider().images['debian'].canonical_name)
+
+
 def test_an_image_that_is_missing(launcher, pipelines):
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
     event, = pipelines.events
     assert (event.project_hostname, event.project_name, event.branch) == (
         'example.com', 'nodes', 'main')
+
+
+def test_what_added_an_image_may_have_it_built(
+        launcher, pipelines, monkeypatch):
+    """In a pipeline that comes after the layout."""
+    passed = []
+    monkeypatch.setattr(missing, 'SETTLE_TIME', 10)
+    monkeypatch.setattr(missing, 'time', types.SimpleNamespace(
+        monotonic=lambda: sum(passed)))
+    reconcile(launcher)
+    passed.append(9)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+    assert imagelook.KEY in launcher.queue._due
+    artifact = launcher.addArtifact()
+    reconcile(launcher)
+    with launcher.context() as context:
+        artifact.delete(context)
+    waitFor(lambda: len(launcher.image_build_registry.getItems()) == 1)
+    passed.append(2)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+    passed.append(10)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD]
 
 
 def test_not_before_its_scheduler_has_said_what_there_is(launcher):
@@ -55,6 +102,9 @@ def test_no_second_event_while_the_first_is_anywhere(
     assert pipelines.getEvents('image-build') == []
     pipelines.finish(item)
     reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+    jump(imagelook.LONGEST_PAUSE + imagelook.FIRST_PAUSE)
+    reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
 
 
@@ -71,17 +121,17 @@ def test_a_format_that_is_missing(launcher, pipelines):
     assert pipelines.getEvents('image-build') == [BUILD]
 
 
-@pytest.mark.parametrize('attributes, missing', [
+@pytest.mark.parametrize('attributes, is_missing', [
     ({'_state': 'failed'}, False),
     ({'_state': 'ready', 'validated': None}, False),
     ({'_state': 'ready', 'validated': False}, False),
     ({'_state': 'failed', 'validated': False, 'build_uuid': '1'}, True)],
     ids=str)
 def test_a_build_that_was_not_good(
-        launcher, pipelines, attributes, missing):
+        launcher, pipelines, attributes, is_missing):
     launcher.addUpload(launcher.addArtifact(), **attributes)
     reconcile(launcher)
-    assert pipelines.getEvents('image-build') == [BUILD] * missing
+    assert pipelines.getEvents('image-build') == [BUILD] * is_missing
 
 
 def test_an_image_that_no_provider_needs(launcher, pipelines):
@@ -101,6 +151,37 @@ def test_what_others_have_begun(launcher, pipelines, event, jobs, building):
     pipelines.addItem('nightly', info, jobs)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD] * (not building)
+
+
+def test_after_what_others_have_begun(launcher, pipelines, jump):
+    """The pause begins when it has ended, not when it was first seen."""
+    item = pipelines.addItem('nightly', jobs=['debian'])
+    for seconds in range(0, 3600, 60):
+        jump(seconds)
+        reconcile(launcher)
+    pipelines.finish(item)
+    jump(3540 + imagelook.FIRST_PAUSE - 60)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == []
+    assert imagelook.KEY in launcher.queue._due
+    jump(3540 + imagelook.FIRST_PAUSE)
+    reconcile(launcher)
+    assert pipelines.getEvents('image-build') == [BUILD]
+
+
+def test_a_build_is_not_put_on_record_each_time(launcher, pipelines):
+    pipelines.addItem('nightly', jobs=['debian'])
+    reconcile(launcher)
+    sent = getSent(launcher)
+    reconcile(launcher)
+    assert getSent(launcher) == sent
+
+
+def test_two_launchers_see_one_build(launcher, pipelines, monkeypatch):
+    """Neither complains of the other."""
+    pipelines.addItem('nightly', jobs=['debian'])
+    reconcileTwice(launcher, monkeypatch)
+    assert getSent(launcher).version == 0
 
 
 def test_another_tenant_is_about_to_change(launcher, pipelines, jump):
@@ -127,13 +208,13 @@ def test_what_goes_wrong_is_tried_again(launcher, pipelines, monkeypatch):
 
 def test_a_build_ends_between_two_looks(launcher, pipelines, monkeypatch):
     """The item is gone, and its artifact is not known yet."""
-    missing = launcher.images.missing
-    isBuilding = missing.trails.isBuilding
+    trails = launcher.images.missing.trails
+    isBuilding = trails.isBuilding
 
     def finish(*args):
         assert not isBuilding(*args)
         launcher.addArtifact()
-    monkeypatch.setattr(missing.trails, 'isBuilding', finish)
+    monkeypatch.setattr(trails, 'isBuilding', finish)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
 
@@ -146,9 +227,7 @@ def test_after_builds_that_have_failed(launcher, pipelines, jump):
         reconcile(launcher)
         item, = pipelines.take()
         pipelines.finish(item)
-        sent = launcher.images.events.get(
-            'image-build',
-            launcher.getProvider().images['debian'].canonical_name)
+        sent = getSent(launcher)
         pauses.append(sent.due - sent.time)
         elapsed += pauses[-1]
         jump(elapsed - 60)
@@ -183,16 +262,7 @@ def test_nobody_builds_it(launcher, pipelines, caplog):
 
 
 def test_two_launchers_send_one_event(launcher, pipelines, monkeypatch):
-    events = launcher.images.events
-    get = events.get
-
-    def beLate(kind, key):
-        sent = get(kind, key)
-        monkeypatch.undo()
-        reconcile(launcher)
-        return sent
-    monkeypatch.setattr(events, 'get', beLate)
-    reconcile(launcher)
+    reconcileTwice(launcher, monkeypatch)
     assert pipelines.getEvents('image-build') == [BUILD]
 
 
