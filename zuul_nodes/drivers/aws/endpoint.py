@@ -8,6 +8,7 @@ import botocore.exceptions
 import cachetools
 from zuul.driver.aws import awsendpoint
 from zuul.driver.aws.awsmodel import AwsResource
+from zuul.driver.aws.const import ON_DEMAND
 from zuul.driver.aws.util import tag_list_to_dict
 from zuul.model import QuotaInformation
 
@@ -391,6 +392,14 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
         """:return: the code of a quota -> limit, as it is now."""
         return {code: value for service in ('ec2', 'ebs')
                 for code, value in self._listServiceQuotas(service).items()}
+
+    def refreshQuotaForLabel(self, label, flavor, update):
+        if flavor.instance_type and not flavor.dedicated_host:
+            self._getQuotaForInstanceType(flavor.instance_type, ON_DEMAND)
+            # What AWS does not have needs nothing, and is not to be made.
+            if flavor.instance_type in self.invalid_instance_types:
+                return
+        super().refreshQuotaForLabel(label, flavor, update)
 
     def _getQuotaForInstanceType(self, instance_type, market_type_option):
         # Zuul has None for one that can't be asked for, and one of these

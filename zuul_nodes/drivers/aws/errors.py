@@ -50,8 +50,9 @@ PERMANENT = frozenset({
     'ExpiredToken', 'MissingParameter', 'OperationNotPermitted',
     'OptInRequired', 'SignatureDoesNotMatch', 'UnauthorizedOperation',
     'UnrecognizedClientException', 'VPCIdNotSpecified'})
-# There is no such thing any more.
-GONE = re.compile(r'NotFound$|^InvalidAMIID\.Unavailable$|^NoSuchKey$')
+# There is no such thing any more, or there can be none.
+GONE = re.compile(
+    r'NotFound$|Malformed$|^InvalidAMIID\.Unavailable$|^NoSuchKey$')
 # Something else has been asked for by this token.
 TOKEN_USED = 'IdempotentParameterMismatch'
 # A message has it if the account is told so little, and it is long.

@@ -196,7 +196,7 @@ class TestDeletion:
         site.provider.deleteImage(image_id)
         assert not {image_id, snapshot} & set(aws.list())
 
-    @pytest.mark.parametrize('image_id', ['ami-0123456789', None])
+    @pytest.mark.parametrize('image_id', ['ami-0123456789', 'ami', None])
     def test_what_is_gone(self, site, image_id):
         site.provider.deleteImage(image_id)
 

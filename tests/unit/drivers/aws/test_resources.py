@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fixtures.aws import ARTIFACTS, INSTANCE_QUOTA, UPLOADS
-from tests.unit.drivers.aws.sites import waitFor
+from tests.unit.drivers.aws.sites import LAYOUT, waitFor
 from zuul_nodes.drivers import DriverError
 
 TAGS = {'zuul_system_id': 'system', 'zuul_upload_uuid': 'upload'}
@@ -160,6 +160,16 @@ def test_instances_of_types_that_are_not_told(site, aws):
     aws.inject('DescribeInstanceTypes', 'UnauthorizedOperation')
     instance, = waitFor(lambda: list(site.endpoint.listInstances()))
     assert instance.quota.quota['instances'] == 1
+
+
+def test_labels_of_a_type_that_does_not_exist(makeSite):
+    """What they need is not made up, so that requests for them fail."""
+    site = makeSite(text=LAYOUT.replace('t3.medium', 't3.meduim'))
+    label = site.provider.labels['small']
+    for update in (False, True):
+        site.provider.refreshQuotaForLabel(label, update)
+    with pytest.raises(KeyError, match=r't3\.meduim'):
+        site.provider.getQuotaForLabel(label)
 
 
 def test_no_call_goes_on_for_ever(makeSite):
