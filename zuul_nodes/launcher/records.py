@@ -5,6 +5,7 @@ which record has changed instead of that something has, and read no more
 of ZooKeeper than what they were told of.
 """
 
+import collections
 import threading
 
 from kazoo.protocol.states import Callback, EventType
@@ -63,8 +64,8 @@ class Cache(Interruptible, LockableZKObjectCache):
         self.known_parts = {}
         self._base = record_class.ROOT
         self._events_lock = threading.Lock()
-        # What is being read whatever is known of it.
-        self._rereads = 0
+        # The id of a record -> how many pieces of its news wait.
+        self._waiting = collections.Counter()
         # The connection with which a thread has begun to watch.
         self._begun = threading.local()
         # Zuul's records read their parts whenever they are read
@@ -91,10 +92,9 @@ class Cache(Interruptible, LockableZKObjectCache):
     def _cacheListener(self, event):
         # Each event is handled in as few threads as it can be: for most,
         # there is nothing to wait for.
+        if event.path in (None, self.root):
+            return
         with self._events_lock:
-            if event.type == EventType.NONE and event.path not in (
-                    None, self.root):
-                self._rereads += 1
             if self.own_writes.isOwn(event) and self._isInOrder(event):
                 if record := self._noteOwn(event):
                     # Who has written it may have looked already.
@@ -102,28 +102,32 @@ class Cache(Interruptible, LockableZKObjectCache):
             elif self._playback_queue.unfinished_tasks or (
                     self._isToBeRead(event)):
                 # What is asked for first must be looked at first.
+                self._waiting[self._getRecordID(event)] += 1
                 self._handleCacheEvent(event)
-            elif event.path != self.root:
+            else:
                 key, _, shard_index = self.parsePath(event.path)
-                self._handlePlayback(event, None, key, shard_index)
+                super()._handlePlayback(event, None, key, shard_index)
 
     def _handlePlayback(self, event, future, key, shard_index):
         try:
             super()._handlePlayback(event, future, key, shard_index)
         finally:
-            if event.type == EventType.NONE:
-                with self._events_lock:
-                    # It may have been asked for before the walk.
-                    self._rereads = max(self._rereads - 1, 0)
+            record_id = self._getRecordID(event)
+            with self._events_lock:
+                # It may have been told before the walk.
+                if self._waiting[record_id] > 1:
+                    self._waiting[record_id] -= 1
+                else:
+                    del self._waiting[record_id]
 
     def _isInOrder(self, event):
         """:return: whether nothing older is looked at later that would
             undo what an event tells."""
-        if self._playback_queue.unfinished_tasks and event.path.startswith(
-                f'{self._base}/{self.locks_path}/'):
-            # That a lock was taken may wait there, and this is its end.
-            return False
-        return not self._rereads
+        return not self._waiting[self._getRecordID(event)]
+
+    def _getRecordID(self, event):
+        names = self._parsePath(event.path)
+        return names and names[1]
 
     def _noteOwn(self, event):
         """
@@ -153,7 +157,8 @@ class Cache(Interruptible, LockableZKObjectCache):
         if root is None:
             # The watch has just been set, and nothing is left of an
             # earlier walk.
-            self._rereads = 0
+            with self._events_lock:
+                self._waiting.clear()
             self.own_writes.watch(self.root, self._begun.connection)
         super()._walkTree(root, seen_paths)
 

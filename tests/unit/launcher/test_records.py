@@ -207,6 +207,65 @@ def test_what_is_written_before_the_watch_is_back(
     assert record.comment == 'theirs'
 
 
+@pytest.fixture
+def hold(steps, cache, others, monkeypatch):
+    """:return: a function that has all news of records wait, once it is
+        read, until the event is set that it gives."""
+    busy = makeRecord(steps)
+    cache.insert(busy)
+    create(steps.store, busy)
+    settle(cache)
+    reading, go_on = threading.Event(), threading.Event()
+    handlePlayback = cache._handlePlayback
+
+    def wait(event, future, *args):
+        if future:
+            future.wait(TIMEOUT)
+        reading.set()
+        assert go_on.wait(TIMEOUT)
+        handlePlayback(event, future, *args)
+
+    def hold():
+        monkeypatch.setattr(cache, '_handlePlayback', wait)
+        update(others, copy.copy(busy), comment='theirs')
+        assert reading.wait(TIMEOUT)
+        return go_on
+    yield hold
+    go_on.set()
+
+
+def test_a_part_that_others_had_before(steps, cache, hold):
+    """Its end does not undo the beginning of ours."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    go_on = hold()
+    path = record.assignment.getPath()
+    cache.client.create(path, b'{}')
+    cache.client.delete(path)
+    transaction = steps.store.transaction()
+    transaction.createPart(record.assignment, request_id='ours')
+    steps.commitNew(transaction, [])
+    go_on.set()
+    settle(cache)
+    assert record.request_id == 'ours'
+    assert path in cache.known_parts
+
+
+def test_a_record_that_others_had_before(steps, cache, others, hold):
+    """A static node has always the same id."""
+    record = makeRecord(steps)
+    go_on = hold()
+    theirs = copy.deepcopy(record)
+    create(others, theirs)
+    others.remove(theirs)
+    cache.insert(record)
+    create(steps.store, record)
+    go_on.set()
+    settle(cache)
+    assert cache.getItem(record.uuid) is not None
+
+
 def test_the_end_of_a_lock_does_not_overtake_its_beginning(
         steps, cache, others, monkeypatch):
     """Some news waits for what is read, other news need not."""
@@ -225,11 +284,9 @@ def test_the_end_of_a_lock_does_not_overtake_its_beginning(
     monkeypatch.setattr(cache, 'updateFromRaw', wait)
     update(others, copy.copy(first), comment='theirs')
     assert reading.wait(TIMEOUT)
-    # As if something was being read whatever is known of it.
-    cache._rereads = 1
+    # It is read whatever is known of it.
+    cache.lookAgain(second.getPath())
     assert steps.store.acquire(second)
-    cache.client.handler.callback_queue.join()
-    cache._rereads = 0
     transaction = steps.store.transaction()
     transaction.update(second, comment='ours')
     transaction.unlock(second)
