@@ -11,7 +11,7 @@ from tests.fixtures import imagecrash
 from tests.fixtures.crash import crashEverywhere, hurry
 from tests.fixtures.fuse import TIMEOUT
 from tests.fixtures.imagecrash import ImageWorld
-from zuul_nodes.launcher import imagelook, uploads
+from zuul_nodes.launcher import imagelook, missing, uploads
 
 pytestmark = pytest.mark.crash
 
@@ -23,7 +23,8 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch, file_server):
     imagecrash.install(monkeypatch.setattr)
     monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
     monkeypatch.setattr(uploads, 'LOCK_PAUSE', 0.01)
-    # An event is sent again as soon as there is none.
+    # An event is sent as soon as there is none.
+    monkeypatch.setattr(missing, 'SETTLE_TIME', 0)
     monkeypatch.setattr(imagelook, 'FIRST_PAUSE', 0)
 
     def make(*names, builds=1, refused=0):
