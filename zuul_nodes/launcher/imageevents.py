@@ -84,10 +84,8 @@ class ImageEvents:
         }[kind]()
         self.log.info('Submitting the event %s of %s to the tenant %s',
                       kind, key, tenant_name)
-        transaction.write(
-            _getPath(kind, key),
-            _encode(tenant_name, sent.attempt + 1 if sent else 1),
-            sent.version if sent else None)
+        _write(transaction, kind, key, sent, tenant_name,
+               sent.attempt + 1 if sent else 1)
         transaction.trigger(self.launcher.trigger_events[tenant_name], event)
 
     def noteUnderWay(self, kind, key, sent, tenant_name):
@@ -99,10 +97,8 @@ class ImageEvents:
         if sent and time.time() < sent.time + LOOK_INTERVAL:
             return
         transaction = self.launcher.store.transaction()
-        transaction.write(
-            _getPath(kind, key),
-            _encode(tenant_name, sent.attempt if sent else 1),
-            sent.version if sent else None)
+        _write(transaction, kind, key, sent, tenant_name,
+               sent.attempt if sent else 1)
         self.commit(transaction)
 
     def commit(self, transaction):
@@ -147,9 +143,12 @@ class ImageEvents:
         self.launcher.queue.addAfter(KEY, LOOK_INTERVAL)
 
 
-def _encode(tenant_name, attempt):
-    return json.dumps({'tenant': tenant_name, 'attempt': attempt,
+def _write(transaction, kind, key, sent, tenant_name, attempt):
+    """Replace what is on record, a :class:`Sent` or None."""
+    data = json.dumps({'tenant': tenant_name, 'attempt': attempt,
                        'time': time.time()}).encode()
+    transaction.write(
+        _getPath(kind, key), data, sent.version if sent else None)
 
 
 def _getPath(kind, key):
