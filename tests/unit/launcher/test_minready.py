@@ -62,7 +62,7 @@ def test_each_tenant_has_its_own(steps):
     steps.runUntil(lambda: ready(steps) == 4)
 
 
-def test_a_changed_label_is_made_anew(steps):
+def test_a_changed_label_is_made_anew(steps, no_grace):
     steps.setLayout(cloud(timeout=10))
     steps.runUntil(lambda: ready(steps) == 2)
     steps.setLayout(cloud(timeout=20))
@@ -140,3 +140,17 @@ def makeNode(provider, state):
 
 def count(tenant_providers, nodes):
     return len(list(findMissing(tenant_providers, nodes, lambda name: True)))
+
+
+def test_no_more_than_there_is_room_for(steps):
+    """A node that was granted nothing stands back behind all others."""
+    steps.setLayout(cloud(min_ready=2) + '    resource-limits: {instances: 1}')
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
+    steps.run()
+    assert sorted(node.state for node in steps.nodes()) == [
+        State.READY, State.REQUESTED]
+    with steps.context() as context:
+        ready, = steps.nodes(State.READY)
+        ready.delete(context)
+    steps.runUntil(lambda: ready not in steps.nodes(State.READY)
+                   and len(steps.nodes(State.READY)) == 1)
