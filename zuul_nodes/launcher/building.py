@@ -14,7 +14,7 @@ from zuul_nodes.launcher import nodetraces
 from zuul_nodes.launcher.failures import Failure, classify, describe
 from zuul_nodes.launcher.hostkeys import checkHostKeys, getExpectedHostKeys
 from zuul_nodes.launcher.keyscan import needsScan
-from zuul_nodes.launcher.scope import isFor
+from zuul_nodes.launcher.scope import isFor, isMadeFrom
 
 State = ProviderNode.State
 
@@ -208,8 +208,8 @@ class Building:
 
     def canReuse(self, node):
         provider = self.launcher.scope.findProvider(node)
-        label = provider and provider.labels.get(node.label)
-        if not label or not label.reuse:
+        if not (isMadeFrom(node, provider)
+                and provider.labels[node.label].reuse):
             return False
         main_node = node
         if node.main_node_id:

@@ -5,6 +5,7 @@ seen last, and for those that were granted and have none yet.
 """
 
 import collections
+import math
 import typing
 
 from zuul.model import ProviderNode
@@ -37,6 +38,8 @@ class Entry(typing.NamedTuple):
 
 
 NOTHING = Entry()
+# Of a request that is behind all others.
+LAST = (math.inf,)
 
 
 class Shortage(typing.NamedTuple):
@@ -222,6 +225,22 @@ class Ledger:
                     and exceeds(self._getOlder(key, node) + amount, limit)):
                 return False
         return True
+
+    def isShort(self, node):
+        """
+        :return: whether of what a node uses more is wanted, by nodes on
+            record and by those who wait, than there is.
+        """
+        provider = chooseProvider(node, self.scope.getProviders(node))
+        limits = provider and self.limits.getUsable(provider)
+        # With slots, it is the machine that uses most.
+        host = self.getNode(node.main_node_id) or node
+        keys = self._describe(node).charges | self._describe(host).charges
+        return any(
+            key in limits and exceeds(
+                self.used[key] + self.reservations.getAhead(key, LAST)[0],
+                limits[key])
+            for key in keys) if limits else False
 
     def _getOlder(self, key, node):
         """:return: how much is used by nodes that are not younger."""

@@ -16,6 +16,7 @@ from zuul.model import NodesetRequest, ProviderNode
 from zuul_nodes.launcher.building import Building
 from zuul_nodes.launcher.contents import isSeen
 from zuul_nodes.launcher.removal import Removal
+from zuul_nodes.launcher.superseded import Superseded
 from zuul_nodes.launcher.transactions import Conflict
 
 State = ProviderNode.State
@@ -46,6 +47,7 @@ class NodeReconciler:
         self.machines = launcher.machines
         self.building = Building(self)
         self.removal = Removal(self)
+        self.superseded = Superseded(launcher)
 
     def reconcile(self, node_id):
         """Take the next step of a node, if it is ours to take."""
@@ -53,6 +55,7 @@ class NodeReconciler:
         if node is None:
             self.machines.forget(node_id)
             self.removal.forget(node_id)
+            self.superseded.forget(node_id)
             self.launcher.consoles.forget(node_id)
             self.launcher.liveness.forget(node_id)
             self.launcher.scanner.cancel(('node', node_id))
@@ -172,9 +175,13 @@ class NodeReconciler:
         if node.image_upload_uuid and node.state == State.READY:
             # Made to validate an image, not to be used otherwise.
             return True
-        # While layouts are read, a provider may seem to be missing.
-        return (self.launcher.layouts.isUpToDate()
-                and not self.launcher.scope.hasProvider(node))
+        if not self.launcher.layouts.isUpToDate():
+            # While layouts are read, a provider may seem to be missing.
+            return False
+        if self.launcher.scope.hasProvider(node):
+            self.superseded.forget(node.uuid)
+            return False
+        return not self.superseded.mayStay(node)
 
     def _hasSubnodes(self, node):
         return any(self.api.getProviderNode(each) for each in node.subnodes)

@@ -232,6 +232,14 @@ class Planner:
         with self._lock:
             return self.ledger.fits(node)
 
+    def isShort(self, node):
+        """
+        :param ProviderNode node: with a record.
+        :return: whether somebody waits for what the node uses.
+        """
+        with self._lock:
+            return self.ledger.isShort(node)
+
     # How it is done
 
     @contextlib.contextmanager

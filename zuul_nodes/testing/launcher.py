@@ -27,6 +27,7 @@ from zuul_nodes.launcher import (
     removal,
     retirement,
     snapshots,
+    superseded,
     uploads,
     workqueue,
 )
@@ -51,6 +52,7 @@ HURRY = (
     (removal, 'LOCK_INTERVAL', 0.5),
     (retirement, 'USE_PAUSE', PAUSE),
     (snapshots, 'SNAPSHOT_INTERVAL', PAUSE),
+    (superseded, 'GRACE', PAUSE),
     # Machines that are given, after a failure.
     (staticendpoint, 'DELETE_RECYCLE_TIME', PAUSE),
     (uploads, 'LOCK_PAUSE', 0.2),

@@ -6,7 +6,7 @@ from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
-from zuul_nodes.launcher import missing, uploads
+from zuul_nodes.launcher import missing, superseded, uploads
 
 
 @pytest.fixture
@@ -23,6 +23,12 @@ def racks(monkeypatch):
     racks = Racks(monkeypatch)
     yield racks
     racks.end()
+
+
+@pytest.fixture
+def no_grace(monkeypatch):
+    """What a new definition replaces goes at once."""
+    monkeypatch.setattr(superseded, 'GRACE', 0)
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def test_a_node_with_an_alias_is_matched_by_its_own_label(steps):
     assert served(steps, 'other') == [node.uuid]
 
 
-def test_a_ready_node_with_an_old_label_is_retired(steps):
+def test_a_ready_node_with_an_old_label_is_retired(steps, no_grace):
     steps.setLayout(cloud(10))
     provider = steps.getProvider('rack')
     old = steps.addNode(provider, 'big', state=State.READY)
@@ -173,7 +173,7 @@ def test_a_waiting_node_with_an_old_label_is_retired(steps):
     steps.runUntil(lambda: steps.nodes() == [])
 
 
-def test_what_another_tenant_still_defines_is_kept(tenants):
+def test_what_another_tenant_still_defines_is_kept(tenants, no_grace):
     node = tenants.addNode(tenants.getProvider('rack', 'first'), 'big',
                            state=State.READY)
     tenants.setLayout(cloud(30), 'first')
@@ -183,14 +183,16 @@ def test_what_another_tenant_still_defines_is_kept(tenants):
     tenants.runUntil(lambda: tenants.nodes() == [])
 
 
-def test_nothing_is_retired_by_an_old_layout(steps, monkeypatch):
+def test_nothing_is_retired_by_an_old_layout(
+        steps, no_grace, monkeypatch):
     steps.setLayout(cloud())
+    is_up_to_date = steps.layouts.isUpToDate
     monkeypatch.setattr(steps.layouts, 'isUpToDate', lambda: False)
     node = steps.addNode(steps.getProvider('rack'), 'big',
                          state=State.READY, label_config_hash='newer')
     steps.run()
     assert node.state == State.READY
-    monkeypatch.undo()
+    monkeypatch.setattr(steps.layouts, 'isUpToDate', is_up_to_date)
     steps.setLayout(cloud())
     steps.runUntil(lambda: node.state != State.READY)
 

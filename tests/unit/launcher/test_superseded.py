@@ -1,0 +1,122 @@
+"""What becomes of ready nodes when their label is defined anew."""
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.racks import isDone
+from zuul_nodes.launcher import superseded
+
+State = ProviderNode.State
+
+CLOUD = '''
+- image: {{name: debian, type: cloud}}
+- flavor: {{name: small}}
+- label:
+    name: big
+    image: debian
+    flavor: small
+    min-ready: {min_ready}
+    slots: {slots}
+    max-nodes: {most}
+- label: {{name: other, image: debian, flavor: small}}
+- section:
+    name: rack
+    connection: rack
+    images: [debian]
+    flavors: [small]
+- provider:
+    name: rack
+    section: rack
+    resource-limits: {{instances: {limit}}}
+    labels:
+      - name: big
+        boot-timeout: {timeout}
+        host-key-checking: false
+      - name: other
+        host-key-checking: false
+'''
+
+
+def cloud(timeout, limit=10, min_ready=2, slots=1, most=99):
+    """:return: configuration; by the time-out, labels differ."""
+    return CLOUD.format(timeout=timeout, limit=limit, min_ready=min_ready,
+                        slots=slots, most=most)
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    monkeypatch.setattr(superseded, 'LOOK_INTERVAL', 0.01)
+
+
+def ready(launcher, timeout):
+    """:return: the ids of those that were made by that definition."""
+    return {node.uuid for node in launcher.nodes(State.READY)
+            if node.boot_timeout == timeout}
+
+
+def make(steps, number=2, **options):
+    """:return: the ids of ready nodes with a definition."""
+    steps.setLayout(cloud(10, **options))
+    steps.runUntil(lambda: len(ready(steps, 10)) == number)
+    return ready(steps, 10)
+
+
+def test_they_stay_and_are_used_if_the_change_is_taken_back(steps):
+    former = make(steps)
+    steps.setLayout(cloud(20))
+    steps.runUntil(lambda: len(ready(steps, 20)) == 2)
+    steps.run()
+    assert ready(steps, 10) == former
+    # They are not given to anybody meanwhile.
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert ready(steps, 10) == former
+    steps.setLayout(cloud(10))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.provider_node_data[0]['uuid'] in former
+
+
+def test_they_go_some_time_later(steps, monkeypatch):
+    monkeypatch.setattr(superseded, 'GRACE', 0.2)
+    make(steps)
+    steps.setLayout(cloud(20))
+    steps.runUntil(lambda: len(ready(steps, 20)) == 2)
+    steps.runUntil(lambda: len(steps.nodes()) == 2)
+
+
+def test_the_time_begins_anew_with_each_change(steps, monkeypatch):
+    former = make(steps)
+    node_id = min(former)
+    times = steps.node_reconciler.superseded._since
+    steps.setLayout(cloud(20))
+    steps.runUntil(lambda: former <= set(times))
+    steps.setLayout(cloud(10))
+    steps.runUntil(lambda: node_id not in times)
+
+
+@pytest.mark.parametrize('options', [
+    {'limit': 2}, {'most': 2}, {'limit': 1, 'slots': 2}],
+    ids=['limit', 'max-nodes', 'slots'])
+def test_they_make_room_for_those_that_replace_them(steps, options):
+    make(steps, **options)
+    steps.setLayout(cloud(20, **options))
+    steps.runUntil(lambda: len(ready(steps, 20)) == 2)
+    assert not ready(steps, 10)
+
+
+def test_they_make_room_for_a_request(steps):
+    former = make(steps, limit=3)
+    steps.setLayout(cloud(20, limit=3, min_ready=0))
+    request = steps.addRequest('other')
+    steps.runUntil(lambda: isDone(request))
+    assert ready(steps, 10) == former
+    request = steps.addRequest('other')
+    steps.runUntil(lambda: isDone(request))
+    assert ready(steps, 10) < former
+
+
+def test_they_go_with_their_provider(steps):
+    make(steps)
+    steps.setLayout('')
+    steps.runUntil(lambda: not steps.nodes())
