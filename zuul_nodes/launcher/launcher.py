@@ -263,6 +263,8 @@ class Launcher:
                 node_id = part.node.uuid
                 self.news.tell('node', node_id, cache.getItem(node_id))
             raise
+        for each in (*expected, *nodes):
+            cache.noteCreated(each)
 
     def pauseAfter(self, node, failure, reason):
         """No new nodes from a provider for some time, more each time."""

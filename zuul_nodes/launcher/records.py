@@ -237,6 +237,22 @@ class Cache(Interruptible, LockableZKObjectCache):
     def postCacheHook(self, event, data, stat, key, obj):
         self.changed(key[0], self._cached_objects.get(key))
 
+    def insert(self, record):
+        """A record is about to be created.
+
+        :return: the record that there is, if the watch was quicker.
+        """
+        # Zuul's notes its path at once.  If all is read again before it is
+        # written, it would be taken for one that is gone.
+        return self._cached_objects.setdefault((record.uuid,), record)
+
+    def noteCreated(self, created):
+        """
+        :param created: a record or a part.  If it is gone when all is read
+            again, so it is here, whatever the watch has told.
+        """
+        self._cached_paths.add(created.getPath())
+
     def expectPart(self, part, attributes):
         """A part is about to be created; until the watch tells of it, it
         counts as if it did.

@@ -207,6 +207,38 @@ def test_what_is_written_before_the_watch_is_back(
     assert record.comment == 'theirs'
 
 
+def test_a_record_that_is_not_written_yet_while_all_is_read_again(
+        steps, cache):
+    """It is not taken for one that is gone."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    cache._walkTree()
+    settle(cache)
+    create(steps.store, record)
+    settle(cache)
+    assert cache.getItem(record.uuid) is record
+
+
+def test_what_we_have_created_is_gone_when_all_is_read_again(
+        steps, cache, monkeypatch):
+    """Of neither, there was news."""
+    record = makeRecord(steps)
+    transaction = steps.store.transaction()
+    transaction.create(record)
+    transaction.createPart(record.assignment)
+    with monkeypatch.context() as context:
+        context.setattr(cache, 'takeOwn', lambda event: True)
+        steps.commitNew(transaction, [record])
+        cache.client.delete(record.getPath(), recursive=True)
+        # Its answer comes after the news.
+        cache.client.sync(cache.root)
+    assert cache.getItem(record.uuid) is record
+    cache._walkTree()
+    settle(cache)
+    assert cache.getItem(record.uuid) is None
+    assert not [path for path in cache.known_parts if record.uuid in path]
+
+
 @pytest.fixture
 def hold(steps, cache, others, monkeypatch):
     """:return: a function that has all news of records wait, once it is
