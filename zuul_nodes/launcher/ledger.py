@@ -232,7 +232,7 @@ class Ledger:
             record and by those who wait, than there is.
         """
         provider = chooseProvider(node, self.scope.getProviders(node))
-        limits = provider and self.limits.getUsable(provider)
+        limits = (provider and self.limits.getUsable(provider)) or {}
         # With slots, it is the machine that uses most.
         host = self.getNode(node.main_node_id) or node
         keys = self._describe(node).charges | self._describe(host).charges
@@ -240,7 +240,7 @@ class Ledger:
             key in limits and exceeds(
                 self.used[key] + self.reservations.getAhead(key, LAST)[0],
                 limits[key])
-            for key in keys) if limits else False
+            for key in keys)
 
     def _getOlder(self, key, node):
         """:return: how much is used by nodes that are not younger."""
