@@ -31,10 +31,15 @@ class Content:
         self.data = record._trySerialize(context)
         self.raw = compress(record, self.data)
 
-    def getUpdate(self):
-        """:return: the operation that writes it over what it was."""
-        return 'set_data', (self.record.getPath(), self.raw,
-                            self.record.getZKVersion() or 0)
+    def getUpdate(self, version=None):
+        """
+        :param int version: of the record that is replaced; by default what
+            it is by now.
+        :return: the operation that writes it over what it was.
+        """
+        if version is None:
+            version = self.record.getZKVersion() or 0
+        return 'set_data', (self.record.getPath(), self.raw, version)
 
     def setWritten(self, stat):
         """Let the record say so, if the watch has not got further."""

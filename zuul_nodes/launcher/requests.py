@@ -50,12 +50,18 @@ class RequestReconciler:
         self.planner = launcher.planner
         self.unhandled_timeout = unhandled_timeout
         self._reasons = {}
+        # The version of each that is being looked at.
+        self._versions = {}
         # When we first saw that a request waits for a launcher.
         self._unhandled = {}
 
     def reconcile(self, request_id):
         """Take the next step of a request, if it is ours to take."""
         request = self.api.getNodesetRequest(request_id)
+        if request is not None:
+            # Before anything is read of it: whoever had it before may
+            # write it at any time, and the watch tell us meanwhile.
+            self._versions[request_id] = request.getZKVersion()
         if request is None or not self._isOurs(request):
             self._forget(request_id)
             return
@@ -75,6 +81,15 @@ class RequestReconciler:
             self.store.release(request)
             self._retry(request)
 
+    def _begin(self, request):
+        """
+        :return: a Transaction, which writes the request only if it still is
+            what we have looked at.
+        """
+        transaction = self.store.transaction()
+        transaction.expect(request, self._versions[request.uuid])
+        return transaction
+
     def _retry(self, request):
         """Look at a request again: when somebody gives up its lock, or
         later."""
@@ -92,6 +107,7 @@ class RequestReconciler:
 
     def _forget(self, request_id):
         self.planner.forget(request_id)
+        self._versions.pop(request_id, None)
         self._reasons.pop(request_id, None)
         self._unhandled.pop(request_id, None)
 
@@ -166,7 +182,7 @@ class RequestReconciler:
                  if slot.node is not None
                  and slot.node.state == NodeState.READY]
         self._startSpan(request)
-        transaction = self.store.transaction()
+        transaction = self._begin(request)
         try:
             new = self._addNodes(transaction, request, grant, log)
             for node in ready:
@@ -304,7 +320,7 @@ class RequestReconciler:
                 for entry in data):
             # Zuul's launcher does not go on with entries without nodes.
             data = []
-        transaction = self.store.transaction()
+        transaction = self._begin(request)
         for node in nodes:
             if node is not None and node.request_id == request.uuid:
                 log.info('Request %s gives up node %s', request.uuid, node)
@@ -361,7 +377,7 @@ class RequestReconciler:
 
     def _end(self, request, state, log, reason=None):
         """Write how a request has ended, and tell the pipeline."""
-        transaction = self.store.transaction()
+        transaction = self._begin(request)
         if state == State.FAILED:
             # Its nodes go when the scheduler has removed the record.
             log.error('Marking request %s as %s: %s', request, state, reason)

@@ -71,6 +71,7 @@ class Transaction:
     def __init__(self, store):
         self.store = store
         self._updates = []
+        self._versions = {}
         self._others = []
         self.created = []
         self.created_parts = []
@@ -83,6 +84,15 @@ class Transaction:
     def update(self, record, **attributes):
         """Write a record, if nobody has written it since it was read."""
         self._updates.append((record, attributes))
+
+    def expect(self, record, version):
+        """A record is to be written only if it is still what it was.
+
+        Whoever has its lock need not say that.
+
+        :param int version: the record's, when it was looked at.
+        """
+        self._versions[record] = version
 
     def create(self, record, lock=False):
         """Write a new record.
@@ -201,7 +211,8 @@ class Transaction:
             written = [Content(record, context, attributes)
                        for record, attributes in self._updates]
             created = {each: Content(each, context) for each in self.created}
-            operations = [content.getUpdate() for content in written]
+            operations = [content.getUpdate(self._versions.get(
+                content.record)) for content in written]
             operations += [_fillIn(operation, created)
                            for operation in self._others]
             known = self._getKnown(created)

@@ -1,4 +1,7 @@
-"""Requests whose lock somebody else has: no cache tells of that."""
+"""Requests that another launcher is at, too.
+
+Of their locks, no cache tells.
+"""
 
 import pytest
 from zuul.model import NodesetRequest
@@ -6,6 +9,8 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.racks import cloud, isDone
+
+TIMEOUT = 30
 
 
 class Other:
@@ -21,10 +26,19 @@ class Other:
         self.own = NodesetRequest.fromZK(self.context, request.getPath())
         assert self.own.acquireLock(self.context, blocking=True)
 
+    def end(self, request):
+        """Serve a request, and tell the scheduler."""
+        own = NodesetRequest.fromZK(self.context, request.getPath())
+        own.updateAttributes(
+            self.context, state=own.State.FULFILLED,
+            event_state=own.EventState.COMPLETE)
+        self.launcher.api.requests_cache.waitForSync(TIMEOUT)
+        assert isDone(request)
+
     def unlock(self):
         self.own.releaseLock(self.context)
 
-    def end(self):
+    def disconnect(self):
         self.zk_client.disconnect()
 
 
@@ -32,7 +46,7 @@ class Other:
 def other(zuul_conf, steps):
     other = Other(zuul_conf, steps)
     yield other
-    other.end()
+    other.disconnect()
 
 
 def test_one_that_waits(steps, racks, other):
@@ -62,6 +76,51 @@ def test_one_that_is_accepted(steps, racks, other):
     steps.runUntil(lambda: node.state == node.State.READY)
     steps.run()
     assert request.state == request.State.ACCEPTED
-    other.end()
+    other.disconnect()
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FULFILLED
+
+
+def test_one_that_is_ended_while_we_plan_it(
+        steps, racks, other, monkeypatch):
+    steps.setLayout(cloud('one'))
+    plan = steps.planner.plan
+
+    def beLate(request):
+        decision = plan(request)
+        other.end(request)
+        return decision
+    monkeypatch.setattr(steps.planner, 'plan', beLate)
+    request = steps.addRequest('big')
+    steps.run()
+    assert steps.nodes() == []
+    assert countWrites(steps, request) == 1
+
+
+def test_one_that_is_ended_while_we_look_at_its_nodes(
+        steps, racks, other, monkeypatch):
+    """Whoever was to do so may have died when it was done."""
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: request.state == request.State.ACCEPTED)
+    steps.store.release(request)
+    other.lock(request)
+    node, = steps.nodes()
+    steps.runUntil(lambda: node.state == node.State.READY)
+    steps.run()
+    getNodes = steps.request_reconciler._getNodes
+
+    def beLate(request):
+        nodes = getNodes(request)
+        other.end(request)
+        return nodes
+    monkeypatch.setattr(steps.request_reconciler, '_getNodes', beLate)
+    other.unlock()
+    steps.runUntil(lambda: isDone(request))
+    steps.run()
+    assert countWrites(steps, request) == 2
+
+
+def countWrites(steps, request):
+    _, stat = steps.zk_client.client.get(request.getPath())
+    return stat.version
