@@ -233,14 +233,13 @@ class Ledger:
         """
         provider = chooseProvider(node, self.scope.getProviders(node))
         limits = (provider and self.limits.getUsable(provider)) or {}
-        # With slots, it is the machine that uses most.
-        host = self.getNode(node.main_node_id) or node
-        keys = self._describe(node).charges | self._describe(host).charges
         return any(
             key in limits and exceeds(
                 self.used[key] + self.reservations.getAhead(key, LAST)[0],
                 limits[key])
-            for key in keys)
+            # With slots, it is the machine that uses most.
+            for node_id in (node.uuid, node.main_node_id)
+            for key in self._entries.get(node_id, NOTHING).charges)
 
     def _getOlder(self, key, node):
         """:return: how much is used by nodes that are not younger."""

@@ -8,9 +8,8 @@ from zuul.model import NodesetRequest
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
+from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import cloud, isDone
-
-TIMEOUT = 30
 
 
 class Other:
@@ -84,13 +83,7 @@ def test_one_that_is_accepted(steps, racks, other):
 def test_one_that_is_ended_while_we_plan_it(
         steps, racks, other, monkeypatch):
     steps.setLayout(cloud('one'))
-    plan = steps.planner.plan
-
-    def beLate(request):
-        decision = plan(request)
-        other.end(request)
-        return decision
-    monkeypatch.setattr(steps.planner, 'plan', beLate)
+    endAfter(monkeypatch, other, steps.planner, 'plan')
     request = steps.addRequest('big')
     steps.run()
     assert steps.nodes() == []
@@ -108,17 +101,25 @@ def test_one_that_is_ended_while_we_look_at_its_nodes(
     node, = steps.nodes()
     steps.runUntil(lambda: node.state == node.State.READY)
     steps.run()
-    getNodes = steps.request_reconciler._getNodes
-
-    def beLate(request):
-        nodes = getNodes(request)
-        other.end(request)
-        return nodes
-    monkeypatch.setattr(steps.request_reconciler, '_getNodes', beLate)
+    endAfter(monkeypatch, other, steps.request_reconciler, '_getNodes')
     other.unlock()
     steps.runUntil(lambda: isDone(request))
     steps.run()
     assert countWrites(steps, request) == 2
+
+
+def endAfter(monkeypatch, other, owner, name):
+    """Have the other launcher end a request when ours has looked at it.
+
+    :param owner: of the method with that name, which looks.
+    """
+    look = getattr(owner, name)
+
+    def beLate(request):
+        found = look(request)
+        other.end(request)
+        return found
+    monkeypatch.setattr(owner, name, beLate)
 
 
 def countWrites(steps, request):

@@ -186,13 +186,12 @@ def test_what_another_tenant_still_defines_is_kept(tenants, no_grace):
 def test_nothing_is_retired_by_an_old_layout(
         steps, no_grace, monkeypatch):
     steps.setLayout(cloud())
-    is_up_to_date = steps.layouts.isUpToDate
-    monkeypatch.setattr(steps.layouts, 'isUpToDate', lambda: False)
-    node = steps.addNode(steps.getProvider('rack'), 'big',
-                         state=State.READY, label_config_hash='newer')
-    steps.run()
-    assert node.state == State.READY
-    monkeypatch.setattr(steps.layouts, 'isUpToDate', is_up_to_date)
+    with monkeypatch.context() as context:
+        context.setattr(steps.layouts, 'isUpToDate', lambda: False)
+        node = steps.addNode(steps.getProvider('rack'), 'big',
+                             state=State.READY, label_config_hash='newer')
+        steps.run()
+        assert node.state == State.READY
     steps.setLayout(cloud())
     steps.runUntil(lambda: node.state != State.READY)
 

@@ -54,10 +54,10 @@ def ready(launcher, timeout):
             if node.boot_timeout == timeout}
 
 
-def make(steps, number=2, **options):
-    """:return: the ids of ready nodes with a definition."""
+def make(steps, **options):
+    """:return: the ids of two ready nodes with a definition."""
     steps.setLayout(cloud(10, **options))
-    steps.runUntil(lambda: len(ready(steps, 10)) == number)
+    steps.runUntil(lambda: len(ready(steps, 10)) == 2)
     return ready(steps, 10)
 
 
@@ -85,7 +85,7 @@ def test_they_go_some_time_later(steps, monkeypatch):
     steps.runUntil(lambda: len(steps.nodes()) == 2)
 
 
-def test_the_time_begins_anew_with_each_change(steps, monkeypatch):
+def test_the_time_begins_anew_with_each_change(steps):
     former = make(steps)
     node_id = min(former)
     times = steps.node_reconciler.superseded._since
