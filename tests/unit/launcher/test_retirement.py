@@ -25,9 +25,12 @@ def isGone(launcher, artifact):
 
 def makeOld(launcher):
     """:return: the artifact of the oldest of three uploads."""
-    upload, *_ = [launcher.addReady(f'{number}', timestamp=number)
-                  for number in range(1, 4)]
-    return launcher.image_build_registry.getItem(upload.artifact_uuid)
+    upload = launcher.addReady('1', timestamp=1)
+    # With newer ones it may be gone at any moment.
+    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    for number in (2, 3):
+        launcher.addReady(f'{number}', timestamp=number)
+    return artifact
 
 
 def test_the_record_goes_when_the_file_is_deleted(launcher, pipelines):
