@@ -6,13 +6,19 @@ work than all else that is done for a message.  A launcher has dozens of
 them for each node.
 """
 
+import contextlib
 import select
 import ssl
+import struct
+
+from kazoo.protocol.serialization import ReplyHeader
 
 READ = select.POLLIN | select.POLLPRI
 WRITE = select.POLLOUT
 # As much as a record of TLS can hold, so that nothing is left of one.
 READ_AHEAD = 16384
+# Before each message.
+LENGTH = struct.Struct('>i')
 # Each connection has its own.
 MOST_POLLS = 16
 
@@ -29,15 +35,17 @@ def install(client):
         connect(*args, **kwargs))
     handler.select = Poller().poll
     connection = client._connection
-    read = connection._read
+    readHeader = connection._read_header
 
-    def readAhead(length, timeout):
+    def readMessage(timeout):
         sock = connection._socket
         # The first one, which is about to be closed, is none of ours.
-        if isinstance(sock, Socket) and sock.pending() >= length:
-            return sock.take(length)
-        return read(length, timeout)
-    connection._read = readAhead
+        if isinstance(sock, Socket) and sock.fetch():
+            message = sock.takeMessage()
+            header, offset = ReplyHeader.deserialize(message, 0)
+            return header, message, offset
+        return readHeader(timeout)
+    connection._read_header = readMessage
     client.restart()
 
 
@@ -51,7 +59,7 @@ class Socket:
 
     def __init__(self, sock):
         self._socket = sock
-        self._ahead = memoryview(b'')
+        self._ahead = b''
         self.is_readable = False
         self.is_writable = True
 
@@ -65,16 +73,39 @@ class Socket:
         """:return: how many bytes can be read without waiting."""
         return len(self._ahead)
 
+    def fetch(self):
+        """Read what has come, without waiting.
+
+        :return: whether there is a whole message.
+        """
+        if not self._isWhole():
+            self.is_readable = False
+            # If it has an end, whoever waits for more finds out.
+            with contextlib.suppress(OSError):
+                self._ahead += self._socket.recv(READ_AHEAD)
+        return self._isWhole()
+
+    def _isWhole(self):
+        return len(self._ahead) >= LENGTH.size and (
+            len(self._ahead) >= self._getEnd())
+
+    def _getEnd(self):
+        return LENGTH.size + LENGTH.unpack_from(self._ahead)[0]
+
+    def takeMessage(self):
+        """:return: the next message, which is there, without its length."""
+        return self.take(self._getEnd())[LENGTH.size:]
+
     def recv(self, size):
         if not self._ahead:
             self.is_readable = False
-            self._ahead = memoryview(self._socket.recv(READ_AHEAD))
+            self._ahead = self._socket.recv(READ_AHEAD)
         return self.take(size)
 
     def take(self, size):
         """:return: what has been read ahead, at most so much."""
         data, self._ahead = self._ahead[:size], self._ahead[size:]
-        return bytes(data)
+        return data
 
     def send(self, data):
         try:
@@ -111,8 +142,8 @@ class Poller:
         pending = [each for each in read
                    if isinstance(each, Socket) and each.pending()]
         if pending:
-            # It is not much; then the others have their turn.
-            return pending, [], []
+            # Others have their turn, too.
+            timeout = 0
         numbers = [each.fileno() for each in waiting]
         if min(numbers, default=0) < 0:
             raise ValueError(f'one of {waiting} is closed')
@@ -120,11 +151,11 @@ class Poller:
             None if timeout is None else timeout * 1000))
         flags = [ready.get(number, 0) for number in numbers]
         readable = [each for each, flag in zip(read, flags, strict=False)
-                    if flag & ~WRITE]
+                    if flag & ~WRITE or each in pending]
         writable = [each for each, flag in zip(
             write, flags[len(read):], strict=True) if flag & ~READ]
         for each in readable:
-            if isinstance(each, Socket):
+            if isinstance(each, Socket) and each not in pending:
                 each.is_readable = True
         for each in writable:
             if isinstance(each, Socket):

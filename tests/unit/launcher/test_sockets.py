@@ -3,6 +3,7 @@
 import select
 import socket
 import ssl
+import struct
 import threading
 
 import pytest
@@ -107,6 +108,68 @@ def test_what_has_been_read_ahead_is_there_at_once(pair):
     assert reader.recv(4) == b'abcd'
     assert reader.pending() == 2
     assert poll([reader, two], [], []) == ([reader], [], [])
+    # Others have their turn, too.
+    one.send(b'x')
+    assert poll([reader, two], [], []) == ([reader, two], [], [])
+
+
+def makeMessage(data):
+    return struct.pack('>i', len(data)) + data
+
+
+def test_whole_messages(pair):
+    one, _ = pair
+    secure = Secure(one)
+    reader = Socket(secure)
+    assert not reader.fetch()
+    first, second, third = map(makeMessage, (b'first', b'', b'third'))
+    secure.parts = [first + second + third[:2], third[2:7], third[7:]]
+    assert reader.fetch()
+    assert reader.takeMessage() == b'first'
+    assert reader.fetch()
+    assert reader.takeMessage() == b''
+    # The next read brings a part of it only.
+    assert not reader.fetch()
+    assert reader.fetch()
+    assert reader.takeMessage() == b'third'
+
+
+def test_part_of_a_message(pair):
+    """Kazoo waits for the rest of it."""
+    one, _ = pair
+    secure = Secure(one)
+    message = makeMessage(b'message')
+    secure.parts = [message[:6]]
+    reader = Socket(secure)
+    assert not reader.fetch()
+    assert reader.recv(4) == message[:4]
+    assert reader.recv(7) == message[4:6]
+    secure.parts = [message[6:] + makeMessage(b'next')]
+    assert reader.recv(5) == message[6:]
+    assert reader.fetch()
+    assert reader.takeMessage() == b'next'
+
+
+@pytest.mark.parametrize('error', [ssl.SSLError, ConnectionResetError])
+def test_nothing_more_comes(pair, error):
+    """Kazoo finds out when it reads."""
+    one, _ = pair
+    secure = Secure(one)
+    reader = Socket(secure)
+    secure.parts = [b'']
+    assert not reader.fetch()
+    secure.parts = [b'']
+    assert reader.recv(4) == b''
+    secure.recv = raises(error)
+    assert not reader.fetch()
+    with pytest.raises(error):
+        reader.recv(4)
+
+
+def raises(error):
+    def fail(size):
+        raise error
+    return fail
 
 
 def test_writing_waits_when_nothing_more_is_taken(pair):
