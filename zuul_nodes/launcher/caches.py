@@ -6,13 +6,30 @@ ever for what it has read: it is never ready again, and the thread that
 waits can not be ended.
 """
 
-from kazoo.exceptions import SessionExpiredError
+import collections
+import contextlib
+import logging
+import math
+import queue
+import threading
+import time
+import typing
+
+from kazoo.exceptions import (
+    ConnectionClosedError,
+    ConnectionLoss,
+    SessionExpiredError,
+)
+from kazoo.protocol.states import EventType
 from zuul.zk.cache import CacheSyncSentinel, ZuulTreeCache
 from zuul.zk.image_registry import ImageBuildRegistry, ImageUploadRegistry
+from zuul.zk.vendor.states import WatchedEvent
 
 # Whoever waits looks whether there is still something to wait for after
 # this time (seconds).
 PATIENCE = 0.2
+# So many answers are awaited at a time.
+MOST_ANSWERS = 200
 # Seconds until a cache has what ZooKeeper had.
 SYNC_TIMEOUT = 10
 
@@ -24,19 +41,190 @@ class Interruptible(ZuulTreeCache):
         """
         :param float timeout: in seconds; None for no limit.
         :return: whether all that was to be read is read.
-        :raises SessionExpiredError: it has to be read again.
+        :raises SessionExpiredError: it has to be read again, and there is
+            no limit.
         """
-        if timeout is not None:
-            return super().waitForSync(timeout)
-        for queue in (self._event_queue, self._playback_queue):
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        for each in self._getQueues():
             sentinel = CacheSyncSentinel()
-            queue.put(sentinel)
+            each.put(sentinel)
             while not sentinel.wait(PATIENCE):
-                if self._stopped:
+                if self._stopped or time.monotonic() > end:
                     return False
                 if self._stop_workers:
+                    break
+            if self._stop_workers:
+                # By now, nothing is looked at.
+                if timeout is None:
                     raise SessionExpiredError
+                return False
         return True
+
+    def _getQueues(self):
+        """:return: yields those that all news goes through."""
+        # With a new connection, there are other ones.
+        yield self._event_queue
+        yield self._playback_queue
+
+
+class Notice(typing.NamedTuple):
+    """News of a cache.
+
+    :ivar int walk: how often the cache had begun to read everything.
+    :ivar bool is_own: whether there is nothing to be read.
+    """
+    cache: ZuulTreeCache
+    event: WatchedEvent
+    walk: int
+    is_own: bool
+
+
+class Reader:
+    """Looks at the news of several caches, in the order in which it came.
+
+    Zuul's caches have two threads each: one asks for what is to be read,
+    the other waits for the answers and looks at them.  To wake a thread
+    takes longer than most news, so here one thread does all of it: it asks
+    for all that there is news of, and then looks at it.  And no cache tells
+    of anything before another one has told of what was earlier.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self):
+        self._queue = queue.SimpleQueue()
+        self._asked = collections.deque()
+        threading.Thread(
+            target=self._run, name='LauncherNews', daemon=True).start()
+
+    def put(self, item):
+        """
+        :param item: a Notice, or a CacheSyncSentinel, which is set when its
+            turn comes; or None, which is the end.
+        """
+        self._queue.put(item)
+
+    def _run(self):
+        while True:
+            if not self._asked or (
+                    len(self._asked) < MOST_ANSWERS and self._queue.qsize()):
+                item = self._queue.get()
+                if item is None:
+                    return
+                with self._noting(item):
+                    self._asked.append((item, self._ask(item)))
+            else:
+                item, answer = self._asked.popleft()
+                with self._noting(item):
+                    self._lookAt(item, answer)
+
+    def _ask(self, item):
+        """:return: the answer, which need not be there yet, or None."""
+        return item.cache.ask(item) if isinstance(item, Notice) else None
+
+    def _lookAt(self, item, answer):
+        if isinstance(item, Notice):
+            item.cache.lookAt(item, answer)
+        else:
+            item.set()
+
+    @contextlib.contextmanager
+    def _noting(self, item):
+        """What goes wrong with one does not concern others."""
+        try:
+            yield
+        except (ConnectionClosedError, ConnectionLoss, SessionExpiredError):
+            self.log.debug('%s will be read again', item)
+        except Exception:
+            self.log.exception('Unable to look at %s:', item)
+
+
+class InOneThread(Interruptible):
+    """To be put before one of Zuul's caches, too.
+
+    :param Reader reader: that looks at its news.
+    """
+
+    def __init__(self, reader, *args, **kwargs):
+        self._reader = reader
+        self._walk = 0
+        # Path -> the last answer that has been asked for.  What is told
+        # before there is one is in it: ZooKeeper sends both in the order of
+        # what has happened, and they are handed on in the order in which
+        # they are read (delivery.py).
+        self._answers = {}
+        # While something is looked at, nothing is begun anew.
+        self._looking = threading.Lock()
+        super().__init__(*args, **kwargs)
+
+    def tell(self, event, is_own=False):
+        """Have something looked at."""
+        self._reader.put(Notice(self, event, self._walk, is_own))
+
+    def ask(self, notice):
+        """:return: the answer, which need not be there yet; None if there
+            is nothing to ask."""
+        event = notice.event
+        if notice.is_own or notice.walk != self._walk or (
+                event.path in (None, self.root)):
+            return None
+        if event.type != EventType.NONE and (
+                event.type == EventType.DELETED
+                or not self.parsePath(event.path)[1]):
+            return None
+        answer = self._answers.get(event.path)
+        if answer is None or answer.ready() or (
+                event.type == EventType.NONE):
+            answer = self._answers[event.path] = self.client.get_async(
+                event.path)
+        return answer
+
+    def lookAt(self, notice, answer):
+        """:raises Exception: it can't be read."""
+        event = notice.event
+        if answer is not None:
+            if self._answers.get(event.path) is answer:
+                del self._answers[event.path]
+            # Not with the lock, which who begins anew waits for.
+            while not answer.wait(PATIENCE):
+                if self._isOver(notice):
+                    return
+        with self._looking:
+            if self._isOver(notice) or event.path in (None, self.root):
+                return
+            if notice.is_own:
+                self.lookAtOwn(event)
+            else:
+                key, _, shard_index = self.parsePath(event.path)
+                self._handlePlayback(event, answer, key, shard_index)
+
+    def _isOver(self, notice):
+        """:return: whether all is read again, or nothing more."""
+        return (notice.walk != self._walk or self._stopped
+                or self._stop_workers)
+
+    def lookAtOwn(self, event):
+        """To be implemented if there is something of our own."""
+        raise NotImplementedError
+
+    def _cacheListener(self, event):
+        self.tell(event)
+
+    def _walkTree(self, root=None, seen_paths=None):
+        if root is None:
+            # The watch has just been set; nothing is of use that was told
+            # before.
+            with self._looking:
+                self._walk += 1
+        super()._walkTree(root, seen_paths)
+
+    def _getQueues(self):
+        return self._reader,
+
+    def _eventWorker(self):
+        """There is nothing left to do for Zuul's threads."""
+
+    _playbackWorker = _eventWorker
 
 
 class Builds(Interruptible, ImageBuildRegistry):

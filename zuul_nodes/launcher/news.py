@@ -51,10 +51,17 @@ class News:
         if isinstance(record, NodesetRequest):
             self.tell('request', record.uuid, record)
         elif isinstance(record, ProviderNode):
-            self.tell('node', record.uuid, record)
-            if self.launcher.api.getProviderNode(record.uuid) is None:
-                # Others, whose turn it is now, were quicker.
-                self.tell('node', record.uuid, None)
+            self._tellOfOwn(record.uuid)
+
+    def _tellOfOwn(self, node_id):
+        # Who tells of news must not wait for other news.
+        peek = self.launcher.api.nodes_cache.peek
+        node = peek(node_id)
+        self.tell('node', node_id, node)
+        # Others, whose turn it is now, may have been quicker.
+        while (now := peek(node_id)) is not node:
+            node = now
+            self.tell('node', node_id, node)
 
     def waitForRoom(self, node):
         """Look at a node again when its provider has lost another."""
@@ -85,7 +92,8 @@ class News:
         if self.launcher.api is None:
             # All of them are looked at when they are known.
             return
-        request = self.launcher.api.getNodesetRequest(request_id)
+        # Who tells of news must not wait for other news.
+        request = self.launcher.api.requests_cache.peek(request_id)
         if request is not None and not isDone(request):
             self.queue.add(('request', request_id))
 

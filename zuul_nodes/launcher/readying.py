@@ -32,7 +32,11 @@ class Readying:
 
     def tell(self):
         """There may be fewer than before."""
-        self.queue.addAfter(KEY, self._checked + INTERVAL - time.monotonic())
+        due = self._checked + INTERVAL
+        if due > time.monotonic():
+            self.queue.addAt(KEY, due)
+        else:
+            self.queue.add(KEY)
 
     def pause(self, node):
         """A node that nobody asked for has failed: not at once another."""

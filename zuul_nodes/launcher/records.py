@@ -8,7 +8,7 @@ of ZooKeeper than what they were told of.
 import collections
 import threading
 
-from kazoo.protocol.states import Callback, EventType
+from kazoo.protocol.states import EventType
 from zuul.model import (
     NodesetRequest,
     ProviderNode,
@@ -21,7 +21,8 @@ from zuul.zk.launcher import LockableZKObjectCache
 from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.caches import Interruptible
+from zuul_nodes.launcher import delivery
+from zuul_nodes.launcher.caches import InOneThread, Reader
 from zuul_nodes.launcher.contents import CREATED, RECORDS_LOCK
 from zuul_nodes.launcher.store import Known
 from zuul_nodes.launcher.transactions import Conflict
@@ -45,8 +46,9 @@ class KnownPart(tuple):
         return tuple(self)
 
 
-class Cache(Interruptible, LockableZKObjectCache):
+class Cache(InOneThread, LockableZKObjectCache):
     """
+    :param Reader reader: that looks at what there is news of.
     :param changed: called with the id of a record that has changed, and
         the record, or None if there is none any more.
     :param dict parts: name of a znode below a record -> the attribute of
@@ -55,99 +57,112 @@ class Cache(Interruptible, LockableZKObjectCache):
     :param bool locks: whether locks are watched, too.
     """
 
-    def __init__(self, zk_client, record_class, items_path, parts, changed,
-                 own_writes, locks=True):
+    def __init__(self, reader, zk_client, record_class, items_path, parts,
+                 changed, own_writes, locks=True):
         self.changed = changed
         self.own_writes = own_writes
         own_writes.caches.append(self.lookAgain)
         self.parts = parts
         self.known_parts = {}
         self._base = record_class.ROOT
-        self._events_lock = threading.Lock()
         # The id of a record -> how many pieces of its news wait.
         self._waiting = collections.Counter()
+        self._waiting_lock = threading.Lock()
         # The connection with which a thread has begun to watch.
         self._begun = threading.local()
         # Zuul's records read their parts whenever they are read
         # themselves; of these, the watch tells.
         self._known = ZKContext(Known(self.known_parts), None, None, self.log)
         super().__init__(
-            zk_client, None,
+            reader, zk_client, None,
             root=self._base if locks else f'{self._base}/{items_path}',
             items_path=items_path, locks_path=record_class.LOCKS_PATH,
             zkobject_class=record_class)
 
-    def takeOwn(self, event):
-        """
-        :return: whether an event is news of our own, and nothing more is to
-            be done about it.
-        """
-        with self._events_lock:
-            if event.type == EventType.NONE or not (
-                    self._isInOrder(event) and self.own_writes.isOwn(event)):
-                return False
-            self._noteOwn(event)
-            return True
-
+    @delivery.takenAtOnce
     def _cacheListener(self, event):
-        # Each event is handled in as few threads as it can be: for most,
-        # there is nothing to wait for.
-        if event.path in (None, self.root):
-            return
-        with self._events_lock:
-            if self.own_writes.isOwn(event) and self._isInOrder(event):
-                if record := self._noteOwn(event):
-                    # Who has written it may have looked already.
-                    self.changed(record.uuid, record)
-            elif self._playback_queue.unfinished_tasks or (
-                    self._isToBeRead(event)):
-                # What is asked for first must be looked at first.
-                self._waiting[self._getRecordID(event)] += 1
-                self._handleCacheEvent(event)
-            else:
-                key, _, shard_index = self.parsePath(event.path)
-                super()._handlePlayback(event, None, key, shard_index)
-
-    def _handlePlayback(self, event, future, key, shard_index):
         try:
-            super()._handlePlayback(event, future, key, shard_index)
-        finally:
-            record_id = self._getRecordID(event)
-            with self._events_lock:
-                # It may have been told before the walk.
-                if self._waiting[record_id] > 1:
-                    self._waiting[record_id] -= 1
-                else:
-                    del self._waiting[record_id]
+            self._take(event)
+        except Exception:
+            self.log.exception('Reading all again after %s:', event)
+            self.client.handler.short_spawn(self._start)
 
-    def _isInOrder(self, event):
-        """:return: whether nothing older is looked at later that would
-            undo what an event tells."""
-        return not self._waiting[self._getRecordID(event)]
+    def _take(self, event):
+        # Called where the news is read, with all of that waiting: nothing
+        # here may wait for anything.
+        is_own = self.own_writes.isOwn(event)
+        names = self._parsePath(event.path)
+        if event.type == EventType.NONE or names is None:
+            self.tell(event)
+        elif self._isToBeNoted(event.type, names, is_own):
+            self._note(event)
+        else:
+            # What others had there before may be told to be gone.
+            self.tell(event, is_own and (
+                event.type != EventType.CREATED
+                or names[0] == self.locks_path))
+
+    def _isToBeNoted(self, event_type, names, is_own):
+        """:return: whether there is nothing to be read of an event, and
+            nothing older is looked at later that would undo it."""
+        kind, record_id, *names = names
+        if kind == self.locks_path and not names:
+            # The directory of a lock says nothing.
+            return True
+        return is_own and (event_type == EventType.CHANGED
+                           or not self._waiting[record_id])
+
+    def tell(self, event, is_own=False):
+        with self._waiting_lock:
+            self._waiting[self._getRecordID(event)] += 1
+        super().tell(event, is_own)
+
+    def ask(self, notice):
+        try:
+            return super().ask(notice)
+        except BaseException:
+            # Nobody will look at it.
+            self._forgetNews(notice.event)
+            raise
+
+    def lookAt(self, notice, answer):
+        try:
+            super().lookAt(notice, answer)
+        finally:
+            self._forgetNews(notice.event)
+
+    def _forgetNews(self, event):
+        record_id = self._getRecordID(event)
+        with self._waiting_lock:
+            self._waiting[record_id] -= 1
+            if not self._waiting[record_id]:
+                del self._waiting[record_id]
 
     def _getRecordID(self, event):
         names = self._parsePath(event.path)
         return names and names[1]
 
-    def _noteOwn(self, event):
-        """
-        :return: the record of which a lock has been taken or given up.
-        """
+    def lookAtOwn(self, event):
+        self._note(event)
+        record_id = self._getRecordID(event)
+        # Who has written it may have looked already.
+        self.changed(record_id, self._cached_objects.get((record_id,)))
+
+    def _note(self, event):
+        """Keep what an event tells of."""
         exists = event.type != EventType.DELETED
         if exists:
             self._cached_paths.add(event.path)
         else:
             self._cached_paths.discard(event.path)
         kind, record_id, *names = self._parsePath(event.path)
-        if kind != self.locks_path or len(names) != 1:
-            return None
-        if record := self._cached_objects.get((record_id,)):
+        if kind != self.locks_path:
+            if not (exists or names):
+                self._cached_objects.pop((record_id,), None)
+                self._forgetParts(event.path)
+        elif len(names) == 1 and (
+                record := self._cached_objects.get((record_id,))):
             setContender(record, *names, exists)
-        return record
-
-    def _isToBeRead(self, event):
-        return event.type == EventType.NONE or (
-            event.type != EventType.DELETED and self.parsePath(event.path)[1])
 
     def _start(self):
         self._begun.connection = self.own_writes.connection
@@ -155,12 +170,13 @@ class Cache(Interruptible, LockableZKObjectCache):
 
     def _walkTree(self, root=None, seen_paths=None):
         if root is None:
-            # The watch has just been set, and nothing is left of an
-            # earlier walk.
-            with self._events_lock:
-                self._waiting.clear()
             self.own_writes.watch(self.root, self._begun.connection)
         super()._walkTree(root, seen_paths)
+
+    def peek(self, record_id):
+        """:return: a record as far as it is known now, or None; without
+            waiting while all is read again."""
+        return self._cached_objects.get((record_id,))
 
     def catchUp(self):
         """Wait for the news of all that has been written so far.
@@ -168,26 +184,26 @@ class Cache(Interruptible, LockableZKObjectCache):
         :return: whether all of that is known.
         :raises KazooException: the connection is lost.
         """
-        # Its answer comes after the news, which is for another thread.
+        # Its answer comes after the news.
         self.client.sync(self.root)
-        told = threading.Event()
-        self.client.handler.dispatch_callback(
-            Callback('watch', told.set, ()))
         # A new connection has no watch at first; then all is read again.
-        return (told.wait(SYNC_TIMEOUT) and self.waitForSync(SYNC_TIMEOUT)
+        return (self.waitForSync(SYNC_TIMEOUT)
                 and self.own_writes.isWatched(self.root)
                 and self._ready.is_set())
 
     def lookAgain(self, path):
         """Read what is there, whatever is known of it."""
         if path.startswith(f'{self.root}/'):
+            # If the connection is lost before, the walk comes back to it.
+            self._cached_paths.add(path)
             self._cacheListener(WatchedEvent(
                 EventType.NONE, self.client.state, path,
                 WatchedEvent.NO_ZXID))
 
     def _parsePath(self, path):
-        """:return: the names of a path below that of all such records."""
-        parts = path.removeprefix(f'{self._base}/').split('/')
+        """:return: the names of a path below that of all such records, at
+            least two; None if it has fewer."""
+        parts = (path or '').removeprefix(f'{self._base}/').split('/')
         return parts if len(parts) > 1 else None
 
     def parsePath(self, path):
@@ -235,7 +251,10 @@ class Cache(Interruptible, LockableZKObjectCache):
         return record
 
     def postCacheHook(self, event, data, stat, key, obj):
-        self.changed(key[0], self._cached_objects.get(key))
+        record = self._cached_objects.get(key)
+        if record is None:
+            self._forgetParts(event.path)
+        self.changed(key[0], record)
 
     def insert(self, record):
         """A record is about to be created.
@@ -287,6 +306,10 @@ class Cache(Interruptible, LockableZKObjectCache):
             # telling the record that is not here any more.
             self.lookAgain(record.getPath())
 
+    def _forgetParts(self, path):
+        for name in self.parts:
+            self.known_parts.pop(f'{path}/{name}', None)
+
     def _setPart(self, record, path, attribute, data, stat):
         if data is None:
             self.known_parts.pop(path, None)
@@ -318,16 +341,23 @@ class Records(launcher.LauncherApi):
         self.component_info = component
         self.connection_filter = connection_filter
         self.stop_event = threading.Event()
+        # Before there is news, so that none overtakes other news.
+        delivery.install(zk_client.client)
+        self._reader = Reader()
         self.requests_cache = Cache(
-            zk_client, NodesetRequest, NodesetRequest.REQUESTS_PATH,
-            REQUEST_PARTS,
+            self._reader, zk_client, NodesetRequest,
+            NodesetRequest.REQUESTS_PATH, REQUEST_PARTS,
             lambda *args: changed('request', *args), own_writes,
             # Nobody but launchers locks them, and hardly ever two.
             locks=False)
         self.nodes_cache = Cache(
-            zk_client, ProviderNode, ProviderNode.NODES_PATH, NODE_PARTS,
+            self._reader, zk_client, ProviderNode, ProviderNode.NODES_PATH,
+            NODE_PARTS,
             lambda *args: changed('node', *args), own_writes)
-        takeAtOnce(zk_client.client.handler)
+
+    def stop(self):
+        super().stop()
+        self._reader.put(None)
 
 
 def setContender(record, name, exists):
@@ -338,22 +368,3 @@ def setContender(record, name, exists):
         else:
             record._lock_contenders.pop(name, None)
         record._set(is_locked=bool(record._lock_contenders))
-
-
-def takeAtOnce(handler):
-    """Have news of our own taken where it is read: for each that is not, a
-    thread has to be woken.
-
-    :param handler: of kazoo's client.
-    """
-    dispatch = handler.dispatch_callback
-
-    def takeOrDispatch(callback):
-        cache = getattr(callback.func, '__self__', None)
-        # It must not overtake other news.
-        if not (isinstance(cache, Cache)
-                and handler.callback_queue.unfinished_tasks == 0
-                and cache.takeOwn(*callback.args)):
-            dispatch(callback)
-
-    handler.dispatch_callback = takeOrDispatch

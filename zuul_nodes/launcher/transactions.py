@@ -78,6 +78,7 @@ class Transaction:
         self._locked = []
         self._unlocked = []
         self._cleared = []
+        self._deleted = []
         self._unread = []
         self._event = None
 
@@ -113,19 +114,28 @@ class Transaction:
         self.created_parts.append((part, attributes))
 
     def deletePart(self, part):
-        """Remove a part of a node's record, if it has it."""
-        if part.getZKVersion() is not None:
-            self._others.append(('delete', (part.getPath(),)))
-            self._cleared.append((part, part._zstat))
+        """Remove a part of a node's record, if it has it.
+
+        :return: whether it has.
+        """
+        if part.getZKVersion() is None:
+            return False
+        self._others.append(('delete', (part.getPath(),)))
+        self._cleared.append((part, part._zstat))
+        return True
 
     def delete(self, node):
         """Remove a node's record, with its parts and its lock."""
         for part in (node.assignment, node.lifecycle):
-            self.deletePart(part)
-        self._others.append(('delete', (node.getPath(),)))
-        self.unlock(node)
-        self._others.append(('delete', (node.getLockPath(),)))
-        self._unread.append(node.getLockPath())
+            if self.deletePart(part):
+                self._unread.append(part.getPath())
+        if node.hasLock():
+            self.unlock(node)
+        # The lock's directory can't be deleted if anybody else is in it.
+        paths = [node.getPath(), node.getLockPath()]
+        self._others += [('delete', (path,)) for path in paths]
+        self._unread += paths
+        self._deleted.append(node)
 
     def write(self, path, data, version=None):
         """Write what is no record of Zuul's.
@@ -247,7 +257,8 @@ class Transaction:
         for record in dict.fromkeys(
                 getattr(each, 'node', each) for each in (
                     *(record for record, _ in self._updates),
-                    *self.created, *(part for part, _ in self._cleared))):
+                    *self.created, *(part for part, _ in self._cleared),
+                    *self._deleted)):
             self.store.written(record)
 
     def _getKnown(self, created):

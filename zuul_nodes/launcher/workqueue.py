@@ -11,6 +11,7 @@ import collections
 import heapq
 import itertools
 import logging
+import math
 import random
 import threading
 import time
@@ -87,9 +88,14 @@ class WorkQueue:
         :param float delay: in seconds.  Of two times, the earlier counts;
             and whenever the key is looked at, its time is forgotten.
         """
-        due = time.monotonic() + max(delay, 0)
+        self.addAt(key, time.monotonic() + max(delay, 0))
+
+    def addAt(self, key, due):
+        """
+        :param float due: of the monotonic clock; as for :meth:`addAfter`.
+        """
         with self._lock:
-            if self._due.get(key, due) < due:
+            if self._due.get(key, math.inf) <= due:
                 return
             self._due[key] = due
             heapq.heappush(self._heap, (due, next(self._order), key))

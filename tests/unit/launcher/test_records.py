@@ -4,13 +4,17 @@ import copy
 import socket
 import threading
 
+from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 from kazoo.protocol.serialization import GetData
+from kazoo.protocol.states import Callback
 import pytest
+from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import cloud
 from zuul_nodes.launcher import minready
 from zuul_nodes.launcher.ownwrites import OwnWrites
+from zuul_nodes.launcher.records import Cache, Records
 from zuul_nodes.launcher.store import Store
 from zuul_nodes.launcher.transactions import Conflict
 
@@ -67,7 +71,6 @@ def update(store, record, **attributes):
 
 def settle(cache):
     """Wait until all is seen that has been written."""
-    cache.client.handler.callback_queue.join()
     assert cache.waitForSync(TIMEOUT)
 
 
@@ -227,7 +230,7 @@ def test_what_we_have_created_is_gone_when_all_is_read_again(
     transaction.create(record)
     transaction.createPart(record.assignment)
     with monkeypatch.context() as context:
-        context.setattr(cache, 'takeOwn', lambda event: True)
+        context.setattr(cache, '_take', lambda event: None)
         steps.commitNew(transaction, [record])
         cache.client.delete(record.getPath(), recursive=True)
         # Its answer comes after the news.
@@ -239,10 +242,100 @@ def test_what_we_have_created_is_gone_when_all_is_read_again(
     assert not [path for path in cache.known_parts if record.uuid in path]
 
 
+def test_what_we_have_deleted_is_forgotten_at_once(steps, cache, reads):
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    transaction = steps.store.transaction()
+    transaction.createPart(record.assignment, request_id='request')
+    steps.commitNew(transaction, [])
+    assert steps.planner.ledger.getNode(record.uuid) is record
+    assert not steps.store.remove(record)
+    assert cache.getItem(record.uuid) is None
+    assert steps.planner.ledger.getNode(record.uuid) is None
+    assert not [path for path in cache.known_parts if record.uuid in path]
+    settle(cache)
+    assert reads == []
+
+
+def test_the_answer_to_a_deletion_is_lost(steps, cache, monkeypatch):
+    """And the connection, before it is looked at again."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    transaction = steps.store.transaction()
+    transaction.delete(record)
+    send = transaction._send
+
+    def lose(operations):
+        send(operations)
+        raise ConnectionLoss
+
+    def fail(*args):
+        raise SessionExpiredError
+    monkeypatch.setattr(transaction, '_send', lose)
+    with monkeypatch.context() as context:
+        context.setattr(cache, '_handlePlayback', fail)
+        with pytest.raises(ConnectionLoss):
+            transaction.commit()
+        settle(cache)
+    # As when there is a session again.
+    cache._start()
+    assert steps.planner.ledger.getNode(record.uuid) is None
+    assert cache.getItem(record.uuid) is None
+
+
+def test_one_that_is_registered_anew_at_once(steps, cache, monkeypatch):
+    """A static node has always the same id."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    anew = copy.deepcopy(record)
+    anew._set(_zstat=None)
+    written = steps.store.written
+
+    def beLate(each):
+        if each is record:
+            transaction = steps.store.transaction()
+            transaction.create(anew)
+            steps.commitNew(transaction, [anew])
+        written(each)
+    monkeypatch.setattr(steps.store, 'written', beLate)
+    assert not steps.store.remove(record)
+    settle(cache)
+    assert cache.getItem(record.uuid) is anew
+    assert steps.planner.ledger.getNode(record.uuid) is anew
+
+
+def test_a_part_that_goes_while_its_node_is_deleted(
+        steps, cache, others, monkeypatch):
+    """No news of it is taken for ours later."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    transaction = others.transaction()
+    transaction.createPart(copy.deepcopy(record).lifecycle)
+    transaction.commit()
+    settle(cache)
+    part = record.lifecycle
+    getZKVersion = type(part).getZKVersion
+
+    def beLate(each):
+        version = getZKVersion(each)
+        if each is part and version is not None:
+            monkeypatch.undo()
+            cache.client.delete(part.getPath())
+            settle(cache)
+        return version
+    monkeypatch.setattr(type(part), 'getZKVersion', beLate)
+    assert not steps.store.remove(record)
+    settle(cache)
+    assert not steps.store.own_writes._expected
+
+
 @pytest.fixture
-def hold(steps, cache, others, monkeypatch):
-    """:return: a function that has all news of records wait, once it is
-        read, until the event is set that it gives."""
+def held(steps, cache, others, monkeypatch):
+    """News waits, once it is read, until that is set; some already does."""
     busy = makeRecord(steps)
     cache.insert(busy)
     create(steps.store, busy)
@@ -257,21 +350,33 @@ def hold(steps, cache, others, monkeypatch):
         assert go_on.wait(TIMEOUT)
         handlePlayback(event, future, *args)
 
-    def hold():
+    def hold(record=busy):
         monkeypatch.setattr(cache, '_handlePlayback', wait)
-        update(others, copy.copy(busy), comment='theirs')
+        update(others, copy.copy(record), comment='theirs')
         assert reading.wait(TIMEOUT)
         return go_on
     yield hold
     go_on.set()
 
 
-def test_a_part_that_others_had_before(steps, cache, hold):
+def test_what_is_read_does_not_bring_back_what_we_have_deleted(
+        steps, cache, held):
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    go_on = held(record)
+    assert not steps.store.remove(record)
+    go_on.set()
+    settle(cache)
+    assert cache.getItem(record.uuid) is None
+
+
+def test_a_part_that_others_had_before(steps, cache, held):
     """Its end does not undo the beginning of ours."""
     record = makeRecord(steps)
     cache.insert(record)
     create(steps.store, record)
-    go_on = hold()
+    go_on = held()
     path = record.assignment.getPath()
     cache.client.create(path, b'{}')
     cache.client.delete(path)
@@ -284,10 +389,9 @@ def test_a_part_that_others_had_before(steps, cache, hold):
     assert path in cache.known_parts
 
 
-def test_a_record_that_others_had_before(steps, cache, others, hold):
-    """A static node has always the same id."""
+def test_a_record_that_others_had_before(steps, cache, others, held):
     record = makeRecord(steps)
-    go_on = hold()
+    go_on = held()
     theirs = copy.deepcopy(record)
     create(others, theirs)
     others.remove(theirs)
@@ -296,6 +400,41 @@ def test_a_record_that_others_had_before(steps, cache, others, hold):
     go_on.set()
     settle(cache)
     assert cache.getItem(record.uuid) is not None
+
+
+def test_a_lock_that_is_given_up_while_a_launcher_begins(
+        steps, cache, zuul_conf, monkeypatch):
+    """All news goes the same way from the beginning."""
+    record = makeRecord(steps)
+    create(steps.store, record)
+    contender = f'{record.getLockPath()}/some__lock__0000000000'
+    zk_client = ZooKeeperClient.fromConfig(zuul_conf)
+    zk_client.connect()
+    handler = zk_client.client.handler
+    go_on = threading.Event()
+    handler.dispatch_callback(Callback('watch', go_on.wait, (TIMEOUT,)))
+    walkTree = Cache._walkTree
+
+    def lockThen(each, root=None, seen_paths=None):
+        walkTree(each, root, seen_paths)
+        if root is None and each.root == cache.root:
+            cache.client.create(contender, b'executor')
+            # Then there is news of it.
+            zk_client.client.sync(cache.root)
+    monkeypatch.setattr(Cache, '_walkTree', lockThen)
+    api = Records(zk_client, None, steps.component_info,
+                  lambda *args: None, OwnWrites())
+    try:
+        assert api.nodes_cache.waitForSync(TIMEOUT)
+        cache.client.delete(contender)
+        zk_client.client.sync(cache.root)
+        go_on.set()
+        handler.callback_queue.join()
+        assert api.nodes_cache.waitForSync(TIMEOUT)
+        assert not api.getProviderNode(record.uuid).is_locked
+    finally:
+        api.stop()
+        zk_client.disconnect()
 
 
 def test_the_end_of_a_lock_does_not_overtake_its_beginning(
@@ -316,9 +455,10 @@ def test_the_end_of_a_lock_does_not_overtake_its_beginning(
     monkeypatch.setattr(cache, 'updateFromRaw', wait)
     update(others, copy.copy(first), comment='theirs')
     assert reading.wait(TIMEOUT)
-    # It is read whatever is known of it.
-    cache.lookAgain(second.getPath())
+    # As if something was being read whatever is known of it.
+    cache._rereads = 1
     assert steps.store.acquire(second)
+    cache._rereads = 0
     transaction = steps.store.transaction()
     transaction.update(second, comment='ours')
     transaction.unlock(second)
