@@ -27,9 +27,9 @@ def takenAtOnce(watcher):
 
 
 def install(client):
-    """Have a client hand on what it reads at once.
+    """Have a client read all that has come before it tells anybody.
 
-    :param KazooClient client:
+    :param KazooClient client: if that was done before, nothing is.
     """
     if not hasattr(client, 'delivery'):
         client.delivery = Delivery(client)
@@ -82,14 +82,15 @@ class Delivery:
             self._reader = None
             waiting, self._waiting = self._waiting, []
             for function, args in waiting:
-                self._handOn(function, args)
+                self._handOn(function, *args)
 
-    def _handOn(self, function, args):
+    def _handOn(self, function, *args):
         # What goes wrong with one does not concern others.
         try:
             function(*args)
         except Exception:
-            self.log.exception('Unable to hand on %s:', args)
+            # Not with what was read, whatever is in it.
+            self.log.exception('Unable to hand on what ZooKeeper tells:')
 
     def _hasMore(self):
         sock = self.connection._socket
