@@ -19,22 +19,22 @@ class Division:
     def __init__(self, registry, component):
         self.registry = registry
         self.component = component
-        self._launchers = None
+        self._seen = None
+        self._noted = None
 
     def hasChanged(self):
-        """:return: whether others than at the last :meth:`note` share the
-            work."""
-        return self._getAll() != self._launchers
+        """:return: whether others share the work than were seen before the
+            last :meth:`note`, or the same have not done so all the time."""
+        # One that has a new session has another path.  While it was gone,
+        # what is its own may have been taken for that of nobody.
+        self._seen = {
+            (launcher.path, launcher._zstat.version)
+            for launcher in list(self.registry.all('launcher'))}
+        return self._seen != self._noted
 
     def note(self):
-        """What there was to do when others share the work is done."""
-        self._launchers = self._getAll()
-
-    def _getAll(self):
-        return {
-            (launcher.hostname, tuple(launcher.connection_filter or ()))
-            for launcher in list(self.registry.all('launcher'))
-            if launcher.state == launcher.RUNNING}
+        """What there was to do for the change that was seen is done."""
+        self._noted = self._seen
 
     def getLaunchers(self, connection_name=None):
         """

@@ -499,6 +499,31 @@ def test_a_session_is_lost_while_requests_wait(
     assert racks.most == 1
 
 
+def test_nobody_was_there_for_a_moment(steps, racks, monkeypatch):
+    """What was taken for that of nobody is looked at again, though all are
+    there when that is learned."""
+    registry = COMPONENT_REGISTRY.registry
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    used = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(used))
+    waiting = steps.addRequest('big')
+    steps.runUntil(steps.planner.getReservations)
+    steps.run()
+    with monkeypatch.context() as context:
+        context.setattr(registry, 'all', lambda kind: [])
+        steps.request_reconciler.reconcile(waiting.uuid)
+    assert not steps.planner.getReservations()
+    # So it is with a new session.
+    steps.zk_client.client.delete(steps.component_info.path)
+    steps.component_info.register()
+    end = time.monotonic() + TIMEOUT
+    while [each.path for each in registry.all('launcher')] != [
+            steps.component_info.path]:
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    steps.runUntil(steps.planner.getReservations)
+
+
 def test_what_happens_without_a_session_is_seen(
         steps, racks, expire, kazoo_client):
     steps.setLayout(cloud('one'))
