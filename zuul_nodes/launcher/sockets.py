@@ -79,10 +79,9 @@ class Socket:
         :return: whether there is a whole message.
         """
         if not self._isWhole():
-            self.is_readable = False
             # If it has an end, whoever waits for more finds out.
             with contextlib.suppress(OSError):
-                self._ahead += self._socket.recv(READ_AHEAD)
+                self._readAhead()
         return self._isWhole()
 
     def _isWhole(self):
@@ -98,9 +97,12 @@ class Socket:
 
     def recv(self, size):
         if not self._ahead:
-            self.is_readable = False
-            self._ahead = self._socket.recv(READ_AHEAD)
+            self._readAhead()
         return self.take(size)
+
+    def _readAhead(self):
+        self.is_readable = False
+        self._ahead += self._socket.recv(READ_AHEAD)
 
     def take(self, size):
         """:return: what has been read ahead, at most so much."""

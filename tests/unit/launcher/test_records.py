@@ -334,8 +334,10 @@ def test_a_part_that_goes_while_its_node_is_deleted(
 
 
 @pytest.fixture
-def held(steps, cache, others, monkeypatch):
-    """News waits, once it is read, until that is set; some already does."""
+def hold(steps, cache, others, monkeypatch):
+    """:return: a function that has all news of records wait, once it is
+        read, until the event is set that it gives; that of one, or of any
+        other, is such news."""
     busy = makeRecord(steps)
     cache.insert(busy)
     create(steps.store, busy)
@@ -360,23 +362,23 @@ def held(steps, cache, others, monkeypatch):
 
 
 def test_what_is_read_does_not_bring_back_what_we_have_deleted(
-        steps, cache, held):
+        steps, cache, hold):
     record = makeRecord(steps)
     cache.insert(record)
     create(steps.store, record)
-    go_on = held(record)
+    go_on = hold(record)
     assert not steps.store.remove(record)
     go_on.set()
     settle(cache)
     assert cache.getItem(record.uuid) is None
 
 
-def test_a_part_that_others_had_before(steps, cache, held):
+def test_a_part_that_others_had_before(steps, cache, hold):
     """Its end does not undo the beginning of ours."""
     record = makeRecord(steps)
     cache.insert(record)
     create(steps.store, record)
-    go_on = held()
+    go_on = hold()
     path = record.assignment.getPath()
     cache.client.create(path, b'{}')
     cache.client.delete(path)
@@ -389,9 +391,10 @@ def test_a_part_that_others_had_before(steps, cache, held):
     assert path in cache.known_parts
 
 
-def test_a_record_that_others_had_before(steps, cache, others, held):
+def test_a_record_that_others_had_before(steps, cache, others, hold):
+    """A static node has always the same id."""
     record = makeRecord(steps)
-    go_on = held()
+    go_on = hold()
     theirs = copy.deepcopy(record)
     create(others, theirs)
     others.remove(theirs)
@@ -455,10 +458,9 @@ def test_the_end_of_a_lock_does_not_overtake_its_beginning(
     monkeypatch.setattr(cache, 'updateFromRaw', wait)
     update(others, copy.copy(first), comment='theirs')
     assert reading.wait(TIMEOUT)
-    # As if something was being read whatever is known of it.
-    cache._rereads = 1
+    # It is read whatever is known of it.
+    cache.lookAgain(second.getPath())
     assert steps.store.acquire(second)
-    cache._rereads = 0
     transaction = steps.store.transaction()
     transaction.update(second, comment='ours')
     transaction.unlock(second)
