@@ -25,7 +25,7 @@ LONGEST_WAIT = 2.0
 FORGETTING = 1.05
 # All machines together are asked so often in a second at most; others
 # want to use the processor, too.
-MOST_QUESTIONS = 1000
+MOST_QUESTIONS = 500
 # A machine goes on without a break as long as it gets on, but not longer
 # than this without a record of it.
 UNRECORDED = 0.02

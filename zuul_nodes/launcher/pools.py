@@ -12,6 +12,10 @@ import math
 import threading
 import time
 
+# What is to begin later begins at a multiple of this (seconds): a thread that
+# wakes for one call finds others, too.
+BEAT = 0.05
+
 
 class Call:
     """
@@ -64,14 +68,17 @@ class Pool:
 
     def submit(self, call, delay=0):
         """
-        :param float delay: seconds before which it must not begin.
+        :param float delay: seconds before which it must not begin; with a
+            delay, it begins at the next beat after that.
         """
         with self._condition:
             if not self._running:
                 return
-            heapq.heappush(self._calls, (
-                time.monotonic() + delay, next(self._order), call))
-            self._condition.notify()
+            due = time.monotonic() + delay
+            if delay:
+                due = math.ceil(due / BEAT) * BEAT
+            heapq.heappush(self._calls, (due, next(self._order), call))
+            self._tell()
             if self._threads < self.workers and self._idle < len(self._calls):
                 self._startThread()
 
@@ -172,11 +179,14 @@ class Pool:
             self._active.add(call)
             if not self._watched:
                 self._watch(self.timeout)
-            if self._calls:
-                # Who was told of that one may have been waiting for the
-                # time of this one.
-                self._condition.notify()
+            # This thread may have been the one that looks after the time.
+            self._tell()
             return call
+
+    def _tell(self):
+        """Have an idle thread look, unless one looks in time by itself."""
+        if self._getDue() < self._awake_at:
+            self._condition.notify()
 
     def _getDue(self):
         """:return: when the next call may begin."""

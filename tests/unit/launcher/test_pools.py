@@ -1,11 +1,15 @@
 """The threads of an endpoint: how many, how often, and their end."""
 
 import itertools
+import math
 import threading
 import time
+import unittest.mock
 
 import pytest
 
+from tests.fixtures.images import waitFor
+from zuul_nodes.launcher import pools as pools_module
 from zuul_nodes.launcher.pools import Call, Pool
 
 TIMEOUT = 10
@@ -189,6 +193,29 @@ def test_one_that_is_due_earlier_than_what_is_waited_for(makePool, notes):
     for delay in (TIMEOUT * 2, TIMEOUT * 2, 0.05, 0):
         pool.submit(notes.makeCall(), delay)
     notes.waitFor(2)
+
+
+def test_what_is_to_begin_later_begins_together(makePool, notes, monkeypatch):
+    monkeypatch.setattr(pools_module, 'BEAT', 100)
+    pool = makePool()
+    begin = time.monotonic()
+    for number in range(10):
+        pool.submit(notes.makeCall(), 1000 + number)
+    # There may be a beat between them.
+    dues = {due for due, _, _ in pool._calls}
+    assert len(dues) <= 2
+    assert all(due % 100 == 0 and due >= begin + 1000 for due in dues)
+
+
+def test_nobody_wakes_for_what_is_not_earlier(makePool, notes):
+    pool = makePool(workers=1)
+    pool.submit(notes.makeCall(), TIMEOUT)
+    waitFor(lambda: pool._awake_at < math.inf)
+    pool._condition.notify = notify = unittest.mock.Mock()
+    pool.submit(notes.makeCall(), TIMEOUT * 2)
+    notify.assert_not_called()
+    pool.submit(notes.makeCall(), TIMEOUT / 2)
+    notify.assert_called_once()
 
 
 def test_a_withdrawn_call(makePool, notes):
