@@ -12,20 +12,10 @@ from kazoo.exceptions import KazooException
 from zuul.launcher.server import LaunchTimeoutError
 from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 
+from zuul_nodes.launcher.patience import Patience
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.workqueue import getPause
 
-# A machine that waits for its cloud is asked again after this part of the
-# time that it has taken already, within these limits (seconds).
-PATIENCE = 0.1
-SHORTEST_WAIT = 0.05
-LONGEST_WAIT = 2.0
-# What was quickest counts as long as nothing is quicker, and somewhat less
-# each time.
-FORGETTING = 1.05
-# All machines together are asked so often in a second at most; others
-# want to use the processor, too.
-MOST_QUESTIONS = 500
 # A machine goes on without a break as long as it gets on, but not longer
 # than this without a record of it.
 UNRECORDED = 0.02
@@ -93,11 +83,8 @@ class Machines:
         self._waiting = {}
         # Nodes that somebody has asked for during a step.
         self._asked = set()
-        # What is done with a node, and since when.
-        self._began = {}
+        self._patience = Patience()
         self._failures = {}
-        # How many seconds the creation of such nodes takes at least.
-        self._usual = {}
 
     def isBusy(self, node_id):
         """:return: whether a step is under way; one that waits for its
@@ -118,7 +105,7 @@ class Machines:
 
     def forget(self, node_id):
         """The node is somebody else's, or in another state."""
-        self._began.pop(node_id, None)
+        self._patience.forget(node_id)
         self._failures.pop(node_id, None)
 
     def create(self, node, provider, done, log):
@@ -131,6 +118,9 @@ class Machines:
         def step(turn):
             machine = node.create_state_machine
             before = machine and copy.deepcopy(machine.toDict())
+            self._patience.begin(
+                node.uuid, ('create', node.provider, node.label),
+                machine is None)
             if machine is None:
                 log.debug('Building node %s', node)
                 machine = provider.getCreateStateMachine(
@@ -140,16 +130,14 @@ class Machines:
             if machine.state == machine.START:
                 machine.start_time = time.time()
             self._advance(node, machine, turn, log)
-            elapsed = self._getElapsed(node)
-            kind = node.provider, node.label
             if machine.complete:
-                self._usual[kind] = min(
-                    elapsed, self._usual.get(kind, elapsed) * FORGETTING)
+                self._patience.end(node.uuid)
                 return None, True
+            elapsed = self._patience.getElapsed(node.uuid)
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            wait = self._getWait(elapsed, self._usual.get(kind, 0))
+            wait = self._patience.getPause(node.uuid)
             return wait, machine.toDict() != before
 
         self._submit(node, provider, step, done, 'Creating')
@@ -160,6 +148,9 @@ class Machines:
         def step(turn):
             machine = node.delete_state_machine
             before = machine and copy.deepcopy(machine.toDict())
+            # Each phase of a node's life has time of its own.
+            self._patience.begin(
+                node.uuid, ('delete', node.provider), machine is None)
             if machine is None:
                 machine = (
                     SubnodeStateMachine()
@@ -170,14 +161,15 @@ class Machines:
             if not machine.complete:
                 self._advance(node, machine, turn, log)
             if machine.complete:
+                self._patience.end(node.uuid)
                 return None, True
-            elapsed = self._getElapsed(node)
-            if elapsed > DELETE_TIMEOUT:
+            if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
                 log.error('Unable to delete node %s in %s seconds',
                           node, DELETE_TIMEOUT)
                 machine.fail()
                 return None, True
-            return self._getWait(elapsed), machine.toDict() != before
+            wait = self._patience.getPause(node.uuid)
+            return wait, machine.toDict() != before
 
         def end(wait, error):
             if error is not None:
@@ -191,7 +183,7 @@ class Machines:
         attempt = self._failures.get(node.uuid, 0)
         self._failures[node.uuid] = attempt + 1
         wait = getPause(attempt)
-        if self._getElapsed(node) > DELETE_TIMEOUT:
+        if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
             log.error('Unable to delete node %s: %s', node, error)
             node._set(delete_state_machine=SubnodeStateMachine())
             return 0
@@ -210,9 +202,6 @@ class Machines:
         """
         endpoint = provider.getEndpoint()
         self._busy.add(node.uuid)
-        if what != self._began.get(node.uuid, ('', 0))[0]:
-            # Each phase of a node's life has time of its own.
-            self._began[node.uuid] = what, time.monotonic()
         turn = Turn(node)
 
         def run():
@@ -263,20 +252,3 @@ class Machines:
                     # of this step tries to write it, too.
                     return
                 recorded = time.monotonic()
-
-    def _getElapsed(self, node):
-        """:return: how long this launcher is at it, whatever becomes of
-            the clock."""
-        now = time.monotonic()
-        return now - self._began.get(node.uuid, ('', now))[1]
-
-    def _getWait(self, elapsed, usual=0):
-        """
-        :param float elapsed: how many seconds it has taken so far.
-        :param float usual: how many such a thing takes at least.
-        :return: after how many seconds its cloud is asked again.
-        """
-        if elapsed < usual:
-            return max(min(usual - elapsed, LONGEST_WAIT), SHORTEST_WAIT)
-        return max(min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT),
-                   len(self._began) / MOST_QUESTIONS)

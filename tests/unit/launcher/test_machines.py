@@ -5,12 +5,13 @@ import time
 import types
 
 import pytest
+from zuul.launcher.server import LaunchTimeoutError
 from zuul.model import ProviderNode
 from zuul.provider import statemachine
 
 from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
-from zuul_nodes.launcher import machines
+from zuul_nodes.launcher import machines, patience
 from zuul_nodes.launcher.machines import Machines
 
 State = ProviderNode.State
@@ -21,18 +22,9 @@ TIMEOUT = 10
 def jump(monkeypatch):
     """:return: a function that lets some seconds pass for machines."""
     passed = []
-    monkeypatch.setattr(machines, 'time', types.SimpleNamespace(
-        time=time.time, monotonic=lambda: time.monotonic() + sum(passed)))
+    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
+        monotonic=lambda: time.monotonic() + sum(passed)))
     return passed.append
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """:return: a list of seconds that pass for machines, and no others."""
-    passed = []
-    monkeypatch.setattr(machines, 'time', types.SimpleNamespace(
-        time=time.time, monotonic=lambda: sum(passed)))
-    return passed
 
 
 @pytest.mark.parametrize('next_state', [State.USED, State.OUTDATED])
@@ -264,47 +256,13 @@ def test_nobody_is_told_when_nothing_has_happened(polled, rack):
     polled.create()
     assert polled.step() == (1, 1)
     assert polled.step() == (1, 1)
-    assert rack.waits == [0, 0] + [machines.SHORTEST_WAIT] * 2
+    assert rack.waits == [0, 0] + [patience.SHORTEST_WAIT] * 2
     # It changes in place.
     polled.machine.isThere = lambda: True
     assert polled.step() == (2, 0)
     polled.machine.isThere = lambda: False
     polled.create()
     assert polled.step() == (2, 1)
-
-
-def test_what_others_took_is_waited_for(clock, polled, subject, rack):
-    polled.step()
-    polled.create()
-    clock.append(10)
-    polled.machine.complete = True
-    polled.step()
-    polled.machine.complete = False
-    # Another one of the same kind.
-    subject._began.clear()
-    polled.create()
-    polled.step()
-    assert rack.waits[-1] == machines.LONGEST_WAIT
-    clock.append(9.5)
-    polled.step()
-    assert rack.waits[-1] == 0.5
-    # It takes longer; from now on, it is asked as if nothing was known.
-    clock.append(0.5)
-    polled.step()
-    assert rack.waits[-1] == 10 * machines.PATIENCE
-    assert len(polled.results) == 2
-
-
-def test_what_was_quicker_is_forgotten(clock, polled, subject, node):
-    durations = []
-    polled.machine.complete = True
-    for seconds in (10, 100, 100, 1):
-        subject._began.clear()
-        polled.create()
-        clock.append(seconds)
-        polled.step()
-        durations.append(subject._usual[node.provider, node.label])
-    assert durations == pytest.approx([10, 10.5, 11.025, 1])
 
 
 def test_an_error_is_told_also_when_nothing_had_happened(
@@ -348,15 +306,30 @@ def test_who_has_asked_meanwhile_need_not_wait_for_the_cloud(
     assert not subject.isBusy(node.uuid)
 
 
-def test_many_are_not_asked_more_often(subject, rack, log):
-    number = 400
-    for _ in range(number):
-        node = ShelfProviderNode()
-        node._set(_lock=types.SimpleNamespace(is_still_valid=lambda: True))
-        rack.getCreateStateMachine = lambda *args: Waiting()
-        subject.create(node, rack, lambda *result: None, log)
-    wait, _ = rack.calls[-1][0]()
-    assert wait == number / machines.MOST_QUESTIONS
+def test_the_time_of_a_creation_begins_with_its_first_step(
+        polled, subject, rack, jump):
+    """It may have waited for a thread of its endpoint for long."""
+    rack.launch_timeout = 60
+    jump(3600)
+    assert polled.step() == (1, 0)
+    polled.create()
+    jump(3600)
+    with pytest.raises(LaunchTimeoutError):
+        polled.step()
+
+
+def test_how_long_others_took_is_known(polled, subject, rack, node, jump):
+    polled.step()
+    polled.create()
+    jump(30)
+    polled.machine.complete = True
+    polled.step()
+    polled.machine.complete = False
+    # Another one, which this launcher begins, too.
+    node._set(create_state_machine=None)
+    polled.create()
+    polled.step()
+    assert polled.results[-1] == (patience.LONGEST_WAIT, None)
 
 
 def giveUp(subject, rack, node, late, log):
