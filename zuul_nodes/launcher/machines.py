@@ -118,17 +118,17 @@ class Machines:
         def step(turn):
             machine = node.create_state_machine
             before = machine and copy.deepcopy(machine.toDict())
-            self._patience.begin(
-                node.uuid, ('create', node.provider, node.label),
-                machine is None)
             if machine is None:
                 log.debug('Building node %s', node)
                 machine = provider.getCreateStateMachine(
                     node, self.launcher.images.getExternalId(node, provider),
                     log)
                 node.create_state_machine = machine
-            if machine.state == machine.START:
+            is_new = machine.state == machine.START
+            if is_new:
                 machine.start_time = time.time()
+            self._patience.begin(
+                node.uuid, ('create', node.provider, node.label), is_new)
             self._advance(node, machine, turn, log)
             if machine.complete:
                 self._patience.end(node.uuid)
@@ -137,7 +137,7 @@ class Machines:
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            wait = self._patience.getPause(node.uuid)
+            wait = self._patience.getPause(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         self._submit(node, provider, step, done, 'Creating')
@@ -148,9 +148,6 @@ class Machines:
         def step(turn):
             machine = node.delete_state_machine
             before = machine and copy.deepcopy(machine.toDict())
-            # Each phase of a node's life has time of its own.
-            self._patience.begin(
-                node.uuid, ('delete', node.provider), machine is None)
             if machine is None:
                 machine = (
                     SubnodeStateMachine()
@@ -158,6 +155,10 @@ class Machines:
                     and provider.driver.name != 'static'
                     else provider.getDeleteStateMachine(node, log))
                 node.delete_state_machine = machine
+            # Each phase of a node's life has time of its own.
+            self._patience.begin(
+                node.uuid, ('delete', node.provider),
+                machine.state == machine.START)
             if not machine.complete:
                 self._advance(node, machine, turn, log)
             if machine.complete:
@@ -168,7 +169,7 @@ class Machines:
                           node, DELETE_TIMEOUT)
                 machine.fail()
                 return None, True
-            wait = self._patience.getPause(node.uuid)
+            wait = self._patience.getPause(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         def end(wait, error):

@@ -260,6 +260,7 @@ class NodeReconciler:
         key = ('node', node.uuid)
         if not node.hasLock():
             node._set(create_state_machine=None, delete_state_machine=None)
+            self.machines.forget(node.uuid)
             self.queue.add(key)
             return
         try:

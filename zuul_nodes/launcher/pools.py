@@ -68,8 +68,8 @@ class Pool:
 
     def submit(self, call, delay=0):
         """
-        :param float delay: seconds before which it must not begin; with a
-            delay, it begins at the next beat after that.
+        :param float delay: seconds before which it must not begin; if there
+            are any, it does not before the next beat after that.
         """
         with self._condition:
             if not self._running:

@@ -318,18 +318,30 @@ def test_the_time_of_a_creation_begins_with_its_first_step(
         polled.step()
 
 
-def test_how_long_others_took_is_known(polled, subject, rack, node, jump):
+@pytest.mark.parametrize('state, known', [
+    (statemachine.StateMachine.START, 1), ('asked', 0)])
+def test_only_what_is_begun_here_tells_how_long_it_takes(
+        polled, subject, state, known):
+    polled.machine.state = state
     polled.step()
     polled.create()
-    jump(30)
+    polled.step()
     polled.machine.complete = True
     polled.step()
-    polled.machine.complete = False
-    # Another one, which this launcher begins, too.
-    node._set(create_state_machine=None)
-    polled.create()
-    polled.step()
-    assert polled.results[-1] == (patience.LONGEST_WAIT, None)
+    assert len(subject._patience._usual) == known
+
+
+def test_nobody_waits_for_a_node_whose_lock_is_lost(steps, racks):
+    steps.setLayout(cloud('one'))
+    racks.slow.add('one')
+    node = steps.addNode(
+        steps.getProvider('one'), 'big', state=State.BUILDING)
+    steps.runUntil(lambda: racks.instances)
+    assert steps.machines._patience._waits
+    node = steps.api.getProviderNode(node.uuid)
+    node._set(_lock=None)
+    steps.node_reconciler.guard(node, None, 0, None, steps.log)
+    assert not steps.machines._patience._waits
 
 
 def giveUp(subject, rack, node, late, log):

@@ -6,6 +6,7 @@ import pytest
 
 from zuul_nodes.launcher import patience
 from zuul_nodes.launcher.patience import (
+    FORGETTING,
     LONGEST_WAIT,
     MOST_QUESTIONS,
     PATIENCE,
@@ -15,6 +16,7 @@ from zuul_nodes.launcher.patience import (
 
 KIND = 'create', 'cloud', 'debian'
 OTHER = 'create', 'cloud', 'fedora'
+STATE = 'creating'
 
 
 @pytest.fixture
@@ -32,22 +34,33 @@ def subject(passed):
 
 
 @pytest.fixture
-def take(subject, passed):
+def getPause(subject):
+    """:return: a function that gives how long not to ask for one that has
+        just begun, not being the eldest of its kind."""
+    def getPause(kind=KIND, state=STATE):
+        subject.begin('elder', kind, False)
+        subject.begin('younger', kind, False)
+        pause = subject.getPause('younger', state)
+        subject.forget('elder')
+        subject.forget('younger')
+        return pause
+    return getPause
+
+
+@pytest.fixture
+def take(subject, passed, getPause):
     """:return: a function that has something take some seconds, being asked
-        for at some times, and returns what is known of its kind then."""
-    def take(seconds, *asked, is_whole=True):
-        subject.begin('it', KIND, is_whole)
+        for after some others, and returns for how long the next one is not
+        asked for."""
+    def take(seconds, *asked, is_new=True):
+        subject.begin('it', KIND, is_new)
         begin = sum(passed)
-        for time in asked:
-            passed.append(begin + time - sum(passed))
-            subject.getPause('it')
+        for second in asked:
+            passed.append(begin + second - sum(passed))
+            subject.getPause('it', STATE)
         passed.append(begin + seconds - sum(passed))
         subject.end('it')
-        # How long another one, that begins now, is not asked for.
-        subject.begin('other', KIND, True)
-        pause = subject.getPause('other')
-        subject.forget('other')
-        return pause
+        return getPause()
     return take
 
 
@@ -56,46 +69,85 @@ def test_the_longer_it_takes_the_less_often_it_is_asked_for(subject, passed):
     pauses = []
     for seconds in (0, 1, 9, 90):
         passed.append(seconds)
-        pauses.append(subject.getPause('it'))
+        pauses.append(subject.getPause('it', STATE))
     assert pauses == [SHORTEST_WAIT, PATIENCE, 1, LONGEST_WAIT]
     assert subject.getElapsed('it') == 100
 
 
-def test_what_others_took_is_waited_for(subject, take, passed):
-    take(10)
+def test_what_others_took_is_waited_for(subject, take, passed, getPause):
+    take(10, 9)
+    subject.begin('elder', KIND, True)
     subject.begin('it', KIND, True)
-    assert subject.getPause('it') == LONGEST_WAIT
+    assert subject.getPause('it', STATE) == LONGEST_WAIT
     passed.append(9.5)
-    assert subject.getPause('it') == 0.5
+    assert subject.getPause('it', STATE) == 0.5
     # It takes longer; from now on, it is asked as if nothing was known.
     passed.append(0.5)
-    assert subject.getPause('it') == 10 * PATIENCE
+    assert subject.getPause('it', STATE) == 10 * PATIENCE
     # Nothing is known of others.
-    subject.begin('it', OTHER, True)
-    assert subject.getPause('it') == SHORTEST_WAIT
+    assert getPause(kind=OTHER) == SHORTEST_WAIT
+    assert getPause(state='attaching') == SHORTEST_WAIT
+
+
+def test_whoever_has_waited_longest_is_asked_for_often(
+        subject, take, passed):
+    """Or nobody would learn that things have become quicker."""
+    take(10, 9)
+    subject.begin('it', KIND, True)
+    assert subject.getPause('it', STATE) == SHORTEST_WAIT
+    passed.append(9.5)
+    assert subject.getPause('it', STATE) == 0.5
+    passed.append(0.2)
+    assert subject.getPause('it', STATE) == pytest.approx(0.3)
+
+
+def test_each_state_has_time_of_its_own(subject, passed, getPause):
+    subject.begin('it', KIND, True)
+    for seconds, state in (
+            (1, 'creating'), (0.5, 'attaching'), (0.2, 'attaching')):
+        passed.append(seconds)
+        subject.getPause('it', state)
+    passed.append(0.1)
+    subject.end('it')
+    assert getPause(state='creating') == pytest.approx(1.5)
+    assert getPause(state='attaching') == pytest.approx(0.3)
 
 
 def test_what_was_quicker_counts(take):
-    assert take(1.5) == 1.5
-    assert take(1) == 1
+    assert take(1.5, 1.4) == 1.5
+    assert take(1, 0.9) == 1
 
 
 def test_what_was_quicker_is_forgotten(take):
-    take(1)
-    assert take(1.5, 1) == pytest.approx(1.05)
-    assert take(1.5, 1, 1.1) == pytest.approx(1.05 ** 2)
+    take(1, 0.9)
+    assert take(1.5, 1) == pytest.approx(FORGETTING)
+    assert take(1.5, 1, 1.1) == pytest.approx(FORGETTING ** 2)
     assert take(1.11, 1.105) == pytest.approx(1.11)
 
 
 def test_who_comes_late_learns_nothing(take):
-    take(1)
-    assert take(1.5) == 1
+    take(1, 0.9)
+    assert take(1.5, 0.5) == 1
     assert take(1.5, 0.9) == 1
 
 
-def test_what_others_have_begun_tells_nothing(take):
-    take(1)
-    assert take(0, is_whole=False) == 1
+def test_what_does_not_wait_tells_nothing(take):
+    take(1, 0.9)
+    assert take(0) == 1
+
+
+def test_what_others_have_begun_tells_nothing(
+        take, subject, passed, getPause):
+    take(1, 0.9)
+    assert take(0.1, 0.05, is_new=False) == 1
+    # But what it does next does.
+    subject.begin('it', KIND, False)
+    for seconds, state in ((0.1, STATE), (0.1, 'next'), (0.3, 'next')):
+        passed.append(seconds)
+        subject.getPause('it', state)
+    subject.end('it')
+    assert getPause() == 1
+    assert getPause(state='next') == pytest.approx(0.3)
 
 
 def test_another_phase_has_time_of_its_own(subject, passed):
@@ -111,7 +163,7 @@ def test_what_nobody_waits_for(subject):
     subject.forget('it')
     subject.end('it')
     assert subject.getElapsed('it') == 0
-    assert subject.getPause('it') == SHORTEST_WAIT
+    assert subject.getPause('it', STATE) == SHORTEST_WAIT
 
 
 def test_many_are_not_asked_for_more_often(subject):
@@ -120,16 +172,25 @@ def test_many_are_not_asked_for_more_often(subject):
     for name in names:
         subject.begin(name, KIND, True)
     # One of them is, and then the next one.
-    assert [subject.getPause(name) for name in names] == [
+    assert [subject.getPause(name, STATE) for name in names] == [
         SHORTEST_WAIT] + [number / MOST_QUESTIONS] * (number - 1)
     subject.end('0')
     number -= 1
-    assert subject.getPause('1') == SHORTEST_WAIT
-    assert subject.getPause('2') == number / MOST_QUESTIONS
+    assert subject.getPause('1', STATE) == SHORTEST_WAIT
+    assert subject.getPause('2', STATE) == number / MOST_QUESTIONS
+
+
+def test_very_many_are_not_asked_for_more_often(subject, take):
+    """Not even those that take long."""
+    take(100, 99)
+    number = 4 * MOST_QUESTIONS
+    for name in range(number):
+        subject.begin(str(name), KIND, True)
+    assert subject.getPause('7', STATE) == 4
 
 
 def test_many_kinds_are_not_asked_for_more_often(subject):
     number = 400
     for name in range(number):
         subject.begin(str(name), ('create', 'cloud', str(name)), True)
-    assert subject.getPause('7') == number / MOST_QUESTIONS
+    assert subject.getPause('7', STATE) == number / MOST_QUESTIONS

@@ -211,7 +211,8 @@ def test_nobody_wakes_for_what_is_not_earlier(makePool, notes):
     pool = makePool(workers=1)
     pool.submit(notes.makeCall(), TIMEOUT)
     waitFor(lambda: pool._awake_at < math.inf)
-    pool._condition.notify = notify = unittest.mock.Mock()
+    pool._condition.notify = notify = unittest.mock.Mock(
+        wraps=pool._condition.notify)
     pool.submit(notes.makeCall(), TIMEOUT * 2)
     notify.assert_not_called()
     pool.submit(notes.makeCall(), TIMEOUT / 2)
