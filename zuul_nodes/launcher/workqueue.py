@@ -44,6 +44,9 @@ class WorkQueue:
         self._order = itertools.count()
         self._attempts = collections.Counter()
         self._retried = set()
+        self._idle = 0
+        # Whether one of them is on its way.
+        self._is_woken = False
         self._running = True
         self._threads = [
             threading.Thread(target=self._run, name=f'Launcher-{number}',
@@ -139,6 +142,16 @@ class WorkQueue:
         elif key not in self._queued:
             self._queued.add(key)
             self._ready.append(key)
+            self._wake()
+
+    def _wake(self):
+        """Have an idle thread take what is left.
+
+        One at a time, which does the same when it has taken a key: most
+        looks are over before another thread has come.
+        """
+        if self._ready and self._idle and not self._is_woken:
+            self._is_woken = True
             self._work.notify()
 
     def _run(self):
@@ -156,8 +169,15 @@ class WorkQueue:
     def _take(self):
         with self._lock:
             while self._running and not self._ready:
+                self._idle += 1
                 self._work.wait()
-            return self._begin() if self._running else None
+                self._idle -= 1
+                self._is_woken = False
+            if not self._running:
+                return None
+            key = self._begin()
+            self._wake()
+            return key
 
     def _begin(self):
         key = self._ready.popleft()

@@ -2,9 +2,11 @@
 
 import threading
 import time
+import unittest.mock
 
 import pytest
 
+from tests.fixtures.images import waitFor
 from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 
 KEY = ('node', '1')
@@ -88,6 +90,20 @@ def test_keys_do_not_wait_for_one_another(queue, handler):
     queue.add(KEY)
     queue.add(('node', '2'))
     handler.waitFor(2)
+
+
+def test_threads_come_one_after_the_other(queue, handler, monkeypatch):
+    """Nobody is woken for a key that another one takes first."""
+    waitFor(lambda: queue._idle == 4)
+    notify = unittest.mock.Mock(wraps=queue._work.notify)
+    monkeypatch.setattr(queue._work, 'notify', notify)
+    handler.gate.clear()
+    with queue._lock:
+        for number in range(3):
+            queue._add(('node', str(number)))
+        notify.assert_called_once()
+    handler.waitFor(3)
+    assert notify.call_count == 3
 
 
 def test_later(queue, handler):
