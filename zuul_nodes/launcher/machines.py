@@ -137,7 +137,7 @@ class Machines:
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            wait = self._patience.getPause(node.uuid, machine.state)
+            wait = self._patience.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         self._submit(node, provider, step, done, 'Creating')
@@ -169,7 +169,7 @@ class Machines:
                           node, DELETE_TIMEOUT)
                 machine.fail()
                 return None, True
-            wait = self._patience.getPause(node.uuid, machine.state)
+            wait = self._patience.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         def end(wait, error):

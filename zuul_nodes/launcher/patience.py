@@ -82,7 +82,7 @@ class Patience:
         with self._lock:
             self._remove(name)
 
-    def getPause(self, name, state):
+    def getWait(self, name, state):
         """
         :param str state: what it is found to be in.
         :return: after how many seconds to ask again.

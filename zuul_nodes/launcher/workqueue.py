@@ -44,8 +44,9 @@ class WorkQueue:
         self._order = itertools.count()
         self._attempts = collections.Counter()
         self._retried = set()
+        # How many threads wait for a key, and whether one of them is on its
+        # way to one.
         self._idle = 0
-        # Whether one of them is on its way.
         self._is_woken = False
         self._running = True
         self._threads = [

@@ -34,21 +34,21 @@ def subject(passed):
 
 
 @pytest.fixture
-def getPause(subject):
+def getWait(subject):
     """:return: a function that gives how long not to ask for one that has
         just begun, not being the eldest of its kind."""
-    def getPause(kind=KIND, state=STATE):
+    def getWait(kind=KIND, state=STATE):
         subject.begin('elder', kind, False)
         subject.begin('younger', kind, False)
-        pause = subject.getPause('younger', state)
+        pause = subject.getWait('younger', state)
         subject.forget('elder')
         subject.forget('younger')
         return pause
-    return getPause
+    return getWait
 
 
 @pytest.fixture
-def take(subject, passed, getPause):
+def take(subject, passed, getWait):
     """:return: a function that has something take some seconds, being asked
         for after some others, and returns for how long the next one is not
         asked for."""
@@ -57,10 +57,10 @@ def take(subject, passed, getPause):
         begin = sum(passed)
         for second in asked:
             passed.append(begin + second - sum(passed))
-            subject.getPause('it', STATE)
+            subject.getWait('it', STATE)
         passed.append(begin + seconds - sum(passed))
         subject.end('it')
-        return getPause()
+        return getWait()
     return take
 
 
@@ -69,24 +69,24 @@ def test_the_longer_it_takes_the_less_often_it_is_asked_for(subject, passed):
     pauses = []
     for seconds in (0, 1, 9, 90):
         passed.append(seconds)
-        pauses.append(subject.getPause('it', STATE))
+        pauses.append(subject.getWait('it', STATE))
     assert pauses == [SHORTEST_WAIT, PATIENCE, 1, LONGEST_WAIT]
     assert subject.getElapsed('it') == 100
 
 
-def test_what_others_took_is_waited_for(subject, take, passed, getPause):
+def test_what_others_took_is_waited_for(subject, take, passed, getWait):
     take(10, 9)
     subject.begin('elder', KIND, True)
     subject.begin('it', KIND, True)
-    assert subject.getPause('it', STATE) == LONGEST_WAIT
+    assert subject.getWait('it', STATE) == LONGEST_WAIT
     passed.append(9.5)
-    assert subject.getPause('it', STATE) == 0.5
+    assert subject.getWait('it', STATE) == 0.5
     # It takes longer; from now on, it is asked as if nothing was known.
     passed.append(0.5)
-    assert subject.getPause('it', STATE) == 10 * PATIENCE
+    assert subject.getWait('it', STATE) == 10 * PATIENCE
     # Nothing is known of others.
-    assert getPause(kind=OTHER) == SHORTEST_WAIT
-    assert getPause(state='attaching') == SHORTEST_WAIT
+    assert getWait(kind=OTHER) == SHORTEST_WAIT
+    assert getWait(state='attaching') == SHORTEST_WAIT
 
 
 def test_whoever_has_waited_longest_is_asked_for_often(
@@ -94,23 +94,23 @@ def test_whoever_has_waited_longest_is_asked_for_often(
     """Or nobody would learn that things have become quicker."""
     take(10, 9)
     subject.begin('it', KIND, True)
-    assert subject.getPause('it', STATE) == SHORTEST_WAIT
+    assert subject.getWait('it', STATE) == SHORTEST_WAIT
     passed.append(9.5)
-    assert subject.getPause('it', STATE) == 0.5
+    assert subject.getWait('it', STATE) == 0.5
     passed.append(0.2)
-    assert subject.getPause('it', STATE) == pytest.approx(0.3)
+    assert subject.getWait('it', STATE) == pytest.approx(0.3)
 
 
-def test_each_state_has_time_of_its_own(subject, passed, getPause):
+def test_each_state_has_time_of_its_own(subject, passed, getWait):
     subject.begin('it', KIND, True)
     for seconds, state in (
             (1, 'creating'), (0.5, 'attaching'), (0.2, 'attaching')):
         passed.append(seconds)
-        subject.getPause('it', state)
+        subject.getWait('it', state)
     passed.append(0.1)
     subject.end('it')
-    assert getPause(state='creating') == pytest.approx(1.5)
-    assert getPause(state='attaching') == pytest.approx(0.3)
+    assert getWait(state='creating') == pytest.approx(1.5)
+    assert getWait(state='attaching') == pytest.approx(0.3)
 
 
 def test_what_was_quicker_counts(take):
@@ -137,17 +137,17 @@ def test_what_does_not_wait_tells_nothing(take):
 
 
 def test_what_others_have_begun_tells_nothing(
-        take, subject, passed, getPause):
+        take, subject, passed, getWait):
     take(1, 0.9)
     assert take(0.1, 0.05, is_new=False) == 1
     # But what it does next does.
     subject.begin('it', KIND, False)
     for seconds, state in ((0.1, STATE), (0.1, 'next'), (0.3, 'next')):
         passed.append(seconds)
-        subject.getPause('it', state)
+        subject.getWait('it', state)
     subject.end('it')
-    assert getPause() == 1
-    assert getPause(state='next') == pytest.approx(0.3)
+    assert getWait() == 1
+    assert getWait(state='next') == pytest.approx(0.3)
 
 
 def test_another_phase_has_time_of_its_own(subject, passed):
@@ -163,7 +163,7 @@ def test_what_nobody_waits_for(subject):
     subject.forget('it')
     subject.end('it')
     assert subject.getElapsed('it') == 0
-    assert subject.getPause('it', STATE) == SHORTEST_WAIT
+    assert subject.getWait('it', STATE) == SHORTEST_WAIT
 
 
 def test_many_are_not_asked_for_more_often(subject):
@@ -172,12 +172,12 @@ def test_many_are_not_asked_for_more_often(subject):
     for name in names:
         subject.begin(name, KIND, True)
     # One of them is, and then the next one.
-    assert [subject.getPause(name, STATE) for name in names] == [
+    assert [subject.getWait(name, STATE) for name in names] == [
         SHORTEST_WAIT] + [number / MOST_QUESTIONS] * (number - 1)
     subject.end('0')
     number -= 1
-    assert subject.getPause('1', STATE) == SHORTEST_WAIT
-    assert subject.getPause('2', STATE) == number / MOST_QUESTIONS
+    assert subject.getWait('1', STATE) == SHORTEST_WAIT
+    assert subject.getWait('2', STATE) == number / MOST_QUESTIONS
 
 
 def test_very_many_are_not_asked_for_more_often(subject, take):
@@ -186,11 +186,11 @@ def test_very_many_are_not_asked_for_more_often(subject, take):
     number = 4 * MOST_QUESTIONS
     for name in range(number):
         subject.begin(str(name), KIND, True)
-    assert subject.getPause('7', STATE) == 4
+    assert subject.getWait('7', STATE) == 4
 
 
 def test_many_kinds_are_not_asked_for_more_often(subject):
     number = 400
     for name in range(number):
         subject.begin(str(name), ('create', 'cloud', str(name)), True)
-    assert subject.getPause('7', STATE) == number / MOST_QUESTIONS
+    assert subject.getWait('7', STATE) == number / MOST_QUESTIONS
