@@ -155,7 +155,7 @@ class Launcher:
         # Until when, and how often one after the other.
         self._paused = {}
         # Its caches tell of what they read while it is made.
-        self.api = None
+        self.api = self.request_reconciler = None
         self.api = Records(
             self.zk_client, registry, self.component_info, self.news.tell,
             self.store.own_writes, self.connection_filter)

@@ -40,16 +40,23 @@ class News:
         """
         if kind == 'node':
             self._tellOfNode(record_id, record)
+            if record is None:
+                self.queue.add((kind, record_id))
             return
-        self.queue.add(('request', record_id))
+        if record is not None or self._isRemembered(record_id):
+            self.queue.add((kind, record_id))
         if record is None:
             for node_id in self._assigned.pop(record_id, ()):
                 self.queue.add(('node', node_id))
 
     def tellWritten(self, record):
-        """The watch does not tell of what we have written ourselves."""
+        """The watch does not tell of what we have written ourselves.
+
+        Who has removed a node has forgotten it, too.
+        """
         if isinstance(record, NodesetRequest):
-            self.tell('request', record.uuid, record)
+            if not (isDone(record) or _isGranted(record)):
+                self.queue.add(('request', record.uuid))
         elif isinstance(record, ProviderNode):
             self._tellOfOwn(record.uuid)
 
@@ -57,11 +64,11 @@ class News:
         # Who tells of news must not wait for other news.
         peek = self.launcher.api.nodes_cache.peek
         node = peek(node_id)
-        self.tell('node', node_id, node)
+        self._tellOfNode(node_id, node)
         # Others, whose turn it is now, may have been quicker.
         while (now := peek(node_id)) is not node:
             node = now
-            self.tell('node', node_id, node)
+            self._tellOfNode(node_id, node)
 
     def waitForRoom(self, node):
         """Look at a node again when its provider has lost another."""
@@ -70,12 +77,9 @@ class News:
     def _tellOfNode(self, node_id, node):
         planner = self.launcher.planner
         if node is None:
-            self.queue.add(('node', node_id))
             planner.removeNode(node_id)
             self._relate(node_id, NOTHING)
         else:
-            if not _isOthers(node):
-                self.queue.add(('node', node_id))
             planner.updateNode(node)
             self._relate(node_id, Relations(
                 node.request_id, node.main_node_id, node.provider))
@@ -84,18 +88,34 @@ class News:
                 self._tellRequest(node.request_id)
             if node.main_node_id:
                 self.queue.add(('node', node.main_node_id))
+            if not (_isOthers(node) or self._isServing(node)):
+                self.queue.add(('node', node_id))
         if node is None or not node.request_id:
             self.launcher.ready.tell()
 
     def _tellRequest(self, request_id):
         """Look at a request, if it can be waiting for something."""
-        if self.launcher.api is None:
-            # All of them are looked at when they are known.
-            return
-        # Who tells of news must not wait for other news.
-        request = self.launcher.api.requests_cache.peek(request_id)
+        request = self._peek(request_id)
         if request is not None and not isDone(request):
             self.queue.add(('request', request_id))
+
+    def _peek(self, request_id):
+        if self.launcher.api is None:
+            # All of them are looked at when they are known.
+            return None
+        # Who tells of news must not wait for other news.
+        return self.launcher.api.requests_cache.peek(request_id)
+
+    def _isServing(self, node):
+        """:return: whether a node is there for a request, so that there is
+            nothing to do until that has gone; we are told of it then."""
+        return (node.state == node.State.READY and node.request_id
+                and self._peek(node.request_id) is not None)
+
+    def _isRemembered(self, request_id):
+        """:return: whether there is anything to forget of a request."""
+        reconciler = self.launcher.request_reconciler
+        return reconciler is not None and reconciler.remembers(request_id)
 
     def _relate(self, node_id, new):
         """Look at what had to do with a node and has no more."""
@@ -121,6 +141,12 @@ class News:
             self.queue.add(('static', old.provider))
         for waiting_id in self._waiting.pop(old.provider, ()):
             self.queue.add(('node', waiting_id))
+
+
+def _isGranted(request):
+    """:return: whether a request of ours waits for its nodes.  They tell
+        when there is something to do."""
+    return request.state == request.State.ACCEPTED and request.hasLock()
 
 
 def _isOthers(node):

@@ -53,12 +53,7 @@ class NodeReconciler:
         """Take the next step of a node, if it is ours to take."""
         node = self.api.getProviderNode(node_id)
         if node is None:
-            self.machines.forget(node_id)
-            self.removal.forget(node_id)
-            self.superseded.forget(node_id)
-            self.launcher.consoles.forget(node_id)
-            self.launcher.liveness.forget(node_id)
-            self.launcher.scanner.cancel(('node', node_id))
+            self.forget(node_id)
             return
         if self.machines.isBusy(node_id) or not isSeen(node):
             # The end of the step, or the watch, comes back to it.
@@ -74,6 +69,15 @@ class NodeReconciler:
             log.debug('Looking at node %s again: %s', node, conflict)
             self.drop(node)
             self.queue.retry(('node', node_id))
+
+    def forget(self, node_id):
+        """There is no such node any more."""
+        self.machines.forget(node_id)
+        self.removal.forget(node_id)
+        self.superseded.forget(node_id)
+        self.launcher.consoles.forget(node_id)
+        self.launcher.liveness.forget(node_id)
+        self.launcher.scanner.cancel(('node', node_id))
 
     def drop(self, node):
         """Let go of a node whose record is not what we thought."""

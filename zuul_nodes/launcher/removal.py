@@ -111,11 +111,10 @@ class Removal:
                 node.uuid in request.nodes or not _isSeen(node, request)):
             return
         log.debug('Removing provider node %s', node)
-        self.machines.forget(node.uuid)
         if self.store.remove(node):
             self.queue.addAfter(
                 ('lock', node.getLockPath()), LOCK_INTERVAL)
-        self.launcher.planner.removeNode(node.uuid)
+        self.nodes.forget(node.uuid)
         nodetraces.traceDeletion(node)
 
 

@@ -57,6 +57,8 @@ class RequestReconciler:
 
     def reconcile(self, request_id):
         """Take the next step of a request, if it is ours to take."""
+        # Before it is looked for: who learns that it is gone asks for it.
+        self._versions[request_id] = None
         request = self.api.getNodesetRequest(request_id)
         if request is not None:
             # Before anything is read of it: whoever had it before may
@@ -104,6 +106,10 @@ class RequestReconciler:
             return False
         return request.hasLock() or (
             self.launcher.division.isMyRequest(request))
+
+    def remembers(self, request_id):
+        """:return: whether there is anything to forget of a request."""
+        return request_id in self._versions
 
     def _forget(self, request_id):
         self.planner.forget(request_id)
