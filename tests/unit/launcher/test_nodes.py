@@ -1,5 +1,6 @@
 """What becomes of nodes, from what is asked of them to their end."""
 
+import collections
 import contextlib
 import logging
 import socket
@@ -133,6 +134,41 @@ def test_a_node_is_used_once(steps, racks, executor, kazoo_client):
         assert kazoo_client.get_children(f'/zuul/nodes/{kind}') == []
     another, = serve(steps, steps.addRequest('big'))
     assert another is not node
+
+
+def test_nobody_looks_in_vain(steps, racks, executor, monkeypatch):
+    looks = collections.Counter()
+    in_vain = []
+    handle = steps.queue.handle
+
+    def note(key):
+        looks[key] += 1
+        find = {'request': steps.api.getNodesetRequest,
+                'node': steps.api.getProviderNode}.get(key[0])
+        if find and find(key[1]) is None:
+            in_vain.append(key)
+        handle(key)
+
+    def catchUp():
+        assert steps.api.requests_cache.catchUp()
+        assert steps.api.nodes_cache.catchUp()
+    steps.setLayout(cloud('one'))
+    monkeypatch.setattr(steps.queue, 'handle', note)
+    request = steps.addRequest('big')
+    catchUp()
+    node, = serve(steps, request)
+    catchUp()
+    steps.run()
+    assert looks[('request', request.uuid)] == 1
+    assert looks[('node', node.uuid)] == 1
+    own = executor.use(node)
+    deleteRequest(steps, request)
+    executor.giveBack(own)
+    catchUp()
+    steps.runUntil(lambda: isGone(steps, node))
+    catchUp()
+    steps.run()
+    assert in_vain == []
 
 
 def test_a_node_that_its_user_has_lost(steps, racks, executor):
