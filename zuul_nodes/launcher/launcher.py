@@ -53,6 +53,7 @@ from zuul_nodes.launcher.spreading import Spreading
 from zuul_nodes.launcher.stats import Stats
 from zuul_nodes.launcher.store import Store
 from zuul_nodes.launcher.tempdir import TempDirectory
+from zuul_nodes.launcher.turns import takenInTurn
 from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 
 # Threads that look at what has changed.
@@ -103,8 +104,9 @@ class Launcher:
             # See the driver API; those of Zuul do not ask for it.
             driver.steps_have_threads = True
             driver.statsd = self.statsd
-        self._connect()
-        self._makeParts()
+        with takenInTurn():
+            self._connect()
+            self._makeParts()
 
     def _getFilter(self):
         text = get_default(self.config, 'launcher', 'connection_filter')
@@ -401,10 +403,11 @@ class Launcher:
     # Start and end
 
     def start(self):
-        self.scanner.start()
-        self.images.start()
-        self.queue.start()
-        self.stats.start()
+        with takenInTurn():
+            self.scanner.start()
+            self.images.start()
+            self.queue.start()
+            self.stats.start()
         self.queue.add(LAYOUT)
 
     def stop(self):

@@ -13,6 +13,8 @@ import struct
 
 from kazoo.protocol.serialization import ReplyHeader
 
+from zuul_nodes.launcher import sending
+
 READ = select.POLLIN | select.POLLPRI
 WRITE = select.POLLOUT
 # As much as a record of TLS can hold, so that nothing is left of one.
@@ -28,6 +30,8 @@ def install(client):
 
     :param KazooClient client: connected, with no listeners of ours yet.
     """
+    client.stop()
+    client.close()
     handler = client.handler
     connect = handler.create_connection
     # Both are looked up at each use.
@@ -39,14 +43,14 @@ def install(client):
 
     def readMessage(timeout):
         sock = connection._socket
-        # The first one, which is about to be closed, is none of ours.
-        if isinstance(sock, Socket) and sock.fetch():
+        if sock.fetch():
             message = sock.takeMessage()
             header, offset = ReplyHeader.deserialize(message, 0)
             return header, message, offset
         return readHeader(timeout)
     connection._read_header = readMessage
-    client.restart()
+    sending.install(client)
+    client.start()
 
 
 class Socket:
@@ -60,6 +64,7 @@ class Socket:
     def __init__(self, sock):
         self._socket = sock
         self._ahead = b''
+        self._held = None
         self.is_readable = False
         self.is_writable = True
 
@@ -109,7 +114,22 @@ class Socket:
         data, self._ahead = self._ahead[:size], self._ahead[size:]
         return data
 
+    @contextlib.contextmanager
+    def holding(self):
+        """Keep what is sent meanwhile.
+
+        :return: a bytearray, which has all of it at the end.
+        """
+        self._held = bytearray()
+        try:
+            yield self._held
+        finally:
+            self._held = None
+
     def send(self, data):
+        if self._held is not None:
+            self._held += data
+            return len(data)
         try:
             return self._socket.send(data)
         except ssl.SSLError:

@@ -12,7 +12,7 @@ from zuul.zk.components import COMPONENT_REGISTRY
 
 from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher import launcher as module
-from zuul_nodes.launcher.launcher import makeName
+from zuul_nodes.launcher.launcher import WORKERS, makeName
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.zookeeper import ZooKeeper
 
@@ -55,6 +55,20 @@ def test_life(launcher, kazoo_client, tmp_path):
     left = {thread for thread in set(threading.enumerate()) - before
             if not thread.daemon}
     assert left == set()
+
+
+def test_only_its_own_threads_are_taken_in_turn(launcher):
+    """Those of a scheduler, in the same process, are as before."""
+    launcher.start()
+    own = [launcher.zk_client.client._connection._connection_routine,
+           *(thread for thread in threading.enumerate()
+             if thread.name.startswith('Launcher'))]
+    policies = {os.sched_getscheduler(thread.native_id) for thread in own}
+    launcher.stop()
+    launcher.join()
+    assert len(own) > WORKERS
+    assert policies == {os.SCHED_BATCH}
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
 def test_names_differ():
