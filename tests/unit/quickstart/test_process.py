@@ -7,6 +7,7 @@ import time
 import psutil
 import pytest
 
+from tests.fixtures.processes import hasEnded
 from zuul_nodes.quickstart.failure import Failure
 from zuul_nodes.quickstart.process import Process, waitFor
 
@@ -62,7 +63,7 @@ def test_stop_ends_grandchildren_in_sessions_of_their_own(shell):
     process = shell('setsid sleep 1000 & echo child $!; echo ready; wait')
     grandchild = number(process, 'child')
     process.stop()
-    assert not grandchild.is_running()
+    assert hasEnded(grandchild)
 
 
 def test_stop_twice_and_before_start(shell, makeProcess):
@@ -79,7 +80,7 @@ def test_kill_and_start_again(shell):
     process.kill()
     assert not process.alive
     psutil.wait_procs([grandchild], 5)
-    assert not grandchild.is_running()
+    assert hasEnded(grandchild)
     process.start()
     assert process.alive
 
@@ -139,4 +140,4 @@ def test_dies_with_a_parent_that_was_killed(tmp_path):
         waitFor(lambda: child.name() == 'sleep', 'it does not start', 10)
         parent.send_signal(signal.SIGKILL)
     psutil.wait_procs([child], 5)
-    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    assert hasEnded(child)

@@ -10,6 +10,7 @@ import subprocess
 import psutil
 import pytest
 
+from tests.fixtures.processes import hasEnded
 from zuul_nodes.quickstart import leftovers
 from zuul_nodes.quickstart.process import waitFor
 from zuul_nodes.quickstart.quickstart import Quickstart
@@ -93,9 +94,8 @@ class Run:
         return self.popen.returncode, self.popen.stdout.read()
 
     def checkNothingLeft(self):
-        left = [process for process in self._seen if process.is_running()
-                and process.status() != psutil.STATUS_ZOMBIE]
-        assert left == []
+        assert [process for process in self._seen
+                if not hasEnded(process)] == []
         mark = (self.directory / 'run' / 'mark').read_text()
         assert leftovers.find(mark) == []
 

@@ -6,6 +6,7 @@ import sys
 import psutil
 import pytest
 
+from tests.fixtures.processes import hasEnded
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.quickstart import leftovers
 from zuul_nodes.quickstart.state import State, defaultDirectory
@@ -89,9 +90,7 @@ def test_what_a_killed_run_left_is_ended(tmp_path, claim):
     pid, sockets = killed.stdout.split()
     orphan = psutil.Process(int(pid))
     claim(tmp_path)
-    # Its new parent may not have looked at it yet.
-    assert (not orphan.is_running()
-            or orphan.status() == psutil.STATUS_ZOMBIE)
+    assert hasEnded(orphan)
     assert not pathlib.Path(sockets).exists()
 
 
