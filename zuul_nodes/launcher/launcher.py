@@ -56,8 +56,9 @@ from zuul_nodes.launcher.tempdir import TempDirectory
 from zuul_nodes.launcher.turns import takenInTurn
 from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 
-# Threads that look at what has changed.
-WORKERS = 4
+# Threads that look at what has changed; most of the time most of them wait
+# for ZooKeeper to write something.
+WORKERS = 8
 # Time-outs are in seconds.
 DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
             'endpoint_workers': 8,
