@@ -83,7 +83,7 @@ class Machines:
         self._waiting = {}
         # Nodes that somebody has asked for during a step.
         self._asked = set()
-        self._patience = Patience()
+        self._patience = Patience(self._remind)
         self._failures = {}
 
     def isBusy(self, node_id):
@@ -115,6 +115,8 @@ class Machines:
             the next step, or None if the node is there; and with None or
             what was raised.  Not called while there is nothing new.
         """
+        kind = 'create', node.provider, node.label
+
         def step(turn):
             machine = node.create_state_machine
             before = machine and copy.deepcopy(machine.toDict())
@@ -127,8 +129,7 @@ class Machines:
             is_new = machine.state == machine.START
             if is_new:
                 machine.start_time = time.time()
-            self._patience.begin(
-                node.uuid, ('create', node.provider, node.label), is_new)
+            self._patience.begin(node.uuid, kind, is_new)
             self._advance(node, machine, turn, log)
             if machine.complete:
                 self._patience.end(node.uuid)
@@ -140,11 +141,14 @@ class Machines:
             wait = self._patience.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
-        self._submit(node, provider, step, done, 'Creating')
+        self._submit(node, provider, step, done, 'Creating',
+                     self._patience.getRest(node.uuid, kind))
 
     def delete(self, node, provider, done, log):
         """Take steps towards the end of a node; as :meth:`create`, but
         what is raised is tried again for some time."""
+        kind = 'delete', node.provider
+
         def step(turn):
             machine = node.delete_state_machine
             before = machine and copy.deepcopy(machine.toDict())
@@ -157,8 +161,7 @@ class Machines:
                 node.delete_state_machine = machine
             # Each phase of a node's life has time of its own.
             self._patience.begin(
-                node.uuid, ('delete', node.provider),
-                machine.state == machine.START)
+                node.uuid, kind, machine.state == machine.START)
             if not machine.complete:
                 self._advance(node, machine, turn, log)
             if machine.complete:
@@ -177,7 +180,8 @@ class Machines:
                 wait, error = self._retryDelete(node, error, log), None
             done(wait, error)
 
-        self._submit(node, provider, step, end, 'Deleting')
+        self._submit(node, provider, step, end, 'Deleting',
+                     self._patience.getRest(node.uuid, kind))
 
     def _retryDelete(self, node, error, log):
         """:return: how long to wait before the next attempt."""
@@ -233,6 +237,9 @@ class Machines:
             endpoint, run, end, f'{what} node {node.uuid}', delay)
         if delay:
             self._waiting[node.uuid] = withdraw
+
+    def _remind(self, node_id, due):
+        self.launcher.queue.addAt(('node', node_id), due)
 
     def _advance(self, node, machine, turn, log):
         recorded = time.monotonic()

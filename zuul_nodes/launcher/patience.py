@@ -1,5 +1,6 @@
 """When clouds are asked again whether something is there, or gone."""
 
+import math
 import threading
 import time
 
@@ -11,6 +12,9 @@ LONGEST_WAIT = 2.0
 # The time of the quickest counts as long as nothing is quicker, and seems
 # somewhat longer whenever something was slower.
 FORGETTING = 1.05
+# Others are asked earlier than was said if one took less than this part of
+# the time that was known.
+QUICKER = 0.9
 # All together are asked for about so often in a second; others want to use
 # the processor, too.
 MOST_QUESTIONS = 500
@@ -24,6 +28,7 @@ class Wait:
     :ivar state: what it is in.
     :ivar float since: when that began.
     :ivar float asked: after how many seconds of it it was still in it.
+    :ivar float due: when to ask again.
     """
 
     def __init__(self, kind, is_whole):
@@ -33,6 +38,7 @@ class Wait:
         self.began = self.since = time.monotonic()
         self.state = None
         self.asked = 0
+        self.due = 0
 
 
 class Patience:
@@ -41,9 +47,13 @@ class Patience:
     Many that wait for the same are asked for seldom, except for the one
     that has waited longest: how long that takes is known soon, and when to
     ask for the others with it.
+
+    :param remind: called with the name of what is to be asked for earlier
+        than was said, and when.
     """
 
-    def __init__(self):
+    def __init__(self, remind):
+        self.remind = remind
         self._lock = threading.Lock()
         self._waits = {}
         # What of each kind waits, in the order in which it began.
@@ -71,6 +81,13 @@ class Patience:
         wait = self._waits.get(name)
         return time.monotonic() - wait.began if wait else 0
 
+    def getRest(self, name, kind):
+        """:return: after how many seconds to ask, as far as is known."""
+        wait = self._waits.get(name)
+        if wait is None or wait.kind != kind:
+            return 0
+        return max(wait.due - time.monotonic(), 0)
+
     def end(self, name):
         """What was waited for is there, or gone."""
         with self._lock:
@@ -93,18 +110,23 @@ class Patience:
                 return SHORTEST_WAIT
             if state != wait.state:
                 self._enter(wait, state)
-            wait.asked = elapsed = time.monotonic() - wait.since
-            pause = min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT)
-            rest = self._usual.get((wait.kind, state), 0) - elapsed
-            seldom = len(self._waits) / MOST_QUESTIONS
-            if name == next(iter(self._kinds[wait.kind])):
-                if rest > 0:
-                    pause = max(min(pause, rest), SHORTEST_WAIT)
-                return max(pause, len(self._kinds) / MOST_QUESTIONS)
+            wait.asked = time.monotonic() - wait.since
+            pause = self._getPause(name, wait)
+            wait.due = wait.since + wait.asked + pause
+            return pause
+
+    def _getPause(self, name, wait):
+        elapsed = wait.asked
+        pause = min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT)
+        rest = self._usual.get((wait.kind, wait.state), 0) - elapsed
+        seldom = len(self._waits) / MOST_QUESTIONS
+        if name == next(iter(self._kinds[wait.kind])):
             if rest > 0:
-                return max(min(rest, max(LONGEST_WAIT, seldom)),
-                           SHORTEST_WAIT)
-            return max(pause, seldom)
+                pause = max(min(pause, rest), SHORTEST_WAIT)
+            return max(pause, len(self._kinds) / MOST_QUESTIONS)
+        if rest > 0:
+            return max(min(rest, max(LONGEST_WAIT, seldom)), SHORTEST_WAIT)
+        return max(pause, seldom)
 
     def _enter(self, wait, state):
         if wait.state is not None:
@@ -120,11 +142,22 @@ class Patience:
             return
         key = wait.kind, wait.state
         elapsed = time.monotonic() - wait.since
-        usual = self._usual.get(key, elapsed)
+        before = self._usual.get(key, math.inf)
         # Whoever asked late has not learned that it was slower.
-        if wait.asked >= usual:
-            usual *= FORGETTING
+        usual = before * FORGETTING if wait.asked >= before else before
         self._usual[key] = min(usual, elapsed)
+        if elapsed < before * QUICKER:
+            self._hasten(key)
+
+    def _hasten(self, key):
+        """What is known now was not when the others were asked for."""
+        for name in self._kinds.get(key[0], ()):
+            wait = self._waits[name]
+            due = wait.since + self._usual[key]
+            if (wait.kind, wait.state) == key and (
+                    due + SHORTEST_WAIT < wait.due):
+                wait.due = due
+                self.remind(name, due)
 
     def _remove(self, name):
         wait = self._waits.pop(name, None)

@@ -251,18 +251,50 @@ def polled(subject, rack, node, log):
         machine=machine, results=results, step=step, create=create)
 
 
-def test_nobody_is_told_when_nothing_has_happened(polled, rack):
+def test_nobody_is_told_when_nothing_has_happened(
+        polled, rack, monkeypatch):
+    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
+        monotonic=lambda: 1))
     assert polled.step() == (1, 0)
     polled.create()
     assert polled.step() == (1, 1)
     assert polled.step() == (1, 1)
-    assert rack.waits == [0, 0] + [patience.SHORTEST_WAIT] * 2
+    # Also whoever has looked at it meanwhile has it asked for in time.
+    assert rack.waits == [0] + [pytest.approx(patience.SHORTEST_WAIT)] * 3
     # It changes in place.
     polled.machine.isThere = lambda: True
     assert polled.step() == (2, 0)
     polled.machine.isThere = lambda: False
     polled.create()
     assert polled.step() == (2, 1)
+
+
+def test_what_one_has_taken_is_when_others_are_looked_at(
+        subject, rack, node, log, monkeypatch):
+    passed = []
+    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
+        monotonic=lambda: sum(passed)))
+    looks = []
+    subject.launcher.queue.addAt = lambda *look: looks.append(look)
+    other = ShelfProviderNode()
+    other._set(_lock=node._lock)
+    found = {node.uuid: Waiting(), other.uuid: Waiting()}
+    rack.getCreateStateMachine = lambda node, *args: found[node.uuid]
+
+    def step():
+        calls, rack.calls[:] = rack.calls[:], []
+        for function, end in calls:
+            end(function(), None)
+    for each in (node, other) * 2:
+        subject.create(each, rack, lambda wait, error: None, log)
+        step()
+    passed.append(10)
+    step()
+    passed.append(0.5)
+    assert looks == []
+    found[node.uuid].complete = True
+    step()
+    assert looks == [(('node', other.uuid), 10.5)]
 
 
 def test_an_error_is_told_also_when_nothing_had_happened(
@@ -295,8 +327,9 @@ def test_who_waits_for_its_cloud_can_be_something_else(
 
 
 def test_who_has_asked_meanwhile_need_not_wait_for_the_cloud(
-        polled, subject, rack, node):
+        polled, subject, rack, node, jump):
     polled.step()
+    jump(1)
     polled.create()
     keys = []
     subject.launcher.queue = types.SimpleNamespace(add=keys.append)

@@ -29,8 +29,14 @@ def passed(monkeypatch):
 
 
 @pytest.fixture
-def subject(passed):
-    return Patience()
+def reminders():
+    """:return: what is to be asked for earlier than was said, and when."""
+    return []
+
+
+@pytest.fixture
+def subject(passed, reminders):
+    return Patience(lambda *reminder: reminders.append(reminder))
 
 
 @pytest.fixture
@@ -99,6 +105,58 @@ def test_whoever_has_waited_longest_is_asked_for_often(
     assert subject.getWait('it', STATE) == 0.5
     passed.append(0.2)
     assert subject.getWait('it', STATE) == pytest.approx(0.3)
+
+
+def test_others_are_asked_earlier_once_it_is_known_how_long_it_takes(
+        subject, passed, reminders):
+    others = (('near', KIND, STATE), ('it', KIND, STATE),
+              ('unlike', KIND, 'attaching'), ('other', OTHER, STATE))
+    subject.begin('elder', KIND, True)
+    for name, kind, _ in others:
+        subject.begin(name, kind, True)
+    passed.append(9.5)
+    for name, _, state in others:
+        if name != 'it':
+            subject.getWait(name, state)
+    passed.append(0.5)
+    subject.getWait('elder', STATE)
+    assert subject.getWait('it', STATE) == 1
+    assert subject.getRest('it', KIND) == 1
+    passed.append(0.5)
+    assert reminders == []
+    subject.end('elder')
+    # The other one is about to be asked for.
+    assert reminders == [('it', 10.5)]
+    assert subject.getRest('it', KIND) == 0
+
+
+@pytest.mark.parametrize('seconds, expected', [
+    (5, [('it', 15)]), (9.5, [])])
+def test_others_are_asked_earlier_when_it_is_much_quicker_than_before(
+        take, subject, passed, reminders, seconds, expected):
+    take(10, 9)
+    for name in ('elder', 'it'):
+        subject.begin(name, KIND, True)
+    passed.append(seconds - 0.1)
+    for name in ('elder', 'it'):
+        subject.getWait(name, STATE)
+    passed.append(0.1)
+    subject.end('elder')
+    assert reminders == expected
+
+
+def test_who_has_just_asked_need_not_ask_again(subject, passed):
+    assert subject.getRest('it', KIND) == 0
+    subject.begin('it', KIND, True)
+    assert subject.getRest('it', KIND) == 0
+    passed.append(9)
+    assert subject.getWait('it', STATE) == pytest.approx(0.9)
+    passed.append(0.3)
+    assert subject.getRest('it', KIND) == pytest.approx(0.6)
+    # It is to be something else.
+    assert subject.getRest('it', OTHER) == 0
+    passed.append(0.7)
+    assert subject.getRest('it', KIND) == 0
 
 
 def test_each_state_has_time_of_its_own(subject, passed, getWait):
