@@ -187,6 +187,7 @@ class Machines:
         """:return: how long to wait before the next attempt."""
         attempt = self._failures.get(node.uuid, 0)
         self._failures[node.uuid] = attempt + 1
+        self._patience.beginAgain(node.uuid)
         wait = getPause(attempt)
         if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
             log.error('Unable to delete node %s: %s', node, error)

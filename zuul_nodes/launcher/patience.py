@@ -15,19 +15,21 @@ FORGETTING = 1.05
 # Others are asked earlier than was said if one took less than this part of
 # the time that was known.
 QUICKER = 0.9
-# All together are asked for about so often in a second; others want to use
-# the processor, too.
+# All together are asked for about so often in a second, but for the eldest of
+# each kind; others want to use the processor, too.
 MOST_QUESTIONS = 500
 
 
 class Wait:
     """
     :ivar kind: what waits about as long.
-    :ivar bool is_whole: whether this launcher was there when the state began.
+    :ivar bool is_whole: whether the state has not been going on for longer,
+        with another launcher.
     :ivar float began: when.
     :ivar state: what it is in.
     :ivar float since: when that began.
-    :ivar float asked: after how many seconds of it it was still in it.
+    :ivar float asked: for how many seconds it had been in it when it was
+        asked for last.
     :ivar float due: when to ask again.
     """
 
@@ -71,10 +73,21 @@ class Patience:
         """
         with self._lock:
             if (wait := self._waits.get(name)) and wait.kind == kind:
+                if wait.state is None:
+                    # So far it came to nothing.
+                    wait.since = time.monotonic()
+                    wait.is_whole = is_new
                 return
             self._remove(name)
             self._waits[name] = Wait(kind, is_new)
             self._kinds.setdefault(kind, {})[name] = None
+
+    def beginAgain(self, name):
+        """It has failed, and is about to be asked for anew."""
+        with self._lock:
+            if wait := self._waits.get(name):
+                wait.state = None
+                wait.asked = wait.due = 0
 
     def getElapsed(self, name):
         """:return: how many seconds this launcher has been at it."""
@@ -150,12 +163,17 @@ class Patience:
             self._hasten(key)
 
     def _hasten(self, key):
-        """What is known now was not when the others were asked for."""
+        """Remind of the others that may be there before they are to be
+        asked for.
+
+        It tells nothing of those that have taken longer already.
+        """
+        usual = self._usual[key]
         for name in self._kinds.get(key[0], ()):
             wait = self._waits[name]
-            due = wait.since + self._usual[key]
-            if (wait.kind, wait.state) == key and (
-                    due + SHORTEST_WAIT < wait.due):
+            due = wait.since + usual
+            if ((wait.kind, wait.state) == key and wait.asked < usual
+                    and due + SHORTEST_WAIT < wait.due):
                 wait.due = due
                 self.remind(name, due)
 

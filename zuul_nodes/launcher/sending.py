@@ -2,8 +2,9 @@
 
 With kazoo, whoever asks for something puts a byte into a pipe, and the
 thread of the connection takes it out and writes that request.  Each of
-these steps lets another thread take Python.  Without a connection nobody
-takes bytes out, and when the pipe is full, whoever asks waits for that.
+these steps lets another thread take Python.  While there is no connection
+nobody takes bytes out of kazoo's pipe, and when it is full, whoever asks
+waits for that.
 """
 
 import contextlib
@@ -16,8 +17,8 @@ MOST_REQUESTS = 50
 
 def install(client):
     """
-    :param KazooClient client: stopped and closed; its connections shall be
-        able to hold what is sent.
+    :param KazooClient client: stopped and closed; its connections shall
+        have :meth:`zuul_nodes.launcher.sockets.Socket.holding`.
     """
     connection = client._connection
     sendRequest = connection._send_request
@@ -70,7 +71,8 @@ class Bell:
         self._is_rung = False
 
     def recv(self, size):
-        """A request was taken; there is no byte for it."""
+        """Asked by kazoo for each request that it has taken: there is no
+        byte for it."""
         return b''
 
     def close(self):

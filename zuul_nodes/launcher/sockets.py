@@ -118,7 +118,7 @@ class Socket:
     def holding(self):
         """Keep what is sent meanwhile.
 
-        :return: a bytearray, which has all of it at the end.
+        :return: as a context: a bytearray, which has all of it at the end.
         """
         self._held = bytearray()
         try:

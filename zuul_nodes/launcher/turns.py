@@ -19,19 +19,16 @@ def takenInTurn():
     See ``SCHED_BATCH`` in sched(7).  Where the operator has chosen how the
     process is scheduled, or where this is not allowed, nothing changes.
     """
-    before = os.sched_getscheduler(0)
-    if before != os.SCHED_OTHER:
-        yield
-        return
-    _schedule(os.SCHED_BATCH)
+    _schedule(os.SCHED_OTHER, os.SCHED_BATCH)
     try:
         yield
     finally:
-        _schedule(before)
+        _schedule(os.SCHED_BATCH, os.SCHED_OTHER)
 
 
-def _schedule(policy):
-    # Some sandboxes do not allow it.
+def _schedule(before, policy):
+    """Change how the calling thread is scheduled, if it is so by now."""
+    # Some sandboxes, and some C libraries, do not allow it.
     with contextlib.suppress(OSError):
-        # 0 is the calling thread.
-        os.sched_setscheduler(0, policy, os.sched_param(0))
+        if os.sched_getscheduler(0) == before:
+            os.sched_setscheduler(0, policy, os.sched_param(0))

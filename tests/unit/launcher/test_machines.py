@@ -164,7 +164,8 @@ def node():
 
 @pytest.fixture
 def log():
-    return types.SimpleNamespace(debug=lambda *args: None)
+    return types.SimpleNamespace(
+        debug=lambda *args: None, warning=lambda *args, **kwargs: None)
 
 
 class Late:
@@ -349,6 +350,34 @@ def test_the_time_of_a_creation_begins_with_its_first_step(
     jump(3600)
     with pytest.raises(LaunchTimeoutError):
         polled.step()
+
+
+def test_a_deletion_that_is_tried_again_begins_anew(
+        subject, rack, node, log, monkeypatch):
+    passed = []
+    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
+        monotonic=lambda: sum(passed)))
+    found = []
+    rack.getDeleteStateMachine = lambda *args: found[-1]
+
+    def step(error=None):
+        if not rack.calls:
+            subject.delete(node, rack, lambda wait, error: None, log)
+        function, end = rack.calls.pop(0)
+        end(*((None, error) if error else (function(), None)))
+    found.append(Waiting())
+    step()
+    passed.append(100)
+    step(ConnectionError())
+    found.append(Waiting())
+    passed.append(60)
+    step()
+    passed.append(4)
+    step()
+    found[-1].complete = True
+    passed.append(1)
+    step()
+    assert list(subject._patience._usual.values()) == [5]
 
 
 @pytest.mark.parametrize('state, known', [

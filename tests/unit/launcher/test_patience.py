@@ -130,6 +130,53 @@ def test_others_are_asked_earlier_once_it_is_known_how_long_it_takes(
     assert subject.getRest('it', KIND) == 0
 
 
+def test_what_was_quicker_tells_nothing_of_who_has_waited_longer(
+        take, subject, passed, reminders):
+    take(20, 19)
+    subject.begin('elder', KIND, True)
+    subject.begin('it', KIND, True)
+    passed.append(15)
+    subject.getWait('it', STATE)
+    subject.begin('quick', KIND, True)
+    passed.append(9)
+    subject.getWait('quick', STATE)
+    assert subject.getWait('it', STATE) == LONGEST_WAIT
+    passed.append(1)
+    subject.end('quick')
+    assert reminders == []
+
+
+def test_a_new_attempt_has_time_of_its_own(
+        subject, passed, reminders, getWait):
+    # By another launcher.
+    subject.begin('it', KIND, False)
+    passed.append(100)
+    subject.getWait('it', STATE)
+    subject.beginAgain('it')
+    assert subject.getRest('it', KIND) == 0
+    # Nobody comes before the pause after the failure is over.
+    for seconds in (0, 1):
+        passed.append(seconds)
+        subject.begin('quick', KIND, True)
+        subject.getWait('quick', STATE)
+    passed.append(1)
+    subject.getWait('quick', STATE)
+    subject.end('quick')
+    assert reminders == []
+    passed.append(60)
+    subject.begin('it', KIND, True)
+    passed.append(1)
+    subject.getWait('it', STATE)
+    passed.append(0.5)
+    subject.end('it')
+    assert getWait() == 1.5
+
+
+def test_what_ends_meanwhile_is_not_begun_again(subject):
+    subject.beginAgain('it')
+    assert subject.getRest('it', KIND) == 0
+
+
 @pytest.mark.parametrize('seconds, expected', [
     (5, [('it', 15)]), (9.5, [])])
 def test_others_are_asked_earlier_when_it_is_much_quicker_than_before(

@@ -58,9 +58,13 @@ def test_what_the_operator_has_chosen(start):
     assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
 
 
-def test_it_is_not_allowed(start, monkeypatch):
+@pytest.mark.parametrize('name', [
+    'sched_getscheduler', 'sched_setscheduler'])
+def test_it_is_not_allowed(start, name):
     def refuse(*args):
         raise PermissionError()
-    monkeypatch.setattr(os, 'sched_setscheduler', refuse)
-    with takenInTurn():
-        assert getPolicy(start()) == os.SCHED_OTHER
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, name, refuse)
+        with takenInTurn():
+            thread = start()
+    assert getPolicy(thread) == os.SCHED_OTHER
