@@ -10,6 +10,7 @@ from zuul.model import NodesetRequest
 from zuul.zk.vendor.states import AddWatchMode
 
 ANNOUNCED = 'announced'
+BEGUN = 'begun'
 
 
 class Records:
@@ -17,7 +18,8 @@ class Records:
 
     One watch for all of them: what changes is read at once.  Requests are
     also in the state ANNOUNCED when the launcher has told the scheduler,
-    and are not read any more.
+    and are not read any more; nodes are in the state BEGUN when their cloud
+    has been asked for them.
 
     :param client: a started kazoo client of Zuul's.
     :param cls: the class of the records, of Zuul's model.
@@ -59,6 +61,8 @@ class Records:
         states = {data['state']}
         if data.get('event_state') == NodesetRequest.EventState.COMPLETE:
             states.add(ANNOUNCED)
+        if data.get('create_state'):
+            states.add(BEGUN)
         with self.changed:
             states = {state for state in states
                       if record_id not in self.times.get(state, ())}

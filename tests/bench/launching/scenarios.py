@@ -14,7 +14,7 @@ from zuul.model import NodesetRequest, ProviderNode
 
 from tests.bench.launching.executor import Executors
 from tests.bench.launching.layouts import STATIC, makeCloudText
-from tests.bench.launching.records import ANNOUNCED
+from tests.bench.launching.records import ANNOUNCED, BEGUN
 from zuul_nodes.quickstart.failure import Failure
 
 FULFILLED = NodesetRequest.State.FULFILLED
@@ -180,7 +180,9 @@ def measureKilled(makeStage, sizes, creation_time=5, session_timeout=6):
         for launcher in launchers:
             stage.settle(launcher)
         begin = min(stage.addRequests(sizes.building).values())
-        building = nodes.times.setdefault(ProviderNode.State.BUILDING, {})
+        # Whoever has written that a node is being built may not yet have
+        # asked for it.
+        building = nodes.times.setdefault(BEGUN, {})
         stage.wait(nodes, lambda: len(building) >= sizes.building,
                    'the nodes are not created')
         stage.client.exists(stage.getComponentPath(launchers[0]),
