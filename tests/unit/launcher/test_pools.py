@@ -4,13 +4,14 @@ import itertools
 import math
 import threading
 import time
+import types
 import unittest.mock
 
 import pytest
 
 from tests.fixtures.images import waitFor
 from zuul_nodes.launcher import pools as pools_module
-from zuul_nodes.launcher.pools import Call, Pool
+from zuul_nodes.launcher.pools import Call, Pool, Pools
 
 TIMEOUT = 10
 NUMBERS = itertools.count()
@@ -72,6 +73,17 @@ def test_rate(makePool, notes):
     # A busy machine may hold up a thread that has begun.
     assert all(later.started - earlier.started >= 0.049
                for earlier, later in itertools.pairwise(calls))
+
+
+@pytest.mark.parametrize('attributes, interval', [
+    ({}, 0.5), ({'rate_limiter': None}, 0)])
+def test_the_rate_is_that_of_the_connection(attributes, interval):
+    """Unless the driver keeps to it by itself."""
+    endpoint = types.SimpleNamespace(
+        canonical_name='rack', **attributes,
+        connection=types.SimpleNamespace(rate=2))
+    pools = Pools(2, TIMEOUT, lambda name, delay: None)
+    assert pools._get(endpoint).interval == interval
 
 
 def test_what_waits_for_its_time_counts(makePool, notes):
