@@ -19,16 +19,23 @@ def takenInTurn():
     See ``SCHED_BATCH`` in sched(7).  Where the operator has chosen how the
     process is scheduled, or where this is not allowed, nothing changes.
     """
-    _schedule(os.SCHED_OTHER, os.SCHED_BATCH)
+    is_ours = _schedule(os.SCHED_OTHER, os.SCHED_BATCH)
     try:
         yield
     finally:
-        _schedule(os.SCHED_BATCH, os.SCHED_OTHER)
+        if is_ours:
+            _schedule(os.SCHED_BATCH, os.SCHED_OTHER)
 
 
 def _schedule(before, policy):
-    """Change how the calling thread is scheduled, if it is so by now."""
+    """Change how the calling thread is scheduled.
+
+    :return: whether that was as expected, and is changed now.
+    """
     # Some sandboxes, and some C libraries, do not allow it.
     with contextlib.suppress(OSError):
+        # 0 is the calling thread.
         if os.sched_getscheduler(0) == before:
             os.sched_setscheduler(0, policy, os.sched_param(0))
+            return True
+    return False

@@ -43,19 +43,20 @@ def test_nothing_is_left_of_it_after_an_error():
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
-def test_what_the_operator_has_chosen(start):
+@pytest.mark.parametrize('policy', [os.SCHED_IDLE, os.SCHED_BATCH])
+def test_what_the_operator_has_chosen(start, policy):
     """For all of a process, as with chrt(1)."""
     policies = []
 
     def run():
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        os.sched_setscheduler(0, policy, os.sched_param(0))
         with takenInTurn():
             policies.append(getPolicy(start()))
         policies.append(os.sched_getscheduler(0))
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    assert policies == [os.SCHED_IDLE, os.SCHED_IDLE]
+    assert policies == [policy, policy]
 
 
 @pytest.mark.parametrize('name', [
