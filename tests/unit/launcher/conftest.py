@@ -1,4 +1,5 @@
 import time
+import types
 
 import pytest
 
@@ -6,7 +7,7 @@ from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
-from zuul_nodes.launcher import missing, superseded, uploads
+from zuul_nodes.launcher import missing, patience, superseded, uploads
 
 
 @pytest.fixture
@@ -39,6 +40,16 @@ def jump(monkeypatch):
     def jump(seconds):
         monkeypatch.setattr(time, 'time', lambda: real() + seconds)
     return jump
+
+
+@pytest.fixture
+def passed(monkeypatch):
+    """:return: a list of seconds that pass for what waits for a cloud, and
+        no others."""
+    passed = []
+    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
+        monotonic=lambda: sum(passed)))
+    return passed
 
 
 @pytest.fixture

@@ -91,6 +91,11 @@ class Cloud:
             return True
         return withdraw
 
+    def step(self, error=None):
+        """The call that has waited longest is made, or fails."""
+        function, end = self.calls.pop(0)
+        end(*((None, error) if error else (function(), None)))
+
     def getCreateStateMachine(self, node, image, log):
         return Scripted(self.script.pop(0), node)
 
@@ -244,18 +249,14 @@ def polled(subject, rack, node, log):
             node, rack, lambda *result: results.append(result), log)
 
     def step(error=None):
-        function, end = rack.calls.pop(0)
-        end(*((None, error) if error else (function(), None)))
+        rack.step(error)
         return len(results), len(rack.calls)
     create()
     return types.SimpleNamespace(
         machine=machine, results=results, step=step, create=create)
 
 
-def test_nobody_is_told_when_nothing_has_happened(
-        polled, rack, monkeypatch):
-    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
-        monotonic=lambda: 1))
+def test_nobody_is_told_when_nothing_has_happened(passed, polled, rack):
     assert polled.step() == (1, 0)
     polled.create()
     assert polled.step() == (1, 1)
@@ -271,10 +272,7 @@ def test_nobody_is_told_when_nothing_has_happened(
 
 
 def test_what_one_has_taken_is_when_others_are_looked_at(
-        subject, rack, node, log, monkeypatch):
-    passed = []
-    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
-        monotonic=lambda: sum(passed)))
+        subject, rack, node, log, passed):
     looks = []
     subject.launcher.queue.addAt = lambda *look: looks.append(look)
     other = ShelfProviderNode()
@@ -283,9 +281,8 @@ def test_what_one_has_taken_is_when_others_are_looked_at(
     rack.getCreateStateMachine = lambda node, *args: found[node.uuid]
 
     def step():
-        calls, rack.calls[:] = rack.calls[:], []
-        for function, end in calls:
-            end(function(), None)
+        for _ in range(len(rack.calls)):
+            rack.step()
     for each in (node, other) * 2:
         subject.create(each, rack, lambda wait, error: None, log)
         step()
@@ -353,18 +350,14 @@ def test_the_time_of_a_creation_begins_with_its_first_step(
 
 
 def test_a_deletion_that_is_tried_again_begins_anew(
-        subject, rack, node, log, monkeypatch):
-    passed = []
-    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
-        monotonic=lambda: sum(passed)))
+        subject, rack, node, log, passed):
     found = []
     rack.getDeleteStateMachine = lambda *args: found[-1]
 
     def step(error=None):
         if not rack.calls:
             subject.delete(node, rack, lambda wait, error: None, log)
-        function, end = rack.calls.pop(0)
-        end(*((None, error) if error else (function(), None)))
+        rack.step(error)
     found.append(Waiting())
     step()
     passed.append(100)

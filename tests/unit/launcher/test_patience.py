@@ -1,10 +1,7 @@
 """When clouds are asked again."""
 
-import types
-
 import pytest
 
-from zuul_nodes.launcher import patience
 from zuul_nodes.launcher.patience import (
     FORGETTING,
     LONGEST_WAIT,
@@ -17,15 +14,6 @@ from zuul_nodes.launcher.patience import (
 KIND = 'create', 'cloud', 'debian'
 OTHER = 'create', 'cloud', 'fedora'
 STATE = 'creating'
-
-
-@pytest.fixture
-def passed(monkeypatch):
-    """:return: a list of seconds that pass, and no others."""
-    passed = []
-    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
-        monotonic=lambda: sum(passed)))
-    return passed
 
 
 @pytest.fixture
