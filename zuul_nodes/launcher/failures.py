@@ -62,6 +62,12 @@ def classify(error):
     return Failure.ATTEMPT
 
 
+def hasFailed(node, failure):
+    """:return: whether it says in a node's record that the node has come to
+        nothing in that way."""
+    return (node.create_state or {}).get('failure') == failure.value
+
+
 def describe(error):
     """:return: an error in one line, for a record that people see."""
     text = ' '.join(str(error).split())

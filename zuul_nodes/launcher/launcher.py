@@ -5,6 +5,7 @@ monitoring server, the export of traces) is not here, for the process has
 it already: the scheduler, or :mod:`zuul_nodes.launcher.process`.
 """
 
+import collections
 import logging
 import secrets
 import socket
@@ -30,6 +31,7 @@ from zuul_nodes.launcher.cleanup import Cleanup
 from zuul_nodes.launcher.consoles import Consoles
 from zuul_nodes.launcher.creation import Maker
 from zuul_nodes.launcher.division import Division
+from zuul_nodes.launcher.failures import Failure
 from zuul_nodes.launcher.imagelook import KEY as IMAGES
 from zuul_nodes.launcher.images import Images
 from zuul_nodes.launcher.keyscan import KeyScanner
@@ -155,8 +157,8 @@ class Launcher:
             lambda request_id: self.queue.add(('request', request_id)),
             canUse=self.images.canUse, isHandled=self.division.isHandled,
             isAsked=self._isAsked, isGiven=self._isGiven)
-        # Until when, and how often one after the other.
-        self._paused = {}
+        # Provider -> how often it has failed, one time after the other.
+        self._failures = collections.Counter()
         # Its caches tell of what they read while it is made.
         self.api = self.request_reconciler = None
         self.api = Records(
@@ -271,25 +273,29 @@ class Launcher:
 
     def pauseAfter(self, node, failure, reason):
         """No new nodes from a provider for some time, more each time."""
-        if failure.value in ('quota', 'temporary'):
-            self.pauseProvider(node.provider, reason)
+        if failure in (Failure.QUOTA, Failure.TEMPORARY):
+            self.pauseProvider(
+                node.provider, reason, failure is Failure.QUOTA)
 
-    def pauseProvider(self, name, reason):
-        now = time.monotonic()
-        until, attempt = self._paused.get(name, (0, 0))
-        if now < until:
+    def pauseProvider(self, name, reason, for_room=False):
+        """
+        :param bool for_room: as of :meth:`.planner.Planner.pause`.
+        """
+        pause = getPause(self._failures[name], first=1, longest=300)
+        if not self.planner.pause(
+                name, time.monotonic() + pause, reason, for_room):
             # What was begun together has failed together.
             return
-        pause = getPause(attempt, first=1, longest=300)
-        self._paused[name] = now + pause, attempt + 1
+        self._failures[name] += 1
         self.log.info('Provider %s is paused for %.1f seconds: %s',
                       name, pause, reason)
-        self.planner.pause(name, now + pause, reason)
         self.queue.addAfter(('provider', name), pause)
 
     def _resume(self, name):
-        if name in self._paused:
-            self._paused[name] = 0, self._paused[name][1]
+        if left := self.planner.getPause(name):
+            # This was the time of a pause that ended before it.
+            self.queue.addAfter(('provider', name), left)
+            return
         self.planner.resume(name)
         self.ready.tell()
 
@@ -300,7 +306,7 @@ class Launcher:
             self.queue.addAfter(RESERVATIONS, PUBLISH_INTERVAL)
 
     def clearPause(self, node):
-        self._paused.pop(node.provider, None)
+        self._failures.pop(node.provider, None)
         self.ready.clearPause(node)
 
     # What happens

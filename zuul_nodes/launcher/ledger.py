@@ -120,6 +120,14 @@ class Ledger:
         """:return: the node, if it has a record."""
         return self._entries.get(node_id, NOTHING).node
 
+    def getNeighbours(self, node):
+        """:return: names of the providers whose nodes count in anything
+            that the node does."""
+        return set().union(*(
+            self.limits.users.get(account, ())
+            for account in self.limits.getAccounts(
+                node.provider, node.connection_name, node.endpoint_name)))
+
     def getRivals(self, node_id):
         """:return: as :meth:`.sharing.Sharing.getRivals`."""
         return self.sharing.getRivals(node_id)

@@ -27,6 +27,7 @@ from zuul_nodes.launcher.decisions import (
 from zuul_nodes.launcher.ledger import Ledger
 from zuul_nodes.launcher.limits import Limits, getLabelKey, getShortName
 from zuul_nodes.launcher.options import Options
+from zuul_nodes.launcher.pauses import Pause, Pauses
 from zuul_nodes.launcher.reservations import Reservation
 from zuul_nodes.launcher.scope import Scope
 from zuul_nodes.launcher.selection import Ever, Now, getNeeds
@@ -74,7 +75,7 @@ class Planner:
         # its needs and what was reserved for it.
         self._grants = {}
         self._options = {}
-        self._pauses = {}
+        self._pauses = Pauses(clock)
         self._others = {}
         self._woken = []
         self._lock = threading.Lock()
@@ -167,7 +168,11 @@ class Planner:
 
     def removeNode(self, node_id):
         with self._change():
+            node = self.ledger.getNode(node_id)
             self.ledger.remove(node_id)
+            if node is not None:
+                self.ledger.changed |= self._pauses.endAfter(
+                    node, self.ledger.getNeighbours(node))
 
     def limitsChanged(self, names=None):
         """What providers can make has changed: their quota, what others
@@ -178,22 +183,37 @@ class Planner:
         with self._change():
             names = set(self.scope.by_name if names is None else names)
             self.ledger.limits.forget(names)
+            self._pauses.compare(names, self._getUsable)
             self.ledger.changed |= names
             self._reconsider(self.waiting.getLines(names))
 
-    def pause(self, provider_name, until, reason):
+    def pause(self, provider_name, until, reason, for_room=False):
         """Have a provider make no nodes; :meth:`resume` is to be called.
 
         :param float until: when it ends in any case, by
             ``time.monotonic()``.
+        :param bool for_room: whether it is over as soon as there may be
+            room.
+        :return: whether it was not paused already.
         """
         with self._change():
-            self._pauses[provider_name] = until, reason
+            if self._pauses.get(provider_name):
+                return False
+            self._pauses.begin(provider_name, Pause(
+                until, reason, for_room, self._getUsable(provider_name)))
+            return True
 
     def resume(self, provider_name):
         with self._change():
-            self._pauses.pop(provider_name, None)
+            self._pauses.end(provider_name)
             self.ledger.changed.add(provider_name)
+
+    def getPause(self, provider_name):
+        """:return: for how many seconds more a provider is paused at the
+            most; 0 if it is not."""
+        with self._lock:
+            pause = self._pauses.get(provider_name)
+            return pause.until - self.clock() if pause else 0
 
     def setReservations(self, reservations):
         """
@@ -300,10 +320,8 @@ class Planner:
         """:return: why a provider makes no nodes now, or None."""
         if provider.driver.name == 'static':
             return 'no node is free'
-        until, reason = self._pauses.get(
-            provider.canonical_name, (0, None))
-        if self.clock() < until:
-            return f'is paused: {reason}'
+        if pause := self._pauses.get(provider.canonical_name):
+            return f'is paused: {pause.reason}'
         if not self.isHandled(provider.connection_name):
             return (f'no running launcher handles connection '
                     f'{provider.connection_name}')
@@ -315,6 +333,12 @@ class Planner:
             return 'what it needs is not known'
         if self.ledger.getSpare(provider, label_name):
             return 'slots are being made'
+        return None
+
+    def _getUsable(self, provider_name):
+        """:return: what a provider can use, None if that is not known."""
+        for provider in self.scope.by_name.get(provider_name, ()):
+            return self.ledger.limits.getUsable(provider)
         return None
 
     def _reserve(self, line, view, names):

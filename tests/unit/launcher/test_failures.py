@@ -147,13 +147,51 @@ def test_no_quota(steps, racks, log):
         steps.runUntil(lambda: not steps.nodes())
         assert not any(request.nodes)
         # The end of the pause.
-        steps.queue.add(('provider', steps.getProvider('one').canonical_name))
+        steps.planner.resume(steps.getProvider('one').canonical_name)
         steps.runUntil(lambda: not waits())
     assert serve(steps, request) == ['one']
     # An attempt was not used up, though there is but one.
     assert racks.created == ['one'] * 3
     assert request.provider_node_data[0]['failed_providers'] == []
     end(steps, racks)
+
+
+def test_there_is_quota_again(steps, racks):
+    """A node goes at the cloud that had no room: the provider does not
+    wait for the end of its pause.  If it was of no use, it waits again."""
+    steps.setLayout(cloud('one', 'two', labels='[big]', launch_attempts=1)
+                    + addProvider('three', labels='[other]', priority=3))
+    racks.setPause(1000)
+    racks.errors['two'] = QuotaException('full')
+    used = [steps.addRequest('other') for _ in range(2)]
+    for each in used:
+        assert serve(steps, each) == ['three']
+    racks.errors['one'] = [QuotaException('full')] * 2
+    request = steps.addRequest('big')
+    for number, each in enumerate(used, 1):
+        steps.runUntil(lambda number=number: (
+            racks.created.count('one') == racks.created.count('two') == number
+            and 'is paused' in (
+                steps.planner.getReason(request.uuid) or '')))
+        finish(steps, each)
+    assert serve(steps, request) == ['one']
+    end(steps, racks)
+
+
+def test_a_pause_that_ended_early(steps, racks):
+    """Its time does not end the next one."""
+    steps.setLayout(cloud('one'))
+    name = steps.getProvider('one').canonical_name
+    racks.setPause(0.1)
+    steps.pauseProvider(name, 'there is no room', for_room=True)
+    steps.planner.resume(name)
+    racks.setPause(0.2)
+    steps.pauseProvider(name, 'there is no room', for_room=True)
+    steps.runUntil(lambda: not steps.planner.getPause(name))
+    ends = []
+    steps.planner.resume = ends.append
+    steps.runUntil(lambda: ends)
+    assert ends == [name]
 
 
 def test_a_pause_ends_by_itself(steps, racks):
@@ -318,7 +356,7 @@ def test_one_of_two_fails(steps, racks):
     assert serve(steps, another) == ['one']
     assert another.nodes == [node.uuid]
     assert request.state == request.State.REQUESTED
-    steps.queue.add(('provider', steps.getProvider('one').canonical_name))
+    steps.planner.resume(steps.getProvider('one').canonical_name)
     assert serve(steps, request) == ['one', 'one']
     end(steps, racks)
 
@@ -405,7 +443,7 @@ def test_a_driver_that_hangs(impatient, steps, racks, log):
     # made is found by the clean-up.
     racks.end()
     racks.hanging.clear()
-    steps.queue.add(('provider', steps.getProvider('one').canonical_name))
+    steps.planner.resume(steps.getProvider('one').canonical_name)
     for request in requests:
         assert serve(steps, request) == ['one']
         assert request.nodes[0] in racks.instances

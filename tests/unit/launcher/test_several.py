@@ -430,8 +430,8 @@ def test_a_provider_that_one_has_paused(pair, racks):
         for launcher in pair.launchers) or isDone(request))
     assert len(racks.created) <= 2
     for launcher in pair.launchers:
-        launcher.queue.add(
-            ('provider', launcher.getProvider('one').canonical_name))
+        launcher.planner.resume(
+            launcher.getProvider('one').canonical_name)
     pair.serve(request)
     pair.endAll(racks)
 

@@ -1,0 +1,76 @@
+"""Pauses for want of room are over when there may be room."""
+
+import math
+
+import pytest
+from zuul.model import ProviderNode
+
+from tests.fixtures.planning import Endpoint, Provider, World
+
+State = ProviderNode.State
+
+
+@pytest.fixture
+def full():
+    """A world of providers that are paused, ``a`` for want of room; and a
+    request that waits for it."""
+    endpoint = Endpoint('cloud')
+    providers = [
+        Provider('a', 'big', endpoint=endpoint, limits={'instances': 3}),
+        Provider('b', 'small', endpoint=endpoint), Provider('c', 'small')]
+    world = World(*providers)
+    world.used = [world.addNode(provider, *provider.labels, State.USED)
+                  for provider in providers]
+    world.planner.pause('a', math.inf, 'there is no room', for_room=True)
+    world.planner.pause('b', math.inf, 'it does not answer')
+    world.waiting, _ = world.request('big')
+    return world
+
+
+@pytest.mark.parametrize('index', [0, 1])
+def test_a_node_goes_where_there_was_no_room(full, index):
+    """Its own, or one at its endpoint."""
+    full.removeNode(full.used[2])
+    assert full.waiting.uuid not in full.woken
+    full.removeNode(full.used[index])
+    assert full.waiting.uuid in full.woken
+    assert full.planner.getPause('a') == 0
+    # A cloud that does not answer has no more to say for that.
+    assert full.planner.getPause('b') == math.inf
+
+
+def test_what_had_no_room_leaves_none(full):
+    provider = full.providers[0]
+    node = full.addNode(provider, 'big', State.TEMPFAILED,
+                        create_state={'failure': 'quota'})
+    full.removeNode(node)
+    assert full.planner.getPause('a') == math.inf
+    assert not full.woken
+
+
+@pytest.mark.parametrize('before, after, ends', [
+    (0, 0, False), (1, 1, False), (0, 1, False), (1, 0, True),
+], ids=['nothing', 'as much', 'more', 'less'])
+def test_what_others_use_where_there_was_no_room(full, before, after, ends):
+    """It is compared with what it was when it was last looked at."""
+    endpoint = full.providers[0].endpoint
+    endpoint.limits['instances'] = 9
+    full.planner.limitsChanged({'a'})
+    for used in (before, after):
+        endpoint.quota_cache.quota = {'instances': used}
+        full.planner.limitsChanged({'a'})
+    assert bool(full.woken) == ends
+    assert (full.planner.getPause('a') == 0) == ends
+
+
+def test_a_limit_is_raised_where_there_was_no_room(full):
+    full.providers[0].resource_limits['instances'] = 2
+    full.planner.limitsChanged()
+    assert full.planner.getPause('a')
+    full.providers[0].resource_limits['instances'] = 3
+    full.planner.limitsChanged(['b'])
+    assert full.planner.getPause('a')
+    full.planner.limitsChanged()
+    assert full.woken == [full.waiting.uuid]
+    grant, = full.serve()
+    assert grant.slots[0].provider.name == 'a'
