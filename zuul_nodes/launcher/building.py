@@ -114,7 +114,8 @@ class Building:
         if len(subnodes) < len(node.subnodes):
             # Another launcher is still about to write their records.
             if time.time() - node.request_time > SUBNODE_SYNC_TIME:
-                raise ProviderNodeError('the slots are missing')
+                return self._fail(
+                    node, ProviderNodeError('the slots are missing'), log)
             self.queue.addAfter(('node', node.uuid), 1)
             return
         state = State.SLOT_HOST if subnodes else State.READY
@@ -214,15 +215,15 @@ class Building:
         main_node = node
         if node.main_node_id:
             main_node = self.api.getProviderNode(node.main_node_id)
-        return bool(main_node) and provider.canReuseNode(main_node)
+        # Not every driver looks whether another slot has failed.
+        return (bool(main_node) and main_node.state != State.FAILED
+                and provider.canReuseNode(main_node))
 
     def reuse(self, node, log):
         """Look at a machine that was used, and give it out again."""
         main_node = node.main_node_id and self.api.getProviderNode(
             node.main_node_id)
         try:
-            if main_node and main_node.state == State.FAILED:
-                raise ProviderNodeError('the host of the slot has failed')
             keys = self._scan(node, log)
         except Exception as error:
             log.exception('Marking node %s as failed', node)

@@ -3,11 +3,12 @@
 import types
 
 import pytest
+from zuul.driver.static import staticendpoint
 from zuul.model import ProviderNode
 
 from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.racks import cloud, finish, isDone
-from tests.fixtures.shelf.shelf_maker import ShelfInstance
+from tests.fixtures.shelf.shelf_maker import ShelfInstance, ShelfProvider
 from tests.unit.launcher.test_registration import desk
 
 State = ProviderNode.State
@@ -130,8 +131,43 @@ def test_a_used_node_that_shows_another(steps, racks, shown, keys, caplog):
     assert f'found ssh-ed25519 {keys[1].fingerprint}' in caplog.text
 
 
+def test_a_used_slot_that_shows_another(
+        steps, racks, shown, keys, monkeypatch):
+    """Nobody gets its machine any more, and that goes when the last of its
+    slots is given back; whatever the driver thinks of reuse."""
+    monkeypatch.setattr(ShelfProvider, 'canReuseNode', lambda *args: True)
+    steps.setLayout(scanned(cloud('one')).replace(
+        'name: big,', 'name: big, slots: 3, reuse: true,'))
+    shown[:] = [keys[0]]
+    first, (bad,) = serve(steps, 'big')
+    second, (used,) = serve(steps, 'big')
+    spare, = (node for node in steps.nodes(State.READY)
+              if not node.request_id)
+    host, = steps.nodes(State.SLOT_HOST)
+    assert {bad.main_node_id, used.main_node_id, spare.main_node_id} == {
+        host.uuid}
+    shown[:] = [keys[1]]
+    finish(steps, first)
+    steps.runUntil(lambda: steps.nodes() == [used, host]
+                   or steps.nodes() == [host, used])
+    assert host.state == State.FAILED
+    assert f'found ssh-ed25519 {keys[1].fingerprint}' in bad.comment
+    assert used.state == State.READY and used.request_id == second.uuid
+    assert list(racks.instances) == [host.uuid]
+    shown[:] = [keys[0]]
+    third, (other,) = serve(steps, 'big')
+    assert other.main_node_id != host.uuid
+    # Though it would show the right one again.
+    finish(steps, second)
+    steps.runUntil(lambda: list(racks.instances) == [other.main_node_id])
+    assert not used.comment
+    finish(steps, third)
+    steps.runUntil(lambda: isFree(other))
+
+
 @pytest.mark.parametrize('slots', [1, 2])
-def test_a_static_node_that_shows_another(steps, shown, keys, slots):
+def test_a_static_node_that_shows_another(
+        steps, shown, keys, slots, monkeypatch):
     """It does not come back before it shows what is configured."""
     steps.setLayout(scanned(desk(slots=slots)).replace(
         'python-path:', f'host-key: {keys[0].recorded}\n'
@@ -141,10 +177,47 @@ def test_a_static_node_that_shows_another(steps, shown, keys, slots):
         node.comment and keys[1].fingerprint in node.comment
         for node in steps.nodes()))
     assert not steps.nodes(State.READY)
+    shown[:] = [keys[0]]
+    waitForAll(steps, slots, monkeypatch)
 
 
-def test_a_static_node_that_shows_another_after_use(steps, shown, keys):
-    steps.setLayout(scanned(desk()).replace(
+def waitForAll(launcher, slots, monkeypatch):
+    """Wait until a static node is what it was, and of use."""
+    monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
+    for node in launcher.nodes():
+        launcher.queue.add(('node', node.uuid))
+    launcher.runUntil(
+        lambda: sum(map(isFree, launcher.nodes())) == slots
+        and len(launcher.nodes()) == (slots if slots == 1 else slots + 1))
+    serve(launcher, *['big'] * slots)
+
+
+def test_a_static_slot_that_shows_another_after_use(
+        steps, shown, keys, monkeypatch):
+    """The others stay as long as they are used; then the machine is looked
+    at as if it were new."""
+    steps.setLayout(scanned(desk(slots=2)).replace(
+        'python-path:', f'host-key: {keys[0].recorded}\n'
+        '        python-path:'))
+    shown[:] = [keys[0]]
+    steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == 2)
+    first, (bad,) = serve(steps, 'big')
+    second, (used,) = serve(steps, 'big')
+    shown[:] = [keys[1]]
+    finish(steps, first)
+    steps.runUntil(lambda: bad.state == State.FAILED
+                   and steps.nodes(State.FAILED) != [bad])
+    assert used.state == State.READY and used.request_id == second.uuid
+    shown[:] = [keys[0]]
+    finish(steps, second)
+    steps.runUntil(lambda: used not in steps.nodes())
+    waitForAll(steps, 2, monkeypatch)
+
+
+@pytest.mark.parametrize('slots', [1, 2])
+def test_a_static_node_that_shows_another_after_use(
+        steps, shown, keys, slots, monkeypatch):
+    steps.setLayout(scanned(desk(slots=slots)).replace(
         'python-path:', f'host-key: {keys[0].recorded}\n'
         '        python-path:'))
     shown[:] = [keys[0]]
@@ -155,4 +228,6 @@ def test_a_static_node_that_shows_another_after_use(steps, shown, keys):
     finish(steps, request)
     steps.runUntil(lambda: node.comment
                    and keys[1].fingerprint in node.comment)
-    assert not steps.nodes(State.READY)
+    steps.runUntil(lambda: not steps.nodes(State.READY, State.SLOT_HOST))
+    shown[:] = [keys[0]]
+    waitForAll(steps, slots, monkeypatch)
