@@ -2,7 +2,8 @@
 
 What is deleted can't be had back.  So a resource is removed only if it
 has our tag, if nothing has needed it twice, some time apart, and if
-ZooKeeper itself says that there is no record of what it is tagged with.
+ZooKeeper itself says that there is no record of what it is tagged with,
+or if it says itself that it has expired.
 What can't be read, be it a resource or a record, is left alone.
 """
 
@@ -141,9 +142,8 @@ class Round:
         elif time.time() <= int(expiration):
             return
         self.suspects[key] = suspect
-        if expiration is None and (
-                self.started - suspect.since < self.cleanup.interval
-                or self._mayBeNeeded(owners)):
+        if self.started - suspect.since < self.cleanup.interval or (
+                expiration is None and self._mayBeNeeded(owners)):
             return
         self.leaked[resource.type] += 1
         if (self.started >= suspect.next_attempt
