@@ -240,21 +240,29 @@ def test_limits_beyond_reason(steps, racks):
     end(steps, racks)
 
 
-@pytest.mark.parametrize('limits', [
-    {'instances': -1}, {'instances': math.nan}, {'instances': 'many'}])
-def test_a_cloud_with_absurd_quotas(steps, racks, monkeypatch, limits):
-    """Nothing is made there, and others are not concerned."""
+@pytest.mark.parametrize('limit, reason', [
+    (-1, 'endpoint rack has 0 instances in all, 1 needed'),
+    (math.nan, 'endpoint rack has 0 instances in all, 1 needed'),
+    ('many', 'limits of one are not known')])
+def test_a_cloud_with_absurd_quotas(
+        steps, racks, monkeypatch, log, limit, reason):
+    """Nothing is made there, people are told why, and others are not
+    concerned."""
     def getEndpointLimits(provider):
         return QuotaInformation(
-            default=math.inf, **(limits if provider.name == 'one' else {}))
+            default=math.inf,
+            **({'instances': limit} if provider.name == 'one' else {}))
     monkeypatch.setattr(
         ShelfProvider, 'getEndpointLimits', getEndpointLimits)
     steps.setLayout(cloud('one'))
     steps.setLayout(cloud('two', connection='other'), 'another')
     request = steps.addRequest('big')
     serve(steps, steps.addRequest('big', tenant='another'))
-    steps.run()
-    assert request.state != request.State.FULFILLED
+    if limit == 'many':
+        assert reason in waits(steps, request)
+    else:
+        fail(steps, request)
+        assert reason in log.text
     assert racks.created == ['two']
 
 

@@ -1,0 +1,184 @@
+"""Requests that others have left half way."""
+
+import logging
+
+import pytest
+
+from tests.fixtures.racks import addProvider, cloud, finish, isDone
+from tests.unit.launcher.test_several import Several
+
+# The first connection is nobody's, if its launcher goes.
+CLOUDS = cloud('one', labels='[big]') + '''
+- section:
+    name: other
+    connection: other
+    images: [debian]
+    flavors: [small]
+    label-defaults: {host-key-checking: false}
+''' + addProvider('two', '[other]', 'other')
+
+
+def serve(launcher, request):
+    """:return: the uuids of the request's nodes."""
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    return request.nodes
+
+
+def change(launcher, request, **attributes):
+    """Have a request be as somebody left it that did not finish."""
+    with launcher.context() as context:
+        request.updateAttributes(context, **attributes)
+
+
+def getEvents(launcher):
+    """:return: of which requests the pipeline has been told the end, once
+        for each time."""
+    return [event.request_id
+            for event in launcher.result_events['tenant']['check']]
+
+
+def end(launcher, racks, *requests):
+    for request in requests:
+        finish(launcher, request)
+    launcher.runUntil(lambda: not launcher.nodes())
+    assert racks.instances == {}
+
+
+# That wait and have nodes
+
+
+def test_nodes_of_a_request_that_waits(steps, racks):
+    """It gets them again, as anybody would."""
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big', 'other')
+    nodes = serve(steps, request)
+    change(steps, request, state=request.State.REQUESTED)
+    steps.runUntil(lambda: len(getEvents(steps)) == 2)
+    assert serve(steps, request) == nodes
+    assert racks.created == ['one', 'one']
+    end(steps, racks, request)
+
+
+def test_one_of_the_nodes_has_gone(steps, racks):
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big', 'other')
+    kept, lost = serve(steps, request)
+    with steps.context() as context:
+        steps.api.getProviderNode(lost).delete(context)
+    steps.runUntil(lambda: not steps.api.getProviderNode(lost))
+    change(steps, request, state=request.State.REQUESTED)
+    steps.runUntil(lambda: len(getEvents(steps)) == 2)
+    first, second = serve(steps, request)
+    assert first == kept
+    assert second != lost
+    assert racks.created == ['one'] * 3
+    racks.instances.pop(lost)
+    end(steps, racks, request)
+
+
+def test_others_may_have_the_nodes_of_a_request_that_waits(steps, racks):
+    """It holds nothing: one of them is served at once, and the other when
+    there is room again."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    request = steps.addRequest('big')
+    nodes = serve(steps, request)
+    another = steps.addRequest('big', priority=-1)
+    steps.runUntil(lambda: steps.planner.getReason(another.uuid))
+    change(steps, request, state=request.State.REQUESTED)
+    steps.runUntil(lambda: isDone(another) or isDone(request))
+    first, last = sorted([another, request], key=isDone, reverse=True)
+    assert first.nodes == nodes
+    steps.runUntil(lambda: steps.planner.getReason(last.uuid))
+    assert not any(last.nodes)
+    finish(steps, first)
+    assert serve(steps, last) != nodes
+    end(steps, racks, last)
+
+
+# That have ended, and nobody was told
+
+
+@pytest.mark.parametrize('label, state', [
+    ('big', 'fulfilled'), ('unknown', 'failed')])
+def test_nobody_was_told(steps, racks, label, state):
+    """The pipeline is, once."""
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest(label)
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == state
+    nodes = request.nodes
+    told = [request.uuid]
+    for _ in range(2):
+        assert getEvents(steps) == told
+        # With all said and done, nothing is said again.
+        steps.queue.add(('request', request.uuid))
+        steps.run()
+        assert getEvents(steps) == told
+        told.append(request.uuid)
+        change(steps, request, event_state=request.EventState.PENDING)
+        steps.runUntil(lambda: isDone(request))
+    assert getEvents(steps) == told
+    assert (request.state, request.nodes) == (state, nodes)
+    end(steps, racks, request)
+
+
+# That are being served by launchers which go
+
+
+@pytest.fixture
+def several(zuul_conf, tmp_path):
+    several = Several(zuul_conf, tmp_path)
+    yield several
+    several.end()
+
+
+@pytest.fixture
+def accepted(several, racks):
+    """:return: a function that makes two launchers, of which one makes
+        nodes for a request of the other and goes; gives the other and the
+        request."""
+    def accept(timeout):
+        maker = several.add('maker', connection_filter='rack')
+        planner = several.add('planner', connection_filter='other',
+                              unhandled_timeout=str(timeout))
+        several.setLayout(CLOUDS)
+        racks.slow.add('one')
+        request = several.addRequest(planner, 'big', 'other')
+        several.runUntil(lambda: 'one' in racks.instances.values())
+        assert request.state == request.State.ACCEPTED
+        several.remove(maker)
+        return planner, request
+    return accept
+
+
+@pytest.mark.crash
+def test_nobody_handles_the_connection_of_a_node_any_more(
+        several, racks, accepted, caplog):
+    caplog.set_level(logging.INFO, 'zuul')
+    planner, request = accepted(0.3)
+    several.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert ('no running launcher handles connection rack; waited 0.3 seconds'
+            in caplog.text)
+    assert getEvents(planner) == [request.uuid]
+    # What is left of its node goes when there is somebody.
+    several.finish(request)
+    several.runUntil(lambda: list(racks.instances.values()) == ['one'])
+    several.add('next', connection_filter='rack')
+    several.endAll(racks)
+
+
+@pytest.mark.crash
+def test_somebody_handles_the_connection_of_a_node_again(
+        several, racks, accepted):
+    planner, request = accepted(1000)
+    unhandled = planner.request_reconciler._unhandled
+    several.runUntil(lambda: request.uuid in unhandled)
+    several.add('next', connection_filter='rack')
+    several.runUntil(lambda: request.uuid not in unhandled)
+    assert request.state == request.State.ACCEPTED
+    racks.slow.clear()
+    several.serve(request)
+    assert sorted(racks.created) == ['one', 'two']
+    several.endAll(racks)
