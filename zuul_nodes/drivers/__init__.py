@@ -56,6 +56,7 @@ from zuul_nodes.drivers.api.labels import (
     forNode,
     getOwn,
     getZones,
+    turnZones,
 )
 from zuul_nodes.drivers.api.model import (
     Ability,
@@ -90,4 +91,5 @@ __all__ = [
     'forNode',
     'getOwn',
     'getZones',
+    'turnZones',
 ]

@@ -8,6 +8,8 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 from zuul.lib import tracing
 from zuul.model import ProviderNode, QuotaInformation
 
+from zuul_nodes.drivers import getZones, turnZones
+
 TRACER = trace.get_tracer('zuul')
 
 
@@ -29,11 +31,13 @@ class Maker:
         :return: a list of records, none of them written: the node, or a
             host with its slots after it.
         """
-        # A new node's record does not have the zone.
+        # What a node needs is the same in all zones.
         provider = self.launcher.scope.forNode(
             slot.provider, slot.label_name, '')
         label = provider.labels[slot.label_name]
         common = self._getAttributes(provider, label, state)
+        common['az'] = slot.zone or next(iter(turnZones(
+            getZones(label), common['request_time'])), None)
         own = {}
         if request:
             own = self._getRequestAttributes(request)
@@ -124,7 +128,7 @@ class Maker:
             'span_info': tracing.getSpanInfo(span)
             if span.is_recording() else None,
             'zuul_event_id': request.zuul_event_id,
-            # The zone of a node is chosen by it, for all of a request.
+            # Some drivers choose a zone by it, for all of a request.
             'request_time': request.request_time,
         }
 

@@ -24,6 +24,8 @@ class Slot:
     :ivar ProviderNode node: that is there already, or None.
     :ivar str node_id: of the node; of one to be made, too.
     :ivar Host host: to be made, with the node among its slots; or None.
+    :ivar str zone: the availability zone of one to be made; None if it is
+        to be chosen when it is made.
     """
     index: int
     label_name: str
@@ -31,6 +33,7 @@ class Slot:
     node: object
     node_id: str
     host: Host = None
+    zone: str = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -120,6 +120,10 @@ class Ledger:
         """:return: the node, if it has a record."""
         return self._entries.get(node_id, NOTHING).node
 
+    def getKind(self, node_id):
+        """:return: the node's Kind, if anybody may have it."""
+        return self._entries.get(node_id, NOTHING).kind
+
     def getNeighbours(self, node):
         """:return: names of the providers whose nodes count in anything
             that the node does."""

@@ -1,7 +1,8 @@
 """Which providers a nodeset can come from, and which are tried first.
 
 All of its nodes come from one provider, if there is one that could serve
-them all when nothing else is in use.
+them all when nothing else is in use; and from one availability zone of it,
+if there is one that can serve them all now.
 """
 
 from zuul_nodes.launcher.limits import getShortName
@@ -59,9 +60,20 @@ class Options:
             name of a provider -> why it can't.
         """
         blockers = {}
+        scattered = None
         for provider in view.getOrder(self.singles, names):
-            if draft := self._fill(view, [provider], blockers):
+            # Who has to wait does not ask for each zone.
+            draft = self._fill(view, [provider], blockers)
+            if draft is None:
+                continue
+            zones = view.getZones(provider)
+            if zones:
+                scattered = scattered or draft
+                draft = self._gather(view, provider, zones)
+            if draft:
                 return draft, blockers
+        if scattered:
+            return scattered, blockers
         if self.mix:
             return self._fill(
                 view, view.getOrder(self._getAll()), blockers), blockers
@@ -102,6 +114,17 @@ class Options:
                     f'no provider of tenant {self.needs.tenant_name} has it')
         return 'No provider can serve it. ' + '. '.join(
             f'Label {name}: {reason}' for name, reason in reasons.items())
+
+    def _gather(self, view, provider, zones):
+        """:return: a draft with all nodes in one of the zones, or None."""
+        drafts = [draft for zone in zones if (
+            draft := self._fill(view.within(zone), [provider]))]
+        if not drafts:
+            return None
+        drafts.sort(key=Draft.getDistance)
+        # A zone may have no room, which only shows when nodes are made.
+        turn = view.countFailures(provider) if drafts[0].machines else 0
+        return drafts[turn % len(drafts)]
 
     def _getAll(self):
         return [provider for provider in self.providers

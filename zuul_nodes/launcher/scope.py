@@ -14,7 +14,7 @@ import itertools
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
-from zuul_nodes.drivers import forNode, getOwn
+from zuul_nodes.drivers import forNode, getOwn, turnZones
 from zuul_nodes.launcher.quota import getSection
 
 # In these, a node with an old definition has nothing that would be lost.
@@ -88,15 +88,22 @@ def chooseProvider(node, providers):
     return providers[0] if providers else None
 
 
-def getZoneKey(node):
+def getZone(node, label):
     """
-    :return: what the availability zone of a node is chosen by.
+    :param ProviderLabel label: of the node.
+    :return: of the label's several zones, the node's; empty if there are
+        not several.
 
-    It has to stay the same for as long as the node is built, whatever
-    becomes of its request and of the launcher.  The time of the request
-    is written to its nodes when they are made, and never changed.
+    It stays the same for as long as the node is built, whatever becomes of
+    its request and of the launcher.
     """
-    return str(node.request_time)
+    zones = getOwn(label).get('zones')
+    if not zones:
+        return ''
+    # The time of the request never changes in a record.  That of another
+    # launcher may have nothing else to choose by.
+    return (node.az if node.az in zones
+            else turnZones(zones, node.request_time)[0])
 
 
 class Scope:
@@ -178,9 +185,8 @@ class Scope:
                 f'there is no provider {node.provider} any more')
         if node.label not in provider.labels:
             return provider
-        return self.forNode(
-            provider, node.label, getZoneKey(node)
-            if 'zones' in getOwn(provider.labels[node.label]) else '')
+        return self.forNode(provider, node.label, getZone(
+            node, provider.labels[node.label]))
 
     def hasProvider(self, node):
         """:return: whether the node may stay, if nobody has it."""

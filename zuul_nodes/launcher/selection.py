@@ -5,10 +5,11 @@ a request gets now, and as if nothing were, for what it can ever get.
 """
 
 import collections
+import copy
 import typing
 import uuid
 
-from zuul_nodes.drivers import DEFAULT_PRIORITY, getOwn
+from zuul_nodes.drivers import DEFAULT_PRIORITY, getOwn, getZones, turnZones
 from zuul_nodes.launcher.decisions import Grant, Host, Slot
 from zuul_nodes.launcher.limits import exceeds, getLabelKey
 from zuul_nodes.launcher.reservations import Reservation
@@ -102,12 +103,19 @@ class Draft:
             host = Host(uuid.uuid4().hex, machine.provider,
                         machine.label.name, tuple(node_ids)
                         ) if machine.slots > 1 else None
+            zone = self.view.getZone(machine.provider, machine.label)
             slots += [
-                self._makeSlot(want, None, node_id, host)
+                self._makeSlot(want, None, node_id, host, zone)
                 for want, node_id in zip(
                     machine.wants, node_ids, strict=False)]
         return Grant(request_id, tuple(sorted(
             slots, key=lambda slot: slot.index)), forgiven)
+
+    def getDistance(self):
+        """:return: how far its nodes are from being ready; of the nearest
+            it is the least."""
+        return len(self.machines), sum(
+            self.view.getKind(node_id).order for node_id in self._taken)
 
     def getReservations(self, rank):
         """:return: a list of what is to be reserved for it."""
@@ -125,9 +133,9 @@ class Draft:
                             self.needs.tenant_name, dict(quota[provider]))
                 for provider, names in labels.items()]
 
-    def _makeSlot(self, want, node, node_id, host=None):
+    def _makeSlot(self, want, node, node_id, host=None, zone=None):
         return Slot(want.index, want.label_name, self.providers[want],
-                    node, node_id, host)
+                    node, node_id, host, zone)
 
     def _getOrder(self, providers):
         if len(providers) == 1:
@@ -243,7 +251,11 @@ class Now:
     :param getPause: gives for a provider and a label why no node can be
         made now, or None.
     :param shuffle: puts a list into another order.
+    :ivar str zone: the availability zone of all nodes; None if each may be
+        in another one.
     """
+
+    zone = None
 
     def __init__(self, ledger, rank, needs, getPause, shuffle):
         self.ledger = ledger
@@ -252,18 +264,29 @@ class Now:
         self.shuffle = shuffle
         self.getPause = getPause
         self.getNode = ledger.getNode
+        self.getKind = ledger.getKind
         self.getRivals = ledger.getRivals
-        self.label_names = {want.label_name for want in needs.wants}
-        self._zones = {}
+        self.label_names = dict.fromkeys(
+            want.label_name for want in needs.wants)
+
+    def within(self, zone):
+        """:return: the same, of one availability zone."""
+        view = copy.copy(self)
+        view.zone = zone
+        return view
 
     def getChoices(self, want, provider):
         if self.needs.image_upload_uuid:
             return []
         return self.ledger.getFree(
             provider, want.label_name, len(self.needs.wants), self.rank,
-            self._getZone(provider))
+            self.zone)
 
     def getObstacle(self, want, provider):
+        if self.zone:
+            zones = getZones(provider.labels[want.label_name])
+            if zones and self.zone not in zones:
+                return f'makes no {want.label_name} in zone {self.zone}'
         return self.getPause(provider, want.label_name)
 
     def getCharges(self, provider, label_name):
@@ -285,6 +308,37 @@ class Now:
             order.sort(key=self._getMerit)
         return order
 
+    def getZones(self, provider):
+        """
+        :return: a list of the availability zones that all nodes may be in;
+            empty if it does not matter, or none is known.
+        """
+        if len(self.needs.wants) < 2:
+            return []
+        stock = self.ledger.stock
+        zones = dict.fromkeys(
+            zone for name in self.label_names for zone in (
+                *getZones(provider.labels[name]),
+                *sorted(stock.getZones(provider, name))))
+        return turnZones(list(zones), self._getKey())
+
+    def getZone(self, provider, label):
+        """:return: the availability zone of new nodes, or None."""
+        if self.zone:
+            return self.zone
+        zones = turnZones(getZones(label), self._getKey())
+        return zones[self.countFailures(provider) % len(zones)] if (
+            zones) else None
+
+    def countFailures(self, provider):
+        """:return: how often the provider has failed to make the nodes."""
+        return max(want.failed.count(provider.canonical_name)
+                   for want in self.needs.wants)
+
+    def _getKey(self):
+        """:return: the time of the request."""
+        return self.rank[-2]
+
     def _getMerit(self, provider):
         label = next(iter(provider.labels.values()))
         return (
@@ -293,23 +347,6 @@ class Now:
             -sum(self.ledger.stock.count(provider, label_name)
                  for label_name in self.label_names),
             self.ledger.getShare(provider))
-
-    def _getZone(self, provider):
-        """:return: the zone with the most nodes for it."""
-        if len(self.needs.wants) < 2:
-            return None
-        if provider not in self._zones:
-            wanted = collections.Counter(
-                want.label_name for want in self.needs.wants)
-            zones = collections.Counter()
-            for label_name, number in wanted.items():
-                zones.update({
-                    zone: min(number, there) for zone, there
-                    in self.ledger.stock.countZones(
-                        provider, label_name).items()
-                    if zone})
-            self._zones[provider] = max(zones, key=zones.get, default=None)
-        return self._zones[provider]
 
 
 def _getNames(entry, provider):

@@ -15,7 +15,7 @@ class Kind(typing.NamedTuple):
     """What makes nodes equal for those who choose.
 
     :ivar int order: by state; the least is the nearest to be ready.
-    :ivar str zone: of a ready node, the availability zone.
+    :ivar str zone: the availability zone, if it is known.
     :ivar tuple names: the label and its aliases.
     """
     order: int
@@ -29,13 +29,13 @@ class Kind(typing.NamedTuple):
 def getKind(node):
     """:return: None if the node is not for anybody."""
     order = node.ASSIGNABLE_STATES.get(node.state)
-    is_ready = node.state == State.READY
     # A node that is ready is locked by those who are about to take it.
     # The image of one that tests an upload may not be good for anything.
-    if order is None or node.request_id or node.subnodes or (
-            is_ready and node.is_locked) or node.image_upload_uuid:
+    if (order is None or node.request_id or node.subnodes
+            or (node.state == State.READY and node.is_locked)
+            or node.image_upload_uuid):
         return None
-    return Kind(order, node.az if is_ready else None, node.provider,
+    return Kind(order, node.az or None, node.provider,
                 tuple(dict.fromkeys(node.all_labels)), node.label,
                 node.label_config_hash)
 
@@ -65,14 +65,16 @@ class Stock:
         :param int number: how many are enough.
         :param set kept: names of labels; nodes with one of them are not
             to be had.
-        :param str zone: the availability zone to be preferred.
+        :param str zone: an availability zone; nodes that are known to be
+            in another one are not to be had.
         :return: a list of uuids, the best first.
         """
         found = []
         kinds = [
             (kind.order, kind.zone != zone, len(kind.names), nodes)
             for kind, nodes in self._get(provider, label_name)
-            if kept.isdisjoint(kind.names)]
+            if kept.isdisjoint(kind.names)
+            and (zone is None or kind.zone in (None, zone))]
         for *_, nodes in sorted(kinds, key=operator.itemgetter(0, 1, 2)):
             for node in nodes.values():
                 if len(found) == number:
@@ -85,13 +87,10 @@ class Stock:
         """:return: how many there are."""
         return sum(len(nodes) for _, nodes in self._get(provider, label_name))
 
-    def countZones(self, provider, label_name):
-        """:return: how many are ready, a Counter by availability zone."""
-        zones = collections.Counter()
-        for kind, nodes in self._get(provider, label_name):
-            if kind.zone:
-                zones[kind.zone] += len(nodes)
-        return zones
+    def getZones(self, provider, label_name):
+        """:return: the availability zones where there are some, a set."""
+        return {kind.zone for kind, _ in self._get(provider, label_name)
+                if kind.zone}
 
     def _get(self, provider, label_name):
         """:return: a list of kinds, with the nodes of each."""

@@ -80,7 +80,7 @@ def test_no_record_of_the_provider_has_it():
 ])
 def test_no_node_is_made_differently(attributes):
     provider = load(**attributes)
-    assert forNode(provider, 'node', 'key') is provider
+    assert forNode(provider, 'node', '') is provider
 
 
 def test_beside_what_a_label_says():
@@ -90,7 +90,7 @@ def test_beside_what_a_label_says():
         'provider': {'launch-timeout': 7}, 'priority': 5,
         'section': {'name': 'example.com%2Fnodes/desk',
                     'limits': {'instances': 10}}}
-    assert forNode(provider, 'node', 'key').launch_timeout == 7
+    assert forNode(provider, 'node', '').launch_timeout == 7
 
 
 def test_labels_do_not_share_their_entry():

@@ -99,20 +99,6 @@ def test_the_nodes_of_a_tenant():
     assert world.request('big', tenant='theirs')[1].slots[0].node is node
 
 
-def test_nodes_of_one_zone():
-    provider = Provider('a', 'big', 'small')
-    world = World(provider)
-    for label_name, zone in (('big', 'x'), ('big', 'y'), ('small', 'y'),
-                             ('small', 'z'), ('small', 'z')):
-        world.addNode(provider, label_name, az=zone)
-    for labels, zones in ((('big', 'small'), ['y', 'y']),
-                          (('small', 'small'), ['z', 'z'])):
-        grant = world.request(*labels)[1]
-        assert [slot.node.az for slot in grant.slots] == zones
-    # Rather another zone than another node.
-    assert world.request('big', 'big')[1].slots[0].node.az == 'x'
-
-
 # Slots
 
 def test_a_host_with_slots():

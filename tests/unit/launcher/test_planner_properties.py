@@ -36,9 +36,10 @@ class Planning(RuleBasedStateMachine):
                      ['chair', 'desk']]), max_size=4))
     def begin(self, limits, max_nodes, nodes):
         def labels():
-            return (Label('big', {'instances': 1, 'cores': 3}),
+            return (Label('big', {'instances': 1, 'cores': 3},
+                          zones=['x', 'y']),
                     Label('small', {'instances': 1, 'cores': 1},
-                          max_nodes=max_nodes))
+                          max_nodes=max_nodes, zones=['y', 'z']))
         region = Endpoint('region', {'cores': 3 * limits[0]})
         section = {'name': 'site/rack', 'limits': {'instances': limits[1]}}
         self.a = Provider('a', *labels(), endpoint=region, section=section,
@@ -70,6 +71,10 @@ class Planning(RuleBasedStateMachine):
         assert self.waiting.pop(request.uuid, request) is request
         if isinstance(decision, Grant):
             self.unwritten[request.uuid] = decision
+            if not any(slot.node for slot in decision.slots):
+                providers = {slot.provider for slot in decision.slots}
+                zones = {slot.zone for slot in decision.slots}
+                assert len(providers) > 1 or len(zones) == 1
             # Of those who need the same, nobody is overtaken; the more
             # urgent may have come when this was granted already.
             assert not any(
@@ -134,7 +139,8 @@ class Planning(RuleBasedStateMachine):
         decision = self.planner.plan(request)
         self.planner.forget(request.uuid)
         if isinstance(decision, Grant) and decision.slots[0].node is None:
-            self.world.addNode(decision.slots[0].provider, label)
+            self.world.addNode(decision.slots[0].provider, label,
+                               az=decision.slots[0].zone)
 
     @rule(name=st.sampled_from('abc'))
     def pause(self, name):

@@ -49,12 +49,23 @@ def getZones(label):
     return getOwn(label).get('zones') or ([zone] if zone else [])
 
 
-def forNode(provider, label_name, key):
+def turnZones(zones, key):
+    """
+    :param list zones:
+    :param key: what a zone is chosen by: whatever is the same for all nodes
+        of a request, such as the time of the request.
+    :return: a list of the zones, of which any may be the first.
+    """
+    start = zlib.crc32(str(key).encode()) % len(zones) if zones else 0
+    return zones[start:] + zones[:start]
+
+
+def forNode(provider, label_name, zone):
     """
     :param BaseProvider provider: of any driver.
     :param str label_name: the label of a node.
-    :param str key: what the availability zone is chosen by: whatever is
-        the same for all nodes of a request, and stays so for a node.
+    :param str zone: one of those that the label names; if it is none of
+        them, it is the first of them.
     :return: the provider as it makes that node: itself, or a copy with
         the label, its image and its flavor as the label wants them.
     """
@@ -65,7 +76,7 @@ def forNode(provider, label_name, key):
     view = copy.copy(provider)
     if zones := own.get('zones'):
         label = copy.copy(label)
-        label.az = zones[zlib.crc32(key.encode()) % len(zones)]
+        label.az = zone if zone in zones else zones[0]
         view._set(labels={**provider.labels, label_name: label})
     if attributes := own.get('image'):
         view._set(images={**provider.images, label.image: provider.parseImage(

@@ -3,13 +3,12 @@
 import hashlib
 import json
 import math
-import zlib
 
 from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers.api.check import makeChecks
 from zuul_nodes.drivers.api.images import ImageJob
-from zuul_nodes.drivers.api.labels import getZones
+from zuul_nodes.drivers.api.labels import getZones, turnZones
 from zuul_nodes.drivers.api.model import Ability, ImageSpec, InstanceSpec
 from zuul_nodes.drivers.api.statemachine import (
     CreateStateMachine,
@@ -47,14 +46,13 @@ class ProviderWithAdapter:
             best first; of None if there are no zones.
         """
         label = self.labels[node.label]
-        zone = getattr(label, 'az', None)
         zones = getZones(label) or self.endpoint.getZones() or [None]
-        if zone in zones:
-            start = zones.index(zone)
-        else:
-            # The same for all nodes of a request.
-            start = zlib.crc32(str(node.request_time).encode()) % len(zones)
-        return zones[start:] + zones[:start]
+        # It may be given with others that are in a zone already.
+        for zone in (getattr(label, 'az', None), node.az):
+            if zone in zones:
+                start = zones.index(zone)
+                return zones[start:] + zones[:start]
+        return turnZones(zones, node.request_time)
 
     def getConsoleLog(self, label, node):
         instance_id = node.create_state.get('instance_id')

@@ -92,6 +92,8 @@ def _getSpots(label, node, locate):
         # It is the same for all nodes of a request.
         found = sorted({where.get(subnet) or '' for subnet in subnets})
         zones = _turn(found, str(node.request_time))
+        # Some of these may be in one already.
+        zones.sort(key=lambda zone: zone != node.az)
         return [(None, subnet) for zone in zones for subnet in subnets
                 if (where.get(subnet) or '') == zone]
     spots = [(zone, subnet) for zone in zones for subnet in subnets

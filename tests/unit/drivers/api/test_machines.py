@@ -131,6 +131,20 @@ def test_a_zone_without_room(makeSite):
     assert sorted(zones) == ['a', 'b', 'c']
 
 
+@pytest.mark.parametrize('zone', ['a', 'b', 'c'])
+def test_the_zone_that_is_wanted(makeSite, zone):
+    """Others of the nodeset are there; the label has no zones."""
+    site = makeSite(ZoneDriver)
+    node = site.makeNode(az=zone)
+    site.adapter.errors['createInstance'] = [CapacityError('full')]
+    machine = site.create(node)
+    while machine.state != machine.BOOTING:
+        site.advance(node, machine)
+    first, second = [
+        spec.zone for spec in site.adapter.getCalls('createInstance')]
+    assert first == zone != second
+
+
 def test_no_zone_has_room(makeSite):
     site = makeSite(ZoneDriver)
     node = site.makeNode()

@@ -9,7 +9,7 @@ from zuul.driver.aws.awsmodel import AwsProviderNode
 
 from tests.fixtures.aws import CREDENTIALS, REGION, UPLOADS
 from tests.fixtures.layout import makeLayout
-from zuul_nodes.drivers import forNode
+from zuul_nodes.drivers import forNode, getZones, turnZones
 from zuul_nodes.drivers.aws import AwsDriver
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
@@ -120,8 +120,10 @@ class Site:
         """:return: what makes a node; of the view that launchers have."""
         if not self.endpoint.quota_cache.hasLimits():
             self.refreshQuota()
-        return forNode(self.provider, node.label, key).getCreateStateMachine(
-            node, None, logging.getLogger('test'))
+        zones = turnZones(getZones(self.provider.labels[node.label]), key)
+        return forNode(
+            self.provider, node.label, zones[0] if zones else ''
+            ).getCreateStateMachine(node, None, logging.getLogger('test'))
 
     def getDeletion(self, node):
         return self.provider.getDeleteStateMachine(

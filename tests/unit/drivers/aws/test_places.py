@@ -146,6 +146,11 @@ class TestSubnets:
         site = makeSite(label=list_(subnets.values()))
         assert len({site.create().az for _ in range(3)}) == 1
 
+    def test_the_zone_of_others_of_the_nodeset(self, makeSite, subnets):
+        site = makeSite(label=list_(subnets.values()))
+        for zone in subnets:
+            assert site.create(site.makeNode(az=zone)).az == zone
+
     def test_all_of_one_zone_before_others(self, makeSite, aws, subnets):
         other = aws.ec2.create_subnet(
             VpcId=aws.ec2.describe_vpcs()['Vpcs'][0]['VpcId'],

@@ -9,7 +9,7 @@ import types
 from zuul.model import ProviderNode
 
 from tests.fixtures.layout import makeLayout
-from zuul_nodes.drivers import forNode
+from zuul_nodes.drivers import forNode, getZones, turnZones
 from zuul_nodes.drivers.openstack import OpenstackDriver
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
@@ -91,7 +91,10 @@ class NodeSite:
 
     def makeMachine(self, node):
         """:return: what makes a node, as a launcher begins or goes on."""
-        provider = forNode(self.provider, node.label, str(node.request_time))
+        zones = turnZones(getZones(self.provider.labels[node.label]),
+                          node.request_time)
+        provider = forNode(
+            self.provider, node.label, zones[0] if zones else '')
         return provider.getCreateStateMachine(node, None, self.endpoint.log)
 
     def create(self, node, machine=None):

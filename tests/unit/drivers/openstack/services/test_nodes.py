@@ -10,7 +10,7 @@ from tests.fixtures.kit.openstackservices import (
     bePatient,
 )
 from tests.fixtures.openstackservices.configuration import ZONES
-from zuul_nodes.drivers import forNode
+from zuul_nodes.drivers import turnZones
 from zuul_nodes.testing.configuration import change
 from zuul_nodes.testing.conformance import openSites
 
@@ -164,8 +164,7 @@ def test_next_zone(site, cloud):
     text = change(text, 'labels', {'availability-zones': list(ZONES)})
     request = site.request('label')
     key = site.client.getRequest(request).request_time
-    provider, = site.makeProviders(text)
-    first = forNode(provider, 'label', str(key)).labels['label'].az
+    first = turnZones(list(ZONES), key)[0]
     with filled(cloud, first):
         site.start(text)
         request, (node,) = site.getFulfilled(request)
