@@ -162,9 +162,8 @@ class Building:
         if self.launcher.consoles.ask(node, error, log):
             return
         failure = classify(error)
-        state = (State.TEMPFAILED
-                 if failure in (Failure.QUOTA, Failure.TEMPORARY)
-                 else State.FAILED)
+        is_clouds = failure in (Failure.QUOTA, Failure.TEMPORARY)
+        state = State.TEMPFAILED if is_clouds else State.FAILED
         log.warning('Marking node %s as %s: %s', node, state, error,
                     exc_info=error if failure is Failure.ATTEMPT
                     and not isinstance(error, EXPECTED) else None)
@@ -184,9 +183,10 @@ class Building:
         node._set(create_state_machine=machine, nodescan_request=None)
         self._reportLaunch(node, error)
         node._set(create_state_machine=None)
-        if not isinstance(error, TakenError):
-            self.launcher.pauseAfter(node, failure, describe(error))
-        if not node.request_id:
+        if is_clouds and not isinstance(error, TakenError):
+            self.launcher.pauseProvider(
+                node.provider, describe(error), failure is Failure.QUOTA)
+        elif not node.request_id:
             self.launcher.ready.pause(node)
         self.machines.forget(node.uuid)
 

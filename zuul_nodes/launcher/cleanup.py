@@ -259,6 +259,7 @@ class Cleanup:
         self.launcher.planner.limitsChanged(
             {provider.canonical_name
              for provider in self._getProviders(endpoint)})
+        self.launcher.ready.tell()
 
     def _forget(self, name):
         for known in (self._memories, self._prepared):

@@ -31,7 +31,6 @@ from zuul_nodes.launcher.cleanup import Cleanup
 from zuul_nodes.launcher.consoles import Consoles
 from zuul_nodes.launcher.creation import Maker
 from zuul_nodes.launcher.division import Division
-from zuul_nodes.launcher.failures import Failure
 from zuul_nodes.launcher.imagelook import KEY as IMAGES
 from zuul_nodes.launcher.images import Images
 from zuul_nodes.launcher.keyscan import KeyScanner
@@ -271,14 +270,9 @@ class Launcher:
         for each in (*expected, *nodes):
             cache.noteCreated(each)
 
-    def pauseAfter(self, node, failure, reason):
-        """No new nodes from a provider for some time, more each time."""
-        if failure in (Failure.QUOTA, Failure.TEMPORARY):
-            self.pauseProvider(
-                node.provider, reason, failure is Failure.QUOTA)
-
     def pauseProvider(self, name, reason, for_room=False):
-        """
+        """No new nodes from a provider for some time, more each time.
+
         :param bool for_room: as of :meth:`.planner.Planner.pause`.
         """
         pause = getPause(self._failures[name], first=1, longest=300)

@@ -2,6 +2,7 @@
 
 import collections
 import random
+import threading
 import typing
 import uuid
 
@@ -25,30 +26,59 @@ class Kind(typing.NamedTuple):
     names: tuple
 
 
-def countNodes(nodes):
+def getKind(node):
+    """:return: None if the node neither is nor will be ready for anybody.
     """
-    :return: a Counter, by kind, of those that are or will be ready for
-        anybody.
-    """
-    return collections.Counter(
-        Kind(node.provider, node.label, node.label_config_hash,
-             tuple(node.all_labels))
-        for node in nodes
-        # With slots, it is these that are handed out.
-        if not node.request_id and not node.subnodes
-        and node.state in COUNTED_STATES)
+    # With slots, it is these that are handed out.
+    if (node.request_id or node.subnodes
+            or node.state not in COUNTED_STATES):
+        return None
+    return Kind(node.provider, node.label, node.label_config_hash,
+                tuple(node.all_labels))
 
 
-def findMissing(tenant_providers, nodes, is_mine):
+class Counts:
+    """How many nodes of each kind there are; it takes no longer to look if
+    there are more of them."""
+
+    def __init__(self):
+        self._kinds = {}
+        self._numbers = collections.Counter()
+        self._lock = threading.Lock()
+
+    def note(self, node_id, node):
+        """
+        :param ProviderNode node: as it is now, or None if it is gone.
+        """
+        with self._lock:
+            # Not before, for another thread may know more of it by then.
+            new = node and getKind(node)
+            old = self._kinds.pop(node_id, None)
+            if new:
+                self._kinds[node_id] = new
+                self._numbers[new] += 1
+            if old:
+                self._numbers[old] -= 1
+                if not self._numbers[old]:
+                    del self._numbers[old]
+
+    def get(self):
+        """:return: a Counter by kind, the caller's own."""
+        with self._lock:
+            return self._numbers.copy()
+
+
+def findMissing(tenant_providers, kinds, is_mine, canMake):
     """
     :param dict tenant_providers: tenant -> its providers.
-    :param nodes: all nodes.
+    :param Counter kinds: as of :class:`Counts`; what is found is added.
     :param is_mine: tells by a label's canonical name whether to look
         after it.
+    :param canMake: tells for a label and a provider whether that may make
+        nodes of it now.
     :return: yields label and provider of each node that a tenant has to
-        have ready and has not.
+        have ready and has not, and that can be made.
     """
-    kinds = countNodes(nodes)
     for providers in tenant_providers.values():
         own = {provider.canonical_name: provider for provider in providers}
         ready = collections.Counter()
@@ -59,8 +89,10 @@ def findMissing(tenant_providers, nodes, is_mine):
             # Providers may say different numbers.
             wanted = max(provider.labels[name].min_ready
                          for provider in candidates)
-            while ready[name] < wanted:
-                provider = random.choice(candidates)
+            able = [provider for provider in candidates
+                    if canMake(provider.labels[name], provider)]
+            while able and ready[name] < wanted:
+                provider = random.choice(able)
                 label = provider.labels[name]
                 yield label, provider
                 kind = Kind(provider.canonical_name, name, label.config_hash,

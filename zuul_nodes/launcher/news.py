@@ -76,6 +76,7 @@ class News:
 
     def _tellOfNode(self, node_id, node):
         planner = self.launcher.planner
+        self.launcher.ready.counts.note(node_id, node)
         if node is None:
             planner.removeNode(node_id)
             self._relate(node_id, NOTHING)

@@ -25,6 +25,7 @@ class Readying:
     def __init__(self, launcher):
         self.launcher = launcher
         self.queue = launcher.queue
+        self.counts = minready.Counts()
         # What could not be made ready: provider and label -> how often,
         # and when it is tried again.
         self._failed = {}
@@ -39,7 +40,8 @@ class Readying:
             self.queue.add(KEY)
 
     def pause(self, node):
-        """A node that nobody asked for has failed: not at once another."""
+        """A node that nobody asked for has failed, though its provider has
+        not: not at once another."""
         attempt, _ = self._failed.get((node.provider, node.label), (0, 0))
         pause = getPause(attempt, first=2, longest=300)
         self._failed[node.provider, node.label] = (
@@ -75,14 +77,18 @@ class Readying:
     def _findMissing(self):
         """:return: a list of label and provider of each node that is to be
             made now, to be ready."""
-        now = time.monotonic()
         launcher = self.launcher
-        return [
-            (label, provider) for label, provider in minready.findMissing(
-                launcher.tenant_providers, launcher.api.getProviderNodes(),
-                launcher.division.isMyLabel)
-            if self._failed.get(
-                (provider.canonical_name, label.name), (0, 0))[1] <= now]
+        return list(minready.findMissing(
+            launcher.tenant_providers, self.counts.get(),
+            launcher.division.isMyLabel, self._canMake))
+
+    def _canMake(self, label, provider):
+        """:return: whether neither the provider is paused nor the label
+            there."""
+        name = provider.canonical_name
+        _, until = self._failed.get((name, label.name), (0, 0))
+        return until <= time.monotonic() and (
+            not self.launcher.planner.getPause(name))
 
     def _make(self, label, provider):
         records = self.launcher.maker.makeNode(

@@ -1,10 +1,15 @@
 """What counts as ready, and what has to be made."""
 
+import collections
+import random
+
 import pytest
+from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import makeProviders, makeRegistry
-from zuul_nodes.launcher.minready import findMissing
+from tests.fixtures.racks import finish, isDone
+from zuul_nodes.launcher.minready import Counts, findMissing, getKind
 
 State = ProviderNode.State
 
@@ -112,8 +117,8 @@ def test_static_nodes_count_but_are_not_made(zuul_conf):
     static = makeProviders(connections, STATIC)
     assert count({'tenant': static}, []) == 0
     providers = [*static, *makeProviders(connections, cloud())]
-    found = list(findMissing({'tenant': providers}, [], lambda name: True))
-    assert {provider.name for _, provider in found} == {'rack'}
+    assert {provider.name for _, provider in find(
+        {'tenant': providers})} == {'rack'}
 
 
 @pytest.mark.parametrize('numbers', [(1, 5), (5, 1)])
@@ -127,8 +132,25 @@ def test_the_highest_number_of_a_tenants_providers(zuul_conf, numbers):
 
 def test_labels_of_other_launchers(zuul_conf):
     providers = makeProviders(makeRegistry(zuul_conf), cloud())
-    assert not list(findMissing({'tenant': providers}, [],
-                                lambda name: False))
+    assert not find({'tenant': providers}, is_mine=lambda name: False)
+
+
+def test_who_can_make_some(zuul_conf):
+    """If there is nobody now, some are missing and not to be made."""
+    connections = makeRegistry(zuul_conf)
+    providers = [provider for name in 'ab' for provider in makeProviders(
+        connections, cloud(name, min_ready=9))]
+    able = set('ab')
+
+    def makers():
+        return [provider.name for _, provider in find(
+            {'tenant': providers},
+            canMake=lambda label, provider: provider.name in able)]
+    assert len(makers()) == 9
+    able.remove('a')
+    assert makers() == ['b'] * 9
+    able.clear()
+    assert makers() == []
 
 
 def makeNode(provider, state):
@@ -138,8 +160,67 @@ def makeNode(provider, state):
     return node
 
 
+def find(tenant_providers, nodes=(), is_mine=lambda name: True,
+         canMake=lambda label, provider: True):
+    counts = Counts()
+    for number, node in enumerate(nodes):
+        counts.note(str(number), node)
+    return list(findMissing(tenant_providers, counts.get(), is_mine, canMake))
+
+
 def count(tenant_providers, nodes):
-    return len(list(findMissing(tenant_providers, nodes, lambda name: True)))
+    return len(find(tenant_providers, nodes))
+
+
+def test_counts_keep_up(zuul_conf):
+    """Whatever becomes of nodes, as if all were counted now."""
+    providers = [provider for name in 'ab' for provider in makeProviders(
+        makeRegistry(zuul_conf), cloud(name))]
+    states = [State.REQUESTED, State.READY, State.USED, State.FAILED]
+    choices = random.Random(4)
+    counts, nodes = Counts(), {}
+    for _ in range(500):
+        node_id = choices.choice('abcdefgh')
+        if choices.random() < 0.3:
+            nodes.pop(node_id, None)
+        else:
+            nodes[node_id] = makeNode(
+                choices.choice(providers), choices.choice(states))
+            if choices.random() < 0.3:
+                nodes[node_id].assignment._set(request_id='somebody')
+        counts.note(node_id, nodes.get(node_id))
+        assert counts.get() == collections.Counter(
+            kind for node in nodes.values() if (kind := getKind(node)))
+
+
+def test_counts_of_a_launcher(steps):
+    """All that there is, and nothing that is gone, is counted."""
+    steps.setLayout(cloud())
+    requests = [steps.addRequest('big') for _ in range(3)]
+    steps.runUntil(lambda: all(map(isDone, requests)))
+    steps.runUntil(lambda: ready(steps) == 2)
+    for request in requests:
+        finish(steps, request)
+    steps.runUntil(lambda: len(steps.nodes()) == 2)
+    assert steps.ready.counts.get() == collections.Counter(
+        map(getKind, steps.nodes()))
+
+
+def test_there_is_quota_again(steps, racks):
+    """For what is made before anybody asks, too."""
+    steps.setLayout(cloud(min_ready=0))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    racks.setPause(1000)
+    racks.errors['rack'] = [QuotaException('full')]
+    steps.setLayout(cloud(min_ready=1))
+    name = steps.getProvider('rack').canonical_name
+    steps.runUntil(lambda: steps.planner.getPause(name))
+    steps.runUntil(lambda: len(steps.nodes()) == 1)
+    steps.run()
+    assert len(racks.created) == 2
+    finish(steps, request)
+    steps.runUntil(lambda: ready(steps) == 1)
 
 
 def test_no_more_than_there_is_room_for(steps):
