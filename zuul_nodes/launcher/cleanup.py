@@ -29,10 +29,12 @@ class Turn:
 
     :ivar float seen: when it was last seen to go on.
     :ivar list providers: at the endpoint, when it began.
+    :ivar bool begun: whether it has begun.
     :ivar float ended: when it ended, or None.
     """
     seen: float
     providers: list
+    begun: bool = False
     ended: float | None = None
     failed: bool = False
     given_up: bool = False
@@ -42,7 +44,8 @@ class Cleanup:
     """
     :param Launcher launcher: whose endpoints are looked after.
     :param submit: called with an endpoint and a function, which it calls
-        in one of the endpoint's own threads.
+        in one of the endpoint's own threads; and one that it calls if
+        nobody waits for that any more.
     :param float interval: seconds between rounds, and between two
         sightings of what has leaked; may be changed.
     :param float quota_interval: seconds between questions for quotas.
@@ -215,13 +218,21 @@ class Cleanup:
         self._turns[key] = turn
         try:
             self.submit(endpoint, functools.partial(
-                self._do, endpoint, task, turn))
+                self._do, endpoint, task, turn), functools.partial(
+                self._giveUp, endpoint, turn))
         except BaseException:
             del self._turns[key]
             raise
         return PATIENCE
 
+    def _giveUp(self, endpoint, turn):
+        """Try again before long if the endpoint does not even start."""
+        if not turn.begun:
+            turn.failed = turn.given_up = True
+            self._end(endpoint, turn)
+
     def _do(self, endpoint, task, turn):
+        turn.begun = True
         try:
             task(endpoint, turn)
         except Exception:
@@ -229,9 +240,12 @@ class Cleanup:
             self.log.exception('Error in %s of endpoint %s:', task.__name__,
                                endpoint.canonical_name)
         finally:
-            turn.ended = self.clock()
-            # There may be something that had to wait for this.
-            self.launcher.queue.add(('endpoint', endpoint.canonical_name))
+            self._end(endpoint, turn)
+
+    def _end(self, endpoint, turn):
+        turn.ended = self.clock()
+        # There may be something that had to wait for this.
+        self.launcher.queue.add(('endpoint', endpoint.canonical_name))
 
     def _makeTurn(self, endpoint):
         return Turn(self.clock(), self._getProviders(endpoint))

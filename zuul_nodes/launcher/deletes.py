@@ -112,6 +112,7 @@ class Deletes:
             with upload.activeContext(context):
                 upload.state = upload.State.DELETING
         if upload.external_id:
+            provider.getEndpoint().start()
             provider.deleteImage(upload.external_id)
         if refused:
             with upload.activeContext(context):

@@ -120,10 +120,12 @@ class Images:
         return True
 
     def _getHandled(self, uploads):
-        """:return: yields those at endpoints that are ours to handle."""
+        """:return: yields those at endpoints that are ours to handle, and
+            are started: we are told when others are."""
         endpoints = self.launcher.getEndpoints()
         for upload in uploads:
-            if upload.endpoint_name in endpoints:
+            endpoint = endpoints.get(upload.endpoint_name)
+            if endpoint and endpoint.started:
                 yield upload
 
     def _getArtifact(self, upload):

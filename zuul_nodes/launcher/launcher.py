@@ -168,7 +168,8 @@ class Launcher:
         self.pools = Pools(
             int(self._getOption('endpoint_workers')),
             float(self._getOption('call_timeout')),
-            lambda name, delay: self.queue.addAfter(('pool', name), delay))
+            lambda name, delay: self.queue.addAfter(('pool', name), delay),
+            lambda: self.queue.add(IMAGES))
         self.scanner = KeyScanner(lambda key, scan: self.queue.add(key))
         self.liveness = Liveness(self)
         self.machines = Machines(self)
@@ -349,7 +350,6 @@ class Launcher:
         if tenants:
             self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
             self.planner.setScope(self.scope)
-            self._startEndpoints()
             if self.component_info.state != self.component_info.RUNNING:
                 self.component_info.state = self.component_info.RUNNING
         if tenants or self.layouts.put_off:
@@ -359,14 +359,6 @@ class Launcher:
                 self.queue.add(('static', name))
             self._lookAtAll()
         self.places.keep(self.scope)
-
-    def _startEndpoints(self):
-        for endpoint in self.getEndpoints().values():
-            try:
-                endpoint.start()
-            except Exception:
-                self.log.exception('Unable to start endpoint %s:',
-                                   endpoint.canonical_name)
 
     def _publish(self):
         reservations = (
@@ -394,11 +386,12 @@ class Launcher:
         return (not self.division.handles(provider.connection_name)
                 or self.cleanup.isAsked(provider, label_name))
 
-    def _submit(self, endpoint, function):
+    def _submit(self, endpoint, function, giveUp):
         def done(_, error):
             if error is not None:
                 self.log.error('Unable to look after endpoint %s:',
                                endpoint.canonical_name, exc_info=error)
+                giveUp()
         self.pools.submit(endpoint, function, done, 'Looking after resources')
 
     # Start and end
@@ -429,7 +422,10 @@ class Launcher:
         self.images.stop()
         self.scanner.stop()
         self.pools.stop()
-        self.connections.stop()
+        # An endpoint whose start hangs does not let itself be stopped.
+        stopping = threading.Thread(target=self.connections.stop, daemon=True)
+        stopping.start()
+        stopping.join(STOP_TIMEOUT)
 
     def join(self):
         """Returns when all that the launcher did has ended."""

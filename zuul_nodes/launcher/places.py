@@ -60,7 +60,8 @@ class Places:
         if place not in self._former:
             try:
                 provider = self._read(place)
-                provider.getEndpoint().start()
+                # Whoever uses it needs that, and is not to fail.
+                provider.getEndpoint()
             except NoNodeError:
                 return None
             except KazooException:

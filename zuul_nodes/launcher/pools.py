@@ -19,12 +19,14 @@ BEAT = 0.05
 
 class Call:
     """
+    :param endpoint: that it is about.
     :param function: what is to be called.
     :param done: called with its result and None, or None and its error.
     :param description: what it is about, for people.
     """
 
-    def __init__(self, function, done, description):
+    def __init__(self, endpoint, function, done, description):
+        self.endpoint = endpoint
         self.function = function
         self.done = done
         self.description = description
@@ -42,16 +44,19 @@ class Pool:
     :param float rate: calls a second, or None.
     :param watch: called with seconds; :meth:`check` is to be called after
         that time.
+    :param started: called when an endpoint is started.
     """
 
     log = logging.getLogger('zuul.Launcher')
 
-    def __init__(self, name, workers, timeout, rate, watch):
+    def __init__(self, name, workers, timeout, rate, watch, started):
         self.name = name
         self.workers = workers
         self.timeout = timeout
         self.interval = 1 / rate if rate else 0
         self.watch = watch
+        self.started = started
+        self._start_lock = threading.Lock()
         self._condition = threading.Condition()
         # When a call may begin, its number, and the call.
         self._calls = []
@@ -147,7 +152,10 @@ class Pool:
         while (call := self._take()) is not None:
             result = error = None
             try:
-                result = call.function()
+                self._start(call.endpoint)
+                # That may have taken so long that somebody else is at it.
+                if not call.given_up:
+                    result = call.function()
             except Exception as raised:
                 error = raised
             with self._condition:
@@ -161,6 +169,20 @@ class Pool:
                 self._ending -= 1
                 if not self._running:
                     self._condition.notify_all()
+
+    def _start(self, endpoint):
+        """Start an endpoint, unless it is: drivers may have to ask the
+        cloud for that, and may fail."""
+        if endpoint.started:
+            return
+        # If one hangs, its thread is lost, and no other one.
+        if not self._start_lock.acquire(timeout=self.timeout):
+            raise TimeoutError(f'not started in {self.timeout:g} seconds')
+        try:
+            _startAfresh(endpoint)
+        finally:
+            self._start_lock.release()
+        self.started()
 
     def _take(self):
         """:return: the next call, as soon as it may begin; None at the
@@ -224,24 +246,29 @@ class Pools:
     :param float timeout: seconds that a call may take.
     :param watch: called with the name of an endpoint and seconds;
         :meth:`check` is to be called for it after that time.
+    :param started: called when an endpoint is started.
     """
 
-    def __init__(self, workers, timeout, watch):
+    def __init__(self, workers, timeout, watch, started):
         self.workers = workers
         self.timeout = timeout
         self.watch = watch
+        self.started = started
         self._pools = {}
         self._lock = threading.Lock()
 
     def submit(self, endpoint, function, done, description, delay=0):
         """Call a function in one of the endpoint's threads.
 
+        Before its first call, an endpoint is started, in the same way and
+        in the same time: what keeps it from that fails the call.
+
         :param float delay: seconds before which it must not begin.
         :return: a function that withdraws the call; it tells whether it
             has not begun, and will not.
         """
         pool = self._get(endpoint)
-        call = Call(function, done, description)
+        call = Call(endpoint, function, done, description)
         pool.submit(call, delay)
         return functools.partial(pool.withdraw, call)
 
@@ -272,5 +299,17 @@ class Pools:
                     endpoint.connection, 'rate', None)
                 self._pools[name] = Pool(
                     name, self.workers, self.timeout, rate,
-                    lambda delay: self.watch(name, delay))
+                    lambda delay: self.watch(name, delay), self.started)
             return self._pools[name]
+
+
+def _startAfresh(endpoint):
+    """Start an endpoint, or leave it as it was: drivers of Zuul's wrap
+    methods of theirs, and would do so once more each time they fail."""
+    before = set(vars(endpoint))
+    try:
+        endpoint.start()
+    except BaseException:
+        for name in vars(endpoint).keys() - before:
+            delattr(endpoint, name)
+        raise

@@ -1,5 +1,6 @@
 """The lives of nodes."""
 
+import contextlib
 import json
 import threading
 import time
@@ -250,6 +251,29 @@ class NodeScenarios:
         assert failed.wait(BOUND), (
             f'a list of instances has not come to an end in {BOUND} seconds, '
             'or has not failed, with a cloud that does not answer')
+
+    def test_answers_from_memory(self, makeSite, cloud):
+        """What is asked while others wait needs no cloud."""
+        self.needMethod(cloud, 'setSilent')
+        site = makeSite()
+        site.provider, = site.makeProviders()
+        _getEndpoint(site)
+        cloud.setSilent()
+        answered = threading.Event()
+
+        def ask():
+            provider, = site.makeProviders()
+            label = provider.labels['label']
+            provider.getNodeTags(site.system_id, label, 'node')
+            provider.getEndpointLimits()
+            # Nobody has asked the cloud yet.
+            with contextlib.suppress(KeyError):
+                provider.getQuotaForLabel(label)
+            answered.set()
+        threading.Thread(target=ask, daemon=True).start()
+        assert answered.wait(BOUND), (
+            'getProvider, getNodeTags, getEndpointLimits or getQuotaForLabel '
+            'calls the cloud, or fails without it')
 
     def test_zones(self, site):
         """All nodes of a request are in one zone."""

@@ -91,7 +91,7 @@ def clock():
     return Clock()
 
 
-def callNow(endpoint, function):
+def callNow(endpoint, function, giveUp):
     function()
 
 
@@ -469,7 +469,7 @@ class Threads:
     def __init__(self):
         self.threads = []
 
-    def submit(self, endpoint, function):
+    def submit(self, endpoint, function, giveUp):
         thread = threading.Thread(target=function, daemon=True)
         self.threads.append(thread)
         thread.start()

@@ -561,10 +561,11 @@ def test_an_endpoint_that_can_not_start(steps, racks, monkeypatch, log):
             raise RuntimeError('no key')
     monkeypatch.setattr(
         ShelfDriver._endpoint_class, 'startEndpoint', startEndpoint)
-    steps.setLayout(cloud('one'))
+    steps.writeLayout(cloud('one'))
     steps.setLayout(cloud('two', connection='other'), 'another')
     assert serve(steps, steps.addRequest('big', tenant='another')) == ['two']
-    assert 'Unable to start endpoint rack/rack' in log.text
+    steps.runUntil(lambda: 'RuntimeError: no key' in log.text)
+    assert 'Unable to look after endpoint rack/rack' in log.text
 
 
 def test_a_cloud_that_does_not_say_what_is_needed(

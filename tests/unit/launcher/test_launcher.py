@@ -102,7 +102,7 @@ def test_a_driver_that_hangs_does_not_hold_up_a_stop(launcher, monkeypatch):
     later = []
     connection = types.SimpleNamespace(connection_name='null')
     endpoint = types.SimpleNamespace(
-        canonical_name='null/null', connection=connection)
+        canonical_name='null/null', connection=connection, started=True)
     launcher.pools.submit(endpoint, hang, lambda *args: None, 'Hanging')
     assert begun.wait(10)
     launcher.pools.submit(endpoint, lambda: later.append(1),

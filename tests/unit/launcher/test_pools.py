@@ -8,6 +8,7 @@ import types
 import unittest.mock
 
 import pytest
+from zuul.provider import BaseProviderEndpoint
 
 from tests.fixtures.images import waitFor
 from zuul_nodes.launcher import pools as pools_module
@@ -41,8 +42,9 @@ class Notes:
             assert self._changed.wait_for(
                 lambda: len(self.results) >= number, TIMEOUT), self.results
 
-    def makeCall(self, function=None):
-        return Call(function or self.call, self.done, 'A call')
+    def makeCall(self, function=None, endpoint=None):
+        return Call(endpoint or types.SimpleNamespace(started=True),
+                    function or self.call, self.done, 'A call')
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def makePool():
 
     def make(workers=2, timeout=TIMEOUT, rate=None):
         pools.append(Pool(f'rack/{next(NUMBERS)}', workers, timeout, rate,
-                          lambda delay: None))
+                          lambda delay: None, lambda: None))
         return pools[-1]
     yield make
     for pool in pools:
@@ -82,7 +84,7 @@ def test_the_rate_is_that_of_the_connection(attributes, interval):
     endpoint = types.SimpleNamespace(
         canonical_name='rack', **attributes,
         connection=types.SimpleNamespace(rate=2))
-    pools = Pools(2, TIMEOUT, lambda name, delay: None)
+    pools = Pools(2, TIMEOUT, lambda name, delay: None, lambda: None)
     assert pools._get(endpoint).interval == interval
 
 
@@ -252,3 +254,104 @@ def test_a_call_that_has_begun_can_not_be_withdrawn(makePool, notes):
     assert not pool.withdraw(call)
     release.set()
     notes.waitFor(1)
+
+
+class Endpoint(BaseProviderEndpoint):
+    """Of a driver of somebody's.
+
+    :param list starts: what happens at each start: called.
+    """
+
+    def __init__(self, *starts):
+        with unittest.mock.patch('zuul.provider.QuotaCache'):
+            super().__init__(None, None, None, 'rack', 'system')
+        self.starts = list(starts)
+        self.number = 0
+
+    def startEndpoint(self):
+        self.number += 1
+        self.list = self._deepen(self.list)
+        if self.starts:
+            self.starts.pop(0)()
+
+    def list(self):
+        return 0
+
+    def getDepth(self):
+        return self.list()
+
+    def _deepen(self, function):
+        return lambda: function() + 1
+
+
+def fail():
+    raise ConnectionError('no cloud')
+
+
+def test_an_endpoint_is_started_before_its_first_call(makePool, notes):
+    """And once, however many there are."""
+    pool = makePool()
+    pool.started = unittest.mock.Mock()
+    endpoint, other = Endpoint(), Endpoint()
+    for each in (endpoint, endpoint, endpoint, other):
+        pool.submit(notes.makeCall(
+            lambda each=each: each.started, each))
+    notes.waitFor(4)
+    assert notes.results == [(True, None)] * 4
+    assert (endpoint.number, other.number) == (1, 1)
+    pool.started.assert_called()
+
+
+def test_a_start_that_fails(makePool, notes):
+    """It is the call's failure.  The next one starts anew, not on top."""
+    pool = makePool(workers=1)
+    pool.started = unittest.mock.Mock()
+    endpoint = Endpoint(fail, fail)
+    for _ in range(2):
+        pool.submit(notes.makeCall(endpoint=endpoint))
+    notes.waitFor(2)
+    assert not notes.times
+    assert {type(error) for _, error in notes.results} == {ConnectionError}
+    pool.started.assert_not_called()
+    pool.submit(notes.makeCall(endpoint.getDepth, endpoint))
+    notes.waitFor(3)
+    assert notes.results[-1] == (1, None)
+    pool.started.assert_called()
+
+
+def test_a_start_that_hangs(makePool, notes):
+    """Calls come to an end, and one thread does not."""
+    release = threading.Event()
+    endpoint = Endpoint(lambda: release.wait(TIMEOUT))
+    pool = makePool(workers=2, timeout=0.1)
+    for _ in range(4):
+        pool.submit(notes.makeCall(endpoint=endpoint))
+
+    def isOver():
+        pool.check()
+        return len(notes.results) == 4
+    waitFor(isOver)
+    assert {type(error) for _, error in notes.results} == {TimeoutError}
+    pool.stop()
+    waitFor(lambda: len(getThreads(pool)) == 1)
+    late, = getThreads(pool)
+    release.set()
+    late.join(TIMEOUT)
+    # Nobody waits any more for what was to come after it.
+    assert not notes.times
+
+
+def test_calls_after_a_start_that_has_hung(makePool, notes):
+    release = threading.Event()
+    endpoint = Endpoint(lambda: release.wait(TIMEOUT))
+    pool = makePool(workers=1, timeout=0)
+    pool.submit(notes.makeCall(endpoint=endpoint))
+    waitFor(lambda: endpoint.number)
+    pool.check()
+    notes.waitFor(1)
+    pool.timeout = TIMEOUT
+    pool.submit(notes.makeCall(endpoint=endpoint))
+    release.set()
+    notes.waitFor(2)
+    assert notes.results[1] == (1, None)
+    assert endpoint.number == 1

@@ -17,7 +17,7 @@ from tests.fixtures.images import (
     waitFor,
 )
 from zuul_nodes.launcher import artifacts
-from zuul_nodes.launcher.imagelook import FIRST_PAUSE
+from zuul_nodes.launcher.imagelook import FIRST_PAUSE, KEY
 from zuul_nodes.launcher.transactions import Transaction
 from zuul_nodes.launcher.uploads import ATTEMPTS
 
@@ -504,3 +504,25 @@ def test_an_artifact_that_is_too_large(launcher, rack, addArtifact, caplog):
     waitForResults(launcher, 'failed')
     assert '"image_size_limit"' in caplog.text
     assert rack.images == {}
+
+
+def test_an_endpoint_that_is_not_started(launcher, rack, addArtifact):
+    """Uploads wait for it, also where they share an artifact."""
+    endpoint = launcher.getProvider().getEndpoint()
+    endpoint.started = False
+    upload(launcher, addArtifact(), 'rack', 'other')
+    waitForResults(launcher, 'pending', 'ready')
+    assert rack.calls == []
+    endpoint.start()
+    launcher.queue.add(KEY)
+    waitForResults(launcher, 'ready', 'ready')
+
+
+def test_a_delete_starts_the_endpoint(launcher):
+    """It may be a former one, of which nobody has asked anything."""
+    old = launcher.addReady('image')
+    endpoint = launcher.getProvider().getEndpoint()
+    endpoint.started = False
+    launcher.setState(old, 'deleting')
+    waitFor(lambda: not launcher.getUploads())
+    assert endpoint.started

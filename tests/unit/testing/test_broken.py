@@ -121,6 +121,16 @@ class Patient(FakeDriver):
     adapter_class = PatientAdapter
 
 
+class Curious(Patient):
+    """It asks for its limits whenever it is asked for them."""
+
+    name = 'curious'
+
+
+Curious.provider_class.getEndpointLimits = (
+    lambda provider: provider.endpoint.listInstances())
+
+
 class LossyAdapter(FakeAdapter):
     def uploadImage(self, spec, path):
         super().uploadImage(spec, path)
@@ -178,6 +188,7 @@ def storage(tmp_path):
          {'kind': 'kill-after', 'way': 'upload'}),
         (Lossy, 'test_image', 'not everything is gone', {'way': 'upload'}),
         (Patient, 'test_unanswered_calls', 'not come to an end', {}),
+        (Curious, 'test_answers_from_memory', 'calls the cloud', {}),
         (Silent, 'test_documentation', 'flavor_attributes: cores', {}),
     ])
 def test_bug(request, tmp_path, tmp_path_factory, storage, driver_class,

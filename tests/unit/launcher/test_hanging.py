@@ -1,0 +1,115 @@
+"""An endpoint that does not start keeps nobody waiting but its own."""
+
+import threading
+
+import pytest
+from zuul.model import NodesetRequest
+
+from tests.fixtures.launcher import TIMEOUT
+from tests.fixtures.racks import addProvider, cloud, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
+from zuul_nodes.launcher import launcher as launcher_module
+
+OTHER = '''
+- section:
+    name: other
+    connection: other
+    images: [debian]
+    flavors: [small]
+    label-defaults: {host-key-checking: false}
+'''
+BOTH = cloud('one', labels='[big]') + OTHER + addProvider(
+    'two', section='other', priority=2)
+
+
+class Starts:
+    """Those of the endpoint ``rack/rack``.
+
+    :ivar list todo: what happens at the next ones: called.
+    :ivar int number: how many there have been.
+    :ivar Event reached: one hangs.
+    :ivar Event release: what hangs ends.
+    """
+
+    def __init__(self):
+        self.todo = []
+        self.number = 0
+        self.reached = threading.Event()
+        self.release = threading.Event()
+
+    def start(self):
+        self.number += 1
+        if self.todo:
+            self.todo.pop(0)()
+
+    def hang(self):
+        self.reached.set()
+        assert self.release.wait(2 * TIMEOUT)
+
+    def fail(self):
+        raise ConnectionError('no route to the cloud')
+
+
+@pytest.fixture
+def starts(steps, racks, monkeypatch):
+    starts = Starts()
+
+    def startEndpoint(endpoint):
+        if endpoint.canonical_name == 'rack/rack':
+            starts.start()
+    monkeypatch.setattr(ShelfEndpoint, 'startEndpoint', startEndpoint)
+    yield starts
+    starts.release.set()
+
+
+def read(launcher, text, tenant='tenant'):
+    """Write a layout, and wait until it is read."""
+    launcher.writeLayout(text, tenant)
+    launcher.runUntil(lambda: launcher.layouts.isUpToDate()
+                      and tenant in launcher.tenant_providers)
+
+
+def serve(launcher, *requests):
+    launcher.runUntil(lambda: all(map(isDone, requests)))
+    assert {request.state for request in requests} == {
+        NodesetRequest.State.FULFILLED}
+
+
+def test_a_start_that_hangs(steps, starts, racks):
+    """Layouts are read, and what others can serve is served."""
+    starts.todo = [starts.hang]
+    read(steps, BOTH)
+    assert starts.reached.wait(TIMEOUT)
+    serve(steps, steps.addRequest('big'), steps.addRequest('other'))
+    read(steps, BOTH, 'neighbour')
+    serve(steps, steps.addRequest('other', tenant='neighbour'))
+    read(steps, cloud('one', labels='[big]'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(request.uuid))
+    assert 'one: is being prepared' in steps.planner.getReason(request.uuid)
+    assert set(racks.created) == {'two'}
+    starts.release.set()
+    serve(steps, request)
+    assert starts.number == 1
+
+
+def test_a_start_that_fails(steps, starts, racks):
+    """It is tried again, without a new layout."""
+    steps.cleanup.interval = 0.1
+    starts.todo = [starts.fail]
+    read(steps, cloud('one'))
+    serve(steps, steps.addRequest('big'))
+    assert starts.number == 2
+    assert racks.created == ['one']
+
+
+def test_a_start_that_hangs_does_not_hold_up_a_stop(
+        steps, starts, monkeypatch):
+    monkeypatch.setattr(launcher_module, 'STOP_TIMEOUT', 0.1)
+    starts.todo = [starts.hang]
+    read(steps, BOTH)
+    assert starts.reached.wait(TIMEOUT)
+    stopping = threading.Thread(target=steps.stop, daemon=True)
+    stopping.start()
+    stopping.join(TIMEOUT)
+    assert not stopping.is_alive()
