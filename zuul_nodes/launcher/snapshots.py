@@ -28,15 +28,17 @@ class Snapshots:
                 or not (snapshot.hasLock()
                         or self.launcher.division.isMyNode(node))):
             return
+        context = self.store.context()
         if not snapshot.hasLock():
-            context = self.store.context()
             if not snapshot.acquireLock(context, blocking=False):
                 # Its lock is not watched.
                 self.launcher.queue.addAfter(
                     ('node', node.uuid), SNAPSHOT_INTERVAL)
                 return
-            snapshot.refresh(context)
             snapshot._set(state_machine=None)
+        if snapshot.state_machine is None:
+            # It begins or goes on where the record says.
+            snapshot.refresh(context)
         self._busy.add(node.uuid)
         try:
             provider = self.launcher.scope.getProviderFor(node)
@@ -60,8 +62,9 @@ class Snapshots:
             log.debug('Snapshotting node %s', node)
             tags = copy.deepcopy(node.tags)
             tags.pop('zuul_node_uuid', None)
+            # Whoever goes on with it asks for the same.
             tags['zuul_expiration'] = str(int(
-                time.time() + node.snapshot_expiration))
+                node.state_time + node.snapshot_expiration))
             snapshot._set(tags=tags)
             machine = provider.getSnapshotStateMachine(node, log)
             if machine is None:
@@ -95,6 +98,8 @@ class Snapshots:
                     snapshot.releaseLock(context)
         except Exception:
             complete = False
+            # Whether it was written is not known.
+            snapshot._set(state_machine=None)
             raise
         finally:
             # Not before: nobody may go on with what is being written.

@@ -117,16 +117,35 @@ class Store:
         :return: whether somebody still waits for the lock, so that its
             directory is left.
         """
-        transaction = self.transaction()
-        transaction.delete(node)
-        with contextlib.suppress(Conflict):
-            transaction.commit()
+        if self._removeAtOnce(node) or (
+                # It may have parts that we do not know of.
+                self._removeAtOnce(node, self._list(node.getPath()))):
             return False
-        # It has parts that we do not know of, or somebody waits for it.
+        # Somebody waits for it.
         with contextlib.suppress(NoNodeError):
             self.client.delete(node.getPath(), recursive=True)
         self.release(node)
         return not self.removeLock(node.getLockPath())
+
+    def _removeAtOnce(self, node, below=()):
+        """:return: whether nothing of it is left."""
+        transaction = self.transaction()
+        transaction.delete(node, below)
+        try:
+            transaction.commit()
+        except Conflict:
+            return False
+        return True
+
+    def _list(self, path):
+        """:return: the paths of all there is below a path, the lowest
+            first."""
+        paths = []
+        with contextlib.suppress(NoNodeError):
+            for name in self.client.get_children(path):
+                below = f'{path}/{name}'
+                paths += [*self._list(below), below]
+        return paths
 
     def removeLock(self, directory):
         """:return: whether there is no such lock any more."""

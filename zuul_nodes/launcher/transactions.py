@@ -124,11 +124,17 @@ class Transaction:
         self._cleared.append((part, part._zstat))
         return True
 
-    def delete(self, node):
-        """Remove a node's record, with its parts and its lock."""
-        for part in (node.assignment, node.lifecycle):
-            if self.deletePart(part):
-                self._unread.append(part.getPath())
+    def delete(self, node, below=()):
+        """Remove a node's record, with its parts and its lock.
+
+        :param below: paths of what there is below the record, the lowest
+            first; not needed of parts that the watch tells of.
+        """
+        known = [part.getPath() for part in (node.assignment, node.lifecycle)
+                 if self.deletePart(part)]
+        self._unread += known
+        self._others += [('delete', (path,)) for path in below
+                         if path not in known]
         if node.hasLock():
             self.unlock(node)
         # The lock's directory can't be deleted if anybody else is in it.
@@ -230,12 +236,15 @@ class Transaction:
                 content.record.getPath() for content in (*written, *known)]
             self.store.own_writes.expect(paths)
             stats = self._send(operations)
-        except BaseException:
+        except BaseException as error:
             self.store.own_writes.discard(paths)
             # It may have been written.  What we do not know to hold must
             # not be held.
             for _, path in self._locked:
                 self.store.delete(path, epoch)
+            if not isinstance(error, Conflict):
+                for record, _ in self._unlocked:
+                    self.store.release(record)
             raise
         with RECORDS_LOCK:
             for content, stat in zip(written, stats, strict=False):

@@ -1,20 +1,33 @@
 """Launchers die at any point, and nobody who uses nodes notices."""
 
 import contextlib
+import dataclasses
 import itertools
+import os
+import time
+import types
+import typing
 
 import pytest
-from zuul.model import ProviderNode
+from zuul.model import HoldRequest, ProviderNode, SnapshotStatus
+from zuul.zk.nodepool import ZooKeeperNodepool
 
+from tests.fixtures import inventory, launcher, snapshots
 from tests.fixtures.cloud import getRunning
 from tests.fixtures.crash import World, crashEverywhere, hurry
 from tests.fixtures.crash_process import makeProcess
-from tests.fixtures.inventory import install
+from tests.fixtures.fuse import Killed
+from tests.fixtures.hostkeys import HostKey
 from zuul_nodes.launcher import division as division_module
 from zuul_nodes.launcher import machines as machines_module
+from zuul_nodes.launcher import workqueue as workqueue_module
 from zuul_nodes.launcher.launcher import LAYOUT
+from zuul_nodes.quickstart import leftovers, ports
+from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
 
 State = ProviderNode.State
+# For how long a node is held (seconds).
+HOLD = 0.2
 
 pytestmark = pytest.mark.crash
 
@@ -22,7 +35,9 @@ pytestmark = pytest.mark.crash
 @pytest.fixture
 def makeWorld(zuul_conf, tmp_path, monkeypatch):
     """:return: a function that makes a :class:`World` with a layout."""
-    install(monkeypatch.setattr)
+    inventory.install(monkeypatch.setattr)
+    snapshots.install(monkeypatch.setattr)
+    monkeypatch.setattr(inventory.Inventory, 'delete', deleteOrRefuse)
     # Each step is written, as with a cloud that takes its time.
     monkeypatch.setattr(machines_module, 'UNRECORDED', 0)
 
@@ -35,6 +50,32 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
         return world
     with hurry(monkeypatch), contextlib.ExitStack() as stack:
         yield make
+
+
+def deleteOrRefuse(cloud, instance_id, delete=inventory.Inventory.delete):
+    """The setting ``refusing`` is for one call."""
+    if cloud.isSet('refusing'):
+        cloud.set('refusing', False)
+        raise ConnectionError('the cloud does not answer')
+    delete(cloud, instance_id)
+
+
+@pytest.fixture(scope='module')
+def machine(tmp_path_factory):
+    """All instances of the cloud are the same real machine; of which the
+    connection has the host key."""
+    directory = tmp_path_factory.mktemp('machine')
+    keys = SSHKeys(directory)
+    sshd = SSHD(directory / 'config', keys, ports.freePort(),
+                {**os.environ, leftovers.VARIABLE: str(directory)},
+                directory / 'log')
+    sshd.start()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        rack = launcher.CONNECTIONS['connection rack']
+        monkeypatch.setitem(rack, 'port', str(sshd.port))
+        monkeypatch.setitem(rack, 'key', HostKey(keys.host_key).recorded)
+        yield
+    sshd.stop()
 
 
 @pytest.fixture
@@ -58,7 +99,7 @@ CLOUD = '''
     connection: rack
     images: [debian]
     flavors: [small]
-    label-defaults: {{host-key-checking: false}}
+    label-defaults: {{host-key-checking: {checking}}}
 - provider:
     name: rack
     section: rack
@@ -93,8 +134,8 @@ DESK = '''
 '''
 
 
-def cloud(label='slots: 1'):
-    return CLOUD.format(label=label)
+def cloud(label='slots: 1', checking='false'):
+    return CLOUD.format(label=label, checking=checking)
 
 
 def serve(world, *labels):
@@ -156,55 +197,206 @@ def liveWithSlots(world):
     world.expectCreated(1)
 
 
-# Name -> life, configuration, nodes that are there, and how many points
-# there are at least.
+def liveWithScan(world):
+    """The host key of the instance is read, and known to who uses it."""
+    request = world.waitFulfilled(world.addRequest('big'))
+    expectKey(world, getNode(world, request))
+    world.use(request)
+    world.rest()
+    world.expectCreated(1)
+
+
+def liveWithReuse(world, request):
+    """What a job has used is used by another, until somebody objects."""
+    world.use(request)
+    world.rest(ready=1)
+    second = world.waitFulfilled(world.addRequest('big'))
+    assert second.nodes == request.nodes
+    node = getNode(world, second)
+    expectKey(world, node)
+    world.use(second, lambda nodeset: world.client.setNextNodeState(
+        node, State.OUTDATED))
+    world.rest()
+    world.expectCreated(1)
+
+
+def liveWithHold(world, request):
+    """Somebody looks at what a job has left, for some time."""
+    hold = HoldRequest()
+    hold.tenant, hold.project, hold.job = 'tenant', 'project', 'build'
+    hold.reason = 'look at it'
+    hold.node_expiration = HOLD
+    records = ZooKeeperNodepool(world.zk_client)
+    records.storeHoldRequest(hold)
+    world.use(request, lambda nodeset: world.client.holdNodeSet(
+        records, nodeset, hold, types.SimpleNamespace(uuid='build'), 60))
+    node = getNode(world, request)
+    assert node.state == State.HOLD
+    # Nothing is done, and still a launcher may die.
+    with contextlib.suppress(Killed):
+        world.launcher.fuse.reach('nothing', lambda: None)
+    world.rest()
+    assert time.time() >= node.state_time + HOLD
+    world.expectCreated(1)
+    records.deleteHoldRequest(hold, world.client)
+
+
+def liveWithSnapshot(world, request):
+    """The executor gets an image of the node, and there is no other."""
+    taken = []
+
+    def take(nodeset):
+        statuses = world.client.snapshotNodeset(nodeset, request.nodes)
+        started = SnapshotStatus.Type.STARTED
+        while next(statuses).type != started:
+            pass
+        node, = nodeset.getNodes()
+        taken.append(node._provider_node.snapshot)
+        world.runUntil(lambda: isComplete(world, *taken),
+                       lambda: 'there is no snapshot')
+        # It waits no more.
+        assert [*statuses][-1].type == SnapshotStatus.Type.COMPLETED
+    world.use(request, take)
+    world.rest()
+    world.expectCreated(1)
+    snapshot, = taken
+    album = snapshots.Album(world.inventory)
+    assert album.all() == {snapshot.external_id: {
+        'node': snapshot.node.uuid, 'tags': snapshot.tags}}
+    assert snapshot.tags.keys() >= {'zuul_system_id', 'zuul_expiration'}
+    assert 'zuul_node_uuid' not in snapshot.tags
+    album.clear()
+
+
+def liveWithRefusal(world, request):
+    """At first, the cloud does not take the instance back."""
+    world.inventory.set('refusing')
+    world.use(request)
+    world.rest()
+    assert not world.inventory.isSet('refusing')
+    world.expectCreated(1)
+
+
+def getNode(world, request):
+    """:return: the only node of a request."""
+    node_id, = request.nodes
+    return world.readNode(node_id)
+
+
+def expectKey(world, node):
+    assert node.host_keys == [world.config['connection rack']['key']]
+
+
+def isComplete(world, snapshot):
+    with world.context() as context:
+        snapshot.refresh(context)
+    return snapshot.complete
+
+
+@dataclasses.dataclass
+class Life:
+    """
+    :ivar live: see :func:`.crashEverywhere`.
+    :ivar str text: the configuration.
+    :ivar int points: how many there are at least.
+    :ivar dict states: of nodes that are there.
+    :ivar prepare: see :func:`.crashEverywhere`.
+    """
+    live: typing.Callable
+    text: str
+    points: int
+    states: dict = dataclasses.field(default_factory=dict)
+    prepare: typing.Callable = lambda world: ()
+
+
+def getNewNode(world):
+    """How a node comes to life is part of other lives."""
+    return (world.waitFulfilled(world.addRequest('big')),)
+
+
 LIVES = {
-    'new': (liveWithNewNode, cloud(), {}, 12),
-    'two': (liveWithTwoNodes, cloud(), {}, 20),
-    'failure': (liveWithFailure, cloud(), {}, 16),
-    'ready': (liveWithReadyNode, cloud('min-ready: 1'), {'ready': 1}, 12),
-    'left': (liveWithWhatIsLeft, cloud(), {}, 12),
-    'static': (liveWithStaticNode, DESK, {'ready': 1}, 3),
-    'slots': (liveWithSlots, cloud('slots: 2'), {}, 16),
+    'new': Life(liveWithNewNode, cloud(), 12),
+    'two': Life(liveWithTwoNodes, cloud(), 20),
+    'failure': Life(liveWithFailure, cloud(), 16),
+    'ready': Life(liveWithReadyNode, cloud('min-ready: 1'), 12,
+                  {'ready': 1}),
+    'left': Life(liveWithWhatIsLeft, cloud(), 12),
+    'static': Life(liveWithStaticNode, DESK, 3, {'ready': 1}),
+    'slots': Life(liveWithSlots, cloud('slots: 2'), 16),
+    'scan': Life(liveWithScan, cloud(checking='true'), 12),
+    'reuse': Life(liveWithReuse, cloud('reuse: true', checking='true'), 8,
+                  prepare=getNewNode),
+    'hold': Life(liveWithHold, cloud(), 5, prepare=getNewNode),
+    'snapshot': Life(liveWithSnapshot, cloud(), 9, prepare=getNewNode),
+    'refusal': Life(liveWithRefusal, cloud(), 6, prepare=getNewNode),
 }
 
 
 @pytest.fixture(params=LIVES.values(), ids=LIVES)
-def life(request):
+def life(request, machine):
     return request.param
 
 
-def test_killed_at_any_point(makeWorld, undivided, life):
-    live, text, states, number = life
+def crash(makeWorld, life, **options):
+    """:return: how many points there were."""
     points, failures = crashEverywhere(
-        lambda: makeWorld(text, **states), live)
+        lambda: makeWorld(life.text, **life.states), life.live,
+        prepare=life.prepare, **options)
     print(len(points), *points, sep='\n')
     assert not failures, '\n'.join(failures)
+    return len(points)
+
+
+def test_killed_at_any_point(makeWorld, undivided, life):
     # Otherwise most of what it does was not seen.
-    assert len(points) >= number
+    assert crash(makeWorld, life) >= life.points
 
 
 def test_connection_lost_at_any_write(makeWorld, undivided, life):
     """Whether something was written is not known then; the session goes
     on, and with it the launcher."""
-    live, text, states, _ = life
-    points, failures = crashEverywhere(
-        lambda: makeWorld(text, **states), live, cut=True)
-    print(len(points), *points, sep='\n')
-    assert not failures, '\n'.join(failures)
-    assert len(points) >= 3
+    assert crash(makeWorld, life, cut=True) >= 3
 
 
 def test_killed_again_and_again(makeWorld, undivided, life):
     """Nobody gets further than a step more than the one before."""
-    live, text, states, _ = life
-    world = makeWorld(text, **states)
+    world = makeWorld(life.text, **life.states)
     world.lifetimes = (
         (number, number % 2) for number in itertools.count(2))
+    prepared = life.prepare(world)
     world.launcher.fuse.arm(1)
-    live(world)
+    life.live(world, *prepared)
     assert not world.problems
     assert world.deaths >= 3
+
+
+def test_connection_lost_when_a_node_is_given(
+        makeWorld, undivided, machine, monkeypatch):
+    """Who does not know whether the lock is gone leaves the node alone."""
+    world = makeWorld(cloud(checking='true'))
+    fuse = world.launcher.fuse
+    fuse.arm(cut=True)
+    serve(world, 'big')
+    world.rest()
+    number, = (number for number, point in enumerate(fuse.points, 1)
+               if 'Create events' in point)
+    # A job is quicker than the launcher's next look.
+    monkeypatch.setattr(
+        workqueue_module, 'getPause', lambda *args, **kwargs: 1)
+    fuse.arm(number, after=True, cut=True)
+    request = world.waitFulfilled(world.addRequest('big'))
+    assert fuse.blown
+
+    def expectInUse(nodeset):
+        world.runUntil(world.launcher.api.nodes_cache.catchUp,
+                       lambda: 'there is no connection')
+        world.run()
+        assert getNode(world, request).state == State.IN_USE
+        instance, = world.inventory.all().values()
+        assert not instance['deleting']
+    world.use(request, expectInUse)
+    world.rest()
+    assert not world.problems
 
 
 def test_killed_while_another_works(makeWorld):
