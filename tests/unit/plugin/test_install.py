@@ -27,6 +27,8 @@ EVERY_SEAM = str([
     'ConfigLoader.createDynamicLayout',
     'NodeSet.validateReferences', 'Layout._addIdenticalObject',
     'LauncherClient.getNodesetInfo',
+    'Launcher.doesProviderHaveQuotaForNode',
+    'Launcher._cachesReadyForRequest',
     'construct_build_params', 'ExecutorClient.getImageFormats',
     'Scheduler.prime', 'Scheduler.stop']) + '\n'
 NO_SEAM = '[]\n'
