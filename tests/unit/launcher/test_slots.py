@@ -13,8 +13,10 @@ State = ProviderNode.State
 SLOTS = cloud('one').replace('name: big,', 'name: big, slots: 2,')
 
 
-@pytest.mark.parametrize('late', [False, True])
-def test_a_host_without_its_slots(steps, racks, late, monkeypatch, caplog):
+@pytest.mark.parametrize(('number', 'late'), [
+    (2, False), (2, True), (1, True)])
+def test_a_host_without_its_slots(
+        steps, racks, number, late, monkeypatch, caplog):
     """It is not waited for them for ever."""
     steps.setLayout(SLOTS)
     racks.slow.add('one')
@@ -22,11 +24,12 @@ def test_a_host_without_its_slots(steps, racks, late, monkeypatch, caplog):
     steps.runUntil(lambda: racks.instances)
     host, = (node for node in steps.nodes() if node.subnodes)
     slots = [node for node in steps.nodes() if node is not host]
+    missing, left = slots[:number], slots[number:]
     with steps.context() as context:
-        for slot in slots:
+        for slot in missing:
             slot.delete(context)
     steps.runUntil(lambda: host in steps.nodes() and not any(
-        slot in steps.nodes() for slot in slots))
+        slot in steps.nodes() for slot in missing))
     if late:
         monkeypatch.setattr(building, 'SUBNODE_SYNC_TIME', 0)
     racks.slow.clear()
@@ -39,7 +42,8 @@ def test_a_host_without_its_slots(steps, racks, late, monkeypatch, caplog):
         assert host.uuid in racks.instances
         monkeypatch.setattr(building, 'SUBNODE_SYNC_TIME', 0)
     steps.runUntil(lambda: list(racks.instances) == [node.main_node_id])
-    assert host.comment == 'the slots are missing'
+    assert all(node.comment == 'the slots are missing'
+               for node in (host, *left))
     assert 'Unable to go on' not in caplog.text
     finish(steps, request)
     steps.runUntil(lambda: not steps.nodes())
