@@ -49,6 +49,7 @@ class Counts:
     def note(self, node_id, node):
         """
         :param ProviderNode node: as it is now, or None if it is gone.
+        :return: whether there are fewer of a kind than before.
         """
         with self._lock:
             # Not before, for another thread may know more of it by then.
@@ -61,6 +62,7 @@ class Counts:
                 self._numbers[old] -= 1
                 if not self._numbers[old]:
                     del self._numbers[old]
+        return old not in (None, new)
 
     def get(self):
         """:return: a Counter by kind, the caller's own."""

@@ -76,7 +76,7 @@ class News:
 
     def _tellOfNode(self, node_id, node):
         planner = self.launcher.planner
-        self.launcher.ready.counts.note(node_id, node)
+        has_fewer = self.launcher.ready.counts.note(node_id, node)
         if node is None:
             planner.removeNode(node_id)
             self._relate(node_id, NOTHING)
@@ -91,7 +91,8 @@ class News:
                 self.queue.add(('node', node.main_node_id))
             if not (_isOthers(node) or self._isServing(node)):
                 self.queue.add(('node', node_id))
-        if node is None or not node.request_id:
+        # If any node is gone, there may be room for those that are missing.
+        if has_fewer or node is None:
             self.launcher.ready.tell()
 
     def _tellRequest(self, request_id):

@@ -32,7 +32,7 @@ class Readying:
         self._checked = 0
 
     def tell(self):
-        """There may be fewer than before."""
+        """There may be fewer than before, or room for more."""
         due = self._checked + INTERVAL
         if due > time.monotonic():
             self.queue.addAt(KEY, due)

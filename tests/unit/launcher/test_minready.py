@@ -2,13 +2,17 @@
 
 import collections
 import random
+import threading
+import types
 
+from kazoo.exceptions import ConnectionLoss
 import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
-from tests.fixtures.launcher import makeProviders, makeRegistry
+from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
 from tests.fixtures.racks import finish, isDone
+from zuul_nodes.launcher import readying
 from zuul_nodes.launcher.minready import Counts, findMissing, getKind
 
 State = ProviderNode.State
@@ -179,18 +183,31 @@ def test_counts_keep_up(zuul_conf):
     states = [State.REQUESTED, State.READY, State.USED, State.FAILED]
     choices = random.Random(4)
     counts, nodes = Counts(), {}
-    for _ in range(500):
+    for _ in range(1000):
         node_id = choices.choice('abcdefgh')
-        if choices.random() < 0.3:
-            nodes.pop(node_id, None)
-        else:
-            nodes[node_id] = makeNode(
-                choices.choice(providers), choices.choice(states))
-            if choices.random() < 0.3:
-                nodes[node_id].assignment._set(request_id='somebody')
-        counts.note(node_id, nodes.get(node_id))
-        assert counts.get() == collections.Counter(
-            kind for node in nodes.values() if (kind := getKind(node)))
+        node = nodes.pop(node_id, None)
+        if choices.random() < 0.7:
+            # The record of a node stays the same object.
+            if node is None or choices.random() < 0.3:
+                node = makeNode(choices.choice(providers), State.READY)
+            node._set(state=choices.choice(states))
+            node.assignment._set(
+                request_id=choices.choice([None, None, 'somebody']))
+            nodes[node_id] = node
+        before = counts.get()
+        has_fewer = counts.note(node_id, nodes.get(node_id))
+        now = counts.get()
+        assert now == countNow(nodes.values())
+        assert has_fewer == any(now[kind] < before[kind] for kind in before)
+
+
+def countNow(nodes):
+    return collections.Counter(
+        kind for node in nodes if (kind := getKind(node)))
+
+
+def isCounted(launcher):
+    return launcher.ready.counts.get() == countNow(launcher.nodes())
 
 
 def test_counts_of_a_launcher(steps):
@@ -202,8 +219,54 @@ def test_counts_of_a_launcher(steps):
     for request in requests:
         finish(steps, request)
     steps.runUntil(lambda: len(steps.nodes()) == 2)
-    assert steps.ready.counts.get() == collections.Counter(
-        map(getKind, steps.nodes()))
+    gone = steps.nodes()[0]
+    with steps.context() as context:
+        gone.delete(context)
+    steps.runUntil(lambda: gone not in steps.nodes() and ready(steps) == 2)
+    steps.runUntil(lambda: isCounted(steps))
+
+
+def test_what_is_taken_is_made_anew(steps, monkeypatch):
+    """Nothing else need happen."""
+    monkeypatch.setattr(readying, 'INTERVAL', 0)
+    steps.setLayout(cloud())
+    steps.runUntil(lambda: ready(steps) == 2)
+    steps.run()
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request) and ready(steps) == 2)
+    assert len(steps.nodes()) == 3
+
+
+def test_one_that_may_have_been_made_counts(steps, monkeypatch):
+    """There was no answer, and the watch is late."""
+    monkeypatch.setattr(readying, 'PAUSE', 0)
+    go_on = threading.Event()
+    commitNew, catchUp = steps.commitNew, steps.api.nodes_cache.catchUp
+
+    def lose(transaction, records):
+        monkeypatch.setattr(steps, 'commitNew', commitNew)
+        steps.api._reader.put(
+            types.SimpleNamespace(set=lambda: go_on.wait(TIMEOUT)))
+        send = transaction._send
+
+        def sendAndLose(operations):
+            send(operations)
+            raise ConnectionLoss
+        transaction._send = sendAndLose
+        commitNew(transaction, records)
+
+    def goOn():
+        go_on.set()
+        return catchUp()
+    steps.setLayout(cloud(min_ready=0))
+    monkeypatch.setattr(steps, 'commitNew', lose)
+    steps.setLayout(cloud())
+    steps.runUntil(lambda: steps.commitNew == commitNew)
+    monkeypatch.setattr(steps.api.nodes_cache, 'catchUp', goOn)
+    steps.runUntil(lambda: ready(steps) == 2)
+    steps.run()
+    assert len(steps.nodes()) == 2
+    steps.runUntil(lambda: isCounted(steps))
 
 
 def test_there_is_quota_again(steps, racks):
