@@ -1,13 +1,25 @@
+import collections
 import time
 import types
 
 import pytest
+from zuul.zk.components import COMPONENT_REGISTRY
 
+from tests.fixtures.cloud import (
+    BOTH,
+    INTERVAL,
+    QUOTA_INTERVAL,
+    Clock,
+    Cloud,
+    Keeper,
+    callNow,
+)
 from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
 from zuul_nodes.launcher import missing, patience, superseded, uploads
+from zuul_nodes.launcher.cleanup import Cleanup
 
 
 @pytest.fixture
@@ -66,3 +78,48 @@ def pipelines(image_launcher):
     pipelines = Pipelines(image_launcher)
     pipelines.publish()
     return pipelines
+
+
+@pytest.fixture
+def clouds():
+    """:return: name of an endpoint of a keeper -> its Cloud."""
+    return collections.defaultdict(Cloud)
+
+
+@pytest.fixture
+def cloud(clouds):
+    return clouds['rack']
+
+
+@pytest.fixture
+def makeKeeper(zuul_conf, clouds):
+    """:return: a function that makes what of a launcher looks after its
+        endpoints."""
+    keepers = []
+
+    def make(hostname='one'):
+        keeper = Keeper(zuul_conf, clouds, hostname)
+        keepers.append(keeper)
+        keeper.setLayout(BOTH)
+        return keeper
+    yield make
+    # The registry is that of the first.
+    for keeper in reversed(keepers):
+        keeper.end()
+    COMPONENT_REGISTRY.clearRegistry()
+
+
+@pytest.fixture
+def keeper(makeKeeper):
+    return makeKeeper()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def cleanup(keeper, clock):
+    """A Cleanup that a test tells what to do, and when."""
+    return Cleanup(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)

@@ -1,0 +1,363 @@
+"""What has leaked goes, and nothing else."""
+
+import logging
+import time
+
+from kazoo.exceptions import ConnectionLoss
+import pytest
+from zuul.model import QuotaInformation
+
+from tests.fixtures.cloud import (
+    INTERVAL,
+    CloudInstance,
+    CloudResource,
+    StatsServer,
+    leak,
+    runUntil,
+)
+from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
+from zuul_nodes.launcher.leaks import LONGEST_PAUSE
+
+NODES = '/zuul/nodes/nodes'
+UPLOADS = '/zuul/image-uploads/uploads'
+
+
+@pytest.fixture
+def server(zuul_conf):
+    server = StatsServer(zuul_conf)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def goRound(cleanup, keeper, clock):
+    """:return: a function that cleans up some times, at intervals."""
+    def go(times=1, pause=INTERVAL):
+        for _ in range(times):
+            clock.now += pause
+            cleanup.cleanUp(keeper.getEndpoint('rack'))
+    return go
+
+
+@pytest.mark.parametrize('resource_type, tag', [
+    ('instance', 'zuul_node_uuid'),
+    ('volume', 'zuul_node_uuid'),
+    ('floating-ip', 'zuul_node_uuid'),
+    ('image', 'zuul_upload_uuid'),
+])
+def test_goes_when_it_is_seen_twice(keeper, cloud, goRound, resource_type,
+                                    tag):
+    cloud.add(resource_type, 'leaked', keeper.tags(**{tag: '42'}))
+    goRound()
+    # Somebody else asks for a round.
+    goRound(pause=INTERVAL - 1)
+    assert cloud.names == {'leaked'}
+    goRound(pause=1)
+    assert cloud.names == set()
+
+
+def test_what_was_away_is_seen_anew(keeper, cloud, goRound):
+    leak(keeper, cloud)
+    goRound()
+    resource = cloud.resources.pop()
+    goRound()
+    cloud.resources.append(resource)
+    goRound()
+    assert cloud.names == {'leaked'}
+    goRound()
+    assert cloud.names == set()
+
+
+@pytest.mark.parametrize('tags', [
+    None,
+    {},
+    {'zuul_system_id': 'other', 'zuul_node_uuid': '42'},
+    {'zuul_system_id': '', 'zuul_expiration': '1'},
+    {'zuul_node_uuid': '42'},
+])
+def test_not_ours(cloud, goRound, tags):
+    cloud.add('instance', 'foreign', tags)
+    goRound(3)
+    assert cloud.attempts == {}
+
+
+def test_without_an_identity_nothing_is_ours(keeper, cloud, goRound):
+    keeper.system.system_id = None
+    cloud.add('instance', 'foreign', {'zuul_node_uuid': '42'})
+    goRound(3)
+    assert cloud.attempts == {}
+
+
+def test_node_with_a_record(keeper, cloud, goRound):
+    node = keeper.addNode()
+    leak(keeper, cloud, node.uuid)
+    goRound(3)
+    assert cloud.attempts == {}
+    keeper.removeNode(node)
+    goRound()
+    assert cloud.names == {node.uuid}
+    goRound()
+    assert cloud.names == set()
+
+
+def test_upload_with_a_record(keeper, cloud, goRound):
+    upload = keeper.addUpload()
+    cloud.add('image', 'image', keeper.tags(zuul_upload_uuid=upload.uuid))
+    goRound(3)
+    assert cloud.attempts == {}
+
+
+def test_one_of_two_owners_is_enough(keeper, cloud, goRound):
+    node = keeper.addNode()
+    cloud.add('image', 'image', keeper.tags(
+        zuul_upload_uuid='gone', zuul_node_uuid=node.uuid,
+        zuul_expiration='1'))
+    goRound(3)
+    assert cloud.attempts == {}
+
+
+@pytest.mark.parametrize('tag, path', [
+    ('zuul_node_uuid', NODES), ('zuul_upload_uuid', UPLOADS)])
+@pytest.mark.parametrize('data', [
+    b'', b'no record', b'{"uuid": "42"}', b'{"_subclass_id": "unknown"}'])
+def test_record_that_can_not_be_read(keeper, cloud, goRound, kazoo_client,
+                                     tag, path, data):
+    kazoo_client.create(f'{path}/42', data, makepath=True)
+    cloud.add('instance', 'kept', keeper.tags(**{tag: '42'}))
+    leak(keeper, cloud)
+    goRound(4)
+    assert cloud.names == {'kept'}
+    assert cloud.attempts == {'leaked': 1}
+
+
+@pytest.mark.parametrize('tag', ['zuul_node_uuid', 'zuul_upload_uuid'])
+def test_record_that_the_caches_do_not_see(makeKeeper, keeper, cloud,
+                                           goRound, tag):
+    for cache in (keeper.api.nodes_cache, keeper.image_upload_registry):
+        cache.stop()
+        cache.client.remove_listener(cache._sessionListener)
+        runUntil(lambda cache=cache: not cache._event_worker.is_alive())
+    writer = makeKeeper('two')
+    record = (writer.addNode() if tag == 'zuul_node_uuid'
+              else writer.addUpload())
+    assert keeper.api.getProviderNode(record.uuid) is None
+    assert keeper.image_upload_registry.getItem(record.uuid) is None
+    cloud.add('instance', 'kept', keeper.tags(**{tag: record.uuid}))
+    goRound(3)
+    assert cloud.attempts == {}
+    record.delete(writer.context())
+    goRound(2)
+    assert cloud.names == set()
+
+
+@pytest.mark.parametrize('name', ['sync', 'exists'])
+def test_zookeeper_that_does_not_answer(keeper, cloud, goRound, monkeypatch,
+                                        name):
+    def lose(path):
+        raise ConnectionLoss
+
+    leak(keeper, cloud)
+    goRound()
+    with monkeypatch.context() as context:
+        context.setattr(keeper.zk_client.client, name, lose)
+        goRound(2)
+        assert cloud.attempts == {}
+    goRound()
+    assert cloud.names == set()
+
+
+def test_expiration(keeper, cloud, goRound, caplog):
+    soon = int(time.time()) + 3600
+    for name, expiration in (
+            ('expired', '1'), ('future', str(soon)), ('bad', 'tomorrow'),
+            ('empty', '')):
+        cloud.add('image', name, keeper.tags(zuul_expiration=expiration))
+    goRound()
+    assert 'expired' in cloud.names
+    goRound()
+    assert cloud.names == {'future', 'bad', 'empty'}
+    goRound(3)
+    assert cloud.names == {'future', 'bad', 'empty'}
+    # Once, and not in each round.
+    complaint, = [message for message in caplog.messages
+                  if 'tomorrow' in message]
+    assert 'rack/rack' in complaint
+
+
+def test_expires_between_sightings(keeper, cloud, goRound, jump):
+    """None before that counts, nor while a clock was wrong."""
+    soon = int(time.time()) + 3600
+    cloud.add('image', 'image', keeper.tags(zuul_expiration=str(soon)))
+    for seconds in (0, 0, 7200, 0, 7200):
+        jump(seconds)
+        goRound()
+    assert cloud.names == {'image'}
+    goRound()
+    assert cloud.names == set()
+
+
+class Broken(CloudResource):
+    unique_id = property()
+
+
+def test_resource_that_can_not_be_read(keeper, cloud, goRound, caplog):
+    cloud.resources.append(Broken('instance', 'no id', keeper.tags()))
+    cloud.add('instance', 'no tags', ['zuul_system_id'])
+    cloud.add('instance', 'bad tag', keeper.tags(zuul_node_uuid=['4', '2']))
+    cloud.add('instance', 'bad path', keeper.tags(zuul_node_uuid='../4'))
+    leak(keeper, cloud)
+    goRound(3)
+    assert cloud.names == {'no id', 'no tags', 'bad tag', 'bad path'}
+    assert cloud.attempts == {'leaked': 1}
+    assert len([record for record in caplog.records
+                if 'Left alone' in record.message]) == 4
+
+
+class Demanding(ShelfProviderNode, subclass_id='demanding'):
+    """A node that needs something that it shares with others."""
+
+    def getRequiredResources(self):
+        return ['template-used']
+
+
+def test_what_nodes_have_in_common(keeper, cloud, goRound):
+    Demanding.new(keeper.context(), endpoint_name='rack')
+    runUntil(keeper.api.getProviderNodes)
+    for name in ('configured', 'used', 'leaked'):
+        cloud.add('template', name, keeper.tags())
+    cloud.required = [cloud.resources[0]]
+    goRound()
+    assert cloud.names == {'configured', 'used', 'leaked'}
+    goRound()
+    assert cloud.names == {'configured', 'used'}
+
+
+def test_nobody_knows_what_nodes_have_in_common(keeper, cloud, goRound):
+    cloud.add('template', 'template', keeper.tags())
+    leak(keeper, cloud)
+    cloud.errors['listRequiredInfrastructureResources'] = RuntimeError('?')
+    goRound(3)
+    assert cloud.names == {'template'}
+    cloud.errors.clear()
+    goRound(2)
+    assert cloud.names == set()
+
+
+def test_a_node_that_can_not_be_read_may_need_it(keeper, cloud, goRound,
+                                                 kazoo_client):
+    cloud.add('template', 'template', keeper.tags())
+    kazoo_client.create(f'{NODES}/42', b'no record', makepath=True)
+    goRound(3)
+    assert cloud.names == {'template'}
+    kazoo_client.delete(f'{NODES}/42')
+    goRound()
+    assert cloud.names == set()
+
+
+def test_failing_deletion_backs_off(keeper, cloud, goRound, caplog):
+    caplog.set_level(logging.INFO)
+    leak(keeper, cloud, 'first')
+    leak(keeper, cloud, 'last')
+    cloud.errors['first'] = PermissionError('no')
+    cloud.stubborn.add('last')
+    goRound()
+    attempts = []
+    for _ in range(16):
+        goRound()
+        attempts.append(dict(cloud.attempts))
+    for name in ('first', 'last'):
+        # After 60, 120, 240 and 480 seconds.
+        assert [each[name] for each in attempts] == [
+            1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5]
+    for text in ('Unable to delete leaked instance instance-first at '
+                 'endpoint rack/rack',
+                 'Deleted leaked instance instance-last at endpoint '
+                 'rack/rack'):
+        assert len([message for message in caplog.messages
+                    if text in message]) == 5
+    goRound(3, pause=2 * LONGEST_PAUSE)
+    assert cloud.attempts == {'first': 8, 'last': 8}
+    cloud.errors.clear()
+    goRound(pause=LONGEST_PAUSE)
+    assert cloud.names == {'last'}
+
+
+def test_list_that_breaks_off(keeper, cloud, goRound):
+    leak(keeper, cloud, 'first')
+    leak(keeper, cloud, 'last')
+    goRound()
+    cloud.resources.insert(1, None)
+    goRound()
+    assert cloud.names == {'last'}
+    # It had been seen before.
+    cloud.resources.remove(None)
+    goRound()
+    assert cloud.names == set()
+
+
+class Unknown(CloudInstance):
+    def getQuotaInformation(self):
+        raise LookupError('no such flavor')
+
+
+def test_usage_of_others(keeper, cloud, goRound, makeKeeper):
+    node = keeper.addNode()
+    cloud.instances = [
+        CloudInstance(tags, {'instances': 1, 'cores': cores})
+        for tags, cores in (
+            (keeper.tags(zuul_node_uuid=node.uuid), 1),
+            (keeper.tags(zuul_node_uuid='gone'), 2),
+            ({'zuul_system_id': 'x', 'zuul_node_uuid': node.uuid}, 4),
+            (None, 8))]
+    cloud.instances.append(Unknown({}, {}))
+    cloud.errors['listResources'] = ConnectionError('later')
+    goRound()
+    quota_cache = keeper.getEndpoint('rack').quota_cache
+    expected = QuotaInformation(instances=3, cores=14)
+    assert quota_cache.getUnmanagedUsage() == expected
+    provider = keeper.tenant_providers['tenant'][0]
+    assert keeper.planner.changed == [{provider.canonical_name}]
+    # What can't be counted is not zero.
+    cloud.errors['listInstances'] = ConnectionError('later')
+    goRound()
+    assert quota_cache.getUnmanagedUsage() == expected
+    other = makeKeeper('two').getEndpoint('rack').quota_cache
+    runUntil(lambda: other.getUnmanagedUsage() == expected)
+
+
+def test_resources_do_not_wait_for_instances(keeper, cloud, goRound):
+    cloud.errors['listInstances'] = ConnectionError('later')
+    leak(keeper, cloud)
+    goRound(2)
+    assert cloud.names == set()
+
+
+def test_no_deletion_after_the_stop(keeper, cloud, goRound):
+    leak(keeper, cloud)
+    goRound()
+    keeper.stop_event.set()
+    goRound()
+    assert cloud.attempts == {}
+
+
+def test_metrics(server, keeper, cloud, goRound):
+    leak(keeper, cloud)
+    cloud.add('volume', 'foreign', {})
+    cloud.add('image', 'old', keeper.tags(zuul_expiration='1'))
+    cloud.stubborn |= {'leaked', 'old'}
+    key = 'zuul.provider_endpoint.rack_rack'
+    gauges = {f'{key}.{name}|g' for name in (
+        'unmanaged.instance:0', 'unmanaged.volume:1', 'leaked.volume:0')}
+    goRound()
+    assert set(server.receiveAll(keeper.statsd)) == {
+        *gauges, f'{key}.leaked.instance:0|g'}
+    gauges |= {f'{key}.leaked.{kind}:1|g' for kind in ('instance', 'image')}
+    goRound()
+    # It is nobody's fault that the image was to go.
+    assert set(server.receiveAll(keeper.statsd)) == {
+        *gauges, f'{key}.leaked.instance:1|c'}
+    goRound()
+    server.receiveAll(keeper.statsd)
+    goRound()
+    # There still, but not tried again so soon.
+    assert set(server.receiveAll(keeper.statsd)) == gauges
