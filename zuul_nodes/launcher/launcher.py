@@ -265,8 +265,7 @@ class Launcher:
                 cache.discard(node)
             for part in expected:
                 # Somebody may have looked meanwhile.
-                node_id = part.node.uuid
-                self.news.tell('node', node_id, cache.getItem(node_id))
+                self.news.tellWritten(part.node)
             raise
         for each in (*expected, *nodes):
             cache.noteCreated(each)

@@ -478,3 +478,32 @@ def test_a_watch_whose_connection_is_lost_by_now():
     own_writes.clear()
     own_writes.watch('/some', connection)
     assert not own_writes.isWatched('/some')
+
+
+def test_a_node_that_goes_while_it_could_not_be_assigned(
+        steps, cache, monkeypatch):
+    """Who looked before that does not bring it back."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.store, record)
+    transaction = steps.store.transaction()
+    transaction.createPart(record.assignment, request_id='request')
+
+    def refuse(operations):
+        raise Conflict
+    monkeypatch.setattr(transaction, '_send', refuse)
+
+    def beLate(look):
+        def lookFirst(record_id):
+            found = look(record_id)
+            if record_id == record.uuid:
+                monkeypatch.undo()
+                cache.client.delete(record.getPath(), recursive=True)
+                settle(cache)
+            return found
+        return lookFirst
+    for name in ('getItem', 'peek'):
+        monkeypatch.setattr(cache, name, beLate(getattr(cache, name)))
+    with pytest.raises(Conflict):
+        steps.commitNew(transaction, [])
+    assert steps.planner.ledger.getNode(record.uuid) is None
