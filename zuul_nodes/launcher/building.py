@@ -15,6 +15,7 @@ from zuul_nodes.launcher.failures import Failure, classify, describe
 from zuul_nodes.launcher.hostkeys import checkHostKeys, getExpectedHostKeys
 from zuul_nodes.launcher.keyscan import needsScan
 from zuul_nodes.launcher.scope import isFor, isMadeFrom
+from zuul_nodes.launcher.stock import isPending
 
 State = ProviderNode.State
 
@@ -79,19 +80,28 @@ class Building:
         if node.create_state or node.state not in (
                 State.REQUESTED, State.BUILDING):
             return True
-        if not self.launcher.planner.fits(node):
-            if node.state == State.BUILDING:
+        planner = self.launcher.planner
+        if node.state == State.BUILDING:
+            if not planner.fits(node):
                 raise TakenError('others have taken the room')
+            return True
+        # Zuul's launcher has written it; perhaps there is no room.
+        group = (node, *self.nodes.getSubnodes(node))
+        pending = isPending(node)
+        if not (planner.prepare(group) if pending else planner.fits(node)):
             log.debug('Node %s waits for room', node)
             self.launcher.news.waitForRoom(node)
             self.queue.addAfter(('node', node.uuid), ROOM_INTERVAL)
             return False
-        if node.state == State.REQUESTED:
+        try:
             transaction = self.store.transaction()
-            for each in (node, *self.nodes.getSubnodes(node)):
+            for each in group:
                 transaction.update(each, state=State.BUILDING,
                                    state_time=time.time())
             transaction.commit()
+        finally:
+            if pending:
+                planner.forget(node.uuid)
         return True
 
     def _created(self, node, wait, error, log):

@@ -54,6 +54,17 @@ class Maker:
                         if host else own))
         return [node, *self._makeSlots(node, common, own, slot)]
 
+    def create(self, transaction, records):
+        """Have a transaction write a new node.
+
+        :param list records: as of :meth:`makeNode`.
+        """
+        for record in records:
+            # Who makes it need not ask for its lock.
+            transaction.create(
+                record, lock=record is records[0]
+                and self.launcher.division.handles(record.connection_name))
+
     def makeStaticNode(self, provider, entry):
         """
         :param entry: what the provider says of a static node.

@@ -154,8 +154,9 @@ class Launcher:
         self.spreading = Spreading(self)
         self.planner = Planner(
             lambda request_id: self.queue.add(('request', request_id)),
-            canUse=self.images.canUse, isHandled=self.division.isHandled,
-            isAsked=self._isAsked, isGiven=self._isGiven)
+            tellRoom=self.ready.tell, canUse=self.images.canUse,
+            isHandled=self.division.isHandled, isAsked=self._isAsked,
+            isGiven=self._isGiven)
         # Provider -> how often it has failed, one time after the other.
         self._failures = collections.Counter()
         # Its caches tell of what they read while it is made.
@@ -183,6 +184,7 @@ class Launcher:
         self.cleanup = Cleanup(self, self._submit)
         self.handlers = {
             'request': self.request_reconciler.reconcile,
+            'reasons': lambda _: self.request_reconciler.tellReasons(),
             'node': self.node_reconciler.reconcile,
             'liveness': self.liveness.reconcile,
             'static': self.registration.reconcile,
@@ -375,6 +377,7 @@ class Launcher:
             finally:
                 self.images.reconcile()
             self.planner.limitsChanged()
+            self.ready.tell()
 
     def _removeLock(self, path):
         if not self.store.removeLock(path):

@@ -20,7 +20,7 @@ from zuul_nodes.launcher.limits import (
 from zuul_nodes.launcher.reservations import Reservations
 from zuul_nodes.launcher.scope import Scope, chooseProvider
 from zuul_nodes.launcher.sharing import Sharing
-from zuul_nodes.launcher.stock import Kind, Stock, getKind
+from zuul_nodes.launcher.stock import Kind, Stock, getKind, isPending
 
 
 class Entry(typing.NamedTuple):
@@ -149,14 +149,35 @@ class Ledger:
             elif slot.node is None:
                 charges.update(self.limits.getCharges(
                     provider, slot.label_name))
-            self._claim(grant, slot.node_id, charges)
+            self._claim(grant.request_id, slot.node_id, charges=charges)
         for host in hosts:
-            self._claim(grant, host.node_id, self.limits.getCharges(
-                host.provider, host.label_name))
+            self._claim(
+                grant.request_id, host.node_id,
+                charges=self.limits.getCharges(
+                    host.provider, host.label_name) or {})
             for node_id in host.subnode_ids:
                 if node_id not in self.claims:
-                    self._claim(grant, node_id, spare=(
+                    self._claim(grant.request_id, node_id, spare=(
                         host.provider.canonical_name, host.label_name))
+
+    def keep(self, nodes):
+        """Have there be room for nodes that nobody has asked for.
+
+        :param nodes: their records, written or not; of one provider.
+        :return: whether there is, besides all that is reserved.  It is
+            kept until :meth:`release` with the uuid of the first.
+        """
+        provider = chooseProvider(nodes[0], self.scope.getProviders(nodes[0]))
+        needed = collections.Counter()
+        for node in nodes:
+            needed.update(self._getCharges(node))
+        if provider and self.getShortage(provider, needed, LAST):
+            return False
+        for node in nodes:
+            entry = Entry(self.getNode(node.uuid), self._getCharges(node))
+            self._write(node.uuid, entry)
+            self._claim(nodes[0].uuid, node.uuid)
+        return True
 
     def holds(self, grant):
         """:return: whether all of its nodes still are the request's."""
@@ -227,7 +248,7 @@ class Ledger:
         limits = provider and self.limits.getUsable(provider)
         if limits is None:
             return provider is None
-        for key, amount in self._describe(node).charges.items():
+        for key, amount in self._getCharges(node).items():
             if (limit := limits.get(key)) is None:
                 continue
             members = self._members[key]
@@ -275,6 +296,14 @@ class Ledger:
 
     def _describe(self, node):
         """:return: an entry for a node."""
+        # What may wait for ever for room takes none from others.
+        return Entry(
+            node, {} if isPending(node) else self._getCharges(node),
+            None if node.uuid in self.claims or self.sharing.isUsed(node)
+            else getKind(node))
+
+    def _getCharges(self, node):
+        """:return: what a node uses, or will use, key -> amount."""
         quota = node.quota.getResources() if node.quota else {}
         charges = {
             (account, resource): amount
@@ -283,8 +312,7 @@ class Ledger:
             for resource, amount in quota.items() if amount > 0}
         if not node.subnodes:
             charges.update(dict.fromkeys(self._getLabelKeys(node), 1))
-        return Entry(node, charges, None if node.uuid in self.claims
-                     or self.sharing.isUsed(node) else getKind(node))
+        return charges
 
     def _getLabelKeys(self, node):
         if tenant_name := node.tenant_name:
@@ -336,12 +364,11 @@ class Ledger:
             self._short.discard(key)
             self.changed |= self.limits.users.get(key[0], set())
 
-    def _claim(self, grant, node_id, charges=None, spare=None):
-        self.claims[node_id] = grant.request_id
-        self._claimed[grant.request_id].add(node_id)
+    def _claim(self, request_id, node_id, **new):
+        self.claims[node_id] = request_id
+        self._claimed[request_id].add(node_id)
         # A node with a record keeps what it has.
-        entry = self._entries.get(node_id) or Entry(
-            charges=charges or {}, spare=spare)
+        entry = self._entries.get(node_id) or Entry(**new)
         self._write(node_id, entry._replace(kind=None))
 
     def _unclaim(self, node_id):

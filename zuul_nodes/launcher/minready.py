@@ -79,7 +79,8 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
     :param canMake: tells for a label and a provider whether that may make
         nodes of it now.
     :return: yields label and provider of each node that a tenant has to
-        have ready and has not, and that can be made.
+        have ready and has not, and that can be made when those before it
+        are.
     """
     for providers in tenant_providers.values():
         own = {provider.canonical_name: provider for provider in providers}
@@ -91,9 +92,12 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
             # Providers may say different numbers.
             wanted = max(provider.labels[name].min_ready
                          for provider in candidates)
-            able = [provider for provider in candidates
-                    if canMake(provider.labels[name], provider)]
-            while able and ready[name] < wanted:
+            while ready[name] < wanted:
+                # With the room that the last one has left.
+                able = [provider for provider in candidates
+                        if canMake(provider.labels[name], provider)]
+                if not able:
+                    break
                 provider = random.choice(able)
                 label = provider.labels[name]
                 yield label, provider

@@ -51,6 +51,14 @@ class Options:
     def possible(self):
         return bool(self.ways or self.mix)
 
+    def getMakers(self):
+        """:return: for the name of each label, a set of the providers that
+            it may be had from, now or later."""
+        return {want.label_name: set(self.ways) or {
+            provider for provider in able
+            if self._fill(self.ever, [provider], wants=[want])}
+            for want, able in self.candidates.items()}
+
     def choose(self, view, names=None):
         """
         :param Now view: what there is.

@@ -24,7 +24,7 @@ from zuul_nodes.launcher.decisions import (
     Slot,
     Wait,
 )
-from zuul_nodes.launcher.ledger import Ledger
+from zuul_nodes.launcher.ledger import LAST, Ledger
 from zuul_nodes.launcher.limits import Limits, getLabelKey, getShortName
 from zuul_nodes.launcher.options import Options
 from zuul_nodes.launcher.pauses import Pause, Pauses
@@ -44,6 +44,8 @@ class Planner:
     """
     :param wake: called with the uuid of a request that is to be planned
         again.
+    :param tellRoom: called when there may be room where :meth:`getObstacle`
+        or :meth:`prepare` found none.
     :param canUse: tells for a request, a provider and the name of a label
         whether that provider has the image for it.  For requests with
         equal labels, tenant and images, the answer is the same.
@@ -58,11 +60,13 @@ class Planner:
 
     log = logging.getLogger('zuul.nodes.Planner')
 
-    def __init__(self, wake, canUse=lambda *args: True,
+    def __init__(self, wake, tellRoom=lambda: None,
+                 canUse=lambda *args: True,
                  isHandled=lambda name: True, isAsked=None,
                  isGiven=lambda name: False, shuffle=random.shuffle,
                  clock=time.monotonic):
         self.wake = wake
+        self.tellRoom = tellRoom
         self.canUse = canUse
         self.isHandled = isHandled
         self.isAsked = isAsked
@@ -78,6 +82,8 @@ class Planner:
         self._pauses = Pauses(clock)
         self._others = {}
         self._woken = []
+        # Names of providers that could not make what nobody asked for.
+        self._refused = set()
         self._lock = threading.Lock()
 
     # Requests
@@ -137,6 +143,28 @@ class Planner:
         with self._lock:
             line, rank = self.waiting.find(request_id)
             return line and self._wait(line, rank).reason
+
+    def getReasons(self):
+        """:return: the same of all that are first among their like, by
+            uuid."""
+        with self._lock:
+            return {line.head[-1]: self._wait(line, line.head).reason
+                    for line in self.waiting.lines.values()}
+
+    def getUnhandled(self, request_id):
+        """
+        :return: a list of the connections that a label can only be had
+            from, if nobody handles them; those of the first such label.
+        """
+        with self._lock:
+            line, _ = self.waiting.find(request_id)
+            makers = line.options.getMakers() if line else {}
+        for providers in makers.values():
+            connections = {
+                provider.connection_name for provider in providers}
+            if connections and not any(map(self.isHandled, connections)):
+                return sorted(connections)
+        return []
 
     def getRivals(self, node):
         """:return: a list of the other nodes that are the same machine,
@@ -241,6 +269,38 @@ class Planner:
                 in self.ledger.reservations.by_request.items()
                 if request_id not in self._others}
 
+    def getObstacle(self, provider, label_name):
+        """
+        :param BaseProvider provider: the tenant's.
+        :return: for people, why the provider makes no node of a label now
+            that nobody has asked for; None if it can.
+        """
+        with self._lock:
+            obstacle = self._getPause(provider, label_name)
+            if obstacle is None:
+                slots = max(provider.labels[label_name].slots or 1, 1)
+                obstacle = self.ledger.getShortage(provider, {
+                    **self.ledger.limits.getCharges(provider, label_name),
+                    getLabelKey(provider.tenant_name, label_name): slots,
+                }, LAST)
+            if obstacle is not None:
+                self._refused.add(provider.canonical_name)
+            return obstacle
+
+    def prepare(self, nodes):
+        """Have there be room for a node that nobody has asked for.
+
+        :param nodes: its records, written or not: the node, or a host with
+            its slots after it.
+        :return: whether there is, besides what is kept for all who wait.
+            It is kept until :meth:`forget` with the first's uuid.
+        """
+        with self._lock:
+            found = self.ledger.keep(nodes)
+            if not found:
+                self._refused.add(nodes[0].provider)
+            return found
+
     def fits(self, node):
         """Whether the creation of a node may begin.
 
@@ -266,15 +326,25 @@ class Planner:
     def _change(self):
         with self._lock:
             yield
-            self._offer()
+            changed = self._offer()
             woken, self._woken = self._woken, []
+            has_room = not self._refused.isdisjoint(changed)
+            if has_room:
+                self._refused.clear()
         for request_id in woken:
             self.wake(request_id)
+        if has_room:
+            self.tellRoom()
 
     def _offer(self):
-        """Offer what has become free to those who wait."""
+        """Offer what has become free to those who wait.
+
+        :return: set of the names of providers that had something.
+        """
+        offered = set()
         while self.ledger.changed:
             names, self.ledger.changed = self.ledger.changed, set()
+            offered |= names
             heads = [(line.head, line)
                      for line in self.waiting.getLines(names)]
             heapq.heapify(heads)
@@ -290,6 +360,7 @@ class Planner:
                     self._woken.append(rank[-1])
                     if line.ranks:
                         heapq.heappush(heads, (line.head, line))
+        return offered
 
     def _serve(self, line, names=None):
         """
@@ -302,7 +373,8 @@ class Planner:
         request_id = rank[-1]
         request = self.waiting.requests[request_id]
         view = Now(self.ledger, rank, line.needs,
-                   functools.partial(self._getPause, request), self.shuffle)
+                   functools.partial(self._getObstacle, request),
+                   self.shuffle)
         draft, blockers = options.choose(view, names)
         if draft is None:
             line.blockers.update(blockers)
@@ -316,7 +388,14 @@ class Planner:
         self._grants[request_id] = grant, line.needs, reserved
         return grant
 
-    def _getPause(self, request, provider, label_name):
+    def _getObstacle(self, request, provider, label_name):
+        """:return: why a provider makes no nodes for a request now, or
+            None."""
+        if not self.canUse(request, provider, label_name):
+            return 'has no image for it'
+        return self._getPause(provider, label_name)
+
+    def _getPause(self, provider, label_name):
         """:return: why a provider makes no nodes now, or None."""
         if provider.driver.name == 'static':
             return 'no node is free'
@@ -325,8 +404,6 @@ class Planner:
         if not self.isHandled(provider.connection_name):
             return (f'no running launcher handles connection '
                     f'{provider.connection_name}')
-        if not self.canUse(request, provider, label_name):
-            return 'has no image for it'
         if self.isAsked and not self.isAsked(provider, label_name):
             return 'is being prepared'
         if self.ledger.limits.getCharges(provider, label_name) is None:

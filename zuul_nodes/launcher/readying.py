@@ -6,6 +6,7 @@ import time
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher import minready
+from zuul_nodes.launcher.building import ROOM_INTERVAL
 from zuul_nodes.launcher.workqueue import getPause
 
 KEY = ('minready', '')
@@ -57,7 +58,7 @@ class Readying:
         self._checked = time.monotonic()
         launcher = self.launcher
         if not minready.isWanted(launcher.tenant_providers) or (
-                not self._findMissing()):
+                not any(self._findMissing())):
             return
         # The launcher before us may just have made some, or we ourselves
         # when the connection was lost.
@@ -75,27 +76,45 @@ class Readying:
                 self.queue.addAfter(KEY, PAUSE)
 
     def _findMissing(self):
-        """:return: a list of label and provider of each node that is to be
+        """:return: yields label and provider of each node that is to be
             made now, to be ready."""
         launcher = self.launcher
-        return list(minready.findMissing(
+        return minready.findMissing(
             launcher.tenant_providers, self.counts.get(),
-            launcher.division.isMyLabel, self._canMake))
+            launcher.division.isMyLabel, self._canMake)
 
     def _canMake(self, label, provider):
-        """:return: whether neither the provider is paused nor the label
-            there."""
-        name = provider.canonical_name
-        _, until = self._failed.get((name, label.name), (0, 0))
-        return until <= time.monotonic() and (
-            not self.launcher.planner.getPause(name))
+        """:return: whether a provider makes nodes of a label now, and has
+            room besides what is kept for requests."""
+        _, until = self._failed.get(
+            (provider.canonical_name, label.name), (0, 0))
+        if until > time.monotonic():
+            return False
+        if obstacle := self._getObstacle(label, provider):
+            self.log.debug('No node of label %s is made at %s to be ready: '
+                           '%s', label.name, provider.canonical_name, obstacle)
+            # Not of all that is in the way, we are told when it is gone.
+            self.queue.addAfter(KEY, ROOM_INTERVAL)
+        return obstacle is None
+
+    def _getObstacle(self, label, provider):
+        if not self.launcher.images.isReady(provider, label.name):
+            return 'has no image for it'
+        return self.launcher.planner.getObstacle(provider, label.name)
 
     def _make(self, label, provider):
+        planner = self.launcher.planner
         records = self.launcher.maker.makeNode(
-            minready.makeSlot(label, provider), ProviderNode.State.REQUESTED)
-        transaction = self.launcher.store.transaction()
-        for record in records:
-            transaction.create(record)
-        self.launcher.commitNew(transaction, records)
+            minready.makeSlot(label, provider), ProviderNode.State.BUILDING)
+        if not planner.prepare(records):
+            # A request was quicker.
+            return
+        try:
+            transaction = self.launcher.store.transaction()
+            self.launcher.maker.create(transaction, records)
+            self.launcher.commitNew(transaction, records)
+        finally:
+            # From now on, the records say it.
+            planner.forget(records[0].uuid)
         self.log.info('Making node %s of label %s at %s to be ready',
                       records[0].uuid, label.name, provider.canonical_name)

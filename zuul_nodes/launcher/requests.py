@@ -29,6 +29,10 @@ GOOD_STATES = (*ProviderNode.CREATE_STATES, NodeState.READY,
                NodeState.SLOT_HOST)
 
 
+REASONS = ('reasons', '')
+# For what requests wait is looked at again so often (seconds).
+REASON_INTERVAL = 60
+
 # What the record of a request says of nodes that have failed.
 FAILURES = {'failed_providers', 'temporary'}
 
@@ -128,15 +132,30 @@ class RequestReconciler:
         elif self.launcher.layouts.isUpToDate():
             self._end(request, State.FAILED, log, decision.reason)
         else:
-            # The layout that the request is from is about to be read.
-            log.debug('Request %s waits for a layout', request.uuid)
+            self._tellReason(request.uuid, 'the layout that it may be from '
+                             'has not been read yet', log)
 
     def _wait(self, request, decision, log):
-        if self._reasons.get(request.uuid) != decision.reason:
-            self._reasons[request.uuid] = decision.reason
-            log.info('Request %s waits: %s', request.uuid, decision.reason)
+        self._tellReason(request.uuid, decision.reason, log)
+        self.queue.addAfter(REASONS, REASON_INTERVAL)
         self.launcher.tellReservations()
-        self._watchUnhandled(request, self._getUnhandled(request), log)
+        self._watchUnhandled(
+            request, self.planner.getUnhandled(request.uuid), log)
+
+    def tellReasons(self):
+        """Tell for what those wait now that are the first of their like;
+        nobody plans them again just because the reason is another one."""
+        reasons = self.planner.getReasons()
+        for request_id, reason in reasons.items():
+            if self.remembers(request_id):
+                self._tellReason(request_id, reason, self.log)
+        if reasons:
+            self.queue.addAfter(REASONS, REASON_INTERVAL)
+
+    def _tellReason(self, request_id, reason, log):
+        if self._reasons.get(request_id) != reason:
+            self._reasons[request_id] = reason
+            log.info('Request %s waits: %s', request_id, reason)
 
     def _watchUnhandled(self, request, connections, log):
         """Do not wait for ever for launchers that do not run.
@@ -156,19 +175,6 @@ class RequestReconciler:
             'no running launcher handles '
             + ', '.join(f'connection {name}' for name in connections)
             + f'; waited {self.unhandled_timeout:g} seconds'))
-
-    def _getUnhandled(self, request):
-        """:return: the connections that a label can only be had from, if
-            nobody handles them; those of the first such label."""
-        providers = self.launcher.scope.by_tenant.get(
-            request.tenant_name, {}).values()
-        for label_name in dict.fromkeys(request.labels):
-            connections = {provider.connection_name for provider in providers
-                           if label_name in provider.labels}
-            if connections and not any(
-                    map(self.launcher.division.isHandled, connections)):
-                return sorted(connections)
-        return []
 
     # Granting
 
@@ -228,11 +234,7 @@ class RequestReconciler:
                     self.launcher.pauseProvider(
                         slot.provider.canonical_name, describe(error))
                     raise
-                for record in records:
-                    transaction.create(
-                        record, lock=record is records[0]
-                        and self.launcher.division.handles(
-                            record.connection_name))
+                self.launcher.maker.create(transaction, records)
                 new += records
                 by_id = {record.uuid: record for record in records}
                 if slot.host:

@@ -248,7 +248,7 @@ class Now:
 
     :param Ledger ledger:
     :param tuple rank: of the request.
-    :param getPause: gives for a provider and a label why no node can be
+    :param getObstacle: gives for a provider and a label why no node can be
         made now, or None.
     :param shuffle: puts a list into another order.
     :ivar str zone: the availability zone of all nodes; None if each may be
@@ -257,16 +257,16 @@ class Now:
 
     zone = None
 
-    def __init__(self, ledger, rank, needs, getPause, shuffle):
+    def __init__(self, ledger, rank, needs, getObstacle, shuffle):
         self.ledger = ledger
         self.rank = rank
         self.needs = needs
         self.shuffle = shuffle
-        self.getPause = getPause
+        self._getObstacle = getObstacle
         self.getNode = ledger.getNode
         self.getKind = ledger.getKind
         self.getRivals = ledger.getRivals
-        self.label_names = dict.fromkeys(
+        self.label_names = collections.Counter(
             want.label_name for want in needs.wants)
 
     def within(self, zone):
@@ -276,18 +276,21 @@ class Now:
         return view
 
     def getChoices(self, want, provider):
+        return self._getFree(
+            provider, want.label_name, len(self.needs.wants))
+
+    def _getFree(self, provider, label_name, number):
         if self.needs.image_upload_uuid:
             return []
         return self.ledger.getFree(
-            provider, want.label_name, len(self.needs.wants), self.rank,
-            self.zone)
+            provider, label_name, number, self.rank, self.zone)
 
     def getObstacle(self, want, provider):
         if self.zone:
             zones = getZones(provider.labels[want.label_name])
             if zones and self.zone not in zones:
                 return f'makes no {want.label_name} in zone {self.zone}'
-        return self.getPause(provider, want.label_name)
+        return self._getObstacle(provider, want.label_name)
 
     def getCharges(self, provider, label_name):
         return self.ledger.limits.getCharges(provider, label_name)
@@ -344,9 +347,16 @@ class Now:
         return (
             provider.canonical_name != self.needs.preferred_provider,
             getOwn(label).get('priority', DEFAULT_PRIORITY),
-            -sum(self.ledger.stock.count(provider, label_name)
-                 for label_name in self.label_names),
+            self._getDistance(provider),
             self.ledger.getShare(provider))
+
+    def _getDistance(self, provider):
+        """:return: how far a provider is from having all nodes ready; of
+            the nearest it is the least."""
+        free = [node_id for label_name, number in self.label_names.items()
+                for node_id in self._getFree(provider, label_name, number)]
+        return -len(free), sum(
+            self.getKind(node_id).order for node_id in free)
 
 
 def _getNames(entry, provider):

@@ -9,6 +9,8 @@ from zuul.model import ProviderNode
 from zuul_nodes.launcher.scope import isFor, isMadeFrom
 
 State = ProviderNode.State
+# The states of what is for anybody, and how far that is from being ready.
+ORDER = {State.READY: 0, State.BUILDING: 1}
 
 
 class Kind(typing.NamedTuple):
@@ -26,9 +28,17 @@ class Kind(typing.NamedTuple):
     label_config_hash: str
 
 
+def isPending(node):
+    """
+    :return: whether a node has not begun and nobody has asked for it.  It
+        may wait for ever for room, so it neither is for anybody nor counts.
+    """
+    return node.state == State.REQUESTED and not node.request_id
+
+
 def getKind(node):
     """:return: None if the node is not for anybody."""
-    order = node.ASSIGNABLE_STATES.get(node.state)
+    order = ORDER.get(node.state)
     # A node that is ready is locked by those who are about to take it.
     # The image of one that tests an upload may not be good for anything.
     if (order is None or node.request_id or node.subnodes
@@ -82,10 +92,6 @@ class Stock:
                 if isFor(node, provider) and not node._hasExpired():
                     found.append(node.uuid)
         return found
-
-    def count(self, provider, label_name):
-        """:return: how many there are."""
-        return sum(len(nodes) for _, nodes in self._get(provider, label_name))
 
     def getZones(self, provider, label_name):
         """:return: the availability zones where there are some, a set."""

@@ -275,14 +275,12 @@ class Transaction:
         :param dict created: record or part -> Content.
         :return: a list of the contents that need not be read.
         """
-        # A new node may have to stand back behind older ones: those of
-        # other launchers, or all if it was not granted to anybody.  Which
-        # are older, and that we know all of them, says only what the watch
-        # tells, in the order of all writes.
+        # A new node may have to stand back behind older ones of other
+        # launchers.  Which are older, and that we know all of them, says
+        # only what the watch tells, in the order of all writes.
         shared = self.store.isShared()
         return [content for each, content in created.items()
-                if not (isinstance(each, ProviderNode) and (
-                    shared or each.state == each.State.REQUESTED))]
+                if not (shared and isinstance(each, ProviderNode))]
 
     def _send(self, operations):
         """:return: what came of each operation."""

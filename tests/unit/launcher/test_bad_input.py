@@ -12,7 +12,7 @@ from zuul.lib.connections import ConnectionRegistry
 from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
 
 from tests.fixtures.launcher import CONNECTIONS, makeProviders
-from tests.fixtures.racks import addProvider, cloud, finish, isDone
+from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
@@ -598,42 +598,3 @@ def test_a_request_that_is_deleted_while_its_node_fails(steps, racks):
     steps.run()
     assert racks.created == ['one']
     assert isForgotten(steps)
-
-
-# Connections that nobody handles
-
-
-@pytest.fixture
-def filtered(zuul_conf):
-    """To be asked for before the launcher is made."""
-    zuul_conf.read_dict({'launcher': {
-        'connection_filter': 'other', 'unhandled_timeout': '0.3'}})
-
-
-TWO_CONNECTIONS = cloud('one') + '''
-- section:
-    name: other
-    connection: other
-    images: [debian]
-    flavors: [small]
-    label-defaults: {host-key-checking: false}
-- label: {name: third, image: debian, flavor: small}
-''' + addProvider('two', '[other, third]', 'other')
-
-
-def test_a_connection_that_nobody_handles(filtered, steps, racks, log):
-    steps.setLayout(TWO_CONNECTIONS)
-    begin = time.monotonic()
-    request = steps.addRequest('other', 'big')
-    waiting = waits(steps, request)
-    assert 'no running launcher handles connection rack' in waiting
-    # What can be had is had.
-    for label in ('other', 'third'):
-        node, = serve(steps, steps.addRequest(label))
-        assert node.connection_name == 'other'
-    steps.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FAILED
-    assert time.monotonic() - begin >= 0.3
-    assert ('no running launcher handles connection rack; waited 0.3 seconds'
-            in log.text)
-    assert set(racks.created) == {'two'}

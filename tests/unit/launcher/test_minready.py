@@ -286,15 +286,67 @@ def test_there_is_quota_again(steps, racks):
     steps.runUntil(lambda: ready(steps) == 1)
 
 
-def test_no_more_than_there_is_room_for(steps):
-    """A node that was granted nothing stands back behind all others."""
-    steps.setLayout(cloud(min_ready=2) + '    resource-limits: {instances: 1}')
+def test_no_more_than_there_is_room_for(steps, monkeypatch):
+    monkeypatch.setattr(readying, 'INTERVAL', 0)
+    steps.setLayout(full(min_ready=2))
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
     steps.run()
-    assert sorted(node.state for node in steps.nodes()) == [
-        State.READY, State.REQUESTED]
+    gone, = steps.nodes()
     with steps.context() as context:
-        ready, = steps.nodes(State.READY)
-        ready.delete(context)
-    steps.runUntil(lambda: ready not in steps.nodes(State.READY)
+        gone.delete(context)
+    steps.runUntil(lambda: gone not in steps.nodes()
                    and len(steps.nodes(State.READY)) == 1)
+    steps.run()
+    assert len(steps.nodes()) == 1
+
+
+def full(name='rack', number=1, **kwargs):
+    return cloud(name, **kwargs) + (
+        f'    resource-limits: {{instances: {number}}}\n')
+
+
+def test_where_there_is_room(steps):
+    """A provider that is full has none waiting."""
+    _, place = full('b', 4).split('- section:')
+    steps.setLayout(full('a', min_ready=6) + '- section:' + place)
+    steps.runUntil(lambda: ready(steps) == 5)
+    steps.run()
+    assert collections.Counter(
+        node.provider.rsplit('/', 1)[-1] for node in steps.nodes()) == {
+            'a': 1, 'b': 4}
+
+
+def test_requests_come_first(steps, monkeypatch):
+    """Nothing is made ready of what a request waits for."""
+    monkeypatch.setattr(readying, 'INTERVAL', 0)
+    steps.setLayout(full(number=2, min_ready=0))
+    running = [steps.addRequest('big') for _ in range(2)]
+    steps.runUntil(lambda: all(map(isDone, running)))
+    waiting = steps.addRequest('big', 'big')
+    steps.runUntil(lambda: steps.planner.getReason(waiting.uuid))
+    steps.setLayout(full(number=2, min_ready=1))
+    for request in running:
+        steps.run()
+        assert not ready(steps) and not isDone(waiting)
+        finish(steps, request)
+    steps.runUntil(lambda: isDone(waiting))
+    assert len(steps.nodes()) == 2
+    finish(steps, waiting)
+    steps.runUntil(lambda: ready(steps) == 1)
+
+
+def test_one_of_zuuls_that_waits_for_room(steps):
+    """It takes the room of nobody, and begins when there is some."""
+    steps.setLayout(full(min_ready=0))
+    running = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(running))
+    node = steps.addNode(steps.getProvider('rack'), 'big',
+                         state=State.REQUESTED)
+    waiting = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(waiting.uuid))
+    finish(steps, running)
+    steps.runUntil(lambda: isDone(waiting))
+    steps.run()
+    assert node.state == State.REQUESTED and not node.request_id
+    finish(steps, waiting)
+    steps.runUntil(lambda: node.state == State.READY)

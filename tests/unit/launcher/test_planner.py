@@ -128,6 +128,25 @@ def test_a_provider_with_nodes_that_are_there():
     assert [slot.node for slot in grant.slots] == [node, None]
 
 
+def test_a_provider_where_they_are_ready():
+    a, b = Provider('a', 'big'), Provider('b', 'big')
+    world = World(a, b)
+    for _ in range(2):
+        world.addNode(a, 'big', State.BUILDING)
+    ready = world.addNode(b, 'big')
+    assert world.request('big')[1].slots[0].node is ready
+    # Of which fewer have to be made.
+    world.addNode(b, 'big')
+    assert where(world.request('big', 'big')[1]) == ['a', 'a']
+
+
+def test_what_has_expired_does_not_attract():
+    a, b = Provider('a', 'big'), Provider('b', 'big')
+    world = World(b, a)
+    world.addNode(a, 'big', max_ready_age=1, state_time=0)
+    assert where(world.request('big')[1]) == ['b']
+
+
 def test_a_provider_of_which_less_is_used():
     world = World(Provider('a', 'big', limits={'instances': 10}),
                   Provider('b', 'big', limits={'instances': 20}))

@@ -102,7 +102,7 @@ def test_the_younger_do_not_begin():
     """Launchers that decided at the same time."""
     provider = Provider('a', 'big', limits={'instances': 2})
     world = World(provider)
-    nodes = [world.addNode(provider, 'big', State.REQUESTED)
+    nodes = [world.addNode(provider, 'big', State.BUILDING)
              for _ in range(3)]
     assert [world.planner.fits(node) for node in nodes] == [
         True, True, False]
@@ -113,7 +113,7 @@ def test_the_younger_do_not_begin():
 def test_of_nodes_with_one_age_some_begin():
     provider = Provider('a', 'big', limits={'instances': 1})
     world = World(provider)
-    nodes = [world.addNode(provider, 'big', State.REQUESTED, uuid=name)
+    nodes = [world.addNode(provider, 'big', State.BUILDING, uuid=name)
              for name in 'xy']
     nodes[1]._set(_zstat=nodes[0]._zstat)
     assert [world.planner.fits(node) for node in nodes] == [True, False]
@@ -125,7 +125,7 @@ def test_of_nodes_with_one_age_some_begin():
 def test_the_younger_at_another_provider(shared):
     providers = [Provider(name, 'big', **shared) for name in 'ab']
     world = World(*providers)
-    nodes = [world.addNode(provider, 'big', State.REQUESTED)
+    nodes = [world.addNode(provider, 'big', State.BUILDING)
              for provider in providers]
     assert [world.planner.fits(node) for node in nodes] == [True, False]
 
@@ -134,7 +134,7 @@ def test_what_is_only_planned_stops_no_creation():
     provider = Provider('a', 'big', limits={'instances': 2})
     world = World(provider)
     world.planner.plan(makeRequest('big'))
-    node = world.addNode(provider, 'big', State.REQUESTED)
+    node = world.addNode(provider, 'big', State.BUILDING)
     provider.resource_limits = {'instances': 1}
     world.planner.limitsChanged()
     assert world.planner.fits(node)
@@ -143,7 +143,7 @@ def test_what_is_only_planned_stops_no_creation():
 def test_a_node_that_is_not_known_yet():
     provider = Provider('a', 'big', limits={'instances': 1})
     world = World(provider)
-    node = makeNode(provider, 'big', State.REQUESTED)
+    node = makeNode(provider, 'big', State.BUILDING)
     assert world.planner.fits(node)
     world.addNode(provider, 'big', State.BUILDING)
     assert world.planner.fits(node)

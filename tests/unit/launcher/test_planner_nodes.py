@@ -20,9 +20,9 @@ def test_the_nearest_to_be_ready():
     provider = Provider('a', 'big')
     world = World(provider)
     nodes = [world.addNode(provider, 'big', state) for state in (
-        State.REQUESTED, State.READY, State.BUILDING)]
-    granted = [world.request('big')[1].slots[0].node for _ in range(4)]
-    assert granted == [nodes[1], nodes[2], nodes[0], None]
+        State.BUILDING, State.READY)]
+    granted = [world.request('big')[1].slots[0].node for _ in range(3)]
+    assert granted == [nodes[1], nodes[0], None]
 
 
 @pytest.mark.parametrize('attributes', [
@@ -38,7 +38,9 @@ def test_what_is_not_to_be_had(attributes):
 
 
 @pytest.mark.parametrize('state', [
-    state for state in State if state not in ProviderNode.ASSIGNABLE_STATES])
+    state for state in State
+    # Zuul's launcher may have no room for one that is requested.
+    if state not in (State.BUILDING, State.READY)])
 def test_states_that_are_for_nobody(state):
     provider = Provider('a', 'big')
     world = World(provider)

@@ -10,6 +10,7 @@ from hypothesis.stateful import (
     invariant,
     rule,
 )
+from zuul.model import ProviderNode
 
 from tests.fixtures.planning import (
     Endpoint,
@@ -17,10 +18,12 @@ from tests.fixtures.planning import (
     Provider,
     StaticProvider,
     World,
+    makeNode,
     makeRequest,
 )
 from zuul_nodes.launcher.planner import Grant, Impossible, Wait, getRank
 
+State = ProviderNode.State
 LABELS = ('big', 'small', 'desk', 'chair')
 limit = st.sampled_from((3, 2, 4, 6, 1, 0))
 
@@ -55,6 +58,7 @@ class Planning(RuleBasedStateMachine):
         self.running = {}
         self.waiting = {}
         self.unwritten = {}
+        self.prepared = {}
 
     # What happens
 
@@ -134,13 +138,44 @@ class Planning(RuleBasedStateMachine):
 
     @rule(label=st.sampled_from(('big', 'small')))
     def makeReady(self, label):
-        """As for ``min-ready``, if there is room."""
-        request = makeRequest(label)
-        decision = self.planner.plan(request)
-        self.planner.forget(request.uuid)
-        if isinstance(decision, Grant) and decision.slots[0].node is None:
-            self.world.addNode(decision.slots[0].provider, label,
-                               az=decision.slots[0].zone)
+        """As for ``min-ready``, where there is room."""
+        for provider in (self.a, self.b, self.c):
+            if self.planner.getObstacle(provider, label) is None:
+                node = makeNode(provider, label, State.BUILDING)
+                assert self.planner.prepare([node])
+                self.prepared[node.uuid] = node
+
+    @rule(index=st.integers(0, 9))
+    def writePrepared(self, index):
+        if node := self.choose(self.prepared, index):
+            self.world.nodes[node.uuid] = self.prepared.pop(node.uuid)
+            self.planner.updateNode(node)
+            self.planner.forget(node.uuid)
+
+    @rule(index=st.integers(0, 9))
+    def getReady(self, index):
+        if node := self.choose({
+                node_id: node for node_id, node in self.world.nodes.items()
+                if node.state == State.BUILDING}, index):
+            node._set(state=State.READY)
+            self.planner.updateNode(node)
+
+    @rule(label=st.sampled_from(('big', 'small')), name=st.sampled_from('abc'))
+    def addPending(self, label, name):
+        """As Zuul's launcher does, whether or not there is room."""
+        self.world.addNode(getattr(self, name), label, State.REQUESTED)
+
+    @rule(index=st.integers(0, 9))
+    def beginPending(self, index):
+        node = self.choose(self.getPending(), index)
+        if node and self.planner.prepare([node]):
+            node._set(state=State.BUILDING)
+            self.planner.updateNode(node)
+            self.planner.forget(node.uuid)
+
+    def getPending(self):
+        return {node_id: node for node_id, node in self.world.nodes.items()
+                if node.state == State.REQUESTED}
 
     @rule(name=st.sampled_from('abc'))
     def pause(self, name):
@@ -159,7 +194,9 @@ class Planning(RuleBasedStateMachine):
     @invariant()
     def no_limit_is_exceeded(self):
         used = collections.Counter()
-        for node in self.world.nodes.values():
+        for node in [*self.world.nodes.values(), *self.prepared.values()]:
+            if node.state == State.REQUESTED:
+                continue
             for resource, amount in node.quota.quota.items():
                 used[node.provider, resource] += amount
             if node.label == 'small':
@@ -206,13 +243,17 @@ class Planning(RuleBasedStateMachine):
         rounds = 2 * (len(self.waiting) + len(self.running)
                       + len(self.unwritten)) + 9
         for _ in range(rounds):
+            while self.prepared:
+                self.writePrepared(0)
             while self.world.woken:
                 self.serve(0)
             while self.unwritten:
                 self.write(0)
             # Nobody has asked for these, so they are of no account.
             for node in list(self.world.nodes.values()):
-                if not node.request_id and node.label in ('big', 'small'):
+                if not (node.request_id or node.state == State.REQUESTED
+                        or node.uuid in self.planner.ledger.claims) and (
+                            node.label in ('big', 'small')):
                     self.world.removeNode(node)
             if self.running:
                 self.finish(0)

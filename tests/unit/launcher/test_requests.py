@@ -6,6 +6,7 @@ import pytest
 
 from tests.fixtures.racks import addProvider, cloud, finish, isDone
 from tests.unit.launcher.test_several import Several
+from zuul_nodes.launcher import requests
 
 # The first connection is nobody's, if its launcher goes.
 CLOUDS = cloud('one', labels='[big]') + '''
@@ -43,6 +44,35 @@ def end(launcher, racks, *requests):
         finish(launcher, request)
     launcher.runUntil(lambda: not launcher.nodes())
     assert racks.instances == {}
+
+
+# Why they wait
+
+def test_another_reason(steps, racks, monkeypatch, caplog):
+    """It is told of those who are first, though nothing plans them anew."""
+    caplog.set_level(logging.INFO, 'zuul')
+    steps.setLayout(cloud('one', resource_limits='{instances: 2}'))
+    running = steps.addRequest('big', 'big')
+    serve(steps, running)
+    monkeypatch.setattr(requests, 'REASON_INTERVAL', 0.02)
+    first, second = steps.addRequest('big'), steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.length() == 2)
+    steps.runUntil(lambda: f'Request {first.uuid} waits: ' in caplog.text)
+    name = steps.getProvider('one').canonical_name
+    steps.planner.pause(name, float('inf'), 'being repaired')
+    steps.planner.limitsChanged([name])
+    reason = (f'Request {first.uuid} waits: No provider has room for 1 big '
+              'now. one: is paused: being repaired')
+    steps.runUntil(lambda: reason in caplog.text)
+    steps.request_reconciler.tellReasons()
+    assert caplog.text.count(reason) == 1
+    # It waits for the first.
+    assert f'Request {second.uuid} waits: No provider' not in caplog.text
+    steps.planner.resume(name)
+    for request in (running, first, second):
+        serve(steps, request)
+        finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
 
 
 # That wait and have nodes

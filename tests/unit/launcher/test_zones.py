@@ -102,7 +102,7 @@ def test_new_ones_join_those_that_are_there(launcher, racks, state):
 def test_those_that_are_for_nobody(launcher):
     provider = launcher.getProvider('one')
     found = {launcher.maker.makeNode(
-        makeSlot(provider.labels['big'], provider), State.REQUESTED)[0].az
+        makeSlot(provider.labels['big'], provider), State.BUILDING)[0].az
         for _ in range(20)}
     assert found == set(ZONES)
 
@@ -111,7 +111,7 @@ def test_slots_have_that_of_their_host(launcher):
     provider = launcher.getProvider('one')
     provider.labels['big'].slots = 2
     host, *slots = launcher.maker.makeNode(
-        makeSlot(provider.labels['big'], provider), State.REQUESTED)
+        makeSlot(provider.labels['big'], provider), State.BUILDING)
     assert len(slots) == 2
     assert {slot.az for slot in slots} == {host.az} < set(ZONES)
 
