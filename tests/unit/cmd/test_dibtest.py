@@ -74,7 +74,7 @@ def arguments(sshd, tmp_path):
     image = tmp_path / 'debian.qcow2'
     image.write_bytes(DATA)
     return ['dib-test', '--cloud', 'emulator', '--ssh-port', str(sshd.port),
-            '--username', getpass.getuser(), str(image)]
+            '--ssh-timeout', '30', '--username', getpass.getuser(), str(image)]
 
 
 @pytest.fixture
