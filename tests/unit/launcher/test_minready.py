@@ -1,6 +1,7 @@
 """What counts as ready, and what has to be made."""
 
 import collections
+import logging
 import random
 import threading
 import types
@@ -298,6 +299,16 @@ def test_no_more_than_there_is_room_for(steps, monkeypatch):
                    and len(steps.nodes(State.READY)) == 1)
     steps.run()
     assert len(steps.nodes()) == 1
+
+
+def test_the_room_is_gone_meanwhile(steps, monkeypatch, caplog):
+    """To look and to take are two steps."""
+    caplog.set_level(logging.INFO, 'zuul')
+    monkeypatch.setattr(steps.planner, 'getObstacle', lambda *args: None)
+    steps.setLayout(full(min_ready=2))
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
+    steps.run()
+    assert len(steps.nodes()) == caplog.text.count('Making node') == 1
 
 
 def full(name='rack', number=1, **kwargs):

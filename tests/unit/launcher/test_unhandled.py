@@ -58,9 +58,13 @@ def test_a_connection_that_nobody_handles(filtered, steps, racks, log):
     assert set(racks.created) == {'two'}
 
 
-@pytest.mark.parametrize('labels', ['big', 'big third'])
-@pytest.mark.parametrize('two', [
-    {'resource_limits': '{instances: 0}'}, {'launch_attempts': 1}], ids=str)
+@pytest.mark.parametrize('labels, two', [
+    ('big', {'resource_limits': '{instances: 0}'}),
+    ('big', {'launch_attempts': 1}),
+    ('big third', {'resource_limits': '{instances: 0}'}),
+    ('big third', {'launch_attempts': 1}),
+    # All come from one provider, if any can ever make them.
+    ('big big', {'resource_limits': '{instances: 1}'})], ids=str)
 def test_another_provider_that_is_of_no_use(steps, racks, log, two, labels):
     """It has given up, or never has room.  That it is there is no reason to
     wait for the other for ever."""
