@@ -17,7 +17,7 @@ from zuul_nodes.launcher.limits import (
     getLabelKey,
     getShortName,
 )
-from zuul_nodes.launcher.reservations import Reservations
+from zuul_nodes.launcher.reservations import Reservation, Reservations
 from zuul_nodes.launcher.scope import Scope, chooseProvider
 from zuul_nodes.launcher.sharing import Sharing
 from zuul_nodes.launcher.stock import Kind, Stock, getKind, isPending
@@ -38,8 +38,9 @@ class Entry(typing.NamedTuple):
 
 
 NOTHING = Entry()
-# Of a request that is behind all others.
-LAST = (math.inf,)
+# Ranks behind those of all requests: of nodes that nobody has asked for, of
+# what waits for room for them, and of nobody.
+LAST, MISSING, END = ((math.inf, number) for number in range(3))
 
 
 class Shortage(typing.NamedTuple):
@@ -268,7 +269,7 @@ class Ledger:
         limits = (provider and self.limits.getUsable(provider)) or {}
         return any(
             key in limits and exceeds(
-                self.used[key] + self.reservations.getAhead(key, LAST)[0],
+                self.used[key] + self.reservations.getAhead(key, END)[0],
                 limits[key])
             # With slots, it is the machine that uses most.
             for node_id in (node.uuid, node.main_node_id)
@@ -283,8 +284,33 @@ class Ledger:
 
     # Reservations
 
-    def reserve(self, reservation, charges):
-        self.reservations.add(reservation, charges)
+    def reserve(self, reservations):
+        for each in reservations:
+            provider = self.scope.by_tenant.get(
+                each.tenant, {}).get(each.provider)
+            if provider is None:
+                continue
+            charges = collections.Counter({
+                (account, resource): amount for account
+                in self.limits.getProviderAccounts(provider)
+                for resource, amount in each.quota.items()})
+            if charges:
+                charges.update(getLabelKey(each.tenant, label_name)
+                               for label_name in each.labels)
+            self.reservations.add(each, charges)
+
+    def reserveNode(self, name, provider, label_name):
+        """Reserve room for a node that nobody has asked for.
+
+        :param str name: in place of the uuid of a request.
+        """
+        charges = self.limits.getCharges(provider, label_name) or {}
+        self.reserve([Reservation(
+            provider.canonical_name, (*MISSING, name), (label_name,),
+            provider.tenant_name, {
+                resource: amount
+                for (account, resource), amount in charges.items()
+                if account.kind == 'provider'})])
 
     def unreserve(self, request_id):
         names, keys = self.reservations.remove(request_id)

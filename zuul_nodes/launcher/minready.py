@@ -83,12 +83,15 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
         are.
     """
     for providers in tenant_providers.values():
+        makers = _getMakers(providers, is_mine)
+        if not makers:
+            continue
         own = {provider.canonical_name: provider for provider in providers}
         ready = collections.Counter()
         for kind, number in kinds.items():
             if isMadeFrom(kind, own.get(kind.provider)):
                 ready.update(dict.fromkeys(kind.names, number))
-        for name, candidates in _getMakers(providers, is_mine).items():
+        for name, candidates in makers.items():
             # Providers may say different numbers.
             wanted = max(provider.labels[name].min_ready
                          for provider in candidates)
@@ -129,10 +132,3 @@ def makeSlot(label, provider):
         host = Host(node_id, provider, label.name, tuple(
             uuid.uuid4().hex for _ in range(label.slots)))
     return Slot(0, label.name, provider, None, node_id, host)
-
-
-def isWanted(tenant_providers):
-    """:return: whether any label is to have ready nodes."""
-    return any(label.min_ready for providers in tenant_providers.values()
-               for provider in providers
-               for label in provider.labels.values())

@@ -16,6 +16,7 @@ import logging
 import random
 import threading
 import time
+import urllib.parse
 
 from zuul_nodes.launcher.decisions import (
     Grant,
@@ -28,13 +29,12 @@ from zuul_nodes.launcher.ledger import LAST, Ledger
 from zuul_nodes.launcher.limits import Limits, getLabelKey, getShortName
 from zuul_nodes.launcher.options import Options
 from zuul_nodes.launcher.pauses import Pause, Pauses
-from zuul_nodes.launcher.reservations import Reservation
 from zuul_nodes.launcher.scope import Scope
 from zuul_nodes.launcher.selection import Ever, Now, getNeeds
 from zuul_nodes.launcher.waiting import Waiting, getRank
 
-__all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Reservation', 'Slot',
-           'Wait', 'getRank']
+__all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
+           'getRank']
 
 # How many different needs are remembered.
 NEEDS = 1024
@@ -84,6 +84,8 @@ class Planner:
         self._woken = []
         # Names of providers that could not make what nobody asked for.
         self._refused = set()
+        # What is reserved for that.
+        self._missing = set()
         self._lock = threading.Lock()
 
     # Requests
@@ -184,9 +186,12 @@ class Planner:
         with self._change():
             self.scope = scope
             self.ledger.setScope(scope, Limits(scope, self.clock))
+            # It is told anew.
+            while self._missing:
+                self.ledger.unreserve(self._missing.pop())
             for request_id, several in self._others.items():
                 self.ledger.unreserve(request_id)
-                self._addReservations(several)
+                self.ledger.reserve(several)
             self._reconsider(self.waiting.lines.values())
 
     def updateNode(self, node):
@@ -254,7 +259,7 @@ class Planner:
             for request_id, several in reservations.items():
                 if self._others.get(request_id) != several:
                     self.ledger.unreserve(request_id)
-                    self._addReservations(several)
+                    self.ledger.reserve(several)
             self._others = dict(reservations)
 
     def getReservations(self):
@@ -286,6 +291,27 @@ class Planner:
             if obstacle is not None:
                 self._refused.add(provider.canonical_name)
             return obstacle
+
+    def setMissing(self, missing):
+        """Reserve room for nodes that nobody has asked for, behind all who
+        wait: what :meth:`isShort` is to be given up for them.
+
+        :param missing: pairs of a provider and the name of a label: for a
+            node of each of these there is no room.
+        """
+        # The names are parts of paths in ZooKeeper, as uuids of requests.
+        wanted = {urllib.parse.quote_plus(' '.join((
+            provider.tenant_name, provider.canonical_name, label_name))):
+            (provider, label_name) for provider, label_name in missing}
+        with self._change():
+            # Of what others have just had, they say themselves that it is
+            # no more.
+            for name in self._missing - wanted.keys() - self._others.keys():
+                self.ledger.unreserve(name)
+            reserved = self.ledger.reservations.by_request
+            for name in wanted.keys() - reserved.keys():
+                self.ledger.reserveNode(name, *wanted[name])
+            self._missing = set(wanted)
 
     def prepare(self, nodes):
         """Have there be room for a node that nobody has asked for.
@@ -426,23 +452,8 @@ class Planner:
             found = draft.getReservations(line.head)
             if not any(isReserved(each.provider, each.rank)
                        for each in found):
-                self._addReservations(found)
+                self.ledger.reserve(found)
                 return
-
-    def _addReservations(self, reservations):
-        for each in reservations:
-            provider = self.scope.by_tenant.get(
-                each.tenant, {}).get(each.provider)
-            if provider is None:
-                continue
-            charges = collections.Counter({
-                (account, resource): amount for account
-                in self.ledger.limits.getProviderAccounts(provider)
-                for resource, amount in each.quota.items()})
-            if charges:
-                charges.update(getLabelKey(each.tenant, label_name)
-                               for label_name in each.labels)
-            self.ledger.reserve(each, charges)
 
     def _reconsider(self, lines):
         """Look anew at how those who wait can be served."""

@@ -7,6 +7,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher import minready
 from zuul_nodes.launcher.building import ROOM_INTERVAL
+from zuul_nodes.launcher.ledger import Shortage
 from zuul_nodes.launcher.workqueue import getPause
 
 KEY = ('minready', '')
@@ -30,6 +31,8 @@ class Readying:
         # What could not be made ready: provider and label -> how often,
         # and when it is tried again.
         self._failed = {}
+        # Provider and name of a label for which there was no room.
+        self._short = set()
         self._checked = 0
 
     def tell(self):
@@ -57,14 +60,18 @@ class Readying:
         """Begin what is missing."""
         self._checked = time.monotonic()
         launcher = self.launcher
-        if not minready.isWanted(launcher.tenant_providers) or (
-                not any(self._findMissing())):
-            return
-        # The launcher before us may just have made some, or we ourselves
-        # when the connection was lost.
-        if not launcher.api.nodes_cache.catchUp():
-            self.queue.addAfter(KEY, PAUSE)
-            return
+        if any(self._findMissing()):
+            # The launcher before us may just have made some, or we
+            # ourselves when the connection was lost.
+            if not launcher.api.nodes_cache.catchUp():
+                self.queue.addAfter(KEY, PAUSE)
+                return
+            self._makeMissing()
+        launcher.planner.setMissing(self._short)
+        if self._short:
+            launcher.tellReservations()
+
+    def _makeMissing(self):
         for label, provider in self._findMissing():
             try:
                 self._make(label, provider)
@@ -79,6 +86,7 @@ class Readying:
         """:return: yields label and provider of each node that is to be
             made now, to be ready."""
         launcher = self.launcher
+        self._short.clear()
         return minready.findMissing(
             launcher.tenant_providers, self.counts.get(),
             launcher.division.isMyLabel, self._canMake)
@@ -93,6 +101,8 @@ class Readying:
         if obstacle := self._getObstacle(label, provider):
             self.log.debug('No node of label %s is made at %s to be ready: '
                            '%s', label.name, provider.canonical_name, obstacle)
+            if isinstance(obstacle, Shortage):
+                self._short.add((provider, label.name))
             # Not of all that is in the way, we are told when it is gone.
             self.queue.addAfter(KEY, ROOM_INTERVAL)
         return obstacle is None

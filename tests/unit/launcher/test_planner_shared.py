@@ -9,13 +9,8 @@ from tests.fixtures.planning import (
     World,
     makeRequest,
 )
-from zuul_nodes.launcher.planner import (
-    Grant,
-    Impossible,
-    Reservation,
-    Wait,
-    getRank,
-)
+from zuul_nodes.launcher.planner import Grant, Impossible, Wait, getRank
+from zuul_nodes.launcher.reservations import Reservation
 
 BIG = Label('big', {'instances': 3})
 
@@ -134,3 +129,31 @@ def test_reservations_of_an_unknown_provider():
     world.planner.setReservations(other())
     world.setProviders(one())
     assert isinstance(world.request('small')[1], Wait)
+
+
+def test_nodes_that_are_to_be_ready():
+    """For these, all launchers give up what nobody can use; a request does
+    not wait for them."""
+    ours, others = World(one()), World(one())
+    provider, = ours.planner.scope.by_name['a']
+    for world in ours, others:
+        node = world.addNode(world.planner.scope.by_name['a'][0], 'small')
+    assert ours.planner.getObstacle(provider, 'big')
+    ours.planner.setMissing({(provider, 'big')})
+    reservations = ours.planner.getReservations()
+    assert not others.planner.isShort(node)
+    others.planner.setReservations(reservations)
+    assert others.planner.isShort(node)
+    assert others.planner.getReservations() == {}
+    assert others.planner.getObstacle(
+        others.planner.scope.by_name['a'][0], 'small') is None
+    fill(others, 3, 'small')
+
+    # It is another launcher's turn.
+    others.planner.setMissing({(provider, 'big')})
+    others.planner.setReservations({})
+    others.planner.setMissing({(provider, 'big')})
+    assert others.planner.getReservations() == reservations
+    others.planner.setMissing(set())
+    assert others.planner.getReservations() == {}
+    assert not others.planner.isShort(node)
