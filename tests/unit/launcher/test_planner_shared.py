@@ -151,9 +151,16 @@ def test_nodes_that_are_to_be_ready():
 
     # It is another launcher's turn.
     others.planner.setMissing({(provider, 'big')})
+    others.planner.setMissing(set())
+    assert others.planner.isShort(node)
+    others.planner.setMissing({(provider, 'big')})
     others.planner.setReservations({})
     others.planner.setMissing({(provider, 'big')})
     assert others.planner.getReservations() == reservations
+    others.planner.setScope(others.planner.scope)
+    assert others.planner.getReservations() == {}
+    others.planner.setMissing({(provider, 'big')})
+    assert others.planner.isShort(node)
     others.planner.setMissing(set())
     assert others.planner.getReservations() == {}
     assert not others.planner.isShort(node)
