@@ -36,7 +36,7 @@ class Deletes:
         self.deleteArtifact = deleteArtifact
         self._lock = threading.Lock()
         self._queues = {}
-        # Key -> version of the record, as of which it was decided.
+        # Key -> that version.
         self._decided = {}
         self._running = True
 
@@ -50,18 +50,19 @@ class Deletes:
         for queue in self._queues.values():
             queue.join()
 
-    def addUpload(self, upload):
-        self._add(upload.endpoint_name, ('image upload', upload.uuid), upload)
+    def addUpload(self, upload, version):
+        """:param int version: of the record, as of which it was decided."""
+        self._add(upload.endpoint_name, ('image upload', upload.uuid), version)
 
-    def addArtifact(self, artifact):
-        self._add('', ('image artifact', artifact.uuid), artifact)
+    def addArtifact(self, artifact, version):
+        self._add('', ('image artifact', artifact.uuid), version)
 
-    def _add(self, endpoint_name, key, record):
+    def _add(self, endpoint_name, key, version):
         with self._lock:
             # One that is known already has its own time.
             if not self._running or key in self._decided:
                 return
-            self._decided[key] = record.getZKVersion()
+            self._decided[key] = version
             if endpoint_name not in self._queues:
                 queue = WorkQueue(functools.partial(
                     self._handle, endpoint_name), DELETES)

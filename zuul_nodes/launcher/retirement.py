@@ -103,13 +103,15 @@ class Retirement(ImagePart):
         for artifact_uuid, several in uploads.items():
             artifact = self.builds.getItem(artifact_uuid)
             for upload in several:
+                # Of what is decided on now; it may change meanwhile.
+                version = upload.getZKVersion()
                 with alone(self.launcher, upload):
                     if upload.endpoint_name not in endpoints:
                         old = self._isLeft(artifact, upload)
                     else:
                         old = self._isOld(artifact, upload, keepers)
                     if old and not self._isInUse(upload):
-                        self.deletes.addUpload(upload)
+                        self.deletes.addUpload(upload, version)
 
     def _isLeft(self, artifact, upload):
         """:return: whether an upload is to be deleted where there is no
@@ -200,13 +202,14 @@ class Retirement(ImagePart):
         needed = self.launcher.scope.getImageFormats()
         for artifact in artifacts:
             key = artifact.canonical_name, artifact.format
+            version = artifact.getZKVersion()
             with alone(self.launcher, artifact):
                 superseded = (artifact.timestamp or 0) < newest.get(key, 0)
                 if self._isToGo(
                         artifact, uploads[artifact.uuid],
                         superseded or self._isUnwanted(artifact, needed)) \
                         and not self._isBeingDeleted(artifact):
-                    self.deletes.addArtifact(artifact)
+                    self.deletes.addArtifact(artifact, version)
 
     def _isUnwanted(self, artifact, needed):
         # Otherwise it may get uploads again.

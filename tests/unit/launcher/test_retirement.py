@@ -220,6 +220,34 @@ def test_a_build_that_was_refused_everywhere(launcher, pipelines):
     assert not set(uploads) & set(launcher.getUploads())
 
 
+def test_one_that_leaves_its_cloud_just_now(launcher, pipelines, monkeypatch):
+    """It was to go on leaving when it was looked at, and has left by the
+    time that this is to be done: what is kept of it stays."""
+    retirement = launcher.images.retirement
+    done = []
+
+    def leave(upload):
+        if upload.state == upload.State.DELETING:
+            with launcher.context() as context, \
+                    upload.activeContext(context):
+                upload.state = upload.State.FAILED
+        return False
+
+    def delete(*args):
+        deleteLocked(*args)
+        done.append(args)
+
+    deleteLocked = retirement.deletes._deleteLocked
+    monkeypatch.setattr(retirement, '_isInUse', leave)
+    monkeypatch.setattr(retirement.deletes, '_deleteLocked', delete)
+    upload = launcher.addUpload(
+        launcher.addArtifact(), _state='deleting', **REFUSED)
+    waitFor(lambda: done)
+    launcher.images.reconcile()
+    assert upload in launcher.getUploads()
+    assert upload.state == upload.State.FAILED
+
+
 # The image is gone
 
 @pytest.fixture
