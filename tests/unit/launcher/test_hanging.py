@@ -6,20 +6,12 @@ import pytest
 from zuul.model import NodesetRequest
 
 from tests.fixtures.launcher import TIMEOUT
-from tests.fixtures.racks import addProvider, cloud, isDone
+from tests.fixtures.racks import addProvider, addSection, cloud, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
 from zuul_nodes.launcher import launcher as launcher_module
 
-OTHER = '''
-- section:
-    name: other
-    connection: other
-    images: [debian]
-    flavors: [small]
-    label-defaults: {host-key-checking: false}
-'''
-BOTH = cloud('one', labels='[big]') + OTHER + addProvider(
-    'two', section='other', priority=2)
+BOTH = (cloud('one', labels='[big]') + addSection('other')
+        + addProvider('two', section='other', priority=2))
 
 
 class Starts:

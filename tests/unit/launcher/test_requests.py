@@ -4,19 +4,19 @@ import logging
 
 import pytest
 
-from tests.fixtures.racks import addProvider, cloud, finish, isDone
+from tests.fixtures.racks import (
+    addProvider,
+    addSection,
+    cloud,
+    finish,
+    isDone,
+)
 from tests.unit.launcher.test_several import Several
 from zuul_nodes.launcher import requests
 
 # The first connection is nobody's, if its launcher goes.
-CLOUDS = cloud('one', labels='[big]') + '''
-- section:
-    name: other
-    connection: other
-    images: [debian]
-    flavors: [small]
-    label-defaults: {host-key-checking: false}
-''' + addProvider('two', '[other]', 'other')
+CLOUDS = cloud('one', labels='[big]') + addSection('other') + addProvider(
+    'two', '[other]', 'other')
 
 
 def serve(launcher, request):

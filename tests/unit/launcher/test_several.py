@@ -18,7 +18,14 @@ from zuul.zk.components import COMPONENT_REGISTRY
 from zuul.zk.launcher import launcher_score
 
 from tests.fixtures.launcher import TIMEOUT, Steps
-from tests.fixtures.racks import Racks, addProvider, cloud, finish, isDone
+from tests.fixtures.racks import (
+    Racks,
+    addProvider,
+    addSection,
+    cloud,
+    finish,
+    isDone,
+)
 from zuul_nodes.launcher.planner import Grant
 from zuul_nodes.launcher.published import ROOT
 
@@ -398,14 +405,8 @@ def test_connection_filters(several, racks):
     connection."""
     first = several.add('first', connection_filter='rack')
     second = several.add('second', connection_filter='other')
-    several.setLayout(cloud('one', labels='[big]') + '''
-- section:
-    name: other
-    connection: other
-    images: [debian]
-    flavors: [small]
-    label-defaults: {host-key-checking: false}
-''' + addProvider('two', '[other]', 'other'))
+    several.setLayout(cloud('one', labels='[big]') + addSection('other')
+                      + addProvider('two', '[other]', 'other'))
     requests = [several.addRequest(launcher, label)
                 for launcher in several.launchers
                 for label in ('big', 'other')]

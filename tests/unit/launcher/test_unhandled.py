@@ -5,15 +5,9 @@ import time
 
 import pytest
 
-from tests.fixtures.racks import addProvider, cloud, isDone
+from tests.fixtures.racks import addProvider, addSection, cloud, isDone
 
-SECTION = '''
-- section:
-    name: other
-    connection: other
-    images: [debian]
-    flavors: [small]
-    label-defaults: {host-key-checking: false}
+SECTION = addSection('other') + '''
 - label: {name: third, image: debian, flavor: small}
 '''
 TWO_CONNECTIONS = cloud('one') + SECTION + addProvider(
