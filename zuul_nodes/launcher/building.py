@@ -86,16 +86,15 @@ class Building:
                 raise TakenError('others have taken the room')
             return True
         # Zuul's launcher has written it; perhaps there is no room.
-        group = (node, *self.nodes.getSubnodes(node))
         pending = isPending(node)
-        if not (planner.prepare(group) if pending else planner.fits(node)):
+        if not (planner.prepare([node]) if pending else planner.fits(node)):
             log.debug('Node %s waits for room', node)
             self.launcher.news.waitForRoom(node)
             self.queue.addAfter(('node', node.uuid), ROOM_INTERVAL)
             return False
         try:
             transaction = self.store.transaction()
-            for each in group:
+            for each in (node, *self.nodes.getSubnodes(node)):
                 transaction.update(each, state=State.BUILDING,
                                    state_time=time.time())
             transaction.commit()

@@ -72,6 +72,8 @@ class Unknown(typing.NamedTuple):
 class Ledger:
     """
     :param isGiven: as for :class:`.sharing.Sharing`.
+    :ivar Reservations reservations: of requests.
+    :ivar Reservations missing: of nodes that nobody has asked for.
     :ivar dict used: key -> amount.
     :ivar dict claims: uuid of a node -> the request that it was granted
         to, until the node's record says so.
@@ -82,6 +84,7 @@ class Ledger:
 
     def __init__(self, isGiven=lambda name: False):
         self.reservations = Reservations()
+        self.missing = Reservations()
         self.sharing = Sharing(isGiven)
         self.stock = Stock()
         self.used = collections.Counter()
@@ -269,8 +272,8 @@ class Ledger:
         limits = (provider and self.limits.getUsable(provider)) or {}
         return any(
             key in limits and exceeds(
-                self.used[key] + self.reservations.getAhead(key, END)[0],
-                limits[key])
+                self.used[key] + self.reservations.getAhead(key, LAST)[0]
+                + self.missing.getAhead(key, END)[0], limits[key])
             # With slots, it is the machine that uses most.
             for node_id in (node.uuid, node.main_node_id)
             for key in self._entries.get(node_id, NOTHING).charges)
@@ -297,7 +300,8 @@ class Ledger:
             if charges:
                 charges.update(getLabelKey(each.tenant, label_name)
                                for label_name in each.labels)
-            self.reservations.add(each, charges)
+            (self.missing if each.rank > LAST else self.reservations).add(
+                each, charges)
 
     def reserveNode(self, name, provider, label_name):
         """Reserve room for a node that nobody has asked for.
@@ -306,13 +310,16 @@ class Ledger:
         """
         charges = self.limits.getCharges(provider, label_name) or {}
         self.reserve([Reservation(
-            provider.canonical_name, (*MISSING, name), (label_name,),
+            provider.canonical_name, (*MISSING, name),
+            (label_name,) * max(provider.labels[label_name].slots or 1, 1),
             provider.tenant_name, {
                 resource: amount
                 for (account, resource), amount in charges.items()
                 if account.kind == 'provider'})])
 
     def unreserve(self, request_id):
+        # Nobody gets anything for this being over.
+        self.missing.remove(request_id)
         names, keys = self.reservations.remove(request_id)
         self.changed.update(names)
         for key in keys:
@@ -322,11 +329,12 @@ class Ledger:
 
     def _describe(self, node):
         """:return: an entry for a node."""
+        claimed = node.uuid in self.claims
         # What may wait for ever for room takes none from others.
         return Entry(
-            node, {} if isPending(node) else self._getCharges(node),
-            None if node.uuid in self.claims or self.sharing.isUsed(node)
-            else getKind(node))
+            node,
+            self._getCharges(node) if claimed or not isPending(node) else {},
+            None if claimed or self.sharing.isUsed(node) else getKind(node))
 
     def _getCharges(self, node):
         """:return: what a node uses, or will use, key -> amount."""

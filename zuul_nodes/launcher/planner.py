@@ -271,7 +271,8 @@ class Planner:
                 in self._grants.items() if several}
             return reservations | {
                 request_id: several for request_id, several
-                in self.ledger.reservations.by_request.items()
+                in (self.ledger.reservations.by_request
+                    | self.ledger.missing.by_request).items()
                 if request_id not in self._others}
 
     def getObstacle(self, provider, label_name):
@@ -308,8 +309,7 @@ class Planner:
             # no more.
             for name in self._missing - wanted.keys() - self._others.keys():
                 self.ledger.unreserve(name)
-            reserved = self.ledger.reservations.by_request
-            for name in wanted.keys() - reserved.keys():
+            for name in wanted.keys() - self.ledger.missing.by_request.keys():
                 self.ledger.reserveNode(name, *wanted[name])
             self._missing = set(wanted)
 

@@ -33,6 +33,8 @@ class Readying:
         self._failed = {}
         # Provider and name of a label for which there was no room.
         self._short = set()
+        # The same -> why none is made there, as it was logged.
+        self._obstacles = {}
         self._checked = 0
 
     def tell(self):
@@ -73,6 +75,11 @@ class Readying:
 
     def _makeMissing(self):
         for label, provider in self._findMissing():
+            # What some have no room for, another one makes.
+            self._short -= {
+                (each, name) for each, name in self._short
+                if name == label.name
+                and each.tenant_name == provider.tenant_name}
             try:
                 self._make(label, provider)
             except Exception as error:
@@ -94,30 +101,47 @@ class Readying:
     def _canMake(self, label, provider):
         """:return: whether a provider makes nodes of a label now, and has
             room besides what is kept for requests."""
-        _, until = self._failed.get(
-            (provider.canonical_name, label.name), (0, 0))
+        key = provider.canonical_name, label.name
+        _, until = self._failed.get(key, (0, 0))
         if until > time.monotonic():
+            # We may have been woken before.
+            self.queue.addAt(KEY, until)
             return False
-        if obstacle := self._getObstacle(label, provider):
+        obstacle = self._getObstacle(label, provider)
+        if isinstance(obstacle, Shortage):
+            self._short.add((provider, label.name))
+            # How much there is may be different each time.
+            obstacle = f'{obstacle.account} has no {obstacle.resource} left'
+        if obstacle is None:
+            self._obstacles.pop(key, None)
+            return True
+        if self._obstacles.get(key) != obstacle:
+            self._obstacles[key] = obstacle
             self.log.debug('No node of label %s is made at %s to be ready: '
                            '%s', label.name, provider.canonical_name, obstacle)
-            if isinstance(obstacle, Shortage):
-                self._short.add((provider, label.name))
-            # Not of all that is in the way, we are told when it is gone.
-            self.queue.addAfter(KEY, ROOM_INTERVAL)
-        return obstacle is None
+        # Not of all that is in the way, we are told when it is gone.
+        self.queue.addAfter(KEY, ROOM_INTERVAL)
+        return False
 
     def _getObstacle(self, label, provider):
-        if not self.launcher.images.isReady(provider, label.name):
-            return 'has no image for it'
-        return self.launcher.planner.getObstacle(provider, label.name)
+        try:
+            obstacle = self.launcher.planner.getObstacle(provider, label.name)
+            if obstacle is None and not self.launcher.images.isReady(
+                    provider, label.name):
+                return 'has no image for it'
+        except Exception as error:
+            # Whatever is wrong with it, there are others.
+            return f'can not tell: {error!r}'
+        return obstacle
 
     def _make(self, label, provider):
         planner = self.launcher.planner
         records = self.launcher.maker.makeNode(
             minready.makeSlot(label, provider), ProviderNode.State.BUILDING)
         if not planner.prepare(records):
-            # A request was quicker.
+            # A request was quicker, or it is another tenant's, too, that has
+            # enough of them.
+            self.queue.addAfter(KEY, ROOM_INTERVAL)
             return
         try:
             transaction = self.launcher.store.transaction()

@@ -353,8 +353,9 @@ class Now:
     def _getDistance(self, provider):
         """:return: how far a provider is from having all nodes ready; of
             the nearest it is the least."""
-        free = [node_id for label_name, number in self.label_names.items()
-                for node_id in self._getFree(provider, label_name, number)]
+        # With aliases, a node may serve several labels, but only once.
+        free = {node_id for label_name, number in self.label_names.items()
+                for node_id in self._getFree(provider, label_name, number)}
         return -len(free), sum(
             self.getKind(node_id).order for node_id in free)
 

@@ -33,7 +33,9 @@ def isPending(node):
     :return: whether a node has not begun and nobody has asked for it.  It
         may wait for ever for room, so it neither is for anybody nor counts.
     """
-    return node.state == State.REQUESTED and not node.request_id
+    # A host does not say whether somebody has asked for one of its slots.
+    return (node.state == State.REQUESTED and not node.request_id
+            and not node.subnodes and not node.main_node_id)
 
 
 def getKind(node):

@@ -327,6 +327,40 @@ def test_where_there_is_room(steps):
             'a': 1, 'b': 4}
 
 
+def test_nothing_is_kept_for_what_another_has_made(steps):
+    _, place = full('b', 4).split('- section:')
+    steps.setLayout(full('a', min_ready=5) + '- section:' + place)
+    steps.runUntil(lambda: ready(steps) == 5)
+    steps.run()
+    assert steps.planner.getReservations() == {}
+
+
+def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):
+    """Others are made."""
+    getObstacle = steps.planner.getObstacle
+
+    def getObstacleOrFail(provider, label_name):
+        if provider.name == 'a':
+            raise Exception('broken')
+        return getObstacle(provider, label_name)
+    monkeypatch.setattr(steps.planner, 'getObstacle', getObstacleOrFail)
+    steps.setLayout(cloud('a'), 'first')
+    steps.setLayout(cloud('b'), 'second')
+    steps.runUntil(lambda: ready(steps) == 2)
+
+
+def test_one_that_has_failed(steps, racks, monkeypatch):
+    """It is made anew when the time has come, though nothing happens then
+    and something has before."""
+    monkeypatch.setattr(readying, 'INTERVAL', 0)
+    monkeypatch.setattr(readying, 'getPause', lambda *args, **kwargs: 0.5)
+    racks.errors['rack'] = [Exception('broken')] * 3
+    steps.setLayout(cloud(min_ready=1))
+    steps.runUntil(lambda: len(racks.created) == 3 and not steps.nodes())
+    steps.ready.tell()
+    steps.runUntil(lambda: ready(steps) == 1)
+
+
 def test_requests_come_first(steps, monkeypatch):
     """Nothing is made ready of what a request waits for."""
     monkeypatch.setattr(readying, 'INTERVAL', 0)

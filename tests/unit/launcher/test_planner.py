@@ -140,6 +140,17 @@ def test_a_provider_where_they_are_ready():
     assert where(world.request('big', 'big')[1]) == ['a', 'a']
 
 
+def test_one_node_for_several_labels():
+    """It serves one of them."""
+    a, b = (Provider(name, Label('big', aliases=['other']), 'other')
+            for name in 'ab')
+    world = World(a, b)
+    world.addNode(a, 'big')
+    for label in ('big', 'other'):
+        world.addNode(b, label)
+    assert where(world.request('big', 'other')[1]) == ['b', 'b']
+
+
 def test_what_has_expired_does_not_attract():
     a, b = Provider('a', 'big'), Provider('b', 'big')
     world = World(b, a)

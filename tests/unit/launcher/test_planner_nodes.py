@@ -169,3 +169,27 @@ def test_a_grant_whose_node_is_gone_is_not_repeated():
     assert world.planner.plan(request).slots[0].node is node
     world.removeNode(node)
     assert world.planner.plan(request).slots[0].node is None
+
+
+@pytest.mark.parametrize('subnodes', [[], ['slot']])
+def test_nodes_of_zuul_that_have_not_begun(subnodes):
+    """One that nobody has asked for takes no room.  Of a host, nobody knows
+    by its record."""
+    provider = Provider('a', 'big', limits={'instances': 1})
+    world = World(provider)
+    world.addNode(provider, 'big', State.REQUESTED, subnodes=subnodes)
+    _, decision = world.request('big')
+    assert isinstance(decision, Wait if subnodes else Grant)
+
+
+def test_room_for_one_that_is_about_to_begin():
+    """It is kept, whatever is seen of the record meanwhile."""
+    provider = Provider('a', 'big', limits={'instances': 1})
+    world = World(provider)
+    node = world.addNode(provider, 'big', State.REQUESTED)
+    assert world.planner.prepare([node])
+    world.planner.updateNode(node)
+    request, decision = world.request('big')
+    assert isinstance(decision, Wait)
+    world.planner.forget(node.uuid)
+    assert world.woken == [request.uuid]
