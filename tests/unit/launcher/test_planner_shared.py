@@ -164,3 +164,13 @@ def test_nodes_that_are_to_be_ready():
     others.planner.setMissing(set())
     assert others.planner.getReservations() == {}
     assert not others.planner.isShort(node)
+
+
+def test_all_slots_of_a_machine_that_is_to_be_ready():
+    provider = Provider('a', Label('big', max_nodes=3, slots=2))
+    world = World(provider)
+    nodes = [world.addNode(provider, 'big') for _ in range(2)]
+    assert world.planner.getObstacle(provider, 'big')
+    assert not any(map(world.planner.isShort, nodes))
+    world.planner.setMissing({(provider, 'big')})
+    assert all(map(world.planner.isShort, nodes))

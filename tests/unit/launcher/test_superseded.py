@@ -99,7 +99,7 @@ def test_the_time_begins_anew_with_each_change(steps):
 
 @pytest.mark.parametrize('options', [
     {'limit': 2}, {'most': 2}, {'limit': 1, 'slots': 2},
-    {'most': 3, 'slots': 2}],
+    {'most': 2, 'slots': 2}],
     ids=['limit', 'max-nodes', 'slots', 'max-nodes and slots'])
 def test_they_make_room_for_those_that_replace_them(steps, options):
     make(steps, **options)
