@@ -15,7 +15,9 @@ from zuul_nodes.launcher.limits import (
     Limits,
     exceeds,
     getLabelKey,
+    getProviderQuota,
     getShortName,
+    getSlots,
 )
 from zuul_nodes.launcher.reservations import Reservation, Reservations
 from zuul_nodes.launcher.scope import Scope, chooseProvider
@@ -172,14 +174,14 @@ class Ledger:
             kept until :meth:`release` with the uuid of the first.
         """
         provider = chooseProvider(nodes[0], self.scope.getProviders(nodes[0]))
+        charges = list(map(self._getCharges, nodes))
         needed = collections.Counter()
-        for node in nodes:
-            needed.update(self._getCharges(node))
+        for each in charges:
+            needed.update(each)
         if provider and self.getShortage(provider, needed, LAST):
             return False
-        for node in nodes:
-            entry = Entry(self.getNode(node.uuid), self._getCharges(node))
-            self._write(node.uuid, entry)
+        for node, each in zip(nodes, charges, strict=True):
+            self._write(node.uuid, Entry(self.getNode(node.uuid), each))
             self._claim(nodes[0].uuid, node.uuid)
         return True
 
@@ -311,11 +313,8 @@ class Ledger:
         charges = self.limits.getCharges(provider, label_name) or {}
         self.reserve([Reservation(
             provider.canonical_name, (*MISSING, name),
-            (label_name,) * max(provider.labels[label_name].slots or 1, 1),
-            provider.tenant_name, {
-                resource: amount
-                for (account, resource), amount in charges.items()
-                if account.kind == 'provider'})])
+            (label_name,) * getSlots(provider.labels[label_name]),
+            provider.tenant_name, getProviderQuota(charges))])
 
     def unreserve(self, request_id):
         # Nobody gets anything for this being over.

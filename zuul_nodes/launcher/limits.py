@@ -43,6 +43,20 @@ def getLabelKey(tenant_name, label_name):
     return Account('label', label_name, tenant_name), 'nodes'
 
 
+def getSlots(label):
+    """:return: how many nodes of a label a machine has."""
+    return max(label.slots or 1, 1)
+
+
+def getProviderQuota(charges):
+    """
+    :param dict charges: key -> amount.
+    :return: dict resource -> amount, of what counts at the provider itself.
+    """
+    return {resource: amount for (account, resource), amount
+            in charges.items() if account.kind == 'provider'}
+
+
 def exceeds(amount, limit):
     """:return: whether there is not enough; what is left of fractions by
         rounding does not count."""

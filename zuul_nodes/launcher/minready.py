@@ -9,6 +9,7 @@ import uuid
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.decisions import Host, Slot
+from zuul_nodes.launcher.limits import getSlots
 from zuul_nodes.launcher.scope import isMadeFrom
 
 # Those that failed count until they are gone, so that a cloud that makes
@@ -106,7 +107,7 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
                 yield label, provider
                 kind = Kind(provider.canonical_name, name, label.config_hash,
                             (name, *label.aliases))
-                number = max(label.slots or 1, 1)
+                number = getSlots(label)
                 kinds[kind] += number
                 ready.update(dict.fromkeys(kind.names, number))
 

@@ -26,7 +26,12 @@ from zuul_nodes.launcher.decisions import (
     Wait,
 )
 from zuul_nodes.launcher.ledger import LAST, Ledger
-from zuul_nodes.launcher.limits import Limits, getLabelKey, getShortName
+from zuul_nodes.launcher.limits import (
+    Limits,
+    getLabelKey,
+    getShortName,
+    getSlots,
+)
 from zuul_nodes.launcher.options import Options
 from zuul_nodes.launcher.pauses import Pause, Pauses
 from zuul_nodes.launcher.scope import Scope
@@ -84,8 +89,6 @@ class Planner:
         self._woken = []
         # Names of providers that could not make what nobody asked for.
         self._refused = set()
-        # What is reserved for that.
-        self._missing = set()
         self._lock = threading.Lock()
 
     # Requests
@@ -187,8 +190,8 @@ class Planner:
             self.scope = scope
             self.ledger.setScope(scope, Limits(scope, self.clock))
             # It is told anew.
-            while self._missing:
-                self.ledger.unreserve(self._missing.pop())
+            for name in self._getMissing():
+                self.ledger.unreserve(name)
             for request_id, several in self._others.items():
                 self.ledger.unreserve(request_id)
                 self.ledger.reserve(several)
@@ -284,11 +287,10 @@ class Planner:
         with self._lock:
             obstacle = self._getPause(provider, label_name)
             if obstacle is None:
-                slots = max(provider.labels[label_name].slots or 1, 1)
                 obstacle = self.ledger.getShortage(provider, {
                     **self.ledger.limits.getCharges(provider, label_name),
-                    getLabelKey(provider.tenant_name, label_name): slots,
-                }, LAST)
+                    getLabelKey(provider.tenant_name, label_name):
+                        getSlots(provider.labels[label_name])}, LAST)
             if obstacle is not None:
                 self._refused.add(provider.canonical_name)
             return obstacle
@@ -305,13 +307,10 @@ class Planner:
             provider.tenant_name, provider.canonical_name, label_name))):
             (provider, label_name) for provider, label_name in missing}
         with self._change():
-            # Of what others have just had, they say themselves that it is
-            # no more.
-            for name in self._missing - wanted.keys() - self._others.keys():
+            for name in self._getMissing() - wanted.keys():
                 self.ledger.unreserve(name)
             for name in wanted.keys() - self.ledger.missing.by_request.keys():
                 self.ledger.reserveNode(name, *wanted[name])
-            self._missing = set(wanted)
 
     def prepare(self, nodes):
         """Have there be room for a node that nobody has asked for.
@@ -443,6 +442,10 @@ class Planner:
         for provider in self.scope.by_name.get(provider_name, ()):
             return self.ledger.limits.getUsable(provider)
         return None
+
+    def _getMissing(self):
+        """:return: names of what is reserved by :meth:`setMissing`."""
+        return self.ledger.missing.by_request.keys() - self._others.keys()
 
     def _reserve(self, line, view, names):
         """Reserve the best way of serving the first in a line that nobody

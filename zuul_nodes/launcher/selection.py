@@ -11,7 +11,12 @@ import uuid
 
 from zuul_nodes.drivers import DEFAULT_PRIORITY, getOwn, getZones, turnZones
 from zuul_nodes.launcher.decisions import Grant, Host, Slot
-from zuul_nodes.launcher.limits import exceeds, getLabelKey
+from zuul_nodes.launcher.limits import (
+    exceeds,
+    getLabelKey,
+    getProviderQuota,
+    getSlots,
+)
 from zuul_nodes.launcher.reservations import Reservation
 
 
@@ -56,7 +61,7 @@ class Machine:
         self.provider = provider
         self.label = label
         self.wants = [want]
-        self.slots = max(label.slots or 1, 1)
+        self.slots = getSlots(label)
 
     def hasSlot(self, provider, label_name):
         return (len(self.wants) < self.slots and provider is self.provider
@@ -124,11 +129,8 @@ class Draft:
         for want, provider in self.providers.items():
             labels[provider].append(want.label_name)
         for machine in self.machines:
-            quota[machine.provider].update({
-                resource: amount
-                for (account, resource), amount in self.view.getCharges(
-                    machine.provider, machine.label.name).items()
-                if account.kind == 'provider'})
+            quota[machine.provider].update(getProviderQuota(
+                self.view.getCharges(machine.provider, machine.label.name)))
         return [Reservation(provider.canonical_name, rank, tuple(names),
                             self.needs.tenant_name, dict(quota[provider]))
                 for provider, names in labels.items()]
@@ -218,8 +220,7 @@ class Ever:
             for entry in sorted(provider.nodes.values(),
                                 key=lambda entry: len(entry.aliases or ()))
             if want.label_name in _getNames(entry, provider)
-            for number in range(max(
-                provider.labels[entry.label].slots or 1, 1))]
+            for number in range(getSlots(provider.labels[entry.label]))]
 
     def getRivals(self, choice):
         return ()
