@@ -6,7 +6,9 @@ work than all else that is done for a message.  A launcher has dozens of
 them for each node.
 """
 
+import collections
 import contextlib
+import functools
 import select
 import ssl
 import struct
@@ -49,8 +51,23 @@ def install(client):
             return header, message, offset
         return readHeader(timeout)
     connection._read_header = readMessage
+    connection._find_persistent_recursive_watchers = functools.partial(
+        findWatchers, client)
     sending.install(client)
     client.start()
+
+
+def findWatchers(client, path):
+    """Zuul's looks for watchers of each path above, but there are few.
+
+    :return: a list of those that are to be told of all that is below some
+        path, and so of this one.
+    """
+    path += '/'
+    # With a new session, there is a new dictionary.
+    return [watcher for root, watchers
+            in client._persistent_recursive_watchers.items()
+            if path.startswith(f'{root}/') for watcher in watchers]
 
 
 class Socket:
@@ -63,6 +80,9 @@ class Socket:
 
     def __init__(self, sock):
         self._socket = sock
+        # What has been read and not been taken: messages, and what comes
+        # after these.
+        self._messages = collections.deque()
         self._ahead = b''
         self._held = None
         self.is_readable = False
@@ -75,44 +95,47 @@ class Socket:
         return self._socket.fileno()
 
     def pending(self):
-        """:return: how many bytes can be read without waiting."""
-        return len(self._ahead)
+        """:return: whether anything can be read without waiting."""
+        return bool(self._messages or self._ahead)
 
     def fetch(self):
         """Read what has come, without waiting.
 
         :return: whether there is a whole message.
         """
-        if not self._isWhole():
+        if not (self._messages or self._split()):
             # If it has an end, whoever waits for more finds out.
             with contextlib.suppress(OSError):
                 self._readAhead()
-        return self._isWhole()
+                self._split()
+        return bool(self._messages)
 
-    def _isWhole(self):
-        return len(self._ahead) >= LENGTH.size and (
-            len(self._ahead) >= self._getEnd())
-
-    def _getEnd(self):
-        return LENGTH.size + LENGTH.unpack_from(self._ahead)[0]
+    def _split(self):
+        """:return: whether there was a whole message."""
+        data, begin = self._ahead, 0
+        while len(data) >= (body := begin + LENGTH.size):
+            end = body + LENGTH.unpack_from(data, begin)[0]
+            if len(data) < end:
+                break
+            self._messages.append(data[body:end])
+            begin = end
+        self._ahead = data[begin:]
+        return bool(begin)
 
     def takeMessage(self):
         """:return: the next message, which is there, without its length."""
-        return self.take(self._getEnd())[LENGTH.size:]
+        return self._messages.popleft()
 
     def recv(self, size):
+        """Read parts of what is no whole message yet."""
         if not self._ahead:
             self._readAhead()
-        return self.take(size)
+        data, self._ahead = self._ahead[:size], self._ahead[size:]
+        return data
 
     def _readAhead(self):
         self.is_readable = False
         self._ahead += self._socket.recv(READ_AHEAD)
-
-    def take(self, size):
-        """:return: what has been read ahead, at most so much."""
-        data, self._ahead = self._ahead[:size], self._ahead[size:]
-        return data
 
     @contextlib.contextmanager
     def holding(self):

