@@ -85,18 +85,20 @@ class Executors:
         for result in results:
             result.get()
         self.stage.addRequests(len(requests))
-        for request in requests:
-            self._deleteLock(request['uuid'])
+        self._deleteLocks(
+            f'{NodesetRequest.ROOT}/{NodesetRequest.LOCKS_PATH}/'
+            f'{request["uuid"]}' for request in requests)
 
-    def _deleteLock(self, request_id):
-        path = f'{NodesetRequest.ROOT}/{NodesetRequest.LOCKS_PATH}'
-        # A launcher may do so itself.
-        with contextlib.suppress(NoNodeError):
-            try:
-                self.client.delete(f'{path}/{request_id}')
-            except NotEmptyError:
-                # The launcher is about to let go of it.
-                self.client.delete(f'{path}/{request_id}', recursive=True)
+    def _deleteLocks(self, paths):
+        results = {path: self.client.delete_async(path) for path in paths}
+        for path, result in results.items():
+            # A launcher may do so itself.
+            with contextlib.suppress(NoNodeError):
+                try:
+                    result.get()
+                except NotEmptyError:
+                    # The launcher is about to let go of it.
+                    self.client.delete(path, recursive=True)
 
 
 def setState(raw, state):
