@@ -32,6 +32,7 @@ from zuul_nodes.launcher.limits import (
     getShortName,
     getSlots,
 )
+from zuul_nodes.launcher.obstacles import Obstacles
 from zuul_nodes.launcher.options import Options
 from zuul_nodes.launcher.pauses import Pause, Pauses
 from zuul_nodes.launcher.scope import Scope
@@ -72,9 +73,6 @@ class Planner:
                  clock=time.monotonic):
         self.wake = wake
         self.tellRoom = tellRoom
-        self.canUse = canUse
-        self.isHandled = isHandled
-        self.isAsked = isAsked
         self.shuffle = shuffle
         self.clock = clock
         self.scope = Scope({})
@@ -85,6 +83,8 @@ class Planner:
         self._grants = {}
         self._options = {}
         self._pauses = Pauses(clock)
+        self.obstacles = Obstacles(
+            self.ledger, self._pauses, canUse, isHandled, isAsked)
         self._others = {}
         self._woken = []
         # Names of providers that could not make what nobody asked for.
@@ -167,7 +167,8 @@ class Planner:
         for providers in makers.values():
             connections = {
                 provider.connection_name for provider in providers}
-            if connections and not any(map(self.isHandled, connections)):
+            if connections and not any(map(
+                    self.obstacles.isHandled, connections)):
                 return sorted(connections)
         return []
 
@@ -285,7 +286,7 @@ class Planner:
             that nobody has asked for; None if it can.
         """
         with self._lock:
-            obstacle = self._getPause(provider, label_name)
+            obstacle = self.obstacles.getPause(provider, label_name)
             if obstacle is None:
                 obstacle = self.ledger.getShortage(provider, {
                     **self.ledger.limits.getCharges(provider, label_name),
@@ -398,7 +399,7 @@ class Planner:
         request_id = rank[-1]
         request = self.waiting.requests[request_id]
         view = Now(self.ledger, rank, line.needs,
-                   functools.partial(self._getObstacle, request),
+                   functools.partial(self.obstacles.getObstacle, request),
                    self.shuffle)
         draft, blockers = options.choose(view, names)
         if draft is None:
@@ -412,30 +413,6 @@ class Planner:
         self._leave(request_id)
         self._grants[request_id] = grant, line.needs, reserved
         return grant
-
-    def _getObstacle(self, request, provider, label_name):
-        """:return: why a provider makes no nodes for a request now, or
-            None."""
-        if not self.canUse(request, provider, label_name):
-            return 'has no image for it'
-        return self._getPause(provider, label_name)
-
-    def _getPause(self, provider, label_name):
-        """:return: why a provider makes no nodes now, or None."""
-        if provider.driver.name == 'static':
-            return 'no node is free'
-        if pause := self._pauses.get(provider.canonical_name):
-            return f'is paused: {pause.reason}'
-        if not self.isHandled(provider.connection_name):
-            return (f'no running launcher handles connection '
-                    f'{provider.connection_name}')
-        if self.isAsked and not self.isAsked(provider, label_name):
-            return 'is being prepared'
-        if self.ledger.limits.getCharges(provider, label_name) is None:
-            return 'what it needs is not known'
-        if self.ledger.getSpare(provider, label_name):
-            return 'slots are being made'
-        return None
 
     def _getUsable(self, provider_name):
         """:return: what a provider can use, None if that is not known."""
@@ -476,24 +453,14 @@ class Planner:
             if len(self._options) >= NEEDS:
                 self._options.clear()
             providers = self.scope.by_tenant.get(needs.tenant_name, {})
-            ever = Ever(self.ledger.limits,
-                        lambda *args: self._getRefusal(request, *args))
+            ever = Ever(self.ledger.limits, functools.partial(
+                self.obstacles.getRefusal, request))
             options = Options(needs, providers, ever)
             if not options.possible and any(
                     want.temporary for want in needs.wants):
                 options = Options(needs, providers, ever, forgiven=True)
             self._options[needs] = options
         return options
-
-    def _getRefusal(self, request, provider, label_name):
-        """:return: why a provider will never make a label, or None."""
-        if not self.canUse(request, provider, label_name):
-            return 'has no image for it'
-        if (self.isAsked and self.isAsked(provider, label_name)
-                and self.ledger.limits.getCharges(
-                    provider, label_name) is None):
-            return 'can not tell what it needs'
-        return None
 
     def _collect(self, request, needs):
         """:return: what has been granted to a request already, or None."""
