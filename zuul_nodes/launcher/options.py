@@ -87,18 +87,23 @@ class Options:
                 view, view.getOrder(self._getAll()), blockers), blockers
         return None, blockers
 
-    def getReservable(self, view, names=None):
+    def getReservable(self, view, names):
         """
+        :param Now view: what there is.
+        :param names: canonical names of the providers that are reserved
+            already.
         :return: a list of drafts, the best first, of what can be reserved.
         """
         if self.mix:
             return [self.mix]
-        order = view.getOrder(self.ways, names)
+        order = view.getOrder(self.ways)
         # What makes no nodes for other reasons is of no use to wait for.
-        order.sort(key=lambda provider: any(
-            provider.driver.name != 'static'
-            and view.getObstacle(want, provider)
-            for want in self.needs.wants))
+        # Who changed where it waits would lose what has been kept for it.
+        order.sort(key=lambda provider: (
+            any(provider.driver.name != 'static'
+                and view.getObstacle(want, provider)
+                for want in self.needs.wants),
+            provider.canonical_name not in names))
         return [self.ways[provider] for provider in order]
 
     def explain(self):

@@ -107,6 +107,7 @@ class Planner:
                 return grant
             options = self._getOptions(needs, request)
             line, ahead = self.waiting.put(request, needs, options)
+            self._rank(getRank(request))
             # Only the first in a line has reservations.
             index = ahead or 1
             for rank in line.ranks[index:index + 1]:
@@ -404,8 +405,7 @@ class Planner:
         draft, blockers = options.choose(view, names)
         if draft is None:
             line.blockers.update(blockers)
-            if request_id not in self.ledger.reservations.by_request:
-                self._reserve(line, view, names)
+            self._reserve(line, view)
             return None
         grant = draft.getGrant(request_id, options.forgiven)
         reserved = self.ledger.reservations.by_request.get(request_id)
@@ -424,27 +424,44 @@ class Planner:
         """:return: names of what is reserved by :meth:`setMissing`."""
         return self.ledger.missing.by_request.keys() - self._others.keys()
 
-    def _reserve(self, line, view, names):
+    def _rank(self, rank):
+        """Have what is reserved for a request be at its present place."""
+        reserved = self.ledger.reservations.by_request.get(rank[-1], ())
+        if any(each.rank != rank for each in reserved):
+            self.ledger.unreserve(rank[-1])
+            self.ledger.reserve(
+                [each._replace(rank=rank) for each in reserved])
+
+    def _reserve(self, line, view):
         """Reserve the best way of serving the first in a line that nobody
-        ahead has reserved."""
-        isReserved = self.ledger.reservations.isReserved
+        ahead has reserved; what it has already is the best."""
+        reservations = self.ledger.reservations
+        former = reservations.by_request.get(line.head[-1], ())
+        if former and line.reserved_for == line.head:
+            return
+        names = {each.provider for each in former}
         for draft in line.options.getReservable(view, names):
-            found = draft.getReservations(line.head)
-            if not any(isReserved(each.provider, each.rank)
+            found = tuple(draft.getReservations(line.head))
+            if not any(reservations.isReserved(each.provider, each.rank)
                        for each in found):
-                self.ledger.reserve(found)
-                return
+                break
+        else:
+            found = ()
+        if found != former:
+            self.ledger.unreserve(line.head[-1])
+            self.ledger.reserve(found)
+        line.reserved_for = line.head
 
     def _reconsider(self, lines):
         """Look anew at how those who wait can be served."""
         self._options.clear()
         for line in list(lines):
             request_id = line.head[-1]
-            self.ledger.unreserve(request_id)
             options = self._getOptions(
                 line.needs, self.waiting.requests[request_id])
             self.waiting.setOptions(line, options)
             line.blockers.clear()
+            line.reserved_for = None
             if not options.possible:
                 self._woken += [rank[-1] for rank in line.ranks]
 

@@ -21,6 +21,8 @@ class Line:
     :param Needs needs: what all in it need.
     :param Options options: how that can be served.
     :ivar list ranks: of the requests, the first one's first.
+    :ivar tuple reserved_for: the rank for which it was decided what is
+        reserved; None if that is to be decided anew.
     :ivar dict blockers: name of a provider -> why it can't serve the
         first request.
     """
@@ -29,6 +31,7 @@ class Line:
         self.needs = needs
         self.options = options
         self.ranks = []
+        self.reserved_for = None
         self.blockers = {}
 
     @property

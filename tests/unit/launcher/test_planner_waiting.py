@@ -85,6 +85,37 @@ def test_a_request_becomes_more_urgent():
     assert world.woken == [second.uuid]
 
 
+def test_a_request_alone_in_its_line_becomes_more_urgent():
+    """Those between its former place and its present one wait for it."""
+    world = World(one())
+    running = fill(world, 3)
+    large, _ = world.request('big', _relative_priority=2)
+    for _ in range(3):
+        world.request('small', _relative_priority=1)
+    large._set(_relative_priority=0)
+    assert world.plan(large).reservation == ('a',)
+    for done in running:
+        world.finish(done)
+    assert world.woken == [large.uuid]
+
+
+def test_a_request_alone_in_its_line_becomes_less_urgent():
+    """It does not wait for itself, nor do those who are ahead now."""
+    world = World(one())
+    running = fill(world, 3)
+    large, _ = world.request('big')
+    small, _ = world.request('small', _relative_priority=1)
+    large._set(_relative_priority=2)
+    wait = world.plan(large)
+    assert wait.reservation == ('a',) and 'kept' not in wait.reason
+    world.finish(running.pop())
+    assert world.woken == [small.uuid]
+    world.serve()
+    for done in (*running, small):
+        world.finish(done)
+    assert world.woken == [large.uuid]
+
+
 def test_nobody_who_can_not_use_it_is_woken():
     world = World(one(), Provider('b', 'other', limits={'instances': 1}))
     other, = fill(world, 1, 'other')
@@ -164,6 +195,39 @@ def test_requests_reserve_different_providers():
     assert wait.reservation == ('b',)
     world.planner.forget(first.uuid)
     assert len(world.planner.getReservations()) == 2
+
+
+@pytest.mark.parametrize('name', 'ab')
+def test_what_is_reserved_stays_where_it_is(name):
+    """Nothing is lost of what has been kept, whichever of equal providers
+    is looked at anew, and whichever would be chosen then."""
+    world = World(one(), Provider('b', 'small', BIG, limits={'instances': 3}))
+    fill(world, 6)
+    large, wait = world.request('big')
+    world.planner.shuffle = list.reverse
+    for number in range(3):
+        world.planner.limitsChanged({name})
+        large._set(_relative_priority=-number)
+        assert world.plan(large).reservation == wait.reservation
+        world.planner.setScope(world.planner.scope)
+        assert world.plan(large).reservation == wait.reservation
+
+
+def test_what_is_reserved_moves_on():
+    """From where it has become impossible, and from where no nodes are
+    made."""
+    providers = [Provider(name, BIG, limits={'instances': 3}, priority=rank)
+                 for rank, name in enumerate('abc')]
+    world = World(*providers)
+    fill(world, 3, 'big')
+    large, wait = world.request('big')
+    assert wait.reservation == ('a',)
+    world.planner.pause('a', float('inf'), 'a test')
+    world.planner.limitsChanged({'a'})
+    assert world.plan(large).reservation == ('b',)
+    providers[1].resource_limits['instances'] = 2
+    world.planner.limitsChanged({'b'})
+    assert world.plan(large).reservation == ('c',)
 
 
 def test_what_is_reserved_goes_to_the_next_in_line():
