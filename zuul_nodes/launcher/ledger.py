@@ -5,6 +5,7 @@ seen last, and for those that were granted and have none yet.
 """
 
 import collections
+import functools
 import math
 import typing
 
@@ -20,7 +21,7 @@ from zuul_nodes.launcher.limits import (
     getSlots,
 )
 from zuul_nodes.launcher.reservations import Reservation, Reservations
-from zuul_nodes.launcher.scope import Scope, chooseProvider
+from zuul_nodes.launcher.scope import Scope, chooseProvider, isMadeFrom
 from zuul_nodes.launcher.sharing import Sharing
 from zuul_nodes.launcher.stock import Kind, Stock, getKind, isPending
 
@@ -209,8 +210,8 @@ class Ledger:
         :return: uuids of nodes as of :meth:`.stock.Stock.find`.
         """
         return self.stock.find(
-            provider, label_name, number, self.reservations.getLabels(
-                provider.canonical_name, rank), zone)
+            provider, label_name, number,
+            functools.partial(self._isKept, rank), zone)
 
     def getShortage(self, provider, charges, rank):
         """
@@ -323,6 +324,15 @@ class Ledger:
         self.changed.update(names)
         for key in keys:
             self._improve(key)
+
+    def _isKept(self, rank, kind):
+        """:return: whether somebody ahead wants nodes of that kind, whose
+            tenant may have them."""
+        return any(
+            isMadeFrom(kind, self.scope.by_tenant.get(tenant_name, {}).get(
+                kind.provider))
+            for tenant_name in self.reservations.getTenants(
+                kind.provider, kind.names, rank))
 
     # How it is written
 

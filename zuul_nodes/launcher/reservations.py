@@ -4,7 +4,9 @@ What a request has reserved is taken for all requests that are behind it,
 so that these can't have what becomes free bit by bit.
 """
 
+import bisect
 import collections
+import itertools
 import typing
 
 
@@ -31,8 +33,13 @@ class Reservations:
     def __init__(self):
         self.by_request = {}
         self._charges = collections.defaultdict(list)
+        # Provider -> uuid -> rank; provider and label -> uuid -> rank and
+        # tenant; key -> uuid -> rank and amount.
+        self._ranks = collections.defaultdict(dict)
         self._labels = collections.defaultdict(dict)
         self._amounts = collections.defaultdict(dict)
+        # Key -> ranks in order, and what all up to there have reserved.
+        self._sums = {}
 
     def add(self, reservation, charges):
         """
@@ -41,9 +48,12 @@ class Reservations:
         request_id = reservation.rank[-1]
         self.by_request[request_id] = (
             *self.by_request.get(request_id, ()), reservation)
-        self._labels[reservation.provider][request_id] = (
-            reservation.rank, reservation.labels)
+        self._ranks[reservation.provider][request_id] = reservation.rank
+        for label_name in reservation.labels:
+            self._labels[reservation.provider, label_name][request_id] = (
+                reservation.rank, reservation.tenant)
         for key, amount in charges.items():
+            self._sums.pop(key, None)
             self._charges[request_id].append(key)
             rank, more = self._amounts[key].get(
                 request_id, (reservation.rank, 0))
@@ -52,32 +62,40 @@ class Reservations:
     def remove(self, request_id):
         """:return: the names of providers, and a list of keys, of which
             there may be more now."""
-        names = [each.provider for each in self.by_request.pop(
-            request_id, ())]
-        for name in names:
-            self._labels[name].pop(request_id, None)
+        reservations = self.by_request.pop(request_id, ())
+        for name, _, label_names, *_ in reservations:
+            self._ranks[name].pop(request_id, None)
+            for label_name in label_names:
+                self._labels[name, label_name].pop(request_id, None)
         keys = self._charges.pop(request_id, [])
         for key in keys:
+            self._sums.pop(key, None)
             self._amounts[key].pop(request_id, None)
-        return names, keys
+        return [each.provider for each in reservations], keys
 
     def isReserved(self, name, rank):
         """:return: whether somebody ahead has reserved the provider."""
-        return any(other < rank for other, _ in self._labels[name].values())
+        return any(other < rank for other in self._ranks[name].values())
 
-    def getLabels(self, name, rank):
-        """:return: what those ahead want of a provider's nodes."""
-        return {label for other, labels in self._labels[name].values()
-                if other < rank for label in labels}
+    def getTenants(self, name, label_names, rank):
+        """:return: set of the tenants of those ahead that want one of the
+            labels of a provider."""
+        return {tenant_name for label_name in label_names
+                for other, tenant_name
+                in self._labels.get((name, label_name), {}).values()
+                if other < rank}
 
     def getAhead(self, key, rank):
         """
         :return: what those ahead have reserved, and the uuid of the first
             of them or None.
         """
-        amount, first = 0, None
-        for other, reserved in self._amounts[key].values():
-            if other < rank:
-                amount += reserved
-                first = min(first or other, other)
-        return amount, first and first[-1]
+        if not self._amounts.get(key):
+            return 0, None
+        if key not in self._sums:
+            ranks, amounts = zip(
+                *sorted(self._amounts[key].values()), strict=True)
+            self._sums[key] = ranks, list(itertools.accumulate(amounts))
+        ranks, sums = self._sums[key]
+        index = bisect.bisect_left(ranks, rank)
+        return (sums[index - 1], ranks[0][-1]) if index else (0, None)

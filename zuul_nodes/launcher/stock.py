@@ -71,12 +71,11 @@ class Stock:
             if not kinds[kind]:
                 del kinds[kind]
 
-    def find(self, provider, label_name, number, kept, zone=None):
+    def find(self, provider, label_name, number, isKept, zone=None):
         """
         :param BaseProvider provider: the tenant's.
         :param int number: how many are enough.
-        :param set kept: names of labels; nodes with one of them are not
-            to be had.
+        :param isKept: tells of a kind whether it is for others.
         :param str zone: an availability zone; nodes that are known to be
             in another one are not to be had.
         :return: a list of uuids, the best first.
@@ -85,8 +84,8 @@ class Stock:
         kinds = [
             (kind.order, kind.zone != zone, len(kind.names), nodes)
             for kind, nodes in self._get(provider, label_name)
-            if kept.isdisjoint(kind.names)
-            and (zone is None or kind.zone in (None, zone))]
+            if (zone is None or kind.zone in (None, zone))
+            and not isKept(kind)]
         for *_, nodes in sorted(kinds, key=operator.itemgetter(0, 1, 2)):
             for node in nodes.values():
                 if len(found) == number:

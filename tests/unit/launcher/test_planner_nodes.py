@@ -101,6 +101,23 @@ def test_the_nodes_of_a_tenant():
     assert world.request('big', tenant='theirs')[1].slots[0].node is node
 
 
+@pytest.mark.parametrize('config_hash, kept', [('x', True), ('y', False)])
+def test_nodes_are_kept_for_a_tenant_that_can_have_them(config_hash, kept):
+    """Its labels may be other ones, whatever their names."""
+    ours = Provider('a', Label('big', config_hash='x'), tenant='ours',
+                    limits={'instances': 2})
+    theirs = Provider('a', Label('big', config_hash=config_hash),
+                      tenant='theirs', endpoint=ours.endpoint,
+                      limits={'instances': 2})
+    world = World(ours, theirs)
+    world.addNode(theirs, 'big', State.USED)
+    node = world.addNode(theirs, 'big')
+    assert isinstance(world.request('big', 'big', tenant='ours')[1], Wait)
+    _, decision = world.request('big', tenant='theirs')
+    assert isinstance(decision, Wait if kept else Grant)
+    assert kept or decision.slots[0].node is node
+
+
 # Slots
 
 def test_a_host_with_slots():
