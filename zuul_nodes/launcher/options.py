@@ -5,6 +5,8 @@ them all when nothing else is in use; and from one availability zone of it,
 if there is one that can serve them all now.
 """
 
+import functools
+
 from zuul_nodes.launcher.limits import getShortName
 from zuul_nodes.launcher.selection import Draft
 
@@ -90,21 +92,23 @@ class Options:
     def getReservable(self, view, names):
         """
         :param Now view: what there is.
-        :param names: canonical names of the providers that are reserved
-            already.
-        :return: a list of drafts, the best first, of what can be reserved.
+        :param names: canonical names of the providers to stay with.
+        :return: yields drafts, the best first, of what can be reserved.
         """
         if self.mix:
-            return [self.mix]
-        order = view.getOrder(self.ways)
+            yield self.mix
+            return
         # What makes no nodes for other reasons is of no use to wait for.
-        # Who changed where it waits would lose what has been kept for it.
-        order.sort(key=lambda provider: (
-            any(provider.driver.name != 'static'
-                and view.getObstacle(want, provider)
-                for want in self.needs.wants),
-            provider.canonical_name not in names))
-        return [self.ways[provider] for provider in order]
+        making = functools.partial(self._isMaking, view)
+        stay = [provider for provider in self.ways
+                if provider.canonical_name in names and making(provider)]
+        yield from map(self.ways.get, stay)
+        order = view.getOrder(self.ways)
+        yield from map(self.ways.get, list(filter(making, order)) or order)
+
+    def _isMaking(self, view, provider):
+        return provider.driver.name == 'static' or not any(
+            view.getObstacle(want, provider) for want in self.needs.wants)
 
     def explain(self):
         """:return: for each label, why no provider can serve it."""

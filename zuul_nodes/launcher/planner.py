@@ -433,24 +433,32 @@ class Planner:
                 [each._replace(rank=rank) for each in reserved])
 
     def _reserve(self, line, view):
-        """Reserve the best way of serving the first in a line that nobody
-        ahead has reserved; what it has already is the best."""
-        reservations = self.ledger.reservations
-        former = reservations.by_request.get(line.head[-1], ())
-        if former and line.reserved_for == line.head:
+        """Reserve a way of serving the first in a line."""
+        rank = line.head
+        former = self.ledger.reservations.by_request.get(rank[-1], ())
+        if former and line.reserved_for == rank:
             return
-        names = {each.provider for each in former}
+        # Whoever is first waits where the one before did, as what has been
+        # kept there would be lost.
+        line.reserved = self._chooseReserved(line, view, {
+            each.provider for each in former or line.reserved})
+        line.reserved_for = rank
+        if line.reserved != former:
+            self.ledger.unreserve(rank[-1])
+            self.ledger.reserve(line.reserved)
+
+    def _chooseReserved(self, line, view, names):
+        """:return: the best reservations, a tuple; if possible those of
+            what nobody ahead has reserved."""
+        best = ()
         for draft in line.options.getReservable(view, names):
             found = tuple(draft.getReservations(line.head))
-            if not any(reservations.isReserved(each.provider, each.rank)
+            if not any(self.ledger.reservations.isReserved(*each[:2])
                        for each in found):
-                break
-        else:
-            found = ()
-        if found != former:
-            self.ledger.unreserve(line.head[-1])
-            self.ledger.reserve(found)
-        line.reserved_for = line.head
+                return found
+            # Those ahead may wait for something else there.
+            best = best or found
+        return best
 
     def _reconsider(self, lines):
         """Look anew at how those who wait can be served."""

@@ -23,6 +23,7 @@ class Line:
     :ivar list ranks: of the requests, the first one's first.
     :ivar tuple reserved_for: the rank for which it was decided what is
         reserved; None if that is to be decided anew.
+    :ivar tuple reserved: what that was, of class Reservation.
     :ivar dict blockers: name of a provider -> why it can't serve the
         first request.
     """
@@ -32,6 +33,7 @@ class Line:
         self.options = options
         self.ranks = []
         self.reserved_for = None
+        self.reserved = ()
         self.blockers = {}
 
     @property

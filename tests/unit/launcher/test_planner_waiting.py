@@ -107,7 +107,7 @@ def test_a_request_alone_in_its_line_becomes_less_urgent():
     small, _ = world.request('small', _relative_priority=1)
     large._set(_relative_priority=2)
     wait = world.plan(large)
-    assert wait.reservation == ('a',) and 'kept' not in wait.reason
+    assert f'1 kept for request {small.uuid}' in wait.reason
     world.finish(running.pop())
     assert world.woken == [small.uuid]
     world.serve()
@@ -230,6 +230,26 @@ def test_what_is_reserved_moves_on():
     assert world.plan(large).reservation == ('c',)
 
 
+@pytest.mark.parametrize('provider, number', [
+    (StaticProvider('a', ['rare'], *[['small']] * 3), 3),
+    (Provider('a', Label('rare', max_nodes=1), 'small',
+              limits={'instances': 5}), 4)], ids=['static', 'max-nodes'])
+def test_those_ahead_may_wait_for_something_else(provider, number):
+    """It may take days until they are served."""
+    world = World(provider)
+    fill(world, 1, 'rare')
+    running = fill(world, number)
+    assert world.request('rare')[1].reservation == ('a',)
+    large, wait = world.request('small', 'small', 'small')
+    assert wait.reservation == ('a',)
+    served = []
+    for done in running:
+        world.request('small')
+        world.finish(done)
+        served += world.serve()
+    assert served[0].request_id == large.uuid
+
+
 def test_what_is_reserved_goes_to_the_next_in_line():
     world = World(one(priority=1), Provider(
         'b', BIG, limits={'instances': 3}))
@@ -261,6 +281,7 @@ def test_what_is_reserved_ends():
     assert world.woken == []
     world.planner.forget(large.uuid)
     assert world.woken == [small.uuid]
+    world.serve()
     assert world.planner.getReservations() == {}
     assert world.planner.getReason(large.uuid) is None
 
