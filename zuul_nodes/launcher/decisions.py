@@ -40,8 +40,8 @@ class Slot:
 class Grant:
     """
     :ivar tuple slots: in the order of ``request.labels``.
-    :ivar bool forgiven: no provider is left but those with temporary
-        failures, so these are to be cleared.
+    :ivar bool forgiven: a provider with temporary failures is tried again,
+        so these are to be cleared.
     """
     request_id: str
     slots: tuple

@@ -16,7 +16,6 @@ class Options:
     :param Needs needs: of one request, or of all that have the same.
     :param dict providers: the tenant's: canonical name -> provider.
     :param Ever ever: what there is if nothing is in use.
-    :param bool forgiven: whether temporary failures do not count.
     :ivar dict ways: provider -> a draft of the nodeset, all from there, as
         it can be served once; of all providers that ever can.
     :ivar Draft mix: the same from several providers, if none can alone;
@@ -24,10 +23,9 @@ class Options:
     :ivar set names: canonical names of the providers that may be tried.
     """
 
-    def __init__(self, needs, providers, ever, forgiven=False):
+    def __init__(self, needs, providers, ever):
         self.needs = needs
         self.ever = ever
-        self.forgiven = forgiven
         self.providers = list(providers.values())
         candidates = {
             want: {provider for provider in self.providers
@@ -164,6 +162,4 @@ class Options:
             return 'has no such label'
         if want.failed.count(name) >= provider.launch_attempts:
             return f'gave up after {provider.launch_attempts} attempts'
-        if name in want.temporary and not self.forgiven:
-            return 'failed for the moment'
         return None

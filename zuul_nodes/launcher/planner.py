@@ -407,7 +407,7 @@ class Planner:
             line.blockers.update(blockers)
             self._reserve(line, view)
             return None
-        grant = draft.getGrant(request_id, options.forgiven)
+        grant = draft.getGrant(request_id)
         reserved = self.ledger.reservations.by_request.get(request_id)
         self.ledger.claim(grant)
         self._leave(request_id)
@@ -481,9 +481,6 @@ class Planner:
             ever = Ever(self.ledger.limits, functools.partial(
                 self.obstacles.getRefusal, request))
             options = Options(needs, providers, ever)
-            if not options.possible and any(
-                    want.temporary for want in needs.wants):
-                options = Options(needs, providers, ever, forgiven=True)
             self._options[needs] = options
         return options
 

@@ -24,7 +24,8 @@ class Want(typing.NamedTuple):
     """One node that a request needs.
 
     :ivar tuple failed: names of providers, one for each failed attempt.
-    :ivar frozenset temporary: names of those that can't do it now.
+    :ivar frozenset temporary: names of those that could not do it for the
+        moment.
     """
     index: int
     label_name: str
@@ -98,7 +99,7 @@ class Draft:
                 if provider in able)
             for want, able in candidates.items())
 
-    def getGrant(self, request_id, forgiven):
+    def getGrant(self, request_id):
         """:return: it, with the uuids of what is to be made."""
         slots = [
             self._makeSlot(want, self.view.getNode(node_id), node_id)
@@ -114,7 +115,9 @@ class Draft:
                 for want, node_id in zip(
                     machine.wants, node_ids, strict=False)]
         return Grant(request_id, tuple(sorted(
-            slots, key=lambda slot: slot.index)), forgiven)
+            slots, key=lambda slot: slot.index)), any(
+                provider.canonical_name in want.temporary
+                for want, provider in self.providers.items()))
 
     def getDistance(self):
         """:return: how far its nodes are from being ready; of the nearest
@@ -269,6 +272,8 @@ class Now:
         self.getRivals = ledger.getRivals
         self.label_names = collections.Counter(
             want.label_name for want in needs.wants)
+        self.failing = frozenset().union(
+            *(want.temporary for want in needs.wants))
 
     def within(self, zone):
         """:return: the same, of one availability zone."""
@@ -346,6 +351,7 @@ class Now:
     def _getMerit(self, provider):
         label = next(iter(provider.labels.values()))
         return (
+            provider.canonical_name in self.failing,
             provider.canonical_name != self.needs.preferred_provider,
             getOwn(label).get('priority', DEFAULT_PRIORITY),
             self._getDistance(provider),

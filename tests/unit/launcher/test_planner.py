@@ -205,6 +205,22 @@ def test_a_failure_for_the_moment():
         assert (where(grant), grant.forgiven) == ([name], forgiven)
 
 
+def test_a_failure_for_the_moment_where_others_have_no_room():
+    """Others are tried first, which is not to wait for them for ever."""
+    endpoint = Endpoint('region', {'instances': 1})
+    endpoint.quota_cache.quota = {'instances': 1}
+    world = World(Provider('a', 'big'),
+                  Provider('b', 'big', endpoint=endpoint))
+    world.planner.pause('a', float('inf'), 'it is busy')
+    request, wait = world.request('big', provider_node_data=[
+        data(temporary=['a'])])
+    assert wait.reservation == ('b',)
+    world.planner.resume('a')
+    assert world.woken == [request.uuid]
+    grant, = world.serve()
+    assert where(grant) == ['a'] and grant.forgiven
+
+
 # What providers can not do
 
 def test_images():
