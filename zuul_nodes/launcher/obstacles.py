@@ -32,13 +32,18 @@ class Obstacles:
             return 'has no image for it'
         return self.getPause(provider, label_name)
 
+    def isMaking(self, provider):
+        """:return: whether anybody makes nodes there, if that is needed."""
+        return (provider.driver.name == 'static'
+                or self.isHandled(provider.connection_name))
+
     def getPause(self, provider, label_name):
         """:return: why a provider makes no nodes now, or None."""
         if provider.driver.name == 'static':
             return 'no node is free'
         if pause := self.pauses.get(provider.canonical_name):
             return f'is paused: {pause.reason}'
-        if not self.isHandled(provider.connection_name):
+        if not self.isMaking(provider):
             return (f'no running launcher handles connection '
                     f'{provider.connection_name}')
         if self.isAsked and not self.isAsked(provider, label_name):

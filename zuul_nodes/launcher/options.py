@@ -18,8 +18,8 @@ class Options:
     :param Ever ever: what there is if nothing is in use.
     :ivar dict ways: provider -> a draft of the nodeset, all from there, as
         it can be served once; of all providers that ever can.
-    :ivar Draft mix: the same from several providers, if none can alone;
-        or None.
+    :ivar Draft mix: the same from several providers, if none can alone
+        whose nodes anybody makes; or None.
     :ivar set names: canonical names of the providers that may be tried.
     """
 
@@ -45,7 +45,8 @@ class Options:
         self.ways = {
             provider: draft for provider in self.singles
             if (draft := self._fill(ever, [provider]))}
-        self.mix = None if self.ways else self._fill(ever, self._getAll())
+        self.mix = None if any(
+            map(ever.isHandled, self.ways)) else self._makeMix()
 
     @property
     def possible(self):
@@ -54,10 +55,9 @@ class Options:
     def getMakers(self):
         """:return: for the name of each label, a set of the providers that
             it may be had from, now or later."""
-        return {want.label_name: set(self.ways) or {
-            provider for provider in able
-            if self._fill(self.ever, [provider], wants=[want])}
-            for want, able in self.candidates.items()}
+        return {want.label_name: set(self.ways) if (
+            self.ways and not self.mix) else able
+            for want, able in self._getAble().items()}
 
     def choose(self, view, names=None):
         """
@@ -83,8 +83,13 @@ class Options:
         if scattered:
             return scattered, blockers
         if self.mix:
-            return self._fill(
-                view, view.getOrder(self._getAll()), blockers), blockers
+            order = view.getOrder(self._getAll())
+            # What is best for each node may leave no room for the others.
+            for candidates in (self.candidates, {
+                    want: {self.mix.providers[want]}
+                    for want in self.candidates}):
+                if draft := self._fill(view, order, blockers, candidates):
+                    return draft, blockers
         return None, blockers
 
     def getReservable(self, view, names):
@@ -120,7 +125,8 @@ class Options:
                 if refusal := self._getRefusal(want, provider):
                     blockers[name] = refusal
                 else:
-                    self._fill(self.ever, [provider], blockers, [want])
+                    self._fill(self.ever, [provider], blockers, {
+                        want: {provider}})
             reasons[want.label_name] = '; '.join(
                 f'{getShortName(name)}: {reason}'
                 for name, reason in blockers.items()) or (
@@ -141,16 +147,38 @@ class Options:
         turn = view.countFailures(provider) if drafts[0].machines else 0
         return drafts[turn % len(drafts)]
 
+    def _makeMix(self):
+        """:return: a draft from several providers, or None.
+
+        A way that just fits may be missed, as not all are tried.
+        """
+        able = self._getAble()
+        # What is hard to place comes first, what is small fits in after it.
+        order = sorted(self.candidates, key=lambda want: (
+            len(able[want]), -max((
+                self.ever.getPart(provider, want.label_name)
+                for provider in able[want]), default=0)))
+        self.candidates = {want: self.candidates[want] for want in order}
+        return self._fill(self.ever, sorted(
+            self._getAll(),
+            key=lambda provider: not self.ever.isHandled(provider)))
+
+    def _getAble(self):
+        """:return: for each want, a set of the providers that can ever
+            serve it if it is alone."""
+        return {want: {
+            provider for provider in providers
+            if self._fill(self.ever, [provider], candidates={
+                want: {provider}})}
+            for want, providers in self.candidates.items()}
+
     def _getAll(self):
         return [provider for provider in self.providers
                 if provider.canonical_name in self.names]
 
-    def _fill(self, view, providers, blockers=None, wants=None):
+    def _fill(self, view, providers, blockers=None, candidates=None):
         draft = Draft(self.needs, view)
-        candidates = self.candidates
-        if wants is not None:
-            candidates = {want: candidates[want] for want in wants}
-        if draft.fill(candidates, providers):
+        if draft.fill(candidates or self.candidates, providers):
             return draft
         if blockers is not None:
             blockers.update(draft.blockers)

@@ -478,8 +478,10 @@ class Planner:
             if len(self._options) >= NEEDS:
                 self._options.clear()
             providers = self.scope.by_tenant.get(needs.tenant_name, {})
-            ever = Ever(self.ledger.limits, functools.partial(
-                self.obstacles.getRefusal, request))
+            ever = Ever(
+                self.ledger.limits, functools.partial(
+                    self.obstacles.getRefusal, request),
+                self.obstacles.isMaking)
             options = Options(needs, providers, ever)
             self._options[needs] = options
         return options

@@ -208,11 +208,13 @@ class Ever:
     :param Limits limits:
     :param getRefusal: gives for a provider and a label why the provider
         does not make it, whatever it has room for; or None.
+    :param isHandled: tells of a provider whether anybody makes its nodes.
     """
 
-    def __init__(self, limits, getRefusal):
+    def __init__(self, limits, getRefusal, isHandled):
         self.limits = limits
         self.getRefusal = getRefusal
+        self.isHandled = isHandled
 
     def getChoices(self, want, provider):
         if not provider.nodes:
@@ -236,6 +238,15 @@ class Ever:
 
     def getCharges(self, provider, label_name):
         return self.limits.getCharges(provider, label_name) or {}
+
+    def getPart(self, provider, label_name):
+        """:return: of what the provider has in all, the largest part that
+            a node needs."""
+        limits = self.limits.getTotal(provider) or {}
+        return max((
+            amount / limits[key] for key, amount
+            in self.getCharges(provider, label_name).items()
+            if limits.get(key)), default=0)
 
     def getShortage(self, provider, needed):
         limits = self.limits.getTotal(provider) or {}

@@ -87,6 +87,41 @@ def test_the_label_with_the_least_choice_is_placed_first():
     assert where(world.request('big', 'small')[1]) == ['b', 'a']
 
 
+def makeCores(name, cores, **kwargs):
+    """:return: a provider of nodes of one to four cores."""
+    return Provider(name, *(Label(str(need), {'cores': need})
+                            for need in range(1, 5)),
+                    limits={'cores': cores}, **kwargs)
+
+
+@pytest.mark.parametrize('cores, labels', [
+    ((4, 1), '14'), ((4, 1), '41'), ((1, 4), '14'), ((4, 4), '1133'),
+], ids=str)
+def test_the_largest_is_placed_first(cores, labels):
+    """The others fit in after it, in whatever order they are wanted."""
+    world = World(*map(makeCores, 'ab', cores))
+    assert isinstance(world.request(*labels)[1], Grant)
+
+
+def test_the_best_for_each_may_leave_no_room_for_all():
+    world = World(makeCores('a', 3, priority=2), makeCores('b', 4, priority=1))
+    assert where(world.request(*'322')[1]) == ['a', 'b', 'b']
+
+
+def test_a_mixture_if_nobody_makes_nodes_where_all_could_be():
+    handled = {'rack'}
+    world = World(Provider('a', 'big', 'small', connection='other'),
+                  Provider('b', 'big', limits={'instances': 1}),
+                  Provider('c', 'small'), isHandled=handled.__contains__)
+    assert where(world.request('big', 'small')[1]) == ['b', 'c']
+    request, wait = world.request('big', 'small')
+    assert wait.reservation == ('b', 'c')
+    assert not world.planner.getUnhandled(request.uuid)
+    handled.add('other')
+    world.planner.limitsChanged()
+    assert where(world.serve()[0]) == ['a', 'a']
+
+
 def test_a_mixture_is_granted_as_a_whole():
     world = World(Provider('a', 'big', limits={'instances': 1}),
                   Provider('b', 'small', limits={'instances': 1}))
