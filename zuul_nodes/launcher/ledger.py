@@ -325,6 +325,16 @@ class Ledger:
         for key in keys:
             self._improve(key)
 
+    def setRank(self, rank):
+        """Have what is reserved for a request be at its present place.
+
+        :param tuple rank: of the request.
+        """
+        reserved = self.reservations.by_request.get(rank[-1], ())
+        if any(each.rank != rank for each in reserved):
+            self.unreserve(rank[-1])
+            self.reserve([each._replace(rank=rank) for each in reserved])
+
     def _isKept(self, rank, kind):
         """:return: whether somebody ahead wants nodes of that kind, whose
             tenant may have them."""

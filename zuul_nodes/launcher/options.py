@@ -5,6 +5,7 @@ them all when nothing else is in use; and from one availability zone of it,
 if there is one that can serve them all now.
 """
 
+import copy
 import functools
 
 from zuul_nodes.launcher.limits import getShortName
@@ -25,7 +26,6 @@ class Options:
 
     def __init__(self, needs, providers, ever):
         self.needs = needs
-        self.ever = ever
         self.providers = list(providers.values())
         candidates = {
             want: {provider for provider in self.providers
@@ -42,15 +42,38 @@ class Options:
         self.singles = [
             provider for provider in self.providers
             if all(provider in each for each in self.candidates.values())]
+        self._look(ever, {})
+
+    def renew(self, ever, names):
+        """:return: the same, when some of the providers may have changed."""
+        options = copy.copy(self)
+        options._look(ever, {
+            provider: self.ways.get(provider) for provider in self.singles
+            if provider.canonical_name not in names})
+        return options
+
+    def _look(self, ever, known):
+        """:param dict known: provider -> its way, or None if it has none."""
+        self.ever = ever
         self.ways = {
             provider: draft for provider in self.singles
-            if (draft := self._fill(ever, [provider]))}
+            if (draft := known[provider] if provider in known
+                else self._fill(ever, [provider]))}
         self.mix = None if any(
             map(ever.isHandled, self.ways)) else self._makeMix()
 
     @property
     def possible(self):
         return bool(self.ways or self.mix)
+
+    def getRefusals(self):
+        """:return: canonical name -> why that provider is not tried any
+            more, though it has the label."""
+        return {
+            provider.canonical_name: refusal for want in self.needs.wants
+            for provider in self.providers
+            if want.label_name in provider.labels
+            and (refusal := self._getRefusal(want, provider))}
 
     def getMakers(self):
         """:return: for the name of each label, a set of the providers that
@@ -92,12 +115,24 @@ class Options:
                     return draft, blockers
         return None, blockers
 
-    def getReservable(self, view, names):
+    def reserve(self, view, names):
         """
         :param Now view: what there is.
         :param names: canonical names of the providers to stay with.
-        :return: yields drafts, the best first, of what can be reserved.
+        :return: a tuple of what is best reserved, if possible where nobody
+            ahead has reserved anything; empty if there is no way at all.
         """
+        best = None
+        for draft in self._getReservable(view, names):
+            if not view.isReserved(draft):
+                best = draft
+                break
+            # Those ahead may wait for something else there.
+            best = best or draft
+        return tuple(best.getReservations(view.rank)) if best else ()
+
+    def _getReservable(self, view, names):
+        """:return: yields drafts, the best first."""
         if self.mix:
             yield self.mix
             return

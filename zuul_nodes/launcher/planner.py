@@ -8,7 +8,6 @@ So nobody is overtaken, and a request that could not use what became free
 is not troubled at all.
 """
 
-import collections
 import contextlib
 import functools
 import heapq
@@ -29,7 +28,6 @@ from zuul_nodes.launcher.ledger import LAST, Ledger
 from zuul_nodes.launcher.limits import (
     Limits,
     getLabelKey,
-    getShortName,
     getSlots,
 )
 from zuul_nodes.launcher.obstacles import Obstacles
@@ -107,7 +105,7 @@ class Planner:
                 return grant
             options = self._getOptions(needs, request)
             line, ahead = self.waiting.put(request, needs, options)
-            self._rank(getRank(request))
+            self.ledger.setRank(getRank(request))
             # Only the first in a line has reservations.
             index = ahead or 1
             for rank in line.ranks[index:index + 1]:
@@ -194,10 +192,13 @@ class Planner:
             # It is told anew.
             for name in self._getMissing():
                 self.ledger.unreserve(name)
-            for request_id, several in self._others.items():
+            # What counts where may be otherwise now.
+            for request_id, several in (
+                    self.ledger.reservations.by_request
+                    | self._others).items():
                 self.ledger.unreserve(request_id)
                 self.ledger.reserve(several)
-            self._reconsider(self.waiting.lines.values())
+            self._reconsider()
 
     def updateNode(self, node):
         """:param ProviderNode node: as it is now."""
@@ -223,7 +224,7 @@ class Planner:
             self.ledger.limits.forget(names)
             self._pauses.compare(names, self._getUsable)
             self.ledger.changed |= names
-            self._reconsider(self.waiting.getLines(names))
+            self._reconsider(names)
 
     def pause(self, provider_name, until, reason, for_room=False):
         """Have a provider make no nodes; :meth:`resume` is to be called.
@@ -424,14 +425,6 @@ class Planner:
         """:return: names of what is reserved by :meth:`setMissing`."""
         return self.ledger.missing.by_request.keys() - self._others.keys()
 
-    def _rank(self, rank):
-        """Have what is reserved for a request be at its present place."""
-        reserved = self.ledger.reservations.by_request.get(rank[-1], ())
-        if any(each.rank != rank for each in reserved):
-            self.ledger.unreserve(rank[-1])
-            self.ledger.reserve(
-                [each._replace(rank=rank) for each in reserved])
-
     def _reserve(self, line, view):
         """Reserve a way of serving the first in a line."""
         rank = line.head
@@ -440,36 +433,27 @@ class Planner:
             return
         # Whoever is first waits where the one before did, as what has been
         # kept there would be lost.
-        line.reserved = self._chooseReserved(line, view, {
+        line.reserved = line.options.reserve(view, {
             each.provider for each in former or line.reserved})
         line.reserved_for = rank
         if line.reserved != former:
             self.ledger.unreserve(rank[-1])
             self.ledger.reserve(line.reserved)
 
-    def _chooseReserved(self, line, view, names):
-        """:return: the best reservations, a tuple; if possible those of
-            what nobody ahead has reserved."""
-        best = ()
-        for draft in line.options.getReservable(view, names):
-            found = tuple(draft.getReservations(line.head))
-            if not any(self.ledger.reservations.isReserved(*each[:2])
-                       for each in found):
-                return found
-            # Those ahead may wait for something else there.
-            best = best or found
-        return best
+    def _reconsider(self, names=None):
+        """Look anew at how those who wait can be served.
 
-    def _reconsider(self, lines):
-        """Look anew at how those who wait can be served."""
+        :param names: of the providers that may have changed; None if there
+            are other ones.
+        """
         self._options.clear()
-        for line in list(lines):
-            request_id = line.head[-1]
-            options = self._getOptions(
-                line.needs, self.waiting.requests[request_id])
-            self.waiting.setOptions(line, options)
-            line.blockers.clear()
-            line.reserved_for = None
+        for line in list(self.waiting.lines.values() if names is None
+                         else self.waiting.getLines(names)):
+            request = self.waiting.requests[line.head[-1]]
+            ever = self._getEver(request)
+            options = (self._makeOptions(line.needs, ever) if names is None
+                       else line.options.renew(ever, names))
+            self.waiting.setOptions(line, options, names)
             if not options.possible:
                 self._woken += [rank[-1] for rank in line.ranks]
 
@@ -477,19 +461,22 @@ class Planner:
         if (options := self._options.get(needs)) is None:
             if len(self._options) >= NEEDS:
                 self._options.clear()
-            providers = self.scope.by_tenant.get(needs.tenant_name, {})
-            ever = Ever(
-                self.ledger.limits, functools.partial(
-                    self.obstacles.getRefusal, request),
-                self.obstacles.isMaking)
-            options = Options(needs, providers, ever)
-            self._options[needs] = options
+            options = self._options[needs] = self._makeOptions(
+                needs, self._getEver(request))
         return options
+
+    def _makeOptions(self, needs, ever):
+        return Options(
+            needs, self.scope.by_tenant.get(needs.tenant_name, {}), ever)
+
+    def _getEver(self, request):
+        return Ever(
+            self.ledger.limits, functools.partial(
+                self.obstacles.getRefusal, request), self.obstacles.isMaking)
 
     def _collect(self, request, needs):
         """:return: what has been granted to a request already, or None."""
-        grant, granted_needs, _ = self._grants.get(
-            request.uuid, (None, None, None))
+        grant, granted_needs, _ = self._grants.get(request.uuid, (None,) * 3)
         if grant is None:
             return None
         providers = self.scope.by_tenant.get(request.tenant_name, {})
@@ -507,15 +494,6 @@ class Planner:
 
     def _wait(self, line, rank):
         """:return: what a request is told that has a place in a line."""
-        if ahead := line.getAhead(rank):
-            return Wait(f'{ahead} requests that need the same are ahead, '
-                        f'the first is {line.head[-1]}')
-        labels = collections.Counter(
-            want.label_name for want in line.needs.wants)
-        text = ', '.join(f'{number} {name}'
-                         for name, number in labels.items())
-        reasons = '; '.join(f'{getShortName(name)}: {blocker}'
-                            for name, blocker in line.blockers.items())
-        return Wait(f'No provider has room for {text} now. {reasons}', tuple(
+        return Wait(line.getReason(rank), tuple(
             each.provider for each
             in self.ledger.reservations.by_request.get(rank[-1], ())))

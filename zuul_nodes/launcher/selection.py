@@ -316,6 +316,14 @@ class Now:
         return self.ledger.getShortage(
             provider, needed, self.rank)
 
+    def isReserved(self, draft):
+        """:return: whether somebody ahead has reserved one of the providers
+            of a draft."""
+        return any(
+            self.ledger.reservations.isReserved(name, self.rank)
+            for name in {provider.canonical_name
+                         for provider in draft.providers.values()})
+
     def getOrder(self, providers, names=None):
         """
         :param names: canonical names of those that count; None for all.

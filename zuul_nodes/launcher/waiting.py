@@ -9,6 +9,8 @@ there are.
 import bisect
 import collections
 
+from zuul_nodes.launcher.limits import getShortName
+
 
 def getRank(request):
     """:return: what requests are served in order of; the least first."""
@@ -40,6 +42,30 @@ class Line:
     def head(self):
         """:return: the rank of the first request."""
         return self.ranks[0]
+
+    def setOptions(self, options, names):
+        """:param names: as of :meth:`Waiting.setOptions`."""
+        if names is None or options.mix or self.options.mix or any(
+                each.provider in names for each in self.reserved):
+            self.reserved_for = None
+        self.options = options
+        self.blockers = {} if names is None else {
+            name: blocker for name, blocker in self.blockers.items()
+            if name not in names}
+
+    def getReason(self, rank):
+        """:return: for people, for what a request in it waits."""
+        if ahead := self.getAhead(rank):
+            return (f'{ahead} requests that need the same are ahead, '
+                    f'the first is {self.head[-1]}')
+        labels = collections.Counter(
+            want.label_name for want in self.needs.wants)
+        text = ', '.join(f'{number} {name}'
+                         for name, number in labels.items())
+        reasons = '; '.join(
+            f'{getShortName(name)}: {blocker}' for name, blocker
+            in (self.options.getRefusals() | self.blockers).items())
+        return f'No provider has room for {text} now. {reasons}'
 
     def getAhead(self, rank):
         """:return: how many are ahead of that rank."""
@@ -97,9 +123,13 @@ class Waiting:
         """:return: set of those that can use one of the providers."""
         return set().union(*(self._users[name] for name in names))
 
-    def setOptions(self, line, options):
+    def setOptions(self, line, options, names=None):
+        """
+        :param names: of the providers that may have changed; None if there
+            are other ones.
+        """
         for name in line.options.names:
             self._users[name].discard(line)
-        line.options = options
         for name in options.names:
             self._users[name].add(line)
+        line.setOptions(options, names)

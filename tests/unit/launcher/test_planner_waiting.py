@@ -213,6 +213,21 @@ def test_what_is_reserved_stays_where_it_is(name):
         assert world.plan(large).reservation == wait.reservation
 
 
+def test_what_is_reserved_in_a_new_layout():
+    """The provider is gone, or counts where it did not."""
+    world = World(one(), Provider('b', BIG, limits={'instances': 3}))
+    fill(world, 1)
+    fill(world, 1, 'big')
+    large, wait = world.request('big')
+    assert wait.reservation == ('a',)
+    region = Endpoint('region', {'instances': 3})
+    world.setProviders(one(endpoint=region), Provider(
+        'c', 'small', endpoint=region))
+    assert isinstance(world.request('small')[1], Wait)
+    world.setProviders(Provider('b', BIG, limits={'instances': 3}))
+    assert world.plan(large).reservation == ('b',)
+
+
 def test_what_is_reserved_moves_on():
     """From where it has become impossible, and from where no nodes are
     made."""
@@ -400,6 +415,27 @@ def test_a_layout_that_comes_later():
     assert world.request('small')[1].slots[0].node
 
 
+def test_the_reason_names_all_providers():
+    """Whichever of them is looked at anew; and those that are out."""
+    world = World(
+        *(Provider(name, 'small', limits={'instances': 1}) for name in 'abc'),
+        Provider('d', 'small', attempts=1), Provider('e', 'other'))
+    gone = [{'failed_providers': ['d']}]
+    for _ in range(3):
+        world.request('small', provider_node_data=gone)
+    request, wait = world.request('small', provider_node_data=gone)
+    full = [f'{name}: provider {name} has 1 instances' for name in 'abc']
+    for part in (*full, 'd: gave up after 1 attempts'):
+        assert part in wait.reason
+    assert 'e:' not in wait.reason
+    for names in ({'b'}, {'a', 'b'}, None):
+        world.planner.limitsChanged(names)
+        reason = world.planner.getReason(request.uuid)
+        assert sorted(reason.split('; ')) == sorted(wait.reason.split('; '))
+    world.setProviders(*world.providers[:2])
+    assert 'c:' not in world.planner.getReason(request.uuid)
+
+
 def test_what_can_not_be_tried_stops_nobody_else(caplog):
     broken = []
     world = World(
@@ -418,6 +454,21 @@ def test_what_can_not_be_tried_stops_nobody_else(caplog):
 
 
 # Cost
+
+def test_only_what_may_have_changed_is_looked_at():
+    """However many different requests wait."""
+    looked = []
+    labels = [f'label{number}' for number in range(20)]
+    world = World(
+        *(Provider(name, *labels, limits={'instances': 1}) for name in 'abcd'),
+        canUse=lambda request, provider, label: looked.append(
+            provider.name) or True)
+    for label in (*labels[:4], *labels):
+        world.request(label)
+    looked.clear()
+    world.planner.limitsChanged({'b'})
+    assert set(looked) == {'b'} and len(looked) <= 3 * len(labels)
+
 
 def test_the_number_of_those_who_wait_is_of_no_account():
     """Whoever is served, nobody else is looked at."""
