@@ -21,8 +21,8 @@ from zuul_nodes.launcher.workqueue import getPause
 UNRECORDED = 0.02
 # A machine that gets on for ever gives others a turn.
 MOST_STEPS = 20
-# Deletions that fail are tried again for so long.  Then the record goes;
-# what is left in the cloud is found by its tags.
+# Deletions that fail are tried again for so long (seconds).  Then the record
+# goes, where what is left in the cloud is found by its tags.
 DELETE_TIMEOUT = 600.0
 
 
@@ -168,10 +168,8 @@ class Machines:
                 self._patience.end(node.uuid)
                 return None, True
             if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
-                log.error('Unable to delete node %s in %s seconds',
-                          node, DELETE_TIMEOUT)
-                machine.fail()
-                return None, True
+                raise TimeoutError(
+                    f'not deleted in {DELETE_TIMEOUT:g} seconds')
             wait = self._patience.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
@@ -190,14 +188,24 @@ class Machines:
         self._patience.beginAgain(node.uuid)
         wait = getPause(attempt)
         if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
-            log.error('Unable to delete node %s: %s', node, error)
-            node._set(delete_state_machine=SubnodeStateMachine())
-            return 0
+            if self._isLookedAfter(node):
+                log.error('Unable to delete node %s: %s', node, error)
+                node._set(delete_state_machine=SubnodeStateMachine())
+                return 0
+            # Without its record, nobody would ever know of it again.
+            self._patience.forget(node.uuid)
         log.warning('Unable to delete node %s, trying again in %.1f '
                     'seconds: %s', node, wait, error, exc_info=error)
         # From what is recorded, not from what has failed half way.
         node._set(delete_state_machine=None)
         return wait
+
+    def _isLookedAfter(self, node):
+        """:return: whether what has leaked at the node's endpoint is found.
+        """
+        return any((node.connection_name, node.endpoint_name)
+                   == (endpoint.connection.connection_name, endpoint.name)
+                   for endpoint in self.launcher.getEndpoints().values())
 
     def _submit(self, node, provider, step, done, what, delay=0):
         """

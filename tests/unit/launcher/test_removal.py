@@ -9,7 +9,7 @@ from zuul.model import ProviderNode
 from tests.fixtures.launcher import Steps
 from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfEndpoint
-from zuul_nodes.launcher import removal
+from zuul_nodes.launcher import machines, removal
 from zuul_nodes.launcher.places import ROOT
 
 State = ProviderNode.State
@@ -107,6 +107,28 @@ def test_a_provider_that_goes_without_a_launcher(
     assert racks.instances == {}
     # The endpoint was made ready for it.
     launcher.runUntil(lambda: sorted(started) == ['other', 'rack'])
+
+
+@pytest.mark.parametrize('answer', ['error', 'nothing'])
+def test_a_provider_that_goes_for_its_cloud_is_down(
+        steps, racks, monkeypatch, answer):
+    """Nobody looks there for what has leaked; so the record stays."""
+    monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0)
+    monkeypatch.setattr(machines, 'getPause', lambda attempt: 0.01)
+    steps.setLayout(cloud('one'))
+    request, (node,) = serve(steps, 'big')
+    if answer == 'error':
+        racks.delete_errors['one'] = ConnectionError('down')
+    else:
+        racks.stubborn.add('one')
+    steps.setLayout(ELSEWHERE)
+    finish(steps, request)
+    steps.runUntil(lambda: len(racks.deleted) >= 5)
+    assert steps.nodes() == [node]
+    racks.delete_errors.clear()
+    racks.stubborn.clear()
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
 
 
 def test_a_provider_that_goes_while_its_node_is_made(makeLauncher, racks):
