@@ -14,7 +14,7 @@ from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher.imagelook import KEY
 from zuul_nodes.launcher.transactions import Conflict, refuse
-from zuul_nodes.launcher.transfers import findFormer, getProviders
+from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
 from zuul_nodes.launcher.validation import isRejected
 from zuul_nodes.launcher.workqueue import WorkQueue
 
@@ -122,17 +122,14 @@ class Deletes:
             remove(context, upload)
 
     def _findProvider(self, upload):
-        """:return: one of the upload's providers, or another one at its
-        endpoint.  They may have moved; one that is still there is best."""
-        def isElsewhere(provider):
-            return (provider.getEndpoint().canonical_name
-                    != upload.endpoint_name)
+        """:return: a provider at the upload's endpoint, one of its own if
+            there is one; or one that was there, or None."""
         scope = self.launcher.scope
-        own = min(getProviders(scope, upload), default=None, key=isElsewhere)
-        return own or next(
-            (provider for provider in scope.getUnique()
-             if not isElsewhere(provider)), None) or findFormer(
-                 scope, upload)
+        for provider in getProviders(scope, upload):
+            if provider.getEndpoint().canonical_name == upload.endpoint_name:
+                return provider
+        return (scope.getPlaces().get(getPlace(upload))
+                or findFormer(scope, upload))
 
 
 def remove(context, record):

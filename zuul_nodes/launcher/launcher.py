@@ -223,7 +223,7 @@ class Launcher:
     def getEndpoints(self):
         """:return: canonical name -> endpoint of each that we handle."""
         endpoints = {}
-        for provider in self.scope.getUnique():
+        for provider in self.scope.getPlaces().values():
             if not self.division.handles(provider.connection_name):
                 continue
             try:

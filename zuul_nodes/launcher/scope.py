@@ -148,11 +148,6 @@ class Scope:
                 if _getPlace(provider, node.endpoint_name)
                 == (node.connection_name, node.endpoint_name)]
 
-    def getUnique(self):
-        """:return: yields one of the tenants' objects of each provider."""
-        for providers in self.by_name.values():
-            yield providers[0]
-
     def getProvidersAt(self, endpoint):
         """:return: a list of the tenants' objects of the providers there.
         """

@@ -9,12 +9,15 @@ from tests.fixtures.cloud import (
     BOTH,
     INTERVAL,
     QUOTA_INTERVAL,
+    CloudEndpoint,
     CloudResource,
     callNow,
     getRunning,
     leak,
     runUntil,
 )
+from tests.fixtures.racks import cloud as layout
+from tests.fixtures.racks import isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher.cleanup import PATIENCE, Cleanup, Turn
 
@@ -156,6 +159,26 @@ def test_it_is_prepared_first(keeper, cloud, clock):
     assert count(cloud, 'listResources') == 0
     cleanup.reconcile('rack/rack')
     runUntil(lambda: count(cloud, 'listResources') == 1)
+
+
+def test_one_name_at_two_endpoints(steps, racks, clouds):
+    """Each tenant has a section of its own for a provider that is shared."""
+    driver = steps.connections.drivers['shelf']
+    driver._endpoint_class = CloudEndpoint
+    driver.clouds = clouds
+    steps.cleanup.interval = 0.01
+    requests = []
+    for tenant, connection in (('first', 'rack'), ('second', 'other')):
+        clouds[connection].add('instance', 'leaked', {
+            'zuul_system_id': steps.system.system_id,
+            'zuul_node_uuid': 'leaked'})
+        steps.setLayout(layout('one', connection=connection), tenant)
+        requests.append(steps.addRequest('big', tenant=tenant))
+    steps.runUntil(lambda: all(map(isDone, requests)))
+    assert {request.state for request in requests} == {'fulfilled'}
+    assert ({node.connection_name for node in steps.nodes()}
+            == {'rack', 'other'})
+    steps.runUntil(lambda: not any(cloud.names for cloud in clouds.values()))
 
 
 def test_endpoint_that_is_gone(keeper, cloud, reconcile):

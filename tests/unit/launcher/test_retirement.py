@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from tests.fixtures.images import LAYOUT, PROVIDER, waitFor
+from tests.fixtures.images import LAYOUT, PROVIDER, Cloud, waitFor
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from zuul_nodes import imagelayouts
@@ -289,6 +289,20 @@ def test_its_endpoint_is_gone_too(launcher, pipelines, later):
     waitFor(lambda: pipelines.getEvents('image-delete')
             == [upload.artifact_uuid])
     assert not launcher.clouds['other'].images
+
+
+def test_its_provider_has_moved(launcher, pipelines, later):
+    """It has nothing to do with what is called the same where it is now."""
+    former = launcher.clouds['rack']
+    launcher.addReady('image')
+    moved = launcher.clouds['rack'] = Cloud()
+    moved.images['image'] = b'another'
+    launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack').replace(
+        'connection: rack', 'connection: other'))
+    pipelines.publish('debian')
+    waitFor(lambda: pipelines.getEvents('image-delete'))
+    assert not former.images
+    assert moved.images == {'image': b'another'}
 
 
 def test_its_provider_is_gone_too(launcher, pipelines, later):
