@@ -1,13 +1,15 @@
 """Deletes of uploads and artifacts that were decided to be deleted.
 
 For each endpoint there is a work queue, so that one where deletes fail or
-hang holds up nobody else, least of all uploads.  One that fails is tried
-again after a pause, and each pause is longer than the last.
+hang holds up nobody else, least of all uploads.  One that fails, or is given
+up, is tried again after a pause, and each pause is longer than the last.
 """
 
+from concurrent.futures import CancelledError, Future
 import functools
 import logging
 import threading
+import time
 
 from kazoo.exceptions import NoNodeError
 from zuul.zk.exceptions import LockException
@@ -38,6 +40,8 @@ class Deletes:
         self._queues = {}
         # Key -> that version.
         self._decided = {}
+        # Calls of clouds that somebody waits for.
+        self._calls = set()
         self._running = True
 
     def stop(self):
@@ -46,9 +50,18 @@ class Deletes:
             for queue in self._queues.values():
                 queue.stop()
 
-    def join(self):
+    def join(self, timeout):
+        """To be called after :meth:`stop`, and after the time that clouds
+        get to answer: nobody waits for them any more.
+
+        :param float timeout: in seconds, for what there is to do then.
+        """
+        end = time.monotonic() + timeout
+        with self._lock:
+            for call in self._calls:
+                call.cancel()
         for queue in self._queues.values():
-            queue.join()
+            queue.join(end - time.monotonic())
 
     def addUpload(self, upload, version):
         """:param int version: of the record, as of which it was decided."""
@@ -83,6 +96,9 @@ class Deletes:
             except LockException:
                 self._queues[endpoint_name].retry(key)
                 return
+            except CancelledError:
+                self.log.debug('Not waiting for the end of %s', record)
+                return
             except NoNodeError:
                 self.log.debug('Somebody else has deleted %s', record)
         del self._decided[key]
@@ -113,13 +129,39 @@ class Deletes:
             with upload.activeContext(context):
                 upload.state = upload.State.DELETING
         if upload.external_id:
-            provider.getEndpoint().start()
-            provider.deleteImage(upload.external_id)
+            self._deleteImage(provider, upload)
         if refused:
             with upload.activeContext(context):
                 upload.state = upload.State.FAILED
         else:
             remove(context, upload)
+
+    def _deleteImage(self, provider, upload):
+        """Have a cloud delete an image, in a thread of its endpoint.
+
+        :raises CancelledError: the launcher stops.
+        :raises TimeoutError: it was given up.
+        :raises Exception: whatever the driver raises.
+        """
+        call = Future()
+
+        def done(_, error):
+            # Unless nobody waits for it any more.
+            if call.set_running_or_notify_cancel():
+                call.set_exception(error)
+        with self._lock:
+            if not self._running:
+                raise CancelledError
+            self._calls.add(call)
+        try:
+            self.launcher.pools.submit(
+                provider.getEndpoint(), functools.partial(
+                    provider.deleteImage, upload.external_id),
+                done, f'Deleting {upload}')
+            call.result()
+        finally:
+            with self._lock:
+                self._calls.discard(call)
 
     def _findProvider(self, upload):
         """:return: a provider at the upload's endpoint, one of its own if

@@ -57,13 +57,15 @@ class Images:
         self.uploads.stop()
         self.retirement.deletes.stop()
 
-    def join(self):
-        """Wait for what drivers do, which nobody can end.
+    def join(self, timeout):
+        """Wait for what drivers do, which nobody can end, but not for ever.
 
         ZooKeeper is needed until then.
+
+        :param float timeout: in seconds, for uploads and deletes each.
         """
-        self.uploads.join()
-        self.retirement.deletes.join()
+        self.uploads.join(timeout)
+        self.retirement.deletes.join(timeout)
 
     def reconcile(self):
         """See what is to be built, uploaded, validated and deleted, and

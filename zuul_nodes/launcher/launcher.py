@@ -435,7 +435,7 @@ class Launcher:
         self.queue.join(2 * STOP_TIMEOUT)
         self.pools.join(STOP_TIMEOUT)
         self.stats.join()
-        self.images.join()
+        self.images.join(STOP_TIMEOUT)
         self.scanner.join()
         self.join_event.set()
         for cache in (self.api, self.reservations,

@@ -5,7 +5,7 @@ to is told by the thread that made it, so none waits for another one.
 """
 
 import collections
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 import contextlib
 import dataclasses
 import os
@@ -35,57 +35,75 @@ class Threads:
 
     :param statsd: to which the number of those at work is told, or None.
     :param str name: of the number.
-    :param int size: how many there are for each.
+    :param int size: how many there are for each at most.
     """
 
     def __init__(self, statsd, name, size):
         self.statsd = statsd
         self.name = name
         self.size = size
-        self._lock = threading.Lock()
-        self._executors = {}
-        self._working = 0
+        self._changed = threading.Condition()
+        # Endpoint -> what waits for one of its threads.
+        self._waiting = collections.defaultdict(collections.deque)
+        # Endpoint -> how many threads it has, which end with their work.
+        self._working = collections.Counter()
         self._running = True
-        self._count(0)
+        self._tell()
 
     def submit(self, endpoint_name, function, *args):
         """
         :return: a Future of the function's result.
-        :raises Stopped: there are no threads any more.
+        :raises Stopped: nothing is begun any more.
         """
-        with self._lock:
+        future = Future()
+        with self._changed:
             if not self._running:
                 raise Stopped
-            if endpoint_name not in self._executors:
-                self._executors[endpoint_name] = ThreadPoolExecutor(
-                    self.size, f'{self.name} {endpoint_name}')
-            return self._executors[endpoint_name].submit(
-                self._run, function, *args)
+            self._waiting[endpoint_name].append((future, function, args))
+            if self._working[endpoint_name] < self.size:
+                self._working[endpoint_name] += 1
+                self._tell()
+                # Python would wait at its exit for one that is no daemon.
+                threading.Thread(
+                    target=self._run, args=(endpoint_name,),
+                    name=f'{self.name} {endpoint_name}', daemon=True).start()
+        return future
 
     def stop(self):
         """Whatever waits still has its turn, to see that it is over."""
-        with self._lock:
+        with self._changed:
             self._running = False
-            for executor in self._executors.values():
-                executor.shutdown(wait=False)
 
-    def join(self):
-        """Wait for what is going on; to be called after :meth:`stop`."""
-        for executor in self._executors.values():
-            executor.shutdown()
+    def join(self, timeout):
+        """Wait for what is going on; to be called after :meth:`stop`.
 
-    def _run(self, function, *args):
-        self._count(1)
-        try:
-            return function(*args)
-        finally:
-            self._count(-1)
+        :param float timeout: in seconds.  What hangs is left alone then.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._working.total(), timeout)
 
-    def _count(self, change):
-        with self._lock:
-            self._working += change
-            if self.statsd:
-                self.statsd.gauge(METRIC + self.name, self._working)
+    def _run(self, endpoint_name):
+        while work := self._take(endpoint_name):
+            future, function, args = work
+            try:
+                future.set_result(function(*args))
+            except BaseException as error:
+                future.set_exception(error)
+
+    def _take(self, endpoint_name):
+        """:return: what has waited longest, or None at the thread's end."""
+        with self._changed:
+            if waiting := self._waiting[endpoint_name]:
+                return waiting.popleft()
+            self._working[endpoint_name] -= 1
+            self._tell()
+            self._changed.notify_all()
+            return None
+
+    def _tell(self):
+        if self.statsd:
+            self.statsd.gauge(METRIC + self.name, self._working.total())
 
 
 def getProviders(scope, upload):

@@ -68,9 +68,13 @@ class Uploads:
         for threads in self._getThreads():
             threads.stop()
 
-    def join(self):
+    def join(self, timeout):
+        """
+        :param float timeout: in seconds.
+        """
+        end = time.monotonic() + timeout
         for threads in self._getThreads():
-            threads.join()
+            threads.join(end - time.monotonic())
 
     def _getThreads(self):
         # In the order in which one submits work to the next.

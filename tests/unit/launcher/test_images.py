@@ -1,5 +1,6 @@
 """Which uploads there are to be, and which of them a node gets."""
 
+import threading
 import types
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from tests.fixtures.images import (
     LAYOUT,
     PROVIDER,
+    TIMEOUT,
     waitFor,
 )
+from zuul_nodes.launcher.deletes import DELETES
 from zuul_nodes.launcher.images import NoImageError
 from zuul_nodes.launcher.retirement import getKept
 
@@ -171,7 +174,7 @@ def test_an_artifact_that_is_newer_than_any_upload(launcher):
     new = launcher.addArtifact(timestamp=2)
     launcher.images.reconcile()
     launcher.images.retirement.deletes.stop()
-    launcher.images.retirement.deletes.join()
+    launcher.images.retirement.deletes.join(TIMEOUT)
     assert new in launcher.image_build_registry.getItems()
 
 
@@ -203,7 +206,7 @@ def test_an_endpoint_that_others_handle(launcher):
     launcher.division.handles = lambda name: False
     launcher.images.reconcile()
     launcher.images.uploads.stop()
-    launcher.images.uploads.join()
+    launcher.images.uploads.join(TIMEOUT)
     assert upload in launcher.getUploads()
     assert pending.state == 'pending'
 
@@ -268,6 +271,47 @@ def test_deletes_do_not_wait_for_uploads_nor_for_one_another(
     assert len(rack.images) == 9
 
 
+def test_deletes_that_hang_are_given_up(launcher):
+    launcher.pools.timeout = 0.05
+    cloud = launcher.clouds['rack']
+    cloud.answers.clear()
+    uploads = [launcher.addReady(f'{number}', _state='deleting')
+               for number in range(DELETES + 1)]
+    launcher.queue.start()
+    launcher.images.start()
+    waitFor(lambda: len(cloud.calls) > 2 * len(uploads))
+    waitFor(lambda: not any(upload.is_locked for upload in uploads))
+    assert not isGone(launcher, *uploads)
+    cloud.answers.set()
+    waitFor(lambda: isGone(launcher, *uploads))
+    assert not cloud.images
+
+
+@pytest.mark.parametrize('call', ['delete', 'upload'])
+def test_a_cloud_that_hangs_does_not_hold_up_a_stop(
+        launcher, file_server, call):
+    file_server.files['image'] = b'image'
+    cloud = launcher.clouds['rack']
+    cloud.answers.clear()
+    if call == 'delete':
+        upload = launcher.addReady('image', _state='deleting')
+    else:
+        upload = launcher.addUpload(launcher.addArtifact(
+            url=f'{file_server.url}/image'))
+    before = threading.enumerate()
+    launcher.queue.start()
+    launcher.images.start()
+    waitFor(lambda: cloud.calls == [call])
+    launcher.images.stop()
+    launcher.pools.stop()
+    launcher.images.join(0.01)
+    # Python waits for others at its exit.
+    assert all(thread.daemon for thread in threading.enumerate()
+               if thread not in before)
+    # Who goes on with an upload sees by that whether it is at an end.
+    waitFor(lambda: upload.is_locked == (call == 'upload'))
+
+
 def test_an_upload_that_somebody_else_has_locked(launcher):
     upload = launcher.addReady('image', _state='deleting')
     other = type(upload)()
@@ -296,7 +340,7 @@ def test_what_has_changed_since_the_decision_is_not_deleted(launcher):
 
 def test_stop_without_start(launcher):
     launcher.images.stop()
-    launcher.images.join()
+    launcher.images.join(TIMEOUT)
     launcher.addReady('image', _state='deleting')
     launcher.images.reconcile()
     assert not launcher.clouds['rack'].calls

@@ -94,21 +94,23 @@ def test_two_on_one_host(config, launcher, tmp_path):
 def test_a_driver_that_hangs_does_not_hold_up_a_stop(launcher, monkeypatch):
     monkeypatch.setattr(module, 'STOP_TIMEOUT', 0.1)
     launcher.start()
-    begun, may_end = threading.Event(), threading.Event()
+    begun, may_end = threading.Barrier(3), threading.Event()
 
     def hang():
-        begun.set()
-        may_end.wait(30)
-    later = []
+        begun.wait(10)
+        ended.append(may_end.wait(30))
+    later, ended = [], []
     connection = types.SimpleNamespace(connection_name='null')
     endpoint = types.SimpleNamespace(
         canonical_name='null/null', connection=connection, started=True)
     launcher.pools.submit(endpoint, hang, lambda *args: None, 'Hanging')
-    assert begun.wait(10)
+    launcher.images.uploads.upload_threads.submit('null/null', hang)
+    begun.wait(10)
     launcher.pools.submit(endpoint, lambda: later.append(1),
                           lambda *args: None, 'Later')
     launcher.stop()
     launcher.join()
+    assert ended == []
     may_end.set()
 
 

@@ -13,6 +13,7 @@ import pytest
 from zuul.lib.statsd import normalize_statsd_name
 
 from tests.fixtures.images import (
+    TIMEOUT,
     UploadJob,
     waitFor,
 )
@@ -466,7 +467,7 @@ def test_stop_ends_a_download(launcher, rack, server, addArtifact, tmp_path):
     waitFor(lambda: server.requests)
     launcher.images.stop()
     server.answers.set()
-    launcher.images.join()
+    launcher.images.join(TIMEOUT)
     assert launcher.getStates() == ['pending']
     assert not uploaded.hasLock()
     # It only has asked for the size, and has not tried anything else.
@@ -481,7 +482,7 @@ def test_stop_does_not_wait_for_what_waits(launcher, rack, addArtifact):
     waitFor(lambda: len(rack.calls) == 5)
     launcher.images.stop()
     rack.answers.set()
-    launcher.images.join()
+    launcher.images.join(TIMEOUT)
     # What has been uploaded is not forgotten, the rest has not begun.
     assert launcher.getStates() == ['pending'] * 2 + ['ready'] * 5
     assert len(rack.calls) == 5
