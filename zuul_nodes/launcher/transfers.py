@@ -11,6 +11,7 @@ import dataclasses
 import os
 import tempfile
 import threading
+import traceback
 import types
 from urllib.parse import unquote_plus
 
@@ -192,7 +193,7 @@ class ArtifactJob:
         except LockException:
             self.log.debug('Another launcher takes what there is to do')
         except Exception:
-            self.log.exception('Unable to upload %s:', self.artifact)
+            _logError(self.log, 'Unable to upload %s:', self.artifact)
         finally:
             for upload in list(self.held.values()):
                 self.uploads.finish(upload, None)
@@ -271,7 +272,7 @@ class ArtifactJob:
             try:
                 plans.append(self._planGroup(group, known[config_hash]))
             except Exception:
-                self.log.exception('Unable to plan uploads together:')
+                _logError(self.log, 'Unable to plan uploads together:')
                 plans += self._planOneByOne(group)
         return plans
 
@@ -280,7 +281,8 @@ class ArtifactJob:
             try:
                 yield self._planGroup([candidate], [candidate])
             except Exception:
-                self.log.exception('Unable to plan %s:', candidate.upload)
+                _logError(
+                    self.log, 'Unable to plan %s:', candidate.upload)
 
     def _planGroup(self, pending, known):
         providers = {each.uuid: each.provider for each in known}
@@ -356,7 +358,7 @@ class ArtifactJob:
         except Stopped:
             log.debug('Not begun: %s', upload)
         except Exception:
-            log.exception('Unable to upload image %s:', upload)
+            _logError(log, 'Unable to upload image %s:', upload)
         self.uploads.finish(upload, external_id, begun)
         for dependent, dependent_job in job.dependents:
             try:
@@ -377,6 +379,13 @@ class ArtifactJob:
             for name in (upload.canonical_name, upload.endpoint_name))
         return self.launcher.statsd.timer(
             f'zuul.image.{image}.upload.{endpoint}.duration')
+
+
+def _logError(log, message, *args):
+    """Log what is being handled, of a driver that has been given the URL of
+    an artifact: that may be signed."""
+    log.error(f'{message}\n%s', *args,
+              artifacts.getReason(traceback.format_exc().rstrip()))
 
 
 def getJobs(candidate, job):

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import time
+import types
 import zlib
 
 from kazoo.exceptions import ConnectionLoss, OperationTimeoutError
@@ -220,6 +221,26 @@ def test_an_import_needs_no_download(launcher, rack, server, addArtifact):
     waitForResults(launcher, 'ready')
     assert rack.images[uploaded.external_id] == b'imported'
     assert server.requests == []
+
+
+@pytest.mark.parametrize('planning', [True, False])
+def test_secrets_in_errors_of_imports_are_not_shown(
+        launcher, addArtifact, caplog, planning):
+    errors = []
+
+    def getJob(url, *args):
+        def run():
+            errors.append(ValueError(f'{url} is not to be had'))
+            raise errors[-1]
+        if planning:
+            run()
+        return types.SimpleNamespace(run=run, dependents=[])
+    launcher.getProvider()._set(getImageImportJob=getJob)
+    upload(launcher, addArtifact('/image?signature=secret'))
+    waitForResults(launcher, 'failed')
+    assert 'secret' in str(errors[-1])
+    assert '/image is not to be had' in caplog.text
+    assert 'secret' not in caplog.text
 
 
 # Copies
