@@ -6,7 +6,6 @@ to is told by the thread that made it, so none waits for another one.
 
 import collections
 from concurrent.futures import Future, wait
-import contextlib
 import dataclasses
 import os
 import tempfile
@@ -17,7 +16,6 @@ from urllib.parse import unquote_plus
 
 from zuul.launcher.uploadplanner import UploadPlanner
 from zuul.lib.logutil import get_annotated_logger
-from zuul.lib.statsd import normalize_statsd_name
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher import artifacts
@@ -353,7 +351,7 @@ class ArtifactJob:
             self.uploads.check()
             log.info('Starting %s', upload)
             begun = True
-            with self._timer(upload):
+            with self.launcher.stats.timeUpload(upload):
                 external_id = job.run(*args)
         except Stopped:
             log.debug('Not begun: %s', upload)
@@ -370,15 +368,6 @@ class ArtifactJob:
                 # There is nothing to copy, or it is too late.
                 for each, _ in getJobs(dependent, dependent_job):
                     self.uploads.finish(each.upload, None)
-
-    def _timer(self, upload):
-        if not self.launcher.statsd:
-            return contextlib.nullcontext()
-        image, endpoint = (
-            normalize_statsd_name(name).replace('/', '_')
-            for name in (upload.canonical_name, upload.endpoint_name))
-        return self.launcher.statsd.timer(
-            f'zuul.image.{image}.upload.{endpoint}.duration')
 
 
 def _logError(log, message, *args):
