@@ -10,6 +10,8 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.transactions import Conflict
 
+State = ProviderNode.State
+
 log = logging.getLogger('zuul.Launcher')
 
 
@@ -38,10 +40,13 @@ class Registration:
             for node_id, (provider, entry) in entries.items():
                 if launcher.api.getProviderNode(node_id) is None:
                     self._register(provider, entry)
+            if provider_name in launcher.scope.unreadable:
+                # It has nodes of which we do not know.
+                return
             for node in launcher.api.getProviderNodes():
                 if (node.provider == provider_name
                         and (node.main_node_id or node.uuid) not in entries
-                        and node.state != ProviderNode.State.DEREGISTER):
+                        and _isFree(node)):
                     self._deregister(node)
         except Conflict as conflict:
             log.debug('Looking at provider %s again: %s',
@@ -65,11 +70,17 @@ class Registration:
                  provider.canonical_name)
 
     def _deregister(self, node):
-        """Nodes in use stay until they are given back."""
-        if node.is_locked:
-            return
         log.info('Deregistering %s', node)
         transaction = self.launcher.store.transaction()
         transaction.checkUnlocked(node)
-        transaction.update(node, state=ProviderNode.State.DEREGISTER)
+        # Who gets it would wait for its lock, and we for that job.
+        transaction.checkNoPart(node.assignment)
+        transaction.update(node, state=State.DEREGISTER)
         transaction.commit()
+
+
+def _isFree(node):
+    """:return: whether nobody has a node.  Those that somebody has go when
+        they are given back, as they are outdated then."""
+    return not (node.is_locked or node.request_id
+                or node.state in (State.HOLD, State.DEREGISTER))

@@ -42,7 +42,7 @@ def isFor(node, provider):
     :return: whether that tenant may have the node.
     """
     return isMadeFrom(node, provider) and (
-        not provider.nodes or getEntry(node, provider) is not None)
+        not _hasEntries(provider) or getEntry(node, provider) is not None)
 
 
 def isCurrent(node, provider):
@@ -54,7 +54,7 @@ def isCurrent(node, provider):
     """
     if not isFor(node, provider):
         return False
-    if not provider.nodes:
+    if not _hasEntries(provider):
         return True
     # What the entry of a static node says is not in the label's hash.
     entry = getEntry(node, provider)
@@ -62,6 +62,12 @@ def isCurrent(node, provider):
     if entry.label != node.label or aliases != set(node.label_aliases):
         return False
     return not hasattr(entry, 'isCurrent') or entry.isCurrent(node)
+
+
+def _hasEntries(provider):
+    """:return: whether a provider has only the nodes that it lists, be it
+        none."""
+    return bool(provider.nodes) or provider.driver.name == 'static'
 
 
 def getEntry(node, provider):

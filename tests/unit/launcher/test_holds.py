@@ -11,6 +11,7 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.nodepool import ZooKeeperNodepool
 
 from tests.fixtures.racks import cloud, isDone
+from tests.unit.launcher.test_registration import desk
 
 State = ProviderNode.State
 
@@ -182,3 +183,16 @@ def test_a_held_node_stays_when_its_label_has_gone(steps, racks, executor):
     executor.deleteHold(hold)
     steps.runUntil(lambda: isGone(steps, nodes))
     assert racks.instances == {}
+
+
+def test_a_held_machine_stays_when_its_entry_has_gone(steps, executor):
+    steps.setLayout(desk())
+    hold = executor.addHold()
+    nodes = executor.runJob('big', hold=hold)
+    waitForHold(steps, nodes)
+    steps.setLayout(desk().replace('127.0.0.1', '127.0.0.2'))
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
+    look(steps, nodes)
+    assert {node.state for node in nodes} == {State.HOLD}
+    executor.deleteHold(hold)
+    steps.runUntil(lambda: isGone(steps, nodes))

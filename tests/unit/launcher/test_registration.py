@@ -4,6 +4,8 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import makeProviders, makeRegistry
+from tests.fixtures.racks import isDone
+from zuul_nodes.launcher import registration
 from zuul_nodes.launcher.scope import isCurrent
 
 State = ProviderNode.State
@@ -41,6 +43,14 @@ NODES = '''
 def desk(label='big', aliases='[]', timeout=10, slots=1, python='auto'):
     return NODES.format(label=label, aliases=aliases, timeout=timeout,
                         slots=slots, python=python)
+
+
+def change(text, address):
+    """:return: the desk with a machine of another address, or with none."""
+    if address:
+        return text.replace('127.0.0.1', address)
+    before, _, after = text.partition('    nodes:\n')
+    return f'{before}    nodes: []\n- provider:{after.split("- provider:")[1]}'
 
 
 def readyNode(launcher):
@@ -125,6 +135,40 @@ def test_a_section_that_is_gone(steps):
     readyNode(steps)
 
 
+@pytest.mark.parametrize('left', ['127.0.0.2', None])
+@pytest.mark.parametrize('slots', [1, 2])
+def test_an_entry_that_is_gone_while_its_node_is_granted(steps, left, slots):
+    """Its executor, which has not locked it yet, can do so."""
+    steps.setLayout(desk(slots=slots))
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == slots)
+    before = {each.uuid for each in steps.nodes()}
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    node = steps.api.getProviderNode(request.nodes[0])
+    steps.setLayout(change(desk(slots=slots), left))
+    steps.run()
+    assert node.state == State.READY
+    assert not node.is_locked
+    with steps.context() as context:
+        request.delete(context)
+    steps.runUntil(lambda: not before & {
+        each.uuid for each in steps.nodes()})
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == (
+        slots if left else 0))
+
+
+def test_an_entry_that_is_gone_as_its_node_gets_granted(steps, monkeypatch):
+    """The watch does not tell of that at once."""
+    steps.setLayout(desk())
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    monkeypatch.setattr(
+        registration, '_isFree', lambda node: node.state == State.READY)
+    steps.setLayout(change(desk(), None))
+    steps.run()
+    assert [node.state for node in steps.nodes()] == [State.READY]
+
+
 def test_a_node_of_one_tenant_only(steps):
     """Another tenant's provider of that name does not remove it."""
     steps.setLayout(desk(), 'first')
@@ -146,6 +190,26 @@ def test_a_node_that_failed_after_it_was_used(steps):
              delete_state={'state': 'start', 'start_time': 0})
     steps.runUntil(lambda: [not each.request_id for each
                             in steps.nodes(State.READY)] == [True])
+
+
+def test_a_provider_that_can_not_be_read(steps):
+    """Nobody knows which nodes it has."""
+    steps.setLayout(desk(), 'first')
+    readyNode(steps)
+    steps.setLayout(change(desk(), '127.0.0.2'), 'second')
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 2)
+    name = steps.getProvider('desk', 'second').canonical_name
+    steps.writeLayout(change(desk(), '127.0.0.2'), 'second')
+    path = f'/zuul/tenant/second/provider/{name}/config'
+    client = steps.zk_client.client
+    for shard in client.get_children(path):
+        client.set(f'{path}/{shard}', b'garbage')
+    steps.runUntil(lambda: not steps.tenant_providers['second'])
+    steps.run()
+    assert len(steps.nodes(State.READY)) == 2
+    # When it can be read, it has that node no more.
+    steps.setLayout(desk(), 'second')
+    steps.runUntil(lambda: len(steps.nodes()) == 1)
 
 
 def test_the_entry_of_a_driver_may_say_more(zuul_conf):
