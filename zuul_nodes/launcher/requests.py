@@ -71,6 +71,7 @@ class RequestReconciler:
         if request is None or not self._isOurs(request):
             self._forget(request_id)
             return
+        self._startSpan(request)
         log = get_annotated_logger(self.log, request, request=request_id)
         try:
             if request.state == State.REQUESTED and any(request.nodes):
@@ -193,7 +194,6 @@ class RequestReconciler:
         ready = [slot.node for slot in grant.slots
                  if slot.node is not None
                  and slot.node.state == NodeState.READY]
-        self._startSpan(request)
         transaction = self._begin(request)
         try:
             new = self._addNodes(transaction, request, grant, log)
@@ -289,10 +289,8 @@ class RequestReconciler:
                 return
             if request.hasLock():
                 return
-            if self.store.acquire(request):
-                # It was another launcher's.
-                self._startSpan(request)
-            else:
+            # It was another launcher's.
+            if not self.store.acquire(request):
                 self._retry(request)
             return
         self._goBack(request, nodes, log)
@@ -316,7 +314,6 @@ class RequestReconciler:
     def _goBack(self, request, nodes, log):
         """Some nodes have failed: none is kept while others are waited
         for, so that no two requests can wait for one another."""
-        self._startSpan(request)
         data = [self._getEntry(request, index, node)
                 for index, node in enumerate(nodes)]
         reason = self._getEnd(request, data)
@@ -396,7 +393,6 @@ class RequestReconciler:
         self._forget(request.uuid)
 
     def _addEnd(self, transaction, request, state, **attributes):
-        self._startSpan(request)
         transaction.update(
             request, state=state,
             event_state=request.EventState.COMPLETE, **attributes)
@@ -405,19 +401,20 @@ class RequestReconciler:
             self.launcher.result_events[request.tenant_name][
                 request.pipeline_name],
             NodesProvisionedEvent(request.uuid, request.buildset_uuid))
-        self._endSpan(request, state)
+        transaction.callAfterwards(_endSpan, request)
 
     def _startSpan(self, request):
+        """What is traced begins when we first look at a request, so that
+        it has the time for which that waits."""
         if getattr(request, '_span', None) is None:
             with trace.use_span(tracing.restoreSpan(request.span_info)):
                 request._set(
                     _span=TRACER.start_span('NodesetRequestProcessing'))
 
-    def _endSpan(self, request, state):
-        request._span.set_attributes(
-            {**request.getSpanAttributes(), 'state': state})
-        request._span.end()
-        request._set(_span=None)
+
+def _endSpan(request):
+    request._span.set_attributes(request.getSpanAttributes())
+    request._span.end()
 
 
 def isDone(request):

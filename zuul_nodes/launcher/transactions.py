@@ -81,6 +81,7 @@ class Transaction:
         self._deleted = []
         self._unread = []
         self._event = None
+        self._afterwards = []
 
     def update(self, record, **attributes):
         """Write a record, if nobody has written it since it was read."""
@@ -215,6 +216,10 @@ class Transaction:
             'driver_name': event.trigger_name,
             'event_data': event.toDict()})
 
+    def callAfterwards(self, function, *arguments):
+        """Call something when all has been written, and only then."""
+        self._afterwards.append((function, arguments))
+
     def commit(self):
         """
         :raises Conflict: nothing was written; somebody else did before.
@@ -269,6 +274,8 @@ class Transaction:
                     *self.created, *(part for part, _ in self._cleared),
                     *self._deleted)):
             self.store.written(record)
+        for function, arguments in self._afterwards:
+            function(*arguments)
 
     def _getKnown(self, created):
         """

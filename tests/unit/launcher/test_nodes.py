@@ -28,6 +28,7 @@ from zuul_nodes.launcher import (
     requests,
     snapshots,
 )
+from zuul_nodes.launcher.transactions import Conflict, Transaction
 
 State = ProviderNode.State
 DAY = 86400
@@ -723,6 +724,49 @@ def test_spans(steps, racks, spans):
     assert create.attributes['label'] == 'big'
     assert (whole.start_time <= create.start_time <= create.end_time
             <= delete.start_time <= whole.end_time)
+
+
+def getRequestSpan(request, spans):
+    """:return: the one of what a launcher did with the request."""
+    span, = [span for span in spans()
+             if span.name == 'NodesetRequestProcessing'
+             and span.attributes['uuid'] == request.uuid]
+    return span
+
+
+def test_the_span_of_a_request_that_waits(steps, racks, spans):
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    first = steps.addRequest('big')
+    serve(steps, first)
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(request.uuid))
+    seen = time.time_ns()
+    finish(steps, first)
+    serve(steps, request)
+    span = getRequestSpan(request, spans)
+    assert span.start_time < seen < span.end_time
+
+
+@pytest.mark.parametrize('is_ready', [True, False])
+def test_the_span_of_a_request_that_is_not_written_at_once(
+        steps, racks, spans, monkeypatch, is_ready):
+    steps.setLayout(cloud('one'))
+    if is_ready:
+        steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    send = Transaction._send
+    conflicts = []
+
+    def conflictOnce(transaction, operations):
+        if transaction._event and not conflicts:
+            conflicts.append(Conflict('somebody was quicker'))
+            raise conflicts[0]
+        return send(transaction, operations)
+
+    monkeypatch.setattr(Transaction, '_send', conflictOnce)
+    request = steps.addRequest('big')
+    serve(steps, request)
+    assert conflicts
+    assert getRequestSpan(request, spans).attributes['state'] == 'fulfilled'
 
 
 def test_spans_of_what_fails(steps, racks, spans):
