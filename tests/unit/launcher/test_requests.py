@@ -1,8 +1,9 @@
-"""Requests that others have left half way."""
+"""Requests that others change, or have left half way."""
 
 import logging
 
 import pytest
+from zuul.launcher.client import LauncherClient
 
 from tests.fixtures.racks import (
     addProvider,
@@ -212,3 +213,23 @@ def test_somebody_handles_the_connection_of_a_node_again(
     several.serve(request)
     assert sorted(racks.created) == ['one', 'two']
     several.endAll(racks)
+
+
+def test_a_request_becomes_more_urgent(steps, racks):
+    """As the scheduler says it, with a record beside the request's."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    used = steps.addRequest('big')
+    serve(steps, used)
+    first, second = (steps.addRequest('big') for _ in range(2))
+    steps.runUntil(lambda: all(
+        steps.planner.getReason(each.uuid) for each in (first, second)))
+    client = LauncherClient(steps.zk_client, None)
+    for request, priority in ((first, 2), (second, 1)):
+        client.reviseRequest(client.getRequest(request.uuid), priority)
+    steps.runUntil(lambda: (
+        first.relative_priority, second.relative_priority) == (2, 1))
+    finish(steps, used)
+    serve(steps, second)
+    assert first.state == first.State.REQUESTED
+    finish(steps, second)
+    serve(steps, first)
