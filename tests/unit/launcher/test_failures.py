@@ -302,6 +302,29 @@ def test_no_attempts_are_left(steps, racks, log):
     end(steps, racks)
 
 
+def test_attempts_for_two_nodes(steps, racks):
+    """If one of them has to go elsewhere, both do."""
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    racks.errors['one', 'big'] = [RuntimeError('it does not boot')]
+    racks.errors['one', 'other'] = [RuntimeError('it does not boot')] * 2
+    request = steps.addRequest('big', 'other')
+    assert serve(steps, request) == ['two', 'two']
+    name = steps.getProvider('one').canonical_name
+    assert request.provider_node_data[1]['failed_providers'] == [name] * 2
+    assert racks.errors['one', 'other'] == []
+
+
+def test_no_attempts_are_left_for_two_nodes(steps, racks):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    for name in ('one', 'two'):
+        racks.errors[name] = RuntimeError('it does not boot')
+    request = steps.addRequest('big', 'big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert set(racks.created) == {'one', 'two'}
+    end(steps, racks)
+
+
 def test_an_attempt_and_then_no_answer(steps, racks):
     """Of the two, only one counts against the attempts."""
     steps.setLayout(cloud('one', launch_attempts=2))

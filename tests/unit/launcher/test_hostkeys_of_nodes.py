@@ -181,6 +181,28 @@ def test_a_static_node_that_shows_another(
     waitForAll(steps, slots, monkeypatch)
 
 
+@pytest.mark.parametrize('slots', [1, 2])
+def test_a_static_node_that_shows_another_while_a_request_waits(
+        steps, shown, keys, slots, monkeypatch):
+    steps.setLayout(scanned(desk(slots=slots)).replace(
+        'python-path:', f'host-key: {keys[0].recorded}\n'
+        '        python-path:'))
+    shown[:] = [keys[1]]
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.nodes() and all(
+        node.state == State.FAILED for node in steps.nodes()))
+    steps.run()
+    assert request.state == request.State.REQUESTED
+    shown[:] = [keys[0]]
+    monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
+    for node in steps.nodes():
+        steps.queue.add(('node', node.uuid))
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    # Nobody has got the other slot.
+    steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == slots - 1)
+
+
 def waitForAll(launcher, slots, monkeypatch):
     """Wait until a static node is what it was, and of use."""
     monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)

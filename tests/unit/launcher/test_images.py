@@ -15,6 +15,8 @@ from zuul_nodes.launcher.deletes import DELETES
 from zuul_nodes.launcher.images import NoImageError
 from zuul_nodes.launcher.retirement import getKept
 
+SHARED = '- section: {name: rack, connection: rack, flavors: [small]}\n'
+
 
 @pytest.fixture
 def launcher(image_launcher):
@@ -217,6 +219,47 @@ def test_an_image_that_the_provider_has_no_more(launcher):
         '      - fedora\n', '').replace('[debian, fedora, ', '[debian, '))
     launcher.queue.start()
     launcher.images.start()
+    waitFor(lambda: isGone(launcher, upload))
+
+
+def share(launcher, **configurations):
+    """Have providers at one endpoint.
+
+    :param configurations: name of a provider -> what its image is
+        configured like, or None if it does not have it.
+    """
+    launcher.clouds.update(dict.fromkeys(
+        configurations, launcher.clouds['rack']))
+    launcher.setLayout(LAYOUT + SHARED + ''.join(
+        f'- provider: {{name: {name}, section: rack, '
+        + ('images: [debian], labels: [debian]}\n' if configuration
+           else '}\n')
+        for name, configuration in configurations.items()))
+    for name, configuration in configurations.items():
+        for image in launcher.getProvider(name).images.values():
+            image.config_hash = image.zuul_config_hash = configuration
+    launcher.images.reconcile()
+
+
+def test_providers_that_come_and_go(launcher):
+    """An upload is for those that have the image configured alike, and
+    stays with those that it was made for."""
+    share(launcher, rack='small')
+    upload = launcher.addReady('image')
+    share(launcher, rack='small', same='small', different='large')
+    for name in ('rack', 'same'):
+        assert externalId(launcher, 'debian', name=name) == 'image'
+    with pytest.raises(NoImageError):
+        externalId(launcher, 'debian', name='different')
+    share(launcher, rack='large', same='small', different='large')
+    for name in ('rack', 'same'):
+        assert externalId(launcher, 'debian', name=name) == 'image'
+    with pytest.raises(NoImageError):
+        externalId(launcher, 'debian', name='different')
+    share(launcher, rack='large', same=None, different=None)
+    assert externalId(launcher, 'debian', name='rack') == 'image'
+    assert upload in launcher.getUploads()
+    share(launcher, rack=None, same=None, different=None)
     waitFor(lambda: isGone(launcher, upload))
 
 

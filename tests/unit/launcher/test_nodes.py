@@ -635,6 +635,22 @@ def test_a_deletion_that_never_succeeds(
     assert list(racks.instances) == [node.uuid]
 
 
+def test_neither_creation_nor_deletion_succeeds(
+        steps, racks, attempts, monkeypatch, log):
+    monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
+    steps.setLayout(cloud('one', launch_attempts=1))
+    racks.errors['one'] = RuntimeError('it does not boot')
+    racks.delete_errors['one'] = ConnectionError('down')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    node, = steps.nodes()
+    assert request.nodes == [node.uuid]
+    finish(steps, request)
+    steps.runUntil(lambda: isGone(steps, node))
+    assert f'Unable to delete node {node}: down' in log.text
+
+
 def test_deletions_that_fail_hold_up_nobody(steps, racks):
     steps.setLayout(cloud('one'))
     requests = [steps.addRequest('big') for _ in range(5)]

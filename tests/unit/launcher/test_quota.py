@@ -1,11 +1,13 @@
 """The limits of a section are shared by its providers."""
 
 import itertools
+import math
 
 import pytest
 from zuul.model import ProviderNode, QuotaInformation
 
-from tests.fixtures.shelf.shelf_maker import ShelfProvider
+from tests.fixtures.cloud import CloudInstance
+from tests.fixtures.shelf.shelf_maker import ShelfEndpoint, ShelfProvider
 
 State = ProviderNode.State
 
@@ -120,3 +122,27 @@ def test_a_flavor_that_one_label_uses_in_its_own_way(steps, monkeypatch):
     steps.setLayout(cloud('one'), own=own)
     steps.runUntil(lambda: asked and asked[-1] == 3)
     assert count(steps, 1) == 0
+
+
+@pytest.mark.parametrize('others, limits, served', [
+    (2, {'one': 2}, ['one']),
+    (1, {'one': 1}, ['one']),
+    (1, {'one': 1, 'two': 5}, ['one', 'two'])], ids=str)
+def test_what_others_use(steps, monkeypatch, others, limits, served):
+    """It leaves less of what the cloud allows, and no less of what
+    providers may have."""
+    monkeypatch.setattr(
+        ShelfEndpoint, 'listInstances', lambda endpoint: [
+            CloudInstance(None, {'instances': 1}) for _ in range(others)])
+    monkeypatch.setattr(
+        ShelfProvider, 'getEndpointLimits', lambda provider: QuotaInformation(
+            default=math.inf, instances=3))
+    steps.setLayout(CLOUD + ''.join(
+        PROVIDER.format(name=name, limits=f'{{instances: {limit}}}')
+        for name, limit in limits.items()))
+    cache = steps.getProvider('one').getEndpoint().quota_cache
+    steps.runUntil(lambda: cache.getUnmanagedUsage().getResources().get(
+        'instances') == others)
+    assert count(steps, 4) == len(served)
+    assert sorted(node.provider.rpartition('/')[2]
+                  for node in steps.nodes()) == served

@@ -4,7 +4,15 @@ import threading
 
 import pytest
 
-from tests.fixtures.images import LAYOUT, PROVIDER, ImageLauncher, waitFor
+from tests.fixtures.images import (
+    LAYOUT,
+    PROVIDER,
+    ImageLauncher,
+    UploadJob,
+    waitFor,
+)
+from tests.fixtures.racks import isDone
+from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher.spreading import ADOPTION_AGE, KEY, Spreading
 
 
@@ -185,3 +193,24 @@ def test_when_a_layout_changes(launcher, steps):
     steps.runUntil(lambda: {
         upload.endpoint_name for upload in launcher.getUploads()}
         == {'rack/rack', 'other/other'})
+
+
+def test_a_change_that_had_its_image_built(
+        launcher, steps, file_server, monkeypatch):
+    """Before it takes effect, with a label and a provider."""
+    cloud = launcher.clouds['rack']
+    monkeypatch.setattr(
+        ShelfProvider, 'getImageUploadJob',
+        lambda provider, image, name, *args: UploadJob(cloud, name))
+    file_server.files['image'] = b'image'
+    launcher.addArtifact(url=f'{file_server.url}/image', validated=True)
+    steps.setLayout('[]')
+    steps.run()
+    assert not launcher.getUploads()
+    steps.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack').replace(
+        'labels:', 'label-defaults: {host-key-checking: false}\n    labels:'))
+    steps.runUntil(lambda: launcher.getStates() == ['ready'])
+    assert list(cloud.images.values()) == [b'image']
+    request = steps.addRequest('debian')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED

@@ -34,7 +34,8 @@ class TestLauncher(Launcher):
     running = set()
 
     def __init__(self, *args, **kwargs):
-        self._test_lock = WorkLock()
+        # Zuul has another one for a turn of its main loop.
+        self._test_lock = self._run_lock = WorkLock()
         super().__init__(*args, **kwargs)
         submit = self.pools.submit
         self.pools.submit = (
