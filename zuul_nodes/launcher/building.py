@@ -145,7 +145,6 @@ class Building:
         log.debug('Marking node %s as %s', node, state)
         self.machines.forget(node.uuid)
         self._reportLaunch(node)
-        self.nodes.watchDeadline(node)
 
     def _scan(self, node, log):
         """
@@ -252,4 +251,3 @@ class Building:
         transaction.deletePart(node.assignment)
         transaction.unlock(node)
         transaction.commit()
-        self.nodes.watchDeadline(node)

@@ -61,6 +61,7 @@ class NodeReconciler:
         log = get_annotated_logger(self.log, node, request=node.request_id)
         if node.state == State.SNAPSHOT:
             self.launcher.snapshots.reconcile(node, log)
+        self._lookAtSlots(node)
         if not node.hasLock() and not self._take(node):
             return
         try:
@@ -98,8 +99,10 @@ class NodeReconciler:
         """:return: whether we may take steps now."""
         if node.is_locked or not self.launcher.division.isMyNode(node):
             return False
+        # Before anything is looked at: if its time is over by then, that is
+        # seen.
+        self._watchDeadline(node)
         if not self._isActionable(node):
-            self.watchDeadline(node)
             return False
         if not self.store.acquire(node):
             # It has changed; the watch tells how.
@@ -156,7 +159,6 @@ class NodeReconciler:
                 or (node.state == State.HOLD and node.hasHoldExpired())):
             return self.removal.delete(node, log)
         self.store.release(node)
-        self.watchDeadline(node)
 
     def getRequest(self, node):
         """
@@ -190,21 +192,37 @@ class NodeReconciler:
     def _hasSubnodes(self, node):
         return any(self.api.getProviderNode(each) for each in node.subnodes)
 
-    def watchDeadline(self, node):
-        """Come back when the node has expired."""
+    def _watchDeadline(self, node):
+        """Come back to a node that nobody has or uses when its time is
+        over."""
         deadlines = []
-        if node.max_age:
-            deadlines.append(node.request_time + node.max_age)
-        if node.max_ready_age and node.state == State.READY:
-            deadlines.append(node.state_time + node.max_ready_age)
-        if node.min_retention_time:
-            earliest = node.request_time + node.min_retention_time
-            deadlines = [max(each, earliest) for each in deadlines]
-        if node.hold_expiration and node.state == State.HOLD:
-            deadlines.append(node.state_time + node.hold_expiration)
-        if deadlines:
-            self.queue.addAfter(('node', node.uuid), min(
-                max(min(deadlines) - time.time(), 0) + 0.01, LONGEST_WAIT))
+        if node.state == State.HOLD:
+            if node.hold_expiration:
+                deadlines.append(node.state_time + node.hold_expiration)
+        elif node.state == State.READY and not node.request_id:
+            if node.max_age:
+                deadlines.append(node.request_time + node.max_age)
+            if node.max_ready_age:
+                deadlines.append(node.state_time + node.max_ready_age)
+            if node.min_retention_time:
+                earliest = node.request_time + node.min_retention_time
+                deadlines = [max(each, earliest) for each in deadlines]
+        if not deadlines:
+            return
+        left = min(deadlines) - time.time()
+        # What stays longer than that, another slot keeps.
+        if left >= 0:
+            self.queue.addAfter(
+                ('node', node.uuid), min(left + 0.01, LONGEST_WAIT))
+
+    def _lookAtSlots(self, host):
+        """Look at slots that were kept longer than their time: nothing that
+        has changed may keep them any more."""
+        idle = [subnode for subnode in self.getSubnodes(host)
+                if subnode.state == State.READY and not subnode.request_id]
+        if idle and self.api.hasNodeExpired(idle[0]):
+            for subnode in idle:
+                self.queue.add(('node', subnode.uuid))
 
     # Steps that are written and done
 

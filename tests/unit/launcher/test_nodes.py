@@ -75,6 +75,19 @@ class Executor:
 
 
 @pytest.fixture
+def looks(steps, monkeypatch):
+    """:return: a Counter of the keys that the launcher looks at."""
+    looks = collections.Counter()
+    handle = steps.queue.handle
+
+    def note(key):
+        looks[key] += 1
+        handle(key)
+    monkeypatch.setattr(steps.queue, 'handle', note)
+    return looks
+
+
+@pytest.fixture
 def executor(zuul_conf, steps):
     executor = Executor(zuul_conf, steps)
     yield executor
@@ -137,13 +150,11 @@ def test_a_node_is_used_once(steps, racks, executor, kazoo_client):
     assert another is not node
 
 
-def test_nobody_looks_in_vain(steps, racks, executor, monkeypatch):
-    looks = collections.Counter()
+def test_nobody_looks_in_vain(steps, racks, executor, looks, monkeypatch):
     in_vain = []
     handle = steps.queue.handle
 
     def note(key):
-        looks[key] += 1
         find = {'request': steps.api.getNodesetRequest,
                 'node': steps.api.getProviderNode}.get(key[0])
         if find and find(key[1]) is None:
@@ -155,6 +166,7 @@ def test_nobody_looks_in_vain(steps, racks, executor, monkeypatch):
         assert steps.api.nodes_cache.catchUp()
     steps.setLayout(cloud('one'))
     monkeypatch.setattr(steps.queue, 'handle', note)
+    looks.clear()
     request = steps.addRequest('big')
     catchUp()
     node, = serve(steps, request)
@@ -369,6 +381,57 @@ def test_the_time_until_a_node_may_go(steps, racks):
         request_time=begin - 10, min_retention_time=11)
     steps.runUntil(lambda: isGone(steps, node))
     assert 1 <= time.time() - begin < 5
+
+
+AGES = 'max-age: 60, max-ready-age: 30'
+
+
+@pytest.mark.parametrize('state', ['held', 'in use', 'spare', 'assigned'])
+def test_what_stays_longer_is_not_looked_at_all_the_time(
+        steps, racks, executor, looks, jump, state):
+    """Nothing but time passes: there is nothing new to be seen."""
+    steps.setLayout(options(big=(
+        'slots: 2, max-ready-age: 30' if state == 'spare'
+        else f'slots: 2, {AGES}' if state == 'in use' else AGES)))
+    request = steps.addRequest('big')
+    node, = serve(steps, request)
+    if state != 'assigned':
+        own = executor.use(node)
+        steps.runUntil(lambda: node.state == State.IN_USE)
+    if state == 'held':
+        executor.giveBack(own, State.HOLD)
+        deleteRequest(steps, request)
+        steps.runUntil(lambda: not node.is_locked)
+    jump(3600)
+    look(steps, *steps.nodes())
+    if state == 'in use':
+        # What nobody has used has gone.
+        steps.runUntil(lambda: len(steps.nodes()) == 2)
+    steps.run()
+    looks.clear()
+    end = time.monotonic() + 0.3
+    steps.runUntil(lambda: time.monotonic() > end)
+    assert max(looks['node', each.uuid] for each in steps.nodes()) <= 2
+    assert node.uuid in racks.instances or node.main_node_id
+    assert node.state == {'held': State.HOLD, 'assigned': State.READY}.get(
+        state, State.IN_USE)
+
+
+def test_a_spare_slot_gets_old_when_the_other_has_gone(
+        steps, racks, executor, jump):
+    steps.setLayout(options(big='slots: 2, max-ready-age: 30'))
+    request = steps.addRequest('big')
+    used, = serve(steps, request)
+    own = executor.use(used)
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
+    spare, = steps.nodes(State.READY)
+    jump(3600)
+    look(steps, spare)
+    assert spare.state == State.READY
+    executor.giveBack(own)
+    deleteRequest(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
 
 
 # Labels
