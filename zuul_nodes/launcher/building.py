@@ -29,8 +29,9 @@ SUBNODE_SYNC_TIME = 300
 
 
 class TakenError(QuotaException):
-    """Other launchers were quicker.  It is no reason for a pause: the
-    records tell when there is room."""
+    """Other launchers were quicker; the records tell when there is room.
+    """
+    failure = Failure.OVERTAKEN.value
 
 
 class Building:
@@ -170,8 +171,8 @@ class Building:
         if self.launcher.consoles.ask(node, error, log):
             return
         failure = classify(error)
-        is_clouds = failure in (Failure.QUOTA, Failure.TEMPORARY)
-        state = State.TEMPFAILED if is_clouds else State.FAILED
+        state = State.FAILED if failure in (
+            Failure.PERMANENT, Failure.ATTEMPT) else State.TEMPFAILED
         log.warning('Marking node %s as %s: %s', node, state, error,
                     exc_info=error if failure is Failure.ATTEMPT
                     and not isinstance(error, EXPECTED) else None)
@@ -191,11 +192,6 @@ class Building:
         node._set(create_state_machine=machine, nodescan_request=None)
         self._reportLaunch(node, error)
         node._set(create_state_machine=None)
-        if is_clouds and not isinstance(error, TakenError):
-            self.launcher.pauseProvider(
-                node.provider, describe(error), failure is Failure.QUOTA)
-        elif not node.request_id:
-            self.launcher.ready.pause(node)
         self.machines.forget(node.uuid)
 
     def _followHost(self, node, log):
@@ -210,8 +206,6 @@ class Building:
 
     def _reportLaunch(self, node, error=None):
         nodetraces.traceCreation(node)
-        if error is None:
-            self.launcher.clearPause(node)
         self.launcher.stats.reportLaunch(
             node, self.launcher.scope.findProvider(node), error)
 

@@ -2,8 +2,9 @@
 
 Quota: there is no room; wait.  Temporary: the cloud can not answer now;
 try again later or elsewhere.  Permanent: it is no use to try again here.
-All else counts as an attempt to launch the node, of which a provider has
-a number.
+Overtaken: what it was planned with is not so any more; that is nobody's
+failure, and it is planned anew.  All else counts as an attempt to launch
+the node, of which a provider has a number.
 """
 
 import enum
@@ -33,6 +34,7 @@ class Failure(enum.Enum):
     QUOTA = 'quota'
     TEMPORARY = 'temporary'
     PERMANENT = 'permanent'
+    OVERTAKEN = 'overtaken'
     ATTEMPT = 'attempt'
 
 

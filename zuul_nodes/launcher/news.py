@@ -5,7 +5,10 @@ import typing
 
 from zuul.model import NodesetRequest, ProviderNode
 
+from zuul_nodes.launcher.failures import Failure, hasFailed
 from zuul_nodes.launcher.requests import isDone
+
+State = ProviderNode.State
 
 
 class Relations(typing.NamedTuple):
@@ -13,9 +16,10 @@ class Relations(typing.NamedTuple):
     request_id: str | None
     host_id: str | None
     provider: str | None
+    state: str | None
 
 
-NOTHING = Relations(None, None, None)
+NOTHING = Relations(None, None, None, None)
 
 
 class News:
@@ -81,11 +85,13 @@ class News:
             planner.removeNode(node_id)
             self._relate(node_id, NOTHING)
         else:
+            self._noteOutcome(node)
             planner.updateNode(node)
             self._relate(node_id, Relations(
-                node.request_id, node.main_node_id, node.provider))
+                node.request_id, node.main_node_id, node.provider,
+                node.state))
             if node.request_id and node.state not in (
-                    node.State.REQUESTED, node.State.BUILDING):
+                    State.REQUESTED, State.BUILDING):
                 self._tellRequest(node.request_id)
             if node.main_node_id:
                 self.queue.add(('node', node.main_node_id))
@@ -94,6 +100,25 @@ class News:
         # If any node is gone, there may be room for those that are missing.
         if has_fewer or node is None:
             self.launcher.ready.tell()
+
+    def _noteOutcome(self, node):
+        """Pause what could not make a node, in all launchers alike: whoever
+        plans the next one need not be who has made this one."""
+        launcher = self.launcher
+        old = self._relations.get(node.uuid, NOTHING).state
+        # Slots are made with their host.
+        if node.main_node_id or old not in (
+                None, *ProviderNode.CREATE_STATES):
+            return
+        if node.state in (State.READY, State.SLOT_HOST):
+            launcher.clearPause(node)
+        elif node.state == State.TEMPFAILED and not hasFailed(
+                node, Failure.OVERTAKEN):
+            launcher.pauseProvider(
+                node.provider, node.comment or 'unknown',
+                hasFailed(node, Failure.QUOTA))
+        elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
+            launcher.ready.pause(node)
 
     def _tellRequest(self, request_id):
         """Look at a request, if it can be waiting for something."""
@@ -111,7 +136,7 @@ class News:
     def _isServing(self, node):
         """:return: whether a node is there for a request, so that there is
             nothing to do until that has gone; we are told of it then."""
-        return (node.state == node.State.READY and node.request_id
+        return (node.state == State.READY and node.request_id
                 and self._peek(node.request_id) is not None)
 
     def _isRemembered(self, request_id):
@@ -155,4 +180,4 @@ def _isOthers(node):
     """:return: whether a node is somebody else's, so that there is nothing
         to do until it is not."""
     return (node.is_locked and not node.hasLock()
-            and node.state != node.State.SNAPSHOT)
+            and node.state != State.SNAPSHOT)

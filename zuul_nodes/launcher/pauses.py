@@ -57,7 +57,8 @@ class Pauses:
         :return: names of those that are not paused any more.
         """
         # What had no room itself leaves none.
-        if hasFailed(node, Failure.QUOTA):
+        if (hasFailed(node, Failure.QUOTA)
+                or hasFailed(node, Failure.OVERTAKEN)):
             return set()
         ended = {name for name in self._getForRoom() if name in names}
         for name in ended:
