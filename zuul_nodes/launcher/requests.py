@@ -15,7 +15,7 @@ from zuul.lib import tracing
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
-from zuul_nodes.launcher.failures import Failure, describe
+from zuul_nodes.launcher.failures import Failure, describe, hasFailed
 from zuul_nodes.launcher.planner import Grant, Impossible
 from zuul_nodes.launcher.sharing import USED_STATES
 from zuul_nodes.launcher.transactions import Conflict
@@ -425,12 +425,13 @@ def isDone(request):
 
 def _addFailure(entry, node, attempts):
     """Remember which provider has failed, and how."""
+    if hasFailed(node, Failure.OVERTAKEN):
+        return
     if node.state == NodeState.TEMPFAILED:
         entry['temporary'] = entry.get('temporary', {}) | {
             node.provider: node.comment or 'unknown'}
     elif node.state == NodeState.FAILED:
-        permanent = (node.create_state or {}).get(
-            'failure') == Failure.PERMANENT.value
+        permanent = hasFailed(node, Failure.PERMANENT)
         entry['failed_providers'] = entry.get('failed_providers', []) + [
             node.provider] * (attempts if permanent else 1)
         entry['reasons'] = entry.get('reasons', {}) | {

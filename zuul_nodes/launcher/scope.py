@@ -15,6 +15,7 @@ from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
 from zuul_nodes.drivers import forNode, getOwn, turnZones
+from zuul_nodes.launcher.failures import Failure
 from zuul_nodes.launcher.quota import getSection
 
 # In these, a node with an old definition has nothing that would be lost.
@@ -112,6 +113,11 @@ def getZone(node, label):
             else turnZones(zones, node.request_time)[0])
 
 
+class MovedError(ProviderNodeError):
+    """There is no such provider any more where a node is."""
+    failure = Failure.OVERTAKEN.value
+
+
 class Scope:
     """The providers of all tenants, as they can be looked up.
 
@@ -176,14 +182,16 @@ class Scope:
             provider, which may be gone, has left, is good enough.
         :return: the provider of the node's tenant, as it makes nodes with
             that label.
-        :raises ProviderNodeError: there is none.
+        :raises MovedError: there is none any more.
+        :raises ProviderNodeError: nor is there a neighbour.
         """
         provider = self.findProvider(node)
         if ignore_label:
             return provider or self._getNeighbour(node)
         if provider is None:
-            raise ProviderNodeError(
-                f'there is no provider {node.provider} any more')
+            raise MovedError(
+                f'there is no provider {node.provider} any more at endpoint '
+                f'{node.endpoint_name} of connection {node.connection_name}')
         if node.label not in provider.labels:
             return provider
         return self.forNode(provider, node.label, getZone(

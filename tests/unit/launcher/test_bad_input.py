@@ -220,6 +220,24 @@ def test_a_provider_that_moves(steps, racks, monkeypatch, others):
     end(steps, racks)
 
 
+def test_a_provider_that_moves_while_it_makes_a_node(steps, racks):
+    """Nobody's failure: the node is made where the provider is now."""
+    steps.setLayout(cloud('one', launch_attempts=1))
+    racks.setPause(1000)
+    racks.slow.add('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.instances)
+    former, = request.nodes
+    steps.setLayout(cloud('one', launch_attempts=1, connection='other'))
+    racks.slow.clear()
+    node, = serve(steps, request)
+    assert node.connection_name == 'other'
+    entry, = request.provider_node_data
+    assert not entry.get('failed_providers') and not entry.get('temporary')
+    steps.runUntil(lambda: former not in racks.instances)
+    end(steps, racks)
+
+
 # Numbers
 
 

@@ -349,6 +349,11 @@ def test_limits_are_kept_together(pair, racks, monkeypatch):
     pair.run()
     done, = filter(isDone, requests)
     other, = (request for request in requests if request is not done)
+    pair.runUntil(lambda: other.state == other.State.REQUESTED
+                  and not any(other.nodes))
+    # It is no failure of the provider.
+    assert not any(entry.get('temporary')
+                   for entry in other.provider_node_data)
     pair.finish(done)
     pair.serve(other)
     assert racks.most == 1
