@@ -70,10 +70,14 @@ DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
 STOP_TIMEOUT = 10.0
 # Other launchers know what we have reserved after this time (seconds).
 PUBLISH_INTERVAL = 0.5
+# What other launchers have learned of the connections that we do not handle
+# is looked at so often (seconds).
+OTHERS_INTERVAL = 10.0
 
 LAYOUT = ('layout', '')
 DIVISION = ('division', '')
 RESERVATIONS = ('reservations', '')
+OTHERS = ('others', '')
 
 
 class Launcher:
@@ -190,6 +194,7 @@ class Launcher:
             'static': self.registration.reconcile,
             'provider': self._resume,
             'endpoint': self.cleanup.reconcile,
+            'others': lambda _: self._lookAtOthers(),
             'pool': self.pools.check,
             'lock': self._removeLock,
             'layout': lambda _: self._updateLayouts(),
@@ -344,7 +349,18 @@ class Launcher:
             self.queue.add(('node', node.uuid))
         for name in self.getEndpoints():
             self.queue.add(('endpoint', name))
+        self.queue.add(OTHERS)
         self.ready.tell()
+
+    def _lookAtOthers(self):
+        """Plan with what others have asked of clouds that we do not ask."""
+        names = {provider.canonical_name for provider
+                 in self.scope.getUnique()
+                 if not self.division.handles(provider.connection_name)}
+        if names:
+            self.planner.limitsChanged(names)
+            self.ready.tell()
+            self.queue.addAfter(OTHERS, OTHERS_INTERVAL)
 
     def _updateLayouts(self):
         tenants = self.layouts.update()
@@ -384,9 +400,12 @@ class Launcher:
             self.queue.retry(('lock', path))
 
     def _isAsked(self, provider, label_name=None):
-        # Other launchers ask for what we do not handle.
-        return (not self.division.handles(provider.connection_name)
-                or self.cleanup.isAsked(provider, label_name))
+        if self.division.handles(provider.connection_name):
+            return self.cleanup.isAsked(provider, label_name)
+        # Other launchers ask, and tell only what they were answered.
+        return label_name is None or (
+            self.planner.ledger.limits.getCharges(provider, label_name)
+            is not None)
 
     def _submit(self, endpoint, function, giveUp):
         def done(_, error):

@@ -82,6 +82,7 @@ class News:
         planner = self.launcher.planner
         has_fewer = self.launcher.ready.counts.note(node_id, node)
         if node is None:
+            self._noteEnd(planner.ledger.getNode(node_id))
             planner.removeNode(node_id)
             self._relate(node_id, NOTHING)
         else:
@@ -119,6 +120,16 @@ class News:
                 hasFailed(node, Failure.QUOTA))
         elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
             launcher.ready.pause(node)
+
+    def _noteEnd(self, node):
+        """Pause also if a node was gone before we could see that it had
+        failed.
+
+        :param ProviderNode node: as it was seen last, or None.
+        """
+        if node is not None and not node.request_id and (
+                node.state in ProviderNode.CREATE_STATES):
+            self.launcher.ready.pause(node)
 
     def _tellRequest(self, request_id):
         """Look at a request, if it can be waiting for something."""

@@ -26,7 +26,6 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
-from zuul_nodes.launcher import readying
 from zuul_nodes.launcher.planner import Grant
 from zuul_nodes.launcher.published import ROOT
 
@@ -423,56 +422,6 @@ def test_connection_filters(several, racks):
             first.zk_client if node.connection_name == 'rack'
             else second.zk_client]
     several.endAll(racks)
-
-
-@pytest.mark.parametrize('filters', [
-    ('rack', 'other'), ('other', 'rack')], ids=' '.join)
-@pytest.mark.parametrize('error', [
-    QuotaException('full'), ConnectionError('down')],
-    ids=['quota', 'temporary'])
-def test_a_cloud_that_another_launcher_asks_in_vain(
-        several, racks, filters, error):
-    """Whoever plans its nodes does not ask for one after the other."""
-    for number, connection in enumerate(filters):
-        several.add(f'launcher{number}', connection_filter=connection)
-    several.setLayout(cloud('one', labels='[big]'))
-    racks.setPause(1000)
-    racks.errors['one'] = error
-    requests = [several.addRequest(launcher, 'big')
-                for launcher in several.launchers]
-    several.runUntil(lambda: all(
-        'is paused' in (launcher.planner.getReason(request.uuid) or '')
-        for launcher, request in zip(
-            several.launchers, requests, strict=True)))
-    # They had asked before it was known.
-    assert len(racks.created) <= 2
-    racks.errors.clear()
-    for launcher in several.launchers:
-        launcher.planner.resume(launcher.getProvider('one').canonical_name)
-    several.serve(*requests)
-    several.endAll(racks)
-
-
-@pytest.mark.parametrize('filters', [
-    ('rack', 'other'), ('other', 'rack')], ids=' '.join)
-@pytest.mark.parametrize('error', [
-    QuotaException('full'), RuntimeError('no boot')],
-    ids=['quota', 'attempt'])
-def test_what_another_launcher_makes_ready_in_vain(
-        several, racks, monkeypatch, filters, error):
-    for number, connection in enumerate(filters):
-        several.add(f'launcher{number}', connection_filter=connection)
-    racks.setPause(1000)
-    monkeypatch.setattr(readying, 'getPause', lambda *args, **kwargs: 1000)
-    racks.errors['one'] = [error]
-    several.setLayout(cloud('one', labels='[{name: big, min-ready: 1}]'))
-    several.runUntil(lambda: racks.created)
-    several.runUntil(lambda: not any(
-        launcher.nodes() for launcher in several.launchers))
-    for launcher in several.launchers:
-        launcher.ready.reconcile()
-        assert not launcher.nodes()
-    assert racks.created == ['one']
 
 
 def test_a_provider_that_one_has_paused(pair, racks):

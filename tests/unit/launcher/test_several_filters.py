@@ -1,0 +1,124 @@
+"""Launchers that do not handle all connections plan what others make."""
+
+import pytest
+from zuul.exceptions import QuotaException
+from zuul.model import QuotaInformation
+
+from tests.fixtures.racks import cloud, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfProvider
+from tests.unit.launcher.test_several import Several
+from zuul_nodes.launcher import launcher as launcher_module
+from zuul_nodes.launcher import limits, readying
+
+pytestmark = pytest.mark.crash
+
+
+@pytest.fixture
+def several(zuul_conf, tmp_path):
+    several = Several(zuul_conf, tmp_path)
+    yield several
+    several.end()
+
+
+@pytest.mark.parametrize('filters', [
+    ('rack', 'other'), ('other', 'rack')], ids=' '.join)
+@pytest.mark.parametrize('error', [
+    QuotaException('full'), ConnectionError('down')],
+    ids=['quota', 'temporary'])
+def test_a_cloud_that_another_launcher_asks_in_vain(
+        several, racks, filters, error):
+    """Whoever plans its nodes does not ask for one after the other."""
+    for number, connection in enumerate(filters):
+        several.add(f'launcher{number}', connection_filter=connection)
+    several.setLayout(cloud('one', labels='[big]'))
+    racks.setPause(1000)
+    racks.errors['one'] = error
+    requests = [several.addRequest(launcher, 'big')
+                for launcher in several.launchers]
+    several.runUntil(lambda: all(
+        'is paused' in (launcher.planner.getReason(request.uuid) or '')
+        for launcher, request in zip(
+            several.launchers, requests, strict=True)))
+    # They had asked before it was known.
+    assert len(racks.created) <= 2
+    racks.errors.clear()
+    for launcher in several.launchers:
+        launcher.planner.resume(launcher.getProvider('one').canonical_name)
+    several.serve(*requests)
+    several.endAll(racks)
+
+
+@pytest.mark.parametrize('filters', [
+    ('rack', 'other'), ('other', 'rack')], ids=' '.join)
+@pytest.mark.parametrize('error', [
+    QuotaException('full'), RuntimeError('no boot')],
+    ids=['quota', 'attempt'])
+def test_what_another_launcher_makes_ready_in_vain(
+        several, racks, monkeypatch, filters, error):
+    for number, connection in enumerate(filters):
+        several.add(f'launcher{number}', connection_filter=connection)
+    racks.setPause(1000)
+    monkeypatch.setattr(readying, 'getPause', lambda *args, **kwargs: 1000)
+    racks.errors['one'] = [error]
+    several.setLayout(cloud('one', labels='[{name: big, min-ready: 1}]'))
+    several.runUntil(lambda: racks.created)
+    several.runUntil(lambda: not any(
+        launcher.nodes() for launcher in several.launchers))
+    for launcher in several.launchers:
+        launcher.ready.reconcile()
+        assert not launcher.nodes()
+    assert racks.created == ['one']
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What a cloud answers is known from the cache in ZooKeeper, as Zuul's
+    drivers have it.
+
+    :return: a function that gives the cache of a launcher's provider.
+    """
+    monkeypatch.setattr(launcher_module, 'OTHERS_INTERVAL', 0.05)
+    monkeypatch.setattr(limits, 'FRESH', 0)
+
+    def getCache(provider):
+        return provider.getEndpoint().quota_cache
+    monkeypatch.setattr(
+        ShelfProvider, 'getEndpointLimits',
+        lambda provider: getCache(provider).getLimits())
+    monkeypatch.setattr(
+        ShelfProvider, 'getQuotaForLabel',
+        lambda provider, label: getCache(provider).getResource('small'))
+    return lambda launcher: getCache(launcher.getProvider('one'))
+
+
+def test_another_launcher_learns_of_more_quota(several, racks, asked):
+    """Nothing else happens that would tell those who plan."""
+    first = several.add('first', connection_filter='other')
+    second = several.add('second', connection_filter='rack')
+    several.setLayout(cloud('one', labels='[big]'))
+    asked(second).setResource('small', QuotaInformation(instances=1))
+    asked(second).setLimits(QuotaInformation(instances=1))
+    several.runUntil(lambda: asked(first).hasLimits()
+                     and asked(first).hasResource('small'))
+    used = several.addRequest(first, 'big')
+    several.serve(used)
+    request = several.addRequest(first, 'big')
+    several.runUntil(lambda: 'has 1 instances' in (
+        first.planner.getReason(request.uuid) or ''))
+    asked(second).setLimits(QuotaInformation(instances=2))
+    several.serve(request)
+    several.endAll(racks)
+
+
+def test_what_another_launcher_has_not_asked_yet(several, racks, asked):
+    """A request waits for it, and does not fail."""
+    first = several.add('first', connection_filter='other')
+    second = several.add('second', connection_filter='rack')
+    several.setLayout(cloud('one', labels='[big]'))
+    request = several.addRequest(first, 'big')
+    several.runUntil(lambda: isDone(request) or 'is being prepared' in (
+        first.planner.getReason(request.uuid) or ''))
+    assert not isDone(request)
+    asked(second).setResource('small', QuotaInformation(instances=1))
+    several.serve(request)
+    several.endAll(racks)
