@@ -354,9 +354,10 @@ class Launcher:
 
     def _lookAtOthers(self):
         """Plan with what others have asked of clouds that we do not ask."""
-        names = {provider.canonical_name for provider
-                 in self.scope.getUnique()
-                 if not self.division.handles(provider.connection_name)}
+        names = {
+            name for name, providers in self.scope.by_name.items()
+            if not all(self.division.handles(provider.connection_name)
+                       for provider in providers)}
         if names:
             self.planner.limitsChanged(names)
             self.ready.tell()
