@@ -78,9 +78,10 @@ class Options:
     def getMakers(self):
         """:return: for the name of each label, a set of the providers that
             it may be had from, now or later."""
-        return {want.label_name: set(self.ways) if (
-            self.ways and not self.mix) else able
-            for want, able in self._getAble().items()}
+        # Asked by whoever waits: most can have all from one.
+        makers = (self._getAble() if self.mix or not self.ways
+                  else dict.fromkeys(self.candidates, set(self.ways)))
+        return {want.label_name: able for want, able in makers.items()}
 
     def choose(self, view, names=None):
         """
