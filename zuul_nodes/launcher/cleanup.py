@@ -44,8 +44,8 @@ class Cleanup:
     """
     :param Launcher launcher: whose endpoints are looked after.
     :param submit: called with an endpoint and a function, which it calls
-        in one of the endpoint's own threads; and one that it calls if
-        nobody waits for that any more.
+        in one of the endpoint's own threads; and one that it calls with
+        an error if it can't, or nobody waits for that any more.
     :param float interval: seconds between rounds, and between two
         sightings of what has leaked; may be changed.
     :param float quota_interval: seconds between questions for quotas.
@@ -69,6 +69,8 @@ class Cleanup:
         # Endpoint -> providers that its cloud has been asked for.
         self._asked = {}
         self._memories = collections.defaultdict(Memory)
+        # Endpoint -> the error that keeps us from looking after it.
+        self._problems = {}
 
     def reconcile(self, endpoint_name):
         """Begin what is due for an endpoint.
@@ -225,14 +227,29 @@ class Cleanup:
             raise
         return PATIENCE
 
-    def _giveUp(self, endpoint, turn):
+    def _giveUp(self, endpoint, turn, error):
         """Try again before long if the endpoint does not even start."""
+        self._tellProblem(endpoint, turn, error)
         if not turn.begun:
             turn.failed = turn.given_up = True
             self._end(endpoint, turn)
 
+    def _tellProblem(self, endpoint, turn, error):
+        """Log why an endpoint is not ready, once for as long as that is so.
+        """
+        name = endpoint.canonical_name
+        problem = repr(error)
+        if self._problems.get(name) == problem:
+            return
+        self._problems[name] = problem
+        providers = {provider.canonical_name for provider in turn.providers}
+        self.log.warning(
+            'Unable to look after endpoint %s, requests may wait for %s:',
+            name, ', '.join(sorted(providers)), exc_info=error)
+
     def _do(self, endpoint, task, turn):
         turn.begun = True
+        self._problems.pop(endpoint.canonical_name, None)
         try:
             task(endpoint, turn)
         except Exception:
@@ -276,8 +293,8 @@ class Cleanup:
         self.launcher.ready.tell()
 
     def _forget(self, name):
-        for known in (self._memories, self._prepared):
+        for known in (self._memories, self._prepared, self._asked,
+                      self._problems):
             known.pop(name, None)
-        self._asked.pop(name, None)
         for task in (self.refreshQuota, self.cleanUp):
             self._turns.pop((name, task), None)

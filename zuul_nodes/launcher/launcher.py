@@ -411,9 +411,7 @@ class Launcher:
     def _submit(self, endpoint, function, giveUp):
         def done(_, error):
             if error is not None:
-                self.log.error('Unable to look after endpoint %s:',
-                               endpoint.canonical_name, exc_info=error)
-                giveUp()
+                giveUp(error)
         self.pools.submit(endpoint, function, done, 'Looking after resources')
 
     # Start and end

@@ -85,14 +85,21 @@ def test_a_start_that_hangs(steps, starts, racks):
     assert starts.number == 1
 
 
-def test_a_start_that_fails(steps, starts, racks):
-    """It is tried again, without a new layout."""
+def test_a_start_that_fails(steps, starts, racks, caplog):
+    """It is tried again, without a new layout; and told once, with whom
+    that keeps waiting."""
     steps.cleanup.interval = 0.1
-    starts.todo = [starts.fail]
+    starts.todo = [starts.fail] * 3
     read(steps, cloud('one'))
     serve(steps, steps.addRequest('big'))
-    assert starts.number == 2
+    assert starts.number == 4
     assert racks.created == ['one']
+    problem, = (line for line in caplog.messages
+                if 'rack/rack' in line and 'Unable' in line)
+    assert problem == (
+        'Unable to look after endpoint rack/rack, requests may wait for '
+        'example.com%2Fnodes/one:')
+    assert 'ConnectionError: no route to the cloud' in caplog.text
 
 
 def test_a_start_that_hangs_does_not_hold_up_a_stop(
