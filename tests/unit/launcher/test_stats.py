@@ -16,7 +16,10 @@ from zuul.model import (
 from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.cloud import Cloud, Keeper, StatsServer, runUntil
+from tests.fixtures.launcher import TIMEOUT, Steps, makeRegistry
+from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProvider, ShelfProviderNode
+from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher.stats import Stats
 
 State = ProviderNode.State
@@ -376,3 +379,43 @@ def test_without_statsd(makeKeeper, start, kazoo_client):
         pass
     # One that could tell nothing must not be elected.
     assert not kazoo_client.exists(ELECTION)
+
+
+# All together
+
+class Started(Steps):
+    """A launcher that takes its steps by itself."""
+
+    def __init__(self, config, name):
+        Launcher.__init__(self, config, makeRegistry(config), name)
+        self.stats.interval = 0.02
+        self.start()
+
+
+@pytest.fixture
+def started(server, racks, zuul_conf, tmp_path):
+    zuul_conf.read_dict({'launcher': {'temp_dir': tmp_path}})
+    launcher = Started(zuul_conf, 'one.example.com')
+    yield launcher
+    launcher.end()
+
+
+def test_what_a_launcher_tells(started, server, racks):
+    racks.errors['one', 'other'] = RuntimeError('no such flavor')
+    started.writeLayout(cloud('one'))
+    started.addRequest('big')
+    started.addRequest('other')
+    missing = {
+        'zuul.launcher.run_handler',
+        'zuul.launcher.server.one_example_com.work_queue',
+        'zuul.launcher.server.one_example_com.endpoint_calls',
+        'zuul.nodes.launch.error.unknown',
+        'zuul.nodes.launch.failed',
+        'zuul.nodes.launch.ready',
+        'zuul.nodes.state.ready',
+        'zuul.provider.example_com%2Fnodes_one.nodes.launch.ready',
+    }
+    end = time.monotonic() + TIMEOUT
+    while missing:
+        assert time.monotonic() < end, missing
+        missing -= {line.split(':')[0] for line in server.receive()}
