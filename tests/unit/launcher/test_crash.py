@@ -9,6 +9,7 @@ import types
 import typing
 
 import pytest
+from zuul.exceptions import QuotaException
 from zuul.model import HoldRequest, ProviderNode, SnapshotStatus
 from zuul.zk.nodepool import ZooKeeperNodepool
 
@@ -37,6 +38,7 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
     """:return: a function that makes a :class:`World` with a layout."""
     inventory.install(monkeypatch.setattr)
     snapshots.install(monkeypatch.setattr)
+    monkeypatch.setattr(inventory.Inventory, 'create', createOrRefuse)
     monkeypatch.setattr(inventory.Inventory, 'delete', deleteOrRefuse)
     # Each step is written, as with a cloud that takes its time.
     monkeypatch.setattr(machines_module, 'UNRECORDED', 0)
@@ -50,6 +52,14 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
         return world
     with hurry(monkeypatch), contextlib.ExitStack() as stack:
         yield make
+
+
+def createOrRefuse(cloud, node_id, create=inventory.Inventory.create):
+    """The setting ``full`` is for one call."""
+    if cloud.isSet('full'):
+        cloud.set('full', False)
+        raise QuotaException('there is no room')
+    create(cloud, node_id)
 
 
 def deleteOrRefuse(cloud, instance_id, delete=inventory.Inventory.delete):
@@ -161,6 +171,15 @@ def liveWithFailure(world):
     serve(world, 'big')
     world.rest()
     world.expectCreated(2)
+
+
+def liveWithoutRoom(world):
+    """At first the cloud has none, and did not say so."""
+    world.inventory.set('full')
+    serve(world, 'big')
+    world.rest()
+    assert not world.inventory.isSet('full')
+    world.expectCreated(1)
 
 
 def liveWithReadyNode(world):
@@ -318,6 +337,7 @@ LIVES = {
     'new': Life(liveWithNewNode, cloud(), 12),
     'two': Life(liveWithTwoNodes, cloud(), 20),
     'failure': Life(liveWithFailure, cloud(), 16),
+    'full': Life(liveWithoutRoom, cloud(), 16),
     'ready': Life(liveWithReadyNode, cloud('min-ready: 1'), 12,
                   {'ready': 1}),
     'left': Life(liveWithWhatIsLeft, cloud(), 12),
