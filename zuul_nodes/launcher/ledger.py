@@ -89,7 +89,7 @@ class Ledger:
         self.reservations = Reservations()
         self.missing = Reservations()
         self.sharing = Sharing(isGiven)
-        self.stock = Stock()
+        self.stock = Stock(self._hasExpired)
         self.used = collections.Counter()
         self.claims = {}
         self.changed = set()
@@ -334,6 +334,13 @@ class Ledger:
         if any(each.rank != rank for each in reserved):
             self.unreserve(rank[-1])
             self.reserve([each._replace(rank=rank) for each in reserved])
+
+    def _hasExpired(self, node):
+        """:return: whether a node is too old to be used.  As Zuul sees it,
+            the slots of a host are so together or not at all."""
+        host = node.main_node_id and self.getNode(node.main_node_id)
+        slots = map(self.getNode, host.subnodes) if host else [node]
+        return all(slot._hasExpired() for slot in slots if slot)
 
     def _isKept(self, rank, kind):
         """:return: whether somebody ahead wants nodes of that kind, whose

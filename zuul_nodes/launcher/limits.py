@@ -118,6 +118,12 @@ class Limits:
         """:return: the same without what is not Zuul's."""
         return self._ask(provider, 'usable', self._makeUsable)
 
+    def getUsableAt(self, provider_name):
+        """:return: the same, by the canonical name of a provider."""
+        for provider in self.scope.by_name.get(provider_name, ()):
+            return self.getUsable(provider)
+        return None
+
     def forget(self, names=None):
         """
         :param names: of the providers whose answers are of no use any

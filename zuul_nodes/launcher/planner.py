@@ -222,7 +222,7 @@ class Planner:
         with self._change():
             names = set(self.scope.by_name if names is None else names)
             self.ledger.limits.forget(names)
-            self._pauses.compare(names, self._getUsable)
+            self._pauses.compare(names, self.ledger.limits.getUsableAt)
             self.ledger.changed |= names
             self._reconsider(names)
 
@@ -239,7 +239,8 @@ class Planner:
             if self._pauses.get(provider_name):
                 return False
             self._pauses.begin(provider_name, Pause(
-                until, reason, for_room, self._getUsable(provider_name)))
+                until, reason, for_room,
+                self.ledger.limits.getUsableAt(provider_name)))
             return True
 
     def resume(self, provider_name):
@@ -414,12 +415,6 @@ class Planner:
         self._leave(request_id)
         self._grants[request_id] = grant, line.needs, reserved
         return grant
-
-    def _getUsable(self, provider_name):
-        """:return: what a provider can use, None if that is not known."""
-        for provider in self.scope.by_name.get(provider_name, ()):
-            return self.ledger.limits.getUsable(provider)
-        return None
 
     def _getMissing(self):
         """:return: names of what is reserved by :meth:`setMissing`."""

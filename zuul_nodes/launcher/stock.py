@@ -53,9 +53,13 @@ def getKind(node):
 
 
 class Stock:
-    """It takes no longer to choose if there are more of a kind."""
+    """It takes no longer to choose if there are more of a kind.
 
-    def __init__(self):
+    :param hasExpired: tells of a node whether it is too old to be used.
+    """
+
+    def __init__(self, hasExpired):
+        self.hasExpired = hasExpired
         # Provider and label -> kind -> uuid -> node.
         self._kinds = collections.defaultdict(dict)
 
@@ -90,7 +94,7 @@ class Stock:
             for node in nodes.values():
                 if len(found) == number:
                     return found
-                if isFor(node, provider) and not node._hasExpired():
+                if isFor(node, provider) and not self.hasExpired(node):
                     found.append(node.uuid)
         return found
 

@@ -529,6 +529,20 @@ def test_slots_that_nobody_has_used(steps, racks, jump):
     assert racks.instances == {}
 
 
+def test_a_slot_that_is_ready_for_long(steps, racks, jump):
+    """It stays as long as another one of the machine is used, and so is
+    good for somebody."""
+    steps.setLayout(options(big='slots: 2, max-ready-age: 60'))
+    used, = serve(steps, steps.addRequest('big'))
+    with steps.context() as context:
+        used.updateAttributes(context, state=State.IN_USE)
+    spare, = steps.nodes(State.READY)
+    jump(3600)
+    look(steps, used, spare, hostOf(steps))
+    assert serve(steps, steps.addRequest('big')) == [spare]
+    assert len(racks.instances) == 1
+
+
 def test_a_machine_with_slots_that_fails(steps, racks):
     """Its slots do, and the request goes on to another."""
     text = cloud('one', 'two', launch_attempts=1)

@@ -135,6 +135,21 @@ def test_a_host_with_slots():
     assert grant.slots[1].host not in (None, host)
 
 
+def test_a_slot_does_not_expire_while_another_one_is_used():
+    """Nobody removes it, so somebody may have it."""
+    world = World(Provider('a', Label('big', slots=2)))
+    _, grant = world.request('big')
+    host, = {slot.host for slot in grant.slots}
+    for node_id in host.subnode_ids:
+        world.nodes[node_id]._set(
+            state=State.READY, max_ready_age=1, state_time=0)
+    used = world.nodes[grant.slots[0].node_id]
+    used._set(state=State.IN_USE)
+    for node_id in host.subnode_ids:
+        world.planner.updateNode(world.nodes[node_id])
+    assert world.request('big')[1].slots[0].node_id in host.subnode_ids
+
+
 def test_slots_that_are_about_to_be_there():
     """Requests at the same time do not make a host each."""
     world = World(Provider('a', Label('big', slots=2)))
