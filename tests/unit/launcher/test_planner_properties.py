@@ -1,8 +1,9 @@
 """Whatever happens, in whatever order."""
 
 import collections
+import random
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -36,8 +37,9 @@ class Planning(RuleBasedStateMachine):
                 max_nodes=st.none() | st.integers(1, 4),
                 nodes=st.lists(st.sampled_from(
                     [['desk'], ['chair'], ['desk', 'chair'],
-                     ['chair', 'desk']]), max_size=4))
-    def begin(self, limits, max_nodes, nodes):
+                     ['chair', 'desk']]), max_size=4),
+                seed=st.integers(0, 9))
+    def begin(self, limits, max_nodes, nodes, seed):
         def labels():
             return (Label('big', {'instances': 1, 'cores': 3},
                           zones=['x', 'y']),
@@ -53,7 +55,8 @@ class Planning(RuleBasedStateMachine):
                           limits={'cores': limits[4]})
         self.max_nodes = max_nodes
         self.world = World(
-            self.a, self.b, self.c, StaticProvider('desks', *nodes))
+            self.a, self.b, self.c, StaticProvider('desks', *nodes),
+            shuffle=random.Random(seed).shuffle)
         self.planner = self.world.planner
         self.running = {}
         self.waiting = {}
@@ -63,10 +66,14 @@ class Planning(RuleBasedStateMachine):
     # What happens
 
     @rule(labels=st.lists(st.sampled_from(LABELS), min_size=1, max_size=4),
-          priority=st.integers(0, 1), number=st.integers(1, 5))
-    def request(self, labels, priority, number):
+          priority=st.integers(0, 1), number=st.integers(1, 5),
+          temporary=st.lists(st.sampled_from('abc'), max_size=1))
+    def request(self, labels, priority, number, temporary):
         for _ in range(number):
-            request = makeRequest(*labels, priority=priority)
+            request = makeRequest(
+                *labels, priority=priority, provider_node_data=[{
+                    'temporary': dict.fromkeys(temporary, 'busy')}]
+                * len(labels))
             self.world.requests[request.uuid] = request
             self.plan(request)
 
@@ -83,8 +90,9 @@ class Planning(RuleBasedStateMachine):
             # urgent may have come when this was granted already.
             assert not any(
                 getRank(other) < getRank(request)
-                and (other.priority, other.labels) == (
-                    request.priority, request.labels)
+                and (other.priority, other.labels, other.provider_node_data
+                     ) == (request.priority, request.labels,
+                           request.provider_node_data)
                 and other.uuid not in self.world.woken
                 for other in self.waiting.values())
         elif isinstance(decision, Wait):
@@ -105,6 +113,17 @@ class Planning(RuleBasedStateMachine):
             woken = self.world.woken
             woken[:] = [each for each in woken if each != request.uuid]
             self.plan(request)
+
+    @rule(index=st.integers(0, 9), change=st.integers(-2, 2))
+    def revise(self, index, change):
+        request = self.choose(self.waiting, index)
+        if request and request.uuid not in self.world.woken:
+            request._set(_relative_priority=change)
+            self.plan(request)
+
+    @rule(names=st.none() | st.sets(st.sampled_from(('a', 'b', 'desks'))))
+    def limitsChanged(self, names):
+        self.planner.limitsChanged(names)
 
     @rule()
     def writeAll(self):
@@ -269,3 +288,32 @@ Planning.TestCase.settings = settings(
     max_examples=100, stateful_step_count=40, deadline=None,
     suppress_health_check=list(HealthCheck))
 TestPlanning = Planning.TestCase
+
+
+@settings(max_examples=50, deadline=None)
+@given(providers=st.integers(1, 4), size=st.integers(3, 8),
+       need=st.integers(2, 8), chance=st.randoms(use_true_random=False))
+def test_nobody_is_overtaken_for_ever(providers, size, need, chance):
+    """When all that run have ended, a large request has its nodes, however
+    many small ones there are, whatever is looked at anew, and though
+    somebody ahead waits for something else."""
+    names = [f'p{number}' for number in range(providers)]
+    world = World(*(
+        Provider(name, 'small', Label('rare', max_nodes=1),
+                 limits={'instances': size}) for name in names),
+        shuffle=chance.shuffle)
+    world.request('rare', age=999)
+    running = [world.request('small', _relative_priority=2)[0]
+               for _ in range(size * providers - 1)]
+    world.request('rare', age=999)
+    large, _ = world.request(*['small'] * min(need, size - 2))
+    for done in running:
+        world.request('small', _relative_priority=2)
+        world.planner.limitsChanged({chance.choice(names)})
+        large._set(_relative_priority=chance.randint(0, 1))
+        if large.uuid not in world.woken:
+            world.plan(large)
+        world.finish(done)
+        if large.uuid in [grant.request_id for grant in world.serve()]:
+            return
+    assert world.getNodes(large)
