@@ -300,7 +300,7 @@ class Ledger:
                 (account, resource): amount for account
                 in self.limits.getProviderAccounts(provider)
                 for resource, amount in each.quota.items()})
-            if charges:
+            if provider.driver.name != 'static':
                 charges.update(getLabelKey(each.tenant, label_name)
                                for label_name in each.labels)
             (self.missing if each.rank > LAST else self.reservations).add(

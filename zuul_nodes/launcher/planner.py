@@ -424,13 +424,17 @@ class Planner:
         """Reserve a way of serving the first in a line."""
         rank = line.head
         former = self.ledger.reservations.by_request.get(rank[-1], ())
-        if former and line.reserved_for == rank:
+        capped = line.getCapped()
+        if former and line.reserved_for == (rank, capped):
             return
         # Whoever is first waits where the one before did, as what has been
         # kept there would be lost.
-        line.reserved = line.options.reserve(view, {
-            each.provider for each in former or line.reserved})
-        line.reserved_for = rank
+        line.reserved = tuple(
+            # It is no use to keep room that can't be used yet.
+            each._replace(quota={}) if each.provider in capped else each
+            for each in line.options.reserve(view, {
+                each.provider for each in former or line.reserved}))
+        line.reserved_for = rank, capped
         if line.reserved != former:
             self.ledger.unreserve(rank[-1])
             self.ledger.reserve(line.reserved)

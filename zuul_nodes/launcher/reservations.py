@@ -16,7 +16,8 @@ class Reservation(typing.NamedTuple):
     :ivar tuple rank: of the request; its last part is the request's uuid.
     :ivar tuple labels: that the provider is to serve, of all its nodes.
     :ivar str tenant: the name.
-    :ivar dict quota: resource -> amount that is to become free.
+    :ivar dict quota: resource -> amount that is to become free, besides
+        nodes of the labels.
     """
     provider: str
     rank: tuple

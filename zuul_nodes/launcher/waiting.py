@@ -9,6 +9,7 @@ there are.
 import bisect
 import collections
 
+from zuul_nodes.launcher.ledger import Shortage
 from zuul_nodes.launcher.limits import getShortName
 
 
@@ -24,7 +25,8 @@ class Line:
     :param Options options: how that can be served.
     :ivar list ranks: of the requests, the first one's first.
     :ivar tuple reserved_for: the rank for which it was decided what is
-        reserved; None if that is to be decided anew.
+        reserved, and what :meth:`getCapped` was; None if that is to be
+        decided anew.
     :ivar tuple reserved: what that was, of class Reservation.
     :ivar dict blockers: name of a provider -> why it can't serve the
         first request.
@@ -52,6 +54,13 @@ class Line:
         self.blockers = {} if names is None else {
             name: blocker for name, blocker in self.blockers.items()
             if name not in names}
+
+    def getCapped(self):
+        """:return: set of the names of providers where the tenant has all
+            nodes that it may have with a label, by its ``max-nodes``."""
+        return {name for name, blocker in self.blockers.items()
+                if isinstance(blocker, Shortage)
+                and blocker.account.kind == 'label'}
 
     def getReason(self, rank):
         """:return: for people, for what a request in it waits."""

@@ -265,6 +265,24 @@ def test_those_ahead_may_wait_for_something_else(provider, number):
     assert served[0].request_id == large.uuid
 
 
+def test_who_waits_for_max_nodes_keeps_no_room():
+    """Not before it could use it; then it does."""
+    world = World(Provider('a', Label('rare', max_nodes=1), 'small',
+                           limits={'instances': 3}))
+    first, = fill(world, 1, 'rare')
+    running = fill(world, 2)
+    rare, _ = world.request('rare')
+    world.finish(running.pop())
+    running += fill(world, 1)
+    urgent, _ = world.request('small', priority=-1)
+    world.request('small')
+    world.finish(first)
+    assert world.woken == [urgent.uuid]
+    world.serve()
+    world.finish(running.pop())
+    assert world.woken == [rare.uuid]
+
+
 def test_what_is_reserved_goes_to_the_next_in_line():
     world = World(one(priority=1), Provider(
         'b', BIG, limits={'instances': 3}))
