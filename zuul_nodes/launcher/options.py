@@ -71,17 +71,18 @@ class Options:
             more, though it has the label."""
         return {
             provider.canonical_name: refusal for want in self.needs.wants
-            for provider in self.providers
+            if want.failed for provider in self.providers
             if want.label_name in provider.labels
             and (refusal := self._getRefusal(want, provider))}
 
     def getMakers(self):
         """:return: for the name of each label, a set of the providers that
             it may be had from, now or later."""
-        # Asked by whoever waits: most can have all from one.
-        makers = (self._getAble() if self.mix or not self.ways
-                  else dict.fromkeys(self.candidates, set(self.ways)))
-        return {want.label_name: able for want, able in makers.items()}
+        if self.ways and not self.mix:
+            return {want.label_name: set(self.ways)
+                    for want in self.candidates}
+        return {want.label_name: able
+                for want, able in self._getAble().items()}
 
     def choose(self, view, names=None):
         """
@@ -139,11 +140,12 @@ class Options:
             return
         # What makes no nodes for other reasons is of no use to wait for.
         making = functools.partial(self._isMaking, view)
-        stay = [provider for provider in self.ways
-                if provider.canonical_name in names and making(provider)]
-        yield from map(self.ways.get, stay)
+        former = [provider for provider in self.ways
+                  if provider.canonical_name in names]
+        yield from map(self.ways.get, filter(making, former))
         order = view.getOrder(self.ways)
-        yield from map(self.ways.get, list(filter(making, order)) or order)
+        yield from map(self.ways.get, list(filter(making, order))
+                       or [*former, *order])
 
     def _isMaking(self, view, provider):
         return provider.driver.name == 'static' or not any(
@@ -195,9 +197,11 @@ class Options:
                 self.ever.getPart(provider, want.label_name)
                 for provider in able[want]), default=0)))
         self.candidates = {want: self.candidates[want] for want in order}
-        return self._fill(self.ever, sorted(
-            self._getAll(),
-            key=lambda provider: not self.ever.isHandled(provider)))
+        providers = self._getAll()
+        if self.ways:
+            # One could serve all if anybody handled it: so others only.
+            providers = list(filter(self.ever.isHandled, providers))
+        return self._fill(self.ever, providers)
 
     def _getAble(self):
         """:return: for each want, a set of the providers that can ever

@@ -122,6 +122,14 @@ def test_a_mixture_if_nobody_makes_nodes_where_all_could_be():
     assert where(world.serve()[0]) == ['a', 'a']
 
 
+def test_no_mixture_with_one_that_nobody_handles():
+    world = World(Provider('a', 'big', connection='other'),
+                  Provider('b', 'big', limits={'instances': 1}),
+                  isHandled='rack'.__eq__)
+    request, _ = world.request('big', 'big')
+    assert world.planner.getUnhandled(request.uuid) == ['other']
+
+
 def test_a_mixture_is_granted_as_a_whole():
     world = World(Provider('a', 'big', limits={'instances': 1}),
                   Provider('b', 'small', limits={'instances': 1}))

@@ -211,6 +211,11 @@ def test_what_is_reserved_stays_where_it_is(name):
         assert world.plan(large).reservation == wait.reservation
         world.planner.setScope(world.planner.scope)
         assert world.plan(large).reservation == wait.reservation
+    # Not even if no nodes are made anywhere.
+    for each in 'ab':
+        world.planner.pause(each, float('inf'), 'a test')
+    world.planner.limitsChanged()
+    assert world.plan(large).reservation == wait.reservation
 
 
 def test_what_is_reserved_in_a_new_layout():
