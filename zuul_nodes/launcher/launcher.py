@@ -53,6 +53,7 @@ from zuul_nodes.launcher.snapshots import Snapshots
 from zuul_nodes.launcher.spreading import Spreading
 from zuul_nodes.launcher.stats import Stats
 from zuul_nodes.launcher.store import Store
+from zuul_nodes.launcher.surplus import Surplus
 from zuul_nodes.launcher.tempdir import TempDirectory
 from zuul_nodes.launcher.turns import takenInTurn
 from zuul_nodes.launcher.workqueue import WorkQueue, getPause
@@ -161,6 +162,7 @@ class Launcher:
             tellRoom=self.ready.tell, canUse=self.images.canUse,
             isHandled=self.division.isHandled, isAsked=self._isAsked,
             isGiven=self._isGiven)
+        self.surplus = Surplus(self)
         # Provider -> how often it has failed, one time after the other.
         self._failures = collections.Counter()
         # Its caches tell of what they read while it is made.
@@ -169,7 +171,7 @@ class Launcher:
             self.zk_client, registry, self.component_info, self.news.tell,
             self.store.own_writes, self.connection_filter)
         self.reservations = PublishedReservations(
-            self.zk_client, self.hostname, self.planner.setReservations)
+            self.zk_client, self.hostname, self._setReservations)
         self.pools = Pools(
             int(self._getOption('endpoint_workers')),
             float(self._getOption('call_timeout')),
@@ -195,6 +197,7 @@ class Launcher:
             'provider': self._resume,
             'endpoint': self.cleanup.reconcile,
             'others': lambda _: self._lookAtOthers(),
+            'surplus': lambda _: self.surplus.reconcile(),
             'pool': self.pools.check,
             'lock': self._removeLock,
             'layout': lambda _: self._updateLayouts(),
@@ -377,6 +380,12 @@ class Launcher:
                 self.queue.add(('static', name))
             self._lookAtAll()
         self.places.keep(self.scope)
+
+    def _setReservations(self, reservations):
+        """Others wait for room that our nodes may take."""
+        self.planner.setReservations(reservations)
+        if reservations:
+            self.surplus.tell()
 
     def _publish(self):
         reservations = (

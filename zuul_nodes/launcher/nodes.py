@@ -186,7 +186,7 @@ class NodeReconciler:
             return False
         if self.launcher.scope.hasProvider(node):
             self.superseded.forget(node.uuid)
-            return False
+            return self.launcher.surplus.hasToGo(node)
         return not self.superseded.mayStay(node)
 
     def _hasSubnodes(self, node):

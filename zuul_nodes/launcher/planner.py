@@ -341,13 +341,15 @@ class Planner:
         with self._lock:
             return self.ledger.fits(node)
 
-    def isShort(self, node):
+    def isShort(self, node, for_requests=False):
         """
         :param ProviderNode node: with a record.
+        :param bool for_requests: whether only these count, and not what is
+            to be ready for nobody.
         :return: whether somebody waits for what the node uses.
         """
         with self._lock:
-            return self.ledger.isShort(node)
+            return self.ledger.isShort(node, for_requests)
 
     # How it is done
 

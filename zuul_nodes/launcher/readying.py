@@ -72,6 +72,7 @@ class Readying:
         launcher.planner.setMissing(self._short)
         if self._short:
             launcher.tellReservations()
+            launcher.surplus.tell()
 
     def _makeMissing(self):
         for label, provider in self._findMissing():

@@ -140,6 +140,7 @@ class RequestReconciler:
         self._tellReason(request.uuid, decision.reason, log)
         self.queue.addAfter(REASONS, REASON_INTERVAL)
         self.launcher.tellReservations()
+        self.launcher.surplus.tell()
         self._watchUnhandled(
             request, self.planner.getUnhandled(request.uuid), log)
 

@@ -14,8 +14,6 @@ from zuul_nodes.launcher.sharing import isGiven
 
 # Seconds that they may stay, as far as this launcher has seen them.
 GRACE = 300.0
-# Whether somebody waits for what they use is looked at so often (seconds).
-LOOK_INTERVAL = 2.0
 
 
 class Superseded:
@@ -39,13 +37,12 @@ class Superseded:
                 # A machine that is there already has to be made anew
                 # before it can be of use.
                 or isGiven(providers[0].driver)
-                or self.launcher.planner.isShort(node)):
+                or self.launcher.surplus.hasToGo(node)):
             return False
         now = time.monotonic()
         left = self._since.setdefault(node.uuid, now) + GRACE - now
         if left > 0:
-            self.launcher.queue.addAfter(
-                ('node', node.uuid), min(left, LOOK_INTERVAL))
+            self.launcher.queue.addAfter(('node', node.uuid), left)
         return left > 0
 
     def forget(self, node_id):

@@ -56,7 +56,8 @@ class Executor:
         assert own.acquireLock(self.context, blocking=True)
         self.nodes.append(own)
         self.setState(own, State.IN_USE)
-        self.launcher.runUntil(lambda: node.is_locked)
+        self.launcher.runUntil(
+            lambda: node.is_locked and node.state == State.IN_USE)
         return own
 
     def setState(self, own, state, **attributes):
@@ -397,7 +398,6 @@ def test_what_stays_longer_is_not_looked_at_all_the_time(
     node, = serve(steps, request)
     if state != 'assigned':
         own = executor.use(node)
-        steps.runUntil(lambda: node.state == State.IN_USE)
     if state == 'held':
         executor.giveBack(own, State.HOLD)
         deleteRequest(steps, request)
@@ -423,7 +423,6 @@ def test_a_spare_slot_gets_old_when_the_other_has_gone(
     request = steps.addRequest('big')
     used, = serve(steps, request)
     own = executor.use(used)
-    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
     spare, = steps.nodes(State.READY)
     jump(3600)
     look(steps, spare)

@@ -5,7 +5,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.racks import isDone
 from tests.unit.launcher.test_several import Several
-from zuul_nodes.launcher import superseded
+from zuul_nodes.launcher import superseded, surplus
 from zuul_nodes.launcher.published import ROOT
 
 State = ProviderNode.State
@@ -47,7 +47,7 @@ def cloud(timeout, limit=10, min_ready=2, slots=1, most=99):
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
-    monkeypatch.setattr(superseded, 'LOOK_INTERVAL', 0.01)
+    monkeypatch.setattr(surplus, 'LOOK_INTERVAL', 0.01)
 
 
 def ready(launcher, timeout):

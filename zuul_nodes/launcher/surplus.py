@@ -1,0 +1,128 @@
+"""Nodes that are ready and nobody's, and whose room somebody waits for.
+
+Those that nobody will be given go first, all that are of use.  If there are
+none, the others go one at a time at a provider: the oldest first, and those
+of labels of which some are to be ready last.  All launchers choose alike,
+from the records; each sees to what is its own.
+"""
+
+import collections
+
+from zuul.model import ProviderNode
+
+from zuul_nodes.launcher.scope import isFor, isMadeFrom
+from zuul_nodes.launcher.sharing import isGiven
+
+State = ProviderNode.State
+
+KEY = ('surplus', '')
+# While somebody waits, it is looked at so often (seconds).
+LOOK_INTERVAL = 2.0
+# What leaves room in a moment.
+LEAVING_STATES = (State.OUTDATED, State.USED)
+
+
+class Surplus:
+    """
+    :param Launcher launcher: whose nodes these are.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.planner = launcher.planner
+        self.queue = launcher.queue
+        # Uuids of the nodes that are to go.
+        self._chosen = frozenset()
+
+    def tell(self):
+        """Somebody waits for room."""
+        self.queue.addAfter(KEY, LOOK_INTERVAL)
+
+    def hasToGo(self, node):
+        """:return: whether somebody needs the room of a node that is ready
+            and nobody's."""
+        return node.uuid in self._chosen
+
+    def reconcile(self):
+        """Choose what has to go."""
+        ledger = self.planner.ledger
+        if not (ledger.reservations.by_request or ledger.missing.by_request):
+            self._chosen = frozenset()
+            return
+        self.tell()
+        if not self.launcher.layouts.isUpToDate():
+            # While layouts are read, a provider may seem to be missing.
+            return
+        leaving = set()
+        ready = collections.defaultdict(list)
+        for node in self.launcher.api.nodes_cache.getItems():
+            if node.state in LEAVING_STATES:
+                leaving.add(node.provider)
+            elif node.state == State.READY and ledger.getKind(node.uuid):
+                ready[node.provider].append(node)
+        chosen = [node.uuid for name, nodes in ready.items()
+                  for node in self._choose(name, nodes, name in leaving)]
+        self._chosen = frozenset(chosen)
+        for node_id in chosen:
+            self.queue.add(('node', node_id))
+
+    def _choose(self, name, nodes, is_leaving):
+        """
+        :param str name: of a provider.
+        :param list nodes: its nodes that anybody may have.
+        :param bool is_leaving: whether it will have room anyway.
+        :return: a list of those that are to go.
+        """
+        scope, planner = self.launcher.scope, self.planner
+        if any(isGiven(each.driver) for each in scope.by_name.get(name, ())):
+            return []
+        useful, superseded = [], []
+        for node in nodes:
+            if scope.hasProvider(node):
+                useful.append(node)
+            elif planner.isShort(node):
+                superseded.append(node)
+        if superseded or is_leaving:
+            return superseded
+        spare = sorted(self._getSpare(name, useful), key=lambda node: (
+            self._isToBeReady(node), node.state_time, node.uuid))
+        return [node for node in spare if self._isWhole(node)
+                and planner.isShort(node, for_requests=True)][:1]
+
+    def _getSpare(self, name, nodes):
+        """:return: yields those that nobody who waits is about to get."""
+        wanted = collections.defaultdict(list)
+        for several in list(
+                self.planner.ledger.reservations.by_request.values()):
+            for each in several:
+                provider = self.launcher.scope.by_tenant.get(
+                    each.tenant, {}).get(name)
+                if each.provider == name and provider:
+                    for label_name in each.labels:
+                        wanted[label_name].append(provider)
+        for node in sorted(
+                nodes, key=lambda node: node.state_time, reverse=True):
+            for label_name in node.all_labels:
+                takers = wanted[label_name]
+                if taker := next((provider for provider in takers
+                                  if isFor(node, provider)), None):
+                    takers.remove(taker)
+                    break
+            else:
+                yield node
+
+    def _isToBeReady(self, node):
+        """:return: whether a tenant wants some with its label to be ready.
+        """
+        return any(provider.labels[node.label].min_ready
+                   for provider in self.launcher.scope.getProviders(node)
+                   if isMadeFrom(node, provider))
+
+    def _isWhole(self, node):
+        """:return: whether nobody has another slot of its machine, which
+            would stay."""
+        api = self.launcher.api
+        host = node.main_node_id and api.getProviderNode(node.main_node_id)
+        return not host or all(
+            self.planner.ledger.getKind(each) for each in host.subnodes
+            if api.getProviderNode(each))
