@@ -59,7 +59,7 @@ def classify(error):
         if _getCode(each) in THROTTLING:
             return Failure.TEMPORARY
         status = _getStatus(each)
-        if status in TEMPORARY_STATUS or status >= 500:
+        if status in TEMPORARY_STATUS or 500 <= status < 600:
             return Failure.TEMPORARY
     return Failure.ATTEMPT
 

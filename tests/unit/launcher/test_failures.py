@@ -96,6 +96,8 @@ def end(launcher, racks):
     (CloudError(status_code=429), Failure.TEMPORARY),
     (CloudError(status=500), Failure.TEMPORARY),
     (CloudError(code=599), Failure.TEMPORARY),
+    (CloudError(code=600), Failure.ATTEMPT),
+    (CloudError(code=40001), Failure.ATTEMPT),
     (CloudError(status=404), Failure.ATTEMPT),
     (CloudError(status=True), Failure.ATTEMPT),
     (CloudError(status='503'), Failure.ATTEMPT),
