@@ -62,10 +62,9 @@ class NodeReconciler:
         if node.state == State.SNAPSHOT:
             self.launcher.snapshots.reconcile(node, log)
         self._lookAtSlots(node)
-        if not node.hasLock() and not self._take(node):
-            return
         try:
-            self._step(node, log)
+            if node.hasLock() or self._take(node):
+                self._step(node, log)
         except Conflict as conflict:
             log.debug('Looking at node %s again: %s', node, conflict)
             self.drop(node)

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import (
 )
 import pytest
 from zuul.lib import tracing
-from zuul.model import ProviderNode
+from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import statemachine
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
@@ -183,6 +183,41 @@ def test_nobody_looks_in_vain(steps, racks, executor, looks, monkeypatch):
     catchUp()
     steps.run()
     assert in_vain == []
+
+
+def test_a_request_that_is_not_known_yet(
+        steps, racks, kazoo_client, monkeypatch, log):
+    """What it was given by another launcher is not taken from it."""
+    steps.setLayout(cloud('one'))
+    node = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    held = []
+    cache = steps.api.requests_cache
+    with monkeypatch.context() as behind:
+        behind.setattr(cache, '_take', held.append)
+        with steps.context() as context:
+            request = NodesetRequest.new(
+                context, tenant_name='tenant', pipeline_name='check',
+                labels=['big'], state=NodesetRequest.State.FULFILLED,
+                event_state=NodesetRequest.EventState.COMPLETE,
+                provider_node_data=[{'uuid': node.uuid}])
+        transaction = steps.store.transaction()
+        transaction.createPart(
+            node.assignment, request_id=request.uuid, tenant_name='tenant',
+            min_request_version=0)
+        steps.commitNew(transaction, [])
+        steps.runUntil(
+            lambda: f'request {request.uuid} is not known yet' in log.text)
+        assert steps.api.getNodesetRequest(request.uuid) is None
+        assert kazoo_client.exists(node.assignment.getPath())
+    # It is nothing that somebody has to see to.
+    assert 'ERROR' not in {record.levelname for record in log.records}
+    for event in held:
+        cache._take(event)
+    steps.runUntil(lambda: steps.api.getNodesetRequest(request.uuid))
+    steps.node_reconciler.reconcile(node.uuid)
+    assert kazoo_client.exists(node.assignment.getPath())
+    assert node.request_id == request.uuid
+    assert node.state == State.READY
 
 
 def test_a_node_that_its_user_has_lost(steps, racks, executor):
