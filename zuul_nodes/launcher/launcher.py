@@ -150,7 +150,8 @@ class Launcher:
         self.layouts = Layouts(
             self.zk_client, self.connections, self.system.system_id,
             lambda lock: self.createZKContext(lock, self.log),
-            lambda: self.queue.add(LAYOUT), self.places.find)
+            lambda: self.queue.add(LAYOUT), self.places.find,
+            self._setScope)
         self.image_build_registry = Builds(
             self.zk_client, lambda: self.queue.add(IMAGES))
         self.image_upload_registry = Uploads(
@@ -366,11 +367,13 @@ class Launcher:
             self.ready.tell()
             self.queue.addAfter(OTHERS, OTHERS_INTERVAL)
 
+    def _setScope(self, scope):
+        self.planner.setScope(scope)
+
     def _updateLayouts(self):
         tenants = self.layouts.update()
         if tenants:
             self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
-            self.planner.setScope(self.scope)
             if self.component_info.state != self.component_info.RUNNING:
                 self.component_info.state = self.component_info.RUNNING
         if tenants or self.layouts.put_off:

@@ -20,6 +20,7 @@ class Layouts:
     :param makeContext: makes a ZKContext of a lock.
     :param changed: called when a layout may have changed.
     :param findFormer: as of :class:`.scope.Scope`.
+    :param adopt: called with a new scope, before it counts as read.
     :ivar dict tenant_providers: tenant -> its providers.
     :ivar dict states: tenant -> the layout's state that they are from.
     :ivar Scope scope: the same, to be looked up.
@@ -29,18 +30,21 @@ class Layouts:
     log = logging.getLogger('zuul.Launcher')
 
     def __init__(self, zk_client, connections, system_id, makeContext,
-                 changed, findFormer):
+                 changed, findFormer, adopt):
         self.zk_client = zk_client
         self.connections = connections
         self.system_id = system_id
         self.makeContext = makeContext
         self.changed = changed
         self.findFormer = findFormer
+        self.adopt = adopt
         self.tenant_providers = {}
         self.unreadable = {}
         self.states = {}
         self.scope = Scope({})
         self.put_off = False
+        # Tenants whose providers are read, but not in the scope yet.
+        self._fresh = set()
         # How often something has changed, and how much of that is read.
         self._changes = 1
         self._read = 0
@@ -59,10 +63,11 @@ class Layouts:
         :return: whether no layout has changed since it was read.  If not,
             whoever asks is to be asked again after the next update.
         """
-        if self._read != self._changes:
-            self.put_off = True
-            return False
-        return True
+        if self._read == self._changes:
+            return True
+        self.put_off = True
+        # An update may have ended without having seen that.
+        return self._read == self._changes
 
     def update(self):
         """Read what has changed.
@@ -70,13 +75,16 @@ class Layouts:
         :return: the names of tenants that have other providers now.
         """
         changes = self._changes
-        names = [name for name in
-                 {*self.tenant_providers, *self.tenant_states}
-                 if self._updateTenant(name)]
+        for name in {*self.tenant_providers, *self.tenant_states}:
+            if self._updateTenant(name):
+                self._fresh.add(name)
+        # If one of them can not be read now, the others' turn comes then.
+        names, self._fresh = self._fresh, set()
         if names:
             self.scope = Scope(
                 self.tenant_providers, set().union(*self.unreadable.values()),
                 self.findFormer)
+            self.adopt(self.scope)
         self._read = changes
         return names
 
