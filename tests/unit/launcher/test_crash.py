@@ -9,6 +9,7 @@ import types
 import typing
 
 import pytest
+from zuul.driver.static import staticendpoint
 from zuul.exceptions import QuotaException
 from zuul.model import HoldRequest, ProviderNode, SnapshotStatus
 from zuul.zk.nodepool import ZooKeeperNodepool
@@ -42,6 +43,7 @@ def makeWorld(zuul_conf, tmp_path, monkeypatch):
     monkeypatch.setattr(inventory.Inventory, 'delete', deleteOrRefuse)
     # Each step is written, as with a cloud that takes its time.
     monkeypatch.setattr(machines_module, 'UNRECORDED', 0)
+    monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
 
     def make(text, own=None, **states):
         world = World(zuul_conf, tmp_path)
@@ -139,7 +141,7 @@ DESK = '''
 - provider:
     name: desk
     section: desk
-    label-defaults: {host-key-checking: false}
+    label-defaults: {host-key-checking: false, slots: 1}
     labels: [big]
 '''
 
@@ -205,6 +207,43 @@ def liveWithStaticNode(world):
     serve(world, 'big')
     world.rest(ready=1)
     world.expectCreated(0)
+
+
+def liveWithStaticFailure(world):
+    """A job finds that it is of no use, and it begins anew."""
+    def fail(nodeset):
+        node, = nodeset.getNodes()
+        with world.context() as context:
+            node._provider_node.updateAttributes(context, state=State.FAILED)
+    world.use(world.waitFulfilled(world.addRequest('big')), fail)
+    world.rest(ready=1)
+    world.expectCreated(0)
+
+
+def liveWithStaticSlots(world):
+    """They are used again, until a user objects."""
+    serve(world, 'big', 'big')
+    world.rest(slot_host=1, ready=2)
+    outdate(world)
+    world.rest(slot_host=1, ready=2)
+    world.expectCreated(0)
+
+
+def liveWithOutdatedNode(world):
+    """A user wants another."""
+    outdate(world)
+    world.rest(ready=1)
+    world.expectCreated(1)
+
+
+def outdate(world):
+    """What a user says of the machine that there is."""
+    nodes = world.readNodes()
+    machine, = (node for node in nodes if not node.main_node_id)
+    world.client.setNextNodeState(machine, State.OUTDATED)
+    world.runUntil(lambda: not any(
+        world.readNode(node.uuid) for node in nodes if not node.subnodes),
+        world.describeNodes)
 
 
 def liveWithSlots(world):
@@ -342,6 +381,11 @@ LIVES = {
                   {'ready': 1}),
     'left': Life(liveWithWhatIsLeft, cloud(), 12),
     'static': Life(liveWithStaticNode, DESK, 3, {'ready': 1}),
+    'static failure': Life(liveWithStaticFailure, DESK, 7, {'ready': 1}),
+    'static slots': Life(liveWithStaticSlots, DESK.replace(
+        'slots: 1', 'slots: 2'), 14, {'slot_host': 1, 'ready': 2}),
+    'outdated': Life(liveWithOutdatedNode, cloud('min-ready: 1'), 12,
+                     {'ready': 1}),
     'slots': Life(liveWithSlots, cloud('slots: 2'), 16),
     'scan': Life(liveWithScan, cloud(checking='true'), 12),
     'reuse': Life(liveWithReuse, cloud('reuse: true', checking='true'), 8,
