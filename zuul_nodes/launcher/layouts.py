@@ -79,12 +79,13 @@ class Layouts:
             if self._updateTenant(name):
                 self._fresh.add(name)
         # If one of them can not be read now, the others' turn comes then.
-        names, self._fresh = self._fresh, set()
+        names = self._fresh
         if names:
             self.scope = Scope(
                 self.tenant_providers, set().union(*self.unreadable.values()),
                 self.findFormer)
             self.adopt(self.scope)
+            self._fresh = set()
         self._read = changes
         return names
 
