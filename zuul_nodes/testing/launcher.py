@@ -28,6 +28,7 @@ from zuul_nodes.launcher import (
     retirement,
     snapshots,
     superseded,
+    surplus,
     uploads,
     workqueue,
 )
@@ -53,6 +54,7 @@ HURRY = (
     (retirement, 'USE_PAUSE', PAUSE),
     (snapshots, 'SNAPSHOT_INTERVAL', PAUSE),
     (superseded, 'GRACE', PAUSE),
+    (surplus, 'LOOK_INTERVAL', PAUSE),
     # Machines that are given, after a failure.
     (staticendpoint, 'DELETE_RECYCLE_TIME', PAUSE),
     (uploads, 'LOCK_PAUSE', 0.2),

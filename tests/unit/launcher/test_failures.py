@@ -220,6 +220,19 @@ def test_pauses_get_longer_and_begin_anew(steps, racks, monkeypatch):
     assert pauses == [0, 1, 2, 0]
 
 
+def test_what_was_gone_before_it_was_seen_to_fail(
+        steps, racks, kazoo_client):
+    """Another launcher has made it, and may have been quick."""
+    steps.setLayout(cloud('one'))
+    provider = steps.getProvider('one')
+    node = steps.addNode(provider, 'big', state=State.BUILDING)
+    assert steps.ready._canMake(provider.labels['big'], provider)
+    kazoo_client.delete(node.getPath(), recursive=True)
+    steps.runUntil(lambda: not steps.ready._canMake(
+        provider.labels['big'], provider))
+    assert steps.ready._canMake(provider.labels['other'], provider)
+
+
 def test_nodes_that_fail_together(steps, racks, log):
     """The provider is paused once, and not for longer than for one."""
     steps.setLayout(cloud('one', 'two'))
