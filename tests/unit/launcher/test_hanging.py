@@ -71,7 +71,7 @@ def test_a_start_that_hangs(steps, starts, racks):
     """Layouts are read, and what others can serve is served."""
     starts.todo = [starts.hang]
     read(steps, BOTH)
-    assert starts.reached.wait(TIMEOUT)
+    steps.runUntil(starts.reached.is_set)
     serve(steps, steps.addRequest('big'), steps.addRequest('other'))
     read(steps, BOTH, 'neighbour')
     serve(steps, steps.addRequest('other', tenant='neighbour'))
@@ -107,7 +107,7 @@ def test_a_start_that_hangs_does_not_hold_up_a_stop(
     monkeypatch.setattr(launcher_module, 'STOP_TIMEOUT', 0.1)
     starts.todo = [starts.hang]
     read(steps, BOTH)
-    assert starts.reached.wait(TIMEOUT)
+    steps.runUntil(starts.reached.is_set)
     stopping = threading.Thread(target=steps.stop, daemon=True)
     stopping.start()
     stopping.join(TIMEOUT)

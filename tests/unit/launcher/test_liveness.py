@@ -131,7 +131,7 @@ def test_another_one_is_taken(steps, checks, makeHost, monkeypatch):
     provider = steps.getProvider('desk')
     first, second = map(steps.api.getProviderNode,
                         steps.planner.ledger.stock.find(
-                            provider, 'big', 2, set()))
+                            provider, 'big', 2, lambda kind: False))
     hosts[first.connection_port].stop()
     # The other one has to answer within this time.
     monkeypatch.setattr(liveness, 'TIMEOUT', 3)
