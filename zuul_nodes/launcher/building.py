@@ -196,13 +196,23 @@ class Building:
 
     def _followHost(self, node, log):
         """A slot is made with its host."""
-        if self.api.getProviderNode(node.main_node_id) is None:
+        host = self.api.getProviderNode(node.main_node_id)
+        if host is None:
             left = node.request_time + SUBNODE_SYNC_TIME - time.time()
             if left <= 0:
                 return self._fail(node, ProviderNodeError(
                     'the host of the slot is missing'), log)
             self.queue.addAfter(('node', node.uuid), left)
+        elif host.state == State.SLOT_HOST:
+            # The slot had failed; whoever saw that died before the host was
+            # told.
+            self._failHost(host, log)
         self.store.release(node)
+
+    def _failHost(self, host, log):
+        """Of a machine with a bad slot, nobody gets another one."""
+        self.nodes.setStateOfOther(host, State.FAILED, log)
+        self.nodes.spread(host, State.FAILED, log)
 
     def _reportLaunch(self, node, error=None):
         nodetraces.traceCreation(node)
@@ -233,8 +243,7 @@ class Building:
             self.nodes.setState(node, State.FAILED, log,
                                 comment=describe(error))
             if main_node:
-                self.nodes.setStateOfOther(main_node, State.FAILED, log)
-                self.nodes.spread(main_node, State.FAILED, log)
+                self._failHost(main_node, log)
             return
         if keys is None:
             return

@@ -117,7 +117,10 @@ class NodeReconciler:
         """:return: whether a node that nobody holds needs a launcher."""
         if isinstance(node, SubnodeProviderNode):
             main_node = self.api.getProviderNode(node.main_node_id)
-            if main_node and main_node.state in ProviderNode.CREATE_STATES:
+            if main_node and (
+                    main_node.state in ProviderNode.CREATE_STATES
+                    or (node.state in ProviderNode.CREATE_STATES
+                        and main_node.state != State.SLOT_HOST)):
                 # It goes with its host.
                 return False
         if node.state == State.SLOT_HOST:

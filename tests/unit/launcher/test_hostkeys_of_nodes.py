@@ -214,6 +214,27 @@ def waitForAll(launcher, slots, monkeypatch):
     serve(launcher, *['big'] * slots)
 
 
+def test_a_static_slot_that_failed_when_its_launcher_died(
+        steps, shown, keys, monkeypatch):
+    """The machine is looked at as if it were new; nothing goes in circles
+    until then."""
+    steps.setLayout(scanned(desk(slots=2)))
+    shown[:] = [keys[0]]
+    steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == 2)
+    bad, _ = filter(isFree, steps.nodes())
+    host, = steps.nodes(State.SLOT_HOST)
+    looks = []
+    lookAt = steps.handlers['node']
+    monkeypatch.setitem(steps.handlers, 'node', lambda node_id: (
+        looks.append(node_id), lookAt(node_id)))
+    with steps.context() as context:
+        bad.updateAttributes(context, state=State.FAILED)
+    monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
+    steps.runUntil(lambda: host.state == State.REBUILDING)
+    waitForAll(steps, 2, monkeypatch)
+    assert len(looks) < 100
+
+
 def test_a_static_slot_that_shows_another_after_use(
         steps, shown, keys, monkeypatch):
     """The others stay as long as they are used; then the machine is looked
