@@ -351,6 +351,11 @@ class Planner:
         with self._lock:
             return self.ledger.isShort(node, for_requests)
 
+    def getReady(self):
+        """:return: a list of the nodes that are ready for anybody."""
+        with self._lock:
+            return list(self.ledger.stock.getReady())
+
     # How it is done
 
     @contextlib.contextmanager

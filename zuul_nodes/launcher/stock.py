@@ -101,6 +101,14 @@ class Stock:
                     found.append(node.uuid)
         return found
 
+    def getReady(self):
+        """:return: yields all that are ready."""
+        for (_, name), kinds in self._kinds.items():
+            for kind, nodes in kinds.items():
+                # Each is there under all of its names.
+                if name == kind.label and kind.order == ORDER[State.READY]:
+                    yield from nodes.values()
+
     def getZones(self, provider, label_name):
         """:return: the availability zones where there are some, a set."""
         return {kind.zone for kind, _ in self._get(provider, label_name)

@@ -18,8 +18,6 @@ State = ProviderNode.State
 KEY = ('surplus', '')
 # While somebody waits, it is looked at so often (seconds).
 LOOK_INTERVAL = 2.0
-# What leaves room in a moment.
-LEAVING_STATES = (State.OUTDATED, State.USED)
 
 
 class Surplus:
@@ -53,16 +51,17 @@ class Surplus:
         if not self.launcher.layouts.isUpToDate():
             # While layouts are read, a provider may seem to be missing.
             return
-        leaving = set()
+        # What goes by now leaves room in a moment.
+        leaving = {
+            node_id: node.provider for node_id in self._chosen
+            if (node := ledger.getNode(node_id)) and not (
+                node.state == State.READY or node.request_id)}
         ready = collections.defaultdict(list)
-        for node in self.launcher.api.nodes_cache.getItems():
-            if node.state in LEAVING_STATES:
-                leaving.add(node.provider)
-            elif node.state == State.READY and ledger.getKind(node.uuid):
-                ready[node.provider].append(node)
-        chosen = [node.uuid for name, nodes in ready.items()
-                  for node in self._choose(name, nodes, name in leaving)]
-        self._chosen = frozenset(chosen)
+        for node in self.planner.getReady():
+            ready[node.provider].append(node)
+        chosen = [node.uuid for name, nodes in ready.items() for node
+                  in self._choose(name, nodes, name in leaving.values())]
+        self._chosen = frozenset({*leaving, *chosen})
         for node_id in chosen:
             self.queue.add(('node', node_id))
 

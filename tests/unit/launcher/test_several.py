@@ -120,7 +120,7 @@ class Several:
         self.runUntil(lambda: all(
             launcher.layouts.isUpToDate()
             and launcher.layouts.states.get(tenant) == state
-            and all(map(launcher.planner.isAsked,
+            and all(map(launcher.planner.obstacles.isAsked,
                         launcher.tenant_providers[tenant]))
             for launcher in self.launchers))
 
