@@ -81,6 +81,7 @@ class News:
     def _tellOfNode(self, node_id, node):
         planner = self.launcher.planner
         has_fewer = self.launcher.ready.counts.note(node_id, node)
+        self.launcher.surplus.note(node_id, node)
         if node is None:
             self._noteEnd(planner.ledger.getNode(node_id))
             planner.removeNode(node_id)

@@ -18,6 +18,8 @@ State = ProviderNode.State
 KEY = ('surplus', '')
 # While somebody waits, it is looked at so often (seconds).
 LOOK_INTERVAL = 2.0
+# What leaves room in a moment.
+LEAVING_STATES = (State.OUTDATED, State.USED)
 
 
 class Surplus:
@@ -29,8 +31,20 @@ class Surplus:
         self.launcher = launcher
         self.planner = launcher.planner
         self.queue = launcher.queue
-        # Uuids of the nodes that are to go.
-        self._chosen = frozenset()
+        # Uuids of the nodes that are to go, and of those that would be if
+        # nothing changes.
+        self._chosen = self._proposed = frozenset()
+        # Uuid of a node that leaves -> its provider.
+        self._leaving = {}
+
+    def note(self, node_id, node):
+        """
+        :param ProviderNode node: as it is now, or None.
+        """
+        if node is not None and node.state in LEAVING_STATES:
+            self._leaving[node_id] = node.provider
+        else:
+            self._leaving.pop(node_id, None)
 
     def tell(self):
         """Somebody waits for room."""
@@ -45,24 +59,23 @@ class Surplus:
         """Choose what has to go."""
         ledger = self.planner.ledger
         if not (ledger.reservations.by_request or ledger.missing.by_request):
-            self._chosen = frozenset()
+            self._chosen = self._proposed = frozenset()
             return
         self.tell()
         if not self.launcher.layouts.isUpToDate():
             # While layouts are read, a provider may seem to be missing.
             return
-        # What goes by now leaves room in a moment.
-        leaving = {
-            node_id: node.provider for node_id in self._chosen
-            if (node := ledger.getNode(node_id)) and not (
-                node.state == State.READY or node.request_id)}
+        leaving = set(self._leaving.copy().values())
         ready = collections.defaultdict(list)
         for node in self.planner.getReady():
             ready[node.provider].append(node)
-        chosen = [node.uuid for name, nodes in ready.items() for node
-                  in self._choose(name, nodes, name in leaving.values())]
-        self._chosen = frozenset({*leaving, *chosen})
-        for node_id in chosen:
+        proposed = frozenset(
+            node.uuid for name, nodes in ready.items()
+            for node in self._choose(name, nodes, name in leaving))
+        # What others have just been given counts twice until they tell so.
+        self._chosen = proposed & self._proposed
+        self._proposed = proposed
+        for node_id in self._chosen:
             self.queue.add(('node', node_id))
 
     def _choose(self, name, nodes, is_leaving):
