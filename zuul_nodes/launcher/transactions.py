@@ -16,10 +16,22 @@ from kazoo.exceptions import (
     RolledBackError,
     RuntimeInconsistency,
 )
+from kazoo.protocol.serialization import (
+    CheckVersion,
+    Create,
+    Delete,
+    SetData,
+)
+from kazoo.security import OPEN_ACL_UNSAFE
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.contents import CREATED, RECORDS_LOCK, Content
 
+# What is done to what is there, by the names of kazoo's methods.
+OPERATIONS = {'delete': functools.partial(Delete, version=-1),
+              'set_data': SetData, 'check': CheckVersion}
+# How a contender for a lock is created.
+EPHEMERAL_SEQUENTIAL = 3
 # What says that nothing has been written.
 REFUSALS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError,
             RolledBackError, RuntimeInconsistency)
@@ -191,7 +203,7 @@ class Transaction:
         # In a new directory, the first contender gets the first number.
         path = f'{record.getLockPath()}/{self.store.makePrefix()}'
         self._others.append(('create', (
-            path, self.store.identifier.encode(), True, True)))
+            path, self.store.identifier.encode(), EPHEMERAL_SEQUENTIAL)))
         self._locked.append((record, f'{path}{0:010}'))
         self._unread.append(f'{path}{0:010}')
 
@@ -327,12 +339,18 @@ class Updater:
         return True
 
     def run(self, transaction):
+        client = transaction.client
+        acl = client.default_acl or OPEN_ACL_UNSAFE
+        # Not by kazoo's methods, which take each path apart to see that it
+        # is one.
         for name, (path, *arguments) in self.operations:
+            whole_path = client.chroot + path
             if name == 'create':
                 data, *flags = arguments
-                transaction.create(path, data, None, *flags)
+                operation = Create(whole_path, data, acl, *flags or [0])
             else:
-                getattr(transaction, name)(path, *arguments)
+                operation = OPERATIONS[name](whole_path, *arguments)
+            transaction.operations.append(operation)
         commit = transaction.commit
 
         def commitAndKeep():
