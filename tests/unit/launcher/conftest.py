@@ -18,6 +18,7 @@ from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
+from tests.fixtures.several import Several
 from zuul_nodes.launcher import missing, patience, superseded, uploads
 from zuul_nodes.launcher.cleanup import Cleanup
 
@@ -29,6 +30,22 @@ def steps(zuul_conf, tmp_path):
     launcher = Steps(zuul_conf)
     yield launcher
     launcher.end()
+
+
+@pytest.fixture
+def several(zuul_conf, tmp_path):
+    """Launchers, none at first, that take steps together."""
+    several = Several(zuul_conf, tmp_path)
+    yield several
+    several.end()
+
+
+@pytest.fixture
+def pair(several):
+    """Two of them."""
+    several.add('first')
+    several.add('second')
+    return several
 
 
 @pytest.fixture

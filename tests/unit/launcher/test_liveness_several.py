@@ -17,10 +17,9 @@ from tests.fixtures.fuse import Killed
 from tests.fixtures.racks import isDone
 from tests.unit.launcher import test_crash, test_several_static
 from tests.unit.launcher.test_liveness import desk, makeHost
-from tests.unit.launcher.test_several import Several
 from zuul_nodes.launcher import keyscan, liveness
 
-__all__ = ['makeHost', 'makeWorld', 'pair', 'undivided']
+__all__ = ['makeHost', 'makeWorld', 'undivided']
 
 State = ProviderNode.State
 
@@ -28,7 +27,6 @@ pytestmark = pytest.mark.crash
 
 makeWorld = test_crash.makeWorld
 undivided = test_crash.undivided
-pair = test_several_static.pair
 
 
 def forget(launcher):
@@ -115,21 +113,16 @@ def test_one_job_at_a_time(pair, makeHost, tenants):
             forget(launcher)
 
 
-def test_who_does_not_handle_it_does_not_check(zuul_conf, tmp_path,
-                                               makeHost):
+def test_who_does_not_handle_it_does_not_check(several, makeHost):
     """It may have no way to get there."""
-    several = Several(zuul_conf, tmp_path)
-    try:
-        several.add('first')
-        other = several.add('second', connection_filter='rack')
-        host = makeHost()
-        several.setLayout(desk(host.port))
-        node_id, = test_several_static.waitForReady(several, 1)
-        host.stop()
-        for launcher in several.launchers:
-            forget(launcher)
-        request = several.addRequest(other, 'big')
-        several.runUntil(lambda: isDone(request))
-        assert request.nodes == [node_id]
-    finally:
-        several.end()
+    several.add('first')
+    other = several.add('second', connection_filter='rack')
+    host = makeHost()
+    several.setLayout(desk(host.port))
+    node_id, = test_several_static.waitForReady(several, 1)
+    host.stop()
+    for launcher in several.launchers:
+        forget(launcher)
+    request = several.addRequest(other, 'big')
+    several.runUntil(lambda: isDone(request))
+    assert request.nodes == [node_id]

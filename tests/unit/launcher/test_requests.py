@@ -12,7 +12,6 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
-from tests.unit.launcher.test_several import Several
 from zuul_nodes.launcher import requests
 
 # The first connection is nobody's, if its launcher goes.
@@ -155,13 +154,6 @@ def test_nobody_was_told(steps, racks, label, state):
 
 
 # That are being served by launchers which go
-
-
-@pytest.fixture
-def several(zuul_conf, tmp_path):
-    several = Several(zuul_conf, tmp_path)
-    yield several
-    several.end()
 
 
 @pytest.fixture

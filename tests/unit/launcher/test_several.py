@@ -2,22 +2,17 @@
 session: each piece of work is done once."""
 
 import collections
-import configparser
 import logging
 import threading
 import time
-import types
-import uuid
 
 from kazoo.protocol.states import KazooState
 import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
-from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY
-from zuul.zk.launcher import launcher_score
 
-from tests.fixtures.launcher import TIMEOUT, Steps
+from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import (
     Racks,
     addProvider,
@@ -62,122 +57,6 @@ def log(caplog):
     return caplog
 
 
-class Several:
-    """Launchers of one process.  The registry, of which a process has
-    one, is nobody's of them."""
-
-    def __init__(self, config, directory):
-        self.config = config
-        self.directory = directory
-        self.launchers = []
-        self.zk_client = ZooKeeperClient.fromConfig(config)
-        self.zk_client.connect()
-        COMPONENT_REGISTRY.create(self.zk_client)
-
-    def add(self, name, **options):
-        config = configparser.ConfigParser()
-        config.read_dict(self.config)
-        config.read_dict({'launcher': {
-            'temp_dir': self.directory, **options}})
-        launcher = Steps(config, name)
-        self.launchers.append(launcher)
-        self.runUntil(lambda: len(launcher.division.getLaunchers())
-                      == len(self.launchers))
-        self.run()
-        return launcher
-
-    def remove(self, launcher):
-        self.launchers.remove(launcher)
-        launcher.stop()
-        launcher.join()
-
-    def end(self):
-        for launcher in self.launchers[:]:
-            self.remove(launcher)
-        self.zk_client.disconnect()
-        COMPONENT_REGISTRY.clearRegistry()
-
-    def run(self):
-        while any([launcher.queue.step() or launcher.pools.length()
-                   for launcher in self.launchers]):
-            pass
-
-    def runUntil(self, predicate):
-        """Have all launchers take steps until something is so."""
-        end = time.monotonic() + TIMEOUT
-        while not predicate():
-            assert time.monotonic() < end, [
-                (launcher.api.getProviderNodes(),
-                 launcher.api.getNodesetRequests())
-                for launcher in self.launchers]
-            if not any([launcher.queue.step()
-                        for launcher in self.launchers]):
-                time.sleep(0.002)
-
-    def setLayout(self, text, tenant='tenant'):
-        self.launchers[0].writeLayout(text, tenant)
-        state = self.launchers[0].layouts.tenant_states[tenant]
-        self.runUntil(lambda: all(
-            launcher.layouts.isUpToDate()
-            and launcher.layouts.states.get(tenant) == state
-            and all(map(launcher.planner.obstacles.isAsked,
-                        launcher.tenant_providers[tenant]))
-            for launcher in self.launchers))
-
-    def addRequest(self, launcher, *labels, **kwargs):
-        """:return: a new request whose launcher this is, as that sees it.
-        """
-        names = launcher.division.getLaunchers()
-        while True:
-            request_id = uuid.uuid4().hex
-            item = types.SimpleNamespace(uuid=request_id)
-            if min(names, key=lambda name: launcher_score(name, item)) == (
-                    launcher.hostname):
-                break
-        # Nobody takes a step yet.
-        return launcher.addRequest(*labels, uuid=request_id, **kwargs)
-
-    def serve(self, *requests):
-        """:return: the nodes of requests, as one of the launchers sees
-            them."""
-        self.runUntil(lambda: all(map(isDone, requests)))
-        assert {request.state for request in requests} == {
-            requests[0].State.FULFILLED}
-        launcher = self.launchers[0]
-        node_ids = [node for request in requests for node in request.nodes]
-        self.runUntil(
-            lambda: all(map(launcher.api.getProviderNode, node_ids)))
-        return list(map(launcher.api.getProviderNode, node_ids))
-
-    def finish(self, *requests):
-        launcher = self.launchers[0]
-        for request in requests:
-            finish(launcher, launcher.api.getNodesetRequest(request.uuid))
-
-    def endAll(self, racks):
-        """All requests are done with: nothing is left."""
-        for request in self.launchers[0].api.requests_cache.getItems():
-            self.finish(request)
-        self.runUntil(lambda: not any(
-            launcher.nodes() or launcher.api.getNodesetRequests()
-            for launcher in self.launchers))
-        assert racks.instances == {}
-
-
-@pytest.fixture
-def several(zuul_conf, tmp_path):
-    several = Several(zuul_conf, tmp_path)
-    yield several
-    several.end()
-
-
-@pytest.fixture
-def pair(several):
-    several.add('first')
-    several.add('second')
-    return several
-
-
 @pytest.fixture
 def expire(zookeeper):
     """:return: a function that has ZooKeeper expire a launcher's session;
@@ -208,26 +87,6 @@ def expire(zookeeper):
             time.sleep(0.005)
         assert client.client_id[0] != session[0]
     return expire
-
-
-def decideTogether(pair, requests, monkeypatch):
-    """Have the second launcher grant its request after the first has
-    decided, and before that is written.
-
-    :return: a list of the types of what the first has decided by then.
-    """
-    first, second = pair.launchers
-    plan = first.planner.plan
-    decisions = []
-
-    def planWhileTheOtherDoes(request):
-        decision = plan(request)
-        if not decisions:
-            decisions.append(type(decision))
-            second.runUntil(lambda: requests[1].nodes)
-        return decision
-    monkeypatch.setattr(first.planner, 'plan', planWhileTheOtherDoes)
-    return decisions
 
 
 # Two launchers
@@ -342,7 +201,7 @@ def test_limits_are_kept_together(pair, racks, monkeypatch):
     racks.setPause(1000)
     requests = [pair.addRequest(launcher, 'big')
                 for launcher in pair.launchers]
-    together = decideTogether(pair, requests, monkeypatch)
+    together = pair.decideTogether(requests, monkeypatch)
     pair.runUntil(lambda: any(map(isDone, requests)))
     assert together == [Grant]
     pair.run()
@@ -396,7 +255,7 @@ def test_both_want_the_same_node(pair, racks, monkeypatch):
     second.runUntilSeen(node.uuid)
     requests = [pair.addRequest(launcher, 'big')
                 for launcher in pair.launchers]
-    together = decideTogether(pair, requests, monkeypatch)
+    together = pair.decideTogether(requests, monkeypatch)
     nodes = pair.serve(*requests)
     assert together == [Grant]
     assert nodes[1].uuid == node.uuid

@@ -6,18 +6,10 @@ from zuul.model import QuotaInformation
 
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
-from tests.unit.launcher.test_several import Several
 from zuul_nodes.launcher import launcher as launcher_module
 from zuul_nodes.launcher import limits, readying
 
 pytestmark = pytest.mark.crash
-
-
-@pytest.fixture
-def several(zuul_conf, tmp_path):
-    several = Several(zuul_conf, tmp_path)
-    yield several
-    several.end()
 
 
 @pytest.mark.parametrize('filters', [

@@ -6,7 +6,6 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import isDone
-from tests.unit.launcher.test_several import Several, decideTogether
 from zuul_nodes.launcher.planner import Grant
 
 State = ProviderNode.State
@@ -37,15 +36,6 @@ def desk(number, slots=1, label='big'):
     return DESK.format(slots=slots, machines=[
         {'name': f'127.0.0.{each + 1}', 'connection-port': 22,
          'username': 'zuul', 'label': label} for each in range(number)])
-
-
-@pytest.fixture
-def pair(zuul_conf, tmp_path):
-    several = Several(zuul_conf, tmp_path)
-    for name in ('first', 'second'):
-        several.add(name)
-    yield several
-    several.end()
 
 
 def getReady(launcher, label='big'):
@@ -102,7 +92,7 @@ def test_both_take_the_last_one(pair, monkeypatch):
     node_id, = waitForReady(pair, 1)
     requests = [pair.addRequest(launcher, 'big')
                 for launcher in pair.launchers]
-    decisions = decideTogether(pair, requests, monkeypatch)
+    decisions = pair.decideTogether(requests, monkeypatch)
     pair.runUntil(lambda: isDone(requests[1]))
     pair.run()
     assert decisions == [Grant]

@@ -11,11 +11,8 @@ from tests.unit.launcher import test_several_static
 from tests.unit.launcher.test_registration import giveBack, use
 from zuul_nodes.launcher.planner import Grant
 
-__all__ = ['pair']
-
 State = ProviderNode.State
 
-pair = test_several_static.pair
 
 # A section of all tenants, and a tenant's provider.
 DESK = '''

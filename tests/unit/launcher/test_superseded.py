@@ -4,7 +4,6 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import isDone
-from tests.unit.launcher.test_several import Several
 from zuul_nodes.launcher import superseded, surplus
 from zuul_nodes.launcher.published import ROOT
 
@@ -110,20 +109,16 @@ def test_they_make_room_for_those_that_replace_them(steps, options):
 
 @pytest.mark.crash
 def test_they_make_room_for_what_another_launcher_is_to_make(
-        zuul_conf, tmp_path, racks):
-    several = Several(zuul_conf, tmp_path)
-    try:
-        launcher = several.add('first')
-        several.add('second')
-        several.setLayout(cloud(10, limit=7, min_ready=7))
-        several.runUntil(lambda: len(ready(launcher, 10)) == 7)
-        several.setLayout(cloud(20, limit=7, min_ready=7))
-        several.runUntil(lambda: len(ready(launcher, 20)) == 7)
-        # Nothing is kept for what has been made.
-        several.runUntil(lambda: not several.zk_client.client.get_children(
-            ROOT))
-    finally:
-        several.end()
+        several, racks):
+    launcher = several.add('first')
+    several.add('second')
+    several.setLayout(cloud(10, limit=7, min_ready=7))
+    several.runUntil(lambda: len(ready(launcher, 10)) == 7)
+    several.setLayout(cloud(20, limit=7, min_ready=7))
+    several.runUntil(lambda: len(ready(launcher, 20)) == 7)
+    # Nothing is kept for what has been made.
+    several.runUntil(lambda: not several.zk_client.client.get_children(
+        ROOT))
 
 
 def test_they_make_room_for_a_request(steps):

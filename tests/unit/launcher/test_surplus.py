@@ -4,7 +4,6 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import addProvider, cloud, finish, isDone
-from tests.unit.launcher.test_several import Several
 from zuul_nodes.launcher import surplus
 from zuul_nodes.launcher.launcher import PUBLISH_INTERVAL
 
@@ -135,21 +134,17 @@ def test_a_slot_stays_beside_one_that_is_used(steps, racks):
 
 
 @pytest.mark.crash
-def test_launchers_choose_the_same(zuul_conf, tmp_path, racks, monkeypatch):
+def test_launchers_choose_the_same(several, racks, monkeypatch):
     # As ever, what they tell each other takes less.
     monkeypatch.setattr(surplus, 'LOOK_INTERVAL', 2 * PUBLISH_INTERVAL)
-    several = Several(zuul_conf, tmp_path)
-    try:
-        launcher = several.add('first')
-        several.add('second')
-        several.setLayout(limited(4))
-        provider = launcher.getProvider('one')
-        for _ in range(4):
-            launcher.addNode(provider, 'big', state=State.READY)
-        request = launcher.addRequest('other', 'other')
-        several.serve(request)
-        assert len(racks.deleted) == 2
-        several.runUntil(lambda: all(
-            len(each.nodes()) == 4 for each in several.launchers))
-    finally:
-        several.end()
+    launcher = several.add('first')
+    several.add('second')
+    several.setLayout(limited(4))
+    provider = launcher.getProvider('one')
+    for _ in range(4):
+        launcher.addNode(provider, 'big', state=State.READY)
+    request = launcher.addRequest('other', 'other')
+    several.serve(request)
+    assert len(racks.deleted) == 2
+    several.runUntil(lambda: all(
+        len(each.nodes()) == 4 for each in several.launchers))
