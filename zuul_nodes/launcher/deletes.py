@@ -148,7 +148,10 @@ class Deletes:
         def done(_, error):
             # Unless nobody waits for it any more.
             if call.set_running_or_notify_cancel():
-                call.set_exception(error)
+                if error is None:
+                    call.set_result(None)
+                else:
+                    call.set_exception(error)
         with self._lock:
             if not self._running:
                 raise CancelledError

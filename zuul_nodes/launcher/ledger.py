@@ -266,22 +266,18 @@ class Ledger:
                 return False
         return True
 
-    def isShort(self, node, for_requests=False):
+    def isShort(self, node, rank=END):
         """
+        :param tuple rank: before which those who wait count.
         :return: whether of what a node uses more is wanted, by nodes on
             record and by those who wait, than there is.
         """
         provider = chooseProvider(node, self.scope.getProviders(node))
         limits = (provider and self.limits.getUsable(provider)) or {}
-
-        def getReserved(key):
-            amount, _ = self.reservations.getAhead(key, LAST)
-            if for_requests:
-                return amount
-            return amount + self.missing.getAhead(key, END)[0]
         return any(
             key in limits and exceeds(
-                self.used[key] + getReserved(key), limits[key])
+                self.used[key] + self.reservations.getAhead(key, rank)[0]
+                + self.missing.getAhead(key, rank)[0], limits[key])
             # With slots, it is the machine that uses most.
             for node_id in (node.uuid, node.main_node_id)
             for key in self._entries.get(node_id, NOTHING).charges)

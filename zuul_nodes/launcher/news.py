@@ -83,7 +83,8 @@ class News:
         has_fewer = self.launcher.ready.counts.note(node_id, node)
         self.launcher.surplus.note(node_id, node)
         if node is None:
-            self._noteEnd(planner.ledger.getNode(node_id))
+            if old := planner.ledger.getNode(node_id):
+                self._noteEnd(old)
             planner.removeNode(node_id)
             self._relate(node_id, NOTHING)
         else:
@@ -123,13 +124,16 @@ class News:
             launcher.ready.pause(node)
 
     def _noteEnd(self, node):
-        """Pause also if a node was gone before we could see that it had
-        failed.
+        """A node is gone.
 
-        :param ProviderNode node: as it was seen last, or None.
+        :param ProviderNode node: as it was seen last.
         """
-        if node is not None and not node.request_id and (
+        # Slots may go with their host.
+        for slot_id in node.subnodes:
+            self.queue.add(('node', slot_id))
+        if not (node.request_id or node.main_node_id) and (
                 node.state in ProviderNode.CREATE_STATES):
+            # It had failed before we could see that.
             self.launcher.ready.pause(node)
 
     def _tellRequest(self, request_id):

@@ -11,7 +11,9 @@ is not troubled at all.
 import contextlib
 import functools
 import heapq
+import itertools
 import logging
+import operator
 import random
 import threading
 import time
@@ -24,7 +26,7 @@ from zuul_nodes.launcher.decisions import (
     Slot,
     Wait,
 )
-from zuul_nodes.launcher.ledger import LAST, Ledger
+from zuul_nodes.launcher.ledger import END, LAST, Ledger
 from zuul_nodes.launcher.limits import (
     Limits,
     getLabelKey,
@@ -341,15 +343,24 @@ class Planner:
         with self._lock:
             return self.ledger.fits(node)
 
-    def isShort(self, node, for_requests=False):
+    def isShort(self, node, rank=END):
         """
         :param ProviderNode node: with a record.
-        :param bool for_requests: whether only these count, and not what is
-            to be ready for nobody.
+        :param tuple rank: before which those who wait count; what is to be
+            ready for nobody comes after all requests.
         :return: whether somebody waits for what the node uses.
         """
         with self._lock:
-            return self.ledger.isShort(node, for_requests)
+            return self.ledger.isShort(node, rank)
+
+    def getReserved(self):
+        """:return: a list of all reservations, of those who are to be
+            served first before others."""
+        with self._lock:
+            return sorted(itertools.chain(
+                *self.ledger.reservations.by_request.values(),
+                *self.ledger.missing.by_request.values()),
+                key=operator.attrgetter('rank'))
 
     def getReady(self):
         """:return: a list of the nodes that are ready for anybody."""

@@ -10,8 +10,9 @@ import collections
 
 from zuul.model import ProviderNode
 
+from zuul_nodes.launcher.ledger import LAST
 from zuul_nodes.launcher.scope import isFor, isMadeFrom
-from zuul_nodes.launcher.sharing import isGiven
+from zuul_nodes.launcher.sharing import getMachineId, isGiven
 
 State = ProviderNode.State
 
@@ -57,8 +58,8 @@ class Surplus:
 
     def reconcile(self):
         """Choose what has to go."""
-        ledger = self.planner.ledger
-        if not (ledger.reservations.by_request or ledger.missing.by_request):
+        reserved = self.planner.getReserved()
+        if not reserved:
             self._chosen = self._proposed = frozenset()
             return
         self.tell()
@@ -71,18 +72,21 @@ class Surplus:
             ready[node.provider].append(node)
         proposed = frozenset(
             node.uuid for name, nodes in ready.items()
-            for node in self._choose(name, nodes, name in leaving))
+            for node in self._choose(
+                name, nodes, name in leaving,
+                [each for each in reserved if each.provider == name]))
         # What others have just been given counts twice until they tell so.
         self._chosen = proposed & self._proposed
         self._proposed = proposed
         for node_id in self._chosen:
             self.queue.add(('node', node_id))
 
-    def _choose(self, name, nodes, is_leaving):
+    def _choose(self, name, nodes, is_leaving, reserved):
         """
         :param str name: of a provider.
         :param list nodes: its nodes that anybody may have.
         :param bool is_leaving: whether it will have room anyway.
+        :param list reserved: what is reserved of it, in order.
         :return: a list of those that are to go.
         """
         scope, planner = self.launcher.scope, self.planner
@@ -96,32 +100,38 @@ class Surplus:
                 superseded.append(node)
         if superseded or is_leaving:
             return superseded
-        spare = sorted(self._getSpare(name, useful), key=lambda node: (
+        spare = sorted(self._getSpare(useful, reserved), key=lambda node: (
             self._isToBeReady(node), node.state_time, node.uuid))
-        return [node for node in spare if self._isWhole(node)
-                and planner.isShort(node, for_requests=True)][:1]
+        first = next((node for node in spare if self._isWhole(node)
+                      and planner.isShort(node, LAST)), None)
+        # With a slot, all of its machine goes.
+        return [node for node in nodes if first and getMachineId(
+            node) == getMachineId(first)]
 
-    def _getSpare(self, name, nodes):
+    def _getSpare(self, nodes, reserved):
         """:return: yields those that nobody who waits is about to get."""
         wanted = collections.defaultdict(list)
-        for several in list(
-                self.planner.ledger.reservations.by_request.values()):
-            for each in several:
-                provider = self.launcher.scope.by_tenant.get(
-                    each.tenant, {}).get(name)
-                if each.provider == name and provider:
-                    for label_name in each.labels:
-                        wanted[label_name].append(provider)
+        for each in reserved:
+            provider = self.launcher.scope.by_tenant.get(
+                each.tenant, {}).get(each.provider)
+            for label_name in each.labels if provider else ():
+                wanted[label_name].append((provider, each.rank))
         for node in sorted(
                 nodes, key=lambda node: node.state_time, reverse=True):
             for label_name in node.all_labels:
                 takers = wanted[label_name]
-                if taker := next((provider for provider in takers
-                                  if isFor(node, provider)), None):
+                if taker := next((each for each in takers
+                                  if self._isFor(node, *each)), None):
                     takers.remove(taker)
                     break
             else:
                 yield node
+
+    def _isFor(self, node, provider, rank):
+        """:return: whether somebody who waits is about to get a node, and
+            not only when those ahead have what they need of its room."""
+        return (rank < LAST and isFor(node, provider)
+                and not self.planner.isShort(node, rank))
 
     def _isToBeReady(self, node):
         """:return: whether a tenant wants some with its label to be ready.

@@ -327,7 +327,8 @@ class Transaction:
 class Updater:
     """What Zuul's event queues ask of somebody who writes along.
 
-    :param list operations: method of a transaction -> its arguments.
+    :param list operations: pairs of a name, of ``OPERATIONS`` or
+        ``create``, and arguments: path, data and what else that takes.
     :ivar list results: what came of each, the event's own first.
     """
 

@@ -225,3 +225,15 @@ def test_room_for_one_that_is_about_to_begin():
     assert isinstance(decision, Wait)
     world.planner.forget(node.uuid)
     assert world.woken == [request.uuid]
+
+
+def test_who_tests_an_image_keeps_no_nodes():
+    """It gets new ones only; what is ready is for those behind."""
+    provider = Provider('a', 'big', 'small', limits={'instances': 2})
+    world = World(provider)
+    node = world.addNode(provider, 'big')
+    assert isinstance(world.request('small')[1], Grant)
+    _, wait = world.request('big', image_upload_uuid='upload')
+    assert wait.reservation == ('a',)
+    _, grant = world.request('big')
+    assert [slot.node for slot in grant.slots] == [node]

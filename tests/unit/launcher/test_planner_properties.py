@@ -116,8 +116,9 @@ class Planning(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 9), change=st.integers(-2, 2))
     def revise(self, index, change):
-        request = self.choose(self.waiting, index)
-        if request and request.uuid not in self.world.woken:
+        # What has been granted to others by then stays theirs.
+        if not self.world.woken and (
+                request := self.choose(self.waiting, index)):
             request._set(_relative_priority=change)
             self.plan(request)
 

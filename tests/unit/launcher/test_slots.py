@@ -65,14 +65,26 @@ def test_a_slot_without_its_host(steps, racks, jump):
     assert racks.created == racks.deleted == []
 
 
-def addSlot(launcher):
+def test_a_host_that_goes_while_its_slots_are_to_be_made(
+        steps, monkeypatch, kazoo_client):
+    """Nobody else would look at them."""
+    monkeypatch.setattr(building, 'SUBNODE_SYNC_TIME', 0)
+    steps.setLayout(SLOTS)
+    host = steps.addNode(steps.getProvider('one'), 'big', state=State.FAILED)
+    slot = addSlot(steps, host.uuid)
+    with steps.context() as context:
+        host.updateAttributes(context, subnodes=[slot.uuid])
+    steps.runUntil(lambda: not steps.nodes())
+
+
+def addSlot(launcher, host_id='gone'):
     """:return: the record of a slot of which there is no host."""
     provider = launcher.getProvider('one')
     label = provider.labels['big']
     with launcher.context() as context:
         slot = SubnodeProviderNode.new(
             context, state=State.BUILDING, state_time=time.time(),
-            request_time=time.time(), main_node_id='gone', slot=0,
+            request_time=time.time(), main_node_id=host_id, slot=0,
             label='big', label_config_hash=label.config_hash,
             provider=provider.canonical_name,
             connection_name=provider.connection_name,

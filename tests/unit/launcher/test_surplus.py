@@ -100,6 +100,33 @@ def test_one_too_many_of_the_same_label_goes(steps, racks):
     assert len({node.uuid for node in nodes} & set(request.nodes)) == 1
 
 
+def test_who_is_behind_keeps_nothing_of_what_those_ahead_need(steps, racks):
+    """Both could have one of these; the second will when the first has."""
+    steps.setLayout(limited(2))
+    cancel(steps, serve(steps, 'other', 'other'))
+    first = steps.addRequest('other', 'big')
+    second = steps.addRequest('other')
+    steps.runUntil(lambda: isDone(first))
+    assert len(racks.deleted) == 1
+    finish(steps, first)
+    steps.runUntil(lambda: isDone(second))
+
+
+def test_what_is_left_goes_to_those_ahead(steps, racks):
+    """One waits for all there is, and one behind for more of what is there
+    than is left."""
+    steps.setLayout(limited(2))
+    used = serve(steps, 'third')
+    node, = cancel(steps, serve(steps, 'other'))
+    first = steps.addRequest('big', 'big')
+    second = steps.addRequest('other', 'other')
+    finish(steps, used)
+    steps.runUntil(lambda: isDone(first))
+    assert node.uuid in racks.deleted
+    finish(steps, first)
+    steps.runUntil(lambda: isDone(second))
+
+
 def test_what_is_to_be_ready_makes_room_last(steps, racks):
     steps.setLayout(limited(2, min_ready=1))
     steps.runUntil(lambda: steps.nodes(State.READY))
@@ -118,7 +145,11 @@ def test_what_is_to_be_ready_makes_room_last(steps, racks):
 def test_a_machine_goes_with_all_its_slots(steps, racks):
     steps.setLayout(limited(1, slots=2))
     cancel(steps, serve(steps, 'big', 'big'))
-    serve(steps, 'other')
+    request = steps.addRequest('other')
+    steps.runUntil(lambda: steps.surplus._chosen)
+    # Both at once: of the one that stayed, somebody could get hold.
+    assert len(steps.surplus._chosen) == 2
+    steps.runUntil(lambda: isDone(request))
     assert [node.label for node in steps.nodes()] == ['other']
     assert racks.most == 1
 
