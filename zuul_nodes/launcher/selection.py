@@ -130,9 +130,10 @@ class Draft:
         labels = collections.defaultdict(list)
         quota = collections.defaultdict(collections.Counter)
         for want, provider in self.providers.items():
+            names = labels[provider]
             # What is ready is not for a request that tests an image.
-            labels[provider] += [want.label_name] * (
-                not self.needs.image_upload_uuid)
+            if not self.needs.image_upload_uuid:
+                names.append(want.label_name)
         for machine in self.machines:
             quota[machine.provider].update(getProviderQuota(
                 self.view.getCharges(machine.provider, machine.label.name)))

@@ -85,9 +85,6 @@ class Stock:
         :return: a list of uuids, the best first.
         """
         found = []
-        if not self._kinds.get((provider.canonical_name, label_name)):
-            # Most often there are none, where many wait.
-            return found
         kinds = [
             (kind.order, kind.zone != zone, len(kind.names), nodes)
             for kind, nodes in self._get(provider, label_name)

@@ -67,14 +67,16 @@ class Surplus:
             # While layouts are read, a provider may seem to be missing.
             return
         leaving = set(self._leaving.copy().values())
+        wanted = collections.defaultdict(list)
+        for each in reserved:
+            wanted[each.provider].append(each)
         ready = collections.defaultdict(list)
         for node in self.planner.getReady():
             ready[node.provider].append(node)
         proposed = frozenset(
             node.uuid for name, nodes in ready.items()
             for node in self._choose(
-                name, nodes, name in leaving,
-                [each for each in reserved if each.provider == name]))
+                name, nodes, name in leaving, wanted[name]))
         # What others have just been given counts twice until they tell so.
         self._chosen = proposed & self._proposed
         self._proposed = proposed

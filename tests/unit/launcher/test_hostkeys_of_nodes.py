@@ -47,6 +47,12 @@ def scanned(text):
     return text.replace('host-key-checking: false', 'host-key-checking: true')
 
 
+def expecting(key, slots):
+    """:return: configuration: a machine that has to show that key."""
+    return scanned(desk(slots=slots)).replace(
+        'python-path:', f'host-key: {key.recorded}\n        python-path:')
+
+
 def serve(launcher, *labels):
     """:return: a request, and its nodes."""
     request = launcher.addRequest(*labels)
@@ -169,9 +175,7 @@ def test_a_used_slot_that_shows_another(
 def test_a_static_node_that_shows_another(
         steps, shown, keys, slots, monkeypatch):
     """It does not come back before it shows what is configured."""
-    steps.setLayout(scanned(desk(slots=slots)).replace(
-        'python-path:', f'host-key: {keys[0].recorded}\n'
-        '        python-path:'))
+    steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[1]]
     steps.runUntil(lambda: any(
         node.comment and keys[1].fingerprint in node.comment
@@ -184,9 +188,7 @@ def test_a_static_node_that_shows_another(
 @pytest.mark.parametrize('slots', [1, 2])
 def test_a_static_node_that_shows_another_while_a_request_waits(
         steps, shown, keys, slots, monkeypatch):
-    steps.setLayout(scanned(desk(slots=slots)).replace(
-        'python-path:', f'host-key: {keys[0].recorded}\n'
-        '        python-path:'))
+    steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[1]]
     request = steps.addRequest('big')
     steps.runUntil(lambda: steps.nodes() and all(
@@ -194,20 +196,23 @@ def test_a_static_node_that_shows_another_while_a_request_waits(
     steps.run()
     assert request.state == request.State.REQUESTED
     shown[:] = [keys[0]]
-    monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
-    for node in steps.nodes():
-        steps.queue.add(('node', node.uuid))
+    renew(steps, monkeypatch)
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FULFILLED
     # Nobody has got the other slot.
     steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == slots - 1)
 
 
-def waitForAll(launcher, slots, monkeypatch):
-    """Wait until a static node is what it was, and of use."""
+def renew(launcher, monkeypatch):
+    """The time is over for which a machine that has failed is left alone."""
     monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
     for node in launcher.nodes():
         launcher.queue.add(('node', node.uuid))
+
+
+def waitForAll(launcher, slots, monkeypatch):
+    """Wait until a static node is what it was, and of use."""
+    renew(launcher, monkeypatch)
     launcher.runUntil(
         lambda: sum(map(isFree, launcher.nodes())) == slots
         and len(launcher.nodes()) == (slots if slots == 1 else slots + 1))
@@ -239,9 +244,7 @@ def test_a_static_slot_that_shows_another_after_use(
         steps, shown, keys, monkeypatch):
     """The others stay as long as they are used; then the machine is looked
     at as if it were new."""
-    steps.setLayout(scanned(desk(slots=2)).replace(
-        'python-path:', f'host-key: {keys[0].recorded}\n'
-        '        python-path:'))
+    steps.setLayout(expecting(keys[0], slots=2))
     shown[:] = [keys[0]]
     steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == 2)
     first, (bad,) = serve(steps, 'big')
@@ -260,9 +263,7 @@ def test_a_static_slot_that_shows_another_after_use(
 @pytest.mark.parametrize('slots', [1, 2])
 def test_a_static_node_that_shows_another_after_use(
         steps, shown, keys, slots, monkeypatch):
-    steps.setLayout(scanned(desk(slots=slots)).replace(
-        'python-path:', f'host-key: {keys[0].recorded}\n'
-        '        python-path:'))
+    steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[0]]
     steps.runUntil(lambda: any(map(isFree, steps.nodes())))
     request, (node,) = serve(steps, 'big')

@@ -11,9 +11,11 @@ from zuul_nodes.launcher import limits, readying
 
 pytestmark = pytest.mark.crash
 
-
-@pytest.mark.parametrize('filters', [
+either_plans = pytest.mark.parametrize('filters', [
     ('rack', 'other'), ('other', 'rack')], ids=' '.join)
+
+
+@either_plans
 @pytest.mark.parametrize('error', [
     QuotaException('full'), ConnectionError('down')],
     ids=['quota', 'temporary'])
@@ -40,8 +42,7 @@ def test_a_cloud_that_another_launcher_asks_in_vain(
     several.endAll(racks)
 
 
-@pytest.mark.parametrize('filters', [
-    ('rack', 'other'), ('other', 'rack')], ids=' '.join)
+@either_plans
 @pytest.mark.parametrize('error', [
     QuotaException('full'), RuntimeError('no boot')],
     ids=['quota', 'attempt'])

@@ -208,20 +208,14 @@ def test_launchers_that_decide_together(pair, names, known, monkeypatch):
     """Whether or not the first knows by then what the second has done."""
     requests = begin(pair, names)
     first, second = pair.launchers
-    plan = first.planner.plan
-    decisions = []
 
-    def planWhileTheOtherDoes(request):
-        decision = plan(request)
-        if not decisions:
-            decisions.append(type(decision))
-            second.runUntil(lambda: isDone(requests[1]))
-            node = first.api.getProviderNode(requests[1].nodes[0])
-            end = time.monotonic() + TIMEOUT
-            while known and not node.request_id:
-                assert time.monotonic() < end
-        return decision
-    monkeypatch.setattr(first.planner, 'plan', planWhileTheOtherDoes)
+    def decide(decision):
+        second.runUntil(lambda: isDone(requests[1]))
+        node = first.api.getProviderNode(requests[1].nodes[0])
+        end = time.monotonic() + TIMEOUT
+        while known and not node.request_id:
+            assert time.monotonic() < end
+    decisions = pair.interrupt(monkeypatch, decide)
     pair.runUntil(lambda: isDone(requests[1]))
     pair.run()
     assert decisions == [Grant]
@@ -235,21 +229,15 @@ def test_a_node_that_is_renewed_meanwhile(pair, monkeypatch):
     """It is not ready any more, and its machine may be somebody else's."""
     requests = begin(pair, ('one', 'two'))
     first, second = pair.launchers
-    plan = first.planner.plan
-    decisions = []
 
-    def planWhileItIsRenewed(request):
-        decision = plan(request)
-        if not decisions:
-            decisions.append(type(decision))
-            node = decision.slots[0].node
-            assert first.store.acquire(node)
-            transaction = first.store.transaction()
-            transaction.update(node, state=State.REBUILDING)
-            transaction.commit()
-            second.runUntil(lambda: isDone(requests[1]))
-        return decision
-    monkeypatch.setattr(first.planner, 'plan', planWhileItIsRenewed)
+    def renew(decision):
+        node = decision.slots[0].node
+        assert first.store.acquire(node)
+        transaction = first.store.transaction()
+        transaction.update(node, state=State.REBUILDING)
+        transaction.commit()
+        second.runUntil(lambda: isDone(requests[1]))
+    decisions = pair.interrupt(monkeypatch, renew)
     pair.runUntil(lambda: isDone(requests[1]))
     pair.run()
     assert decisions == [Grant]
