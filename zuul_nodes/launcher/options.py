@@ -9,6 +9,7 @@ import copy
 import functools
 
 from zuul_nodes.launcher.limits import getShortName
+from zuul_nodes.launcher.mixing import findMix
 from zuul_nodes.launcher.selection import Draft
 
 
@@ -186,22 +187,22 @@ class Options:
         return drafts[turn % len(drafts)]
 
     def _makeMix(self):
-        """:return: a draft from several providers, or None.
-
-        A way that just fits may be missed, as not all are tried.
-        """
+        """:return: a draft from several providers, or None."""
         able = self._getAble()
-        # What is hard to place comes first, what is small fits in after it.
+        # What is hard to place comes first, what is small fits in after it;
+        # and equal ones after each other.
         order = sorted(self.candidates, key=lambda want: (
             len(able[want]), -max((
                 self.ever.getPart(provider, want.label_name)
-                for provider in able[want]), default=0)))
+                for provider in able[want]), default=0), want[1:3]))
         self.candidates = {want: self.candidates[want] for want in order}
         providers = self._getAll()
         if self.ways:
             # One could serve all if anybody handled it: so others only.
             providers = list(filter(self.ever.isHandled, providers))
-        return self._fill(self.ever, providers)
+        return findMix(Draft(self.needs, self.ever), {
+            want: [provider for provider in providers
+                   if provider in able[want]] for want in order})
 
     def _getAble(self):
         """:return: for each want, a set of the providers that can ever

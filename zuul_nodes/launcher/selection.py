@@ -64,6 +64,11 @@ class Machine:
         self.wants = [want]
         self.slots = getSlots(label)
 
+    def copy(self):
+        machine = copy.copy(self)
+        machine.wants = list(self.wants)
+        return machine
+
     def hasSlot(self, provider, label_name):
         return (len(self.wants) < self.slots and provider is self.provider
                 and label_name in (self.label.name, *self.label.aliases))
@@ -94,10 +99,37 @@ class Draft:
         :return: whether there is a node for each want.
         """
         return all(
-            any(self._add(want, provider)
-                for provider in self._getOrder(providers)
+            any(self.add(want, provider)
+                for provider in self.getOrder(providers)
                 if provider in able)
             for want, able in candidates.items())
+
+    def add(self, want, provider):
+        """:return: whether there is a node for a want at a provider."""
+        self._choices[want] = self.view.getChoices(want, provider)
+        if self._match(want, set()) or self._make(want, provider):
+            self.providers[want] = provider
+            return True
+        return False
+
+    def getOrder(self, providers):
+        """:return: providers with those first that have others of its nodes
+            already."""
+        if len(providers) == 1:
+            return providers
+        used = {provider.canonical_name
+                for provider in self.providers.values()}
+        used.add(self.needs.preferred_provider)
+        return sorted(providers, key=lambda provider: (
+            provider.canonical_name not in used))
+
+    def copy(self):
+        """:return: the same, to go on from here in another way."""
+        draft = copy.copy(self)
+        for name in ('providers', 'charges', '_taken', '_choices'):
+            setattr(draft, name, dict(getattr(self, name)))
+        draft.machines = [machine.copy() for machine in self.machines]
+        return draft
 
     def getGrant(self, request_id):
         """:return: it, with the uuids of what is to be made."""
@@ -144,23 +176,6 @@ class Draft:
     def _makeSlot(self, want, node, node_id, host=None, zone=None):
         return Slot(want.index, want.label_name, self.providers[want],
                     node, node_id, host, zone)
-
-    def _getOrder(self, providers):
-        if len(providers) == 1:
-            return providers
-        used = {provider.canonical_name
-                for provider in self.providers.values()}
-        used.add(self.needs.preferred_provider)
-        return sorted(providers, key=lambda provider: (
-            provider.canonical_name not in used))
-
-    def _add(self, want, provider):
-        self._choices[want] = self.view.getChoices(
-            want, provider)
-        if self._match(want, set()) or self._make(want, provider):
-            self.providers[want] = provider
-            return True
-        return False
 
     def _match(self, want, seen):
         """Find a node that is there, though others may have to take

@@ -108,6 +108,32 @@ def test_the_best_for_each_may_leave_no_room_for_all():
     assert where(world.request(*'322')[1]) == ['a', 'b', 'b']
 
 
+@pytest.mark.parametrize('cores, labels', [
+    ((4, 3), '322'), ((3, 4), '322'), ((3, 4), '223'), ((4, 4, 3), '33122'),
+    ((3, 3, 4, 4), '222233'), ((9, 7, 5), '4433322'),
+], ids=str)
+def test_what_only_just_fits_is_found(cores, labels):
+    world = World(*map(makeCores, 'abcd', cores))
+    assert isinstance(world.request(*labels)[1], Grant)
+
+
+@pytest.mark.parametrize('cores, labels', [
+    ((4, 4), '333'), ((5,) * 20, '3' * 21), ((7,) * 12, '4' * 12 + '2' * 13),
+], ids=str)
+def test_the_search_for_a_mixture_ends(cores, labels):
+    """There are more ways than anybody could try."""
+    world = World(*(makeCores(str(index), each)
+                    for index, each in enumerate(cores)))
+    decision = world.request(*labels)[1]
+    assert isinstance(decision, Impossible)
+    assert 'beside the others' in str(decision)
+
+
+def test_a_large_mixture():
+    world = World(*(makeCores(str(index), 8) for index in range(40)))
+    assert len(set(where(world.request(*'1234' * 31)[1]))) == 39
+
+
 def test_a_mixture_if_nobody_makes_nodes_where_all_could_be():
     handled = {'rack'}
     world = World(Provider('a', 'big', 'small', connection='other'),

@@ -318,3 +318,20 @@ def test_nobody_is_overtaken_for_ever(providers, size, need, chance):
         if large.uuid in [grant.request_id for grant in world.serve()]:
             return
     assert world.getNodes(large)
+
+
+@settings(max_examples=200, deadline=None)
+@given(shares=st.lists(
+    st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    min_size=2, max_size=3), chance=st.randoms(use_true_random=False))
+def test_what_only_just_fits_is_found(shares, chance):
+    """Providers have together just what is needed."""
+    needs = [need for share in shares for need in share]
+    chance.shuffle(needs)
+    world = World(*(
+        Provider(f'p{number}', *(
+            Label(str(need), {'cores': need}) for need in set(needs)),
+            limits={'cores': sum(share)})
+        for number, share in enumerate(shares)))
+    assert isinstance(world.request(*map(str, needs))[1], Grant)
+    assert isinstance(world.request(*map(str, needs), '1')[1], Impossible)
