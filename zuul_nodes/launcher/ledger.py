@@ -56,6 +56,10 @@ class Shortage(typing.NamedTuple):
     reserved: int
     ahead: str | None
 
+    @property
+    def key(self):
+        return self.account, self.resource
+
     def __str__(self):
         text = (f'{self.account} has {self.limit} {self.resource}, '
                 f'{self.used} in use, {self.needed} needed')
@@ -80,9 +84,11 @@ class Ledger:
     :ivar dict used: key -> amount.
     :ivar dict claims: uuid of a node -> the request that it was granted
         to, until the node's record says so.
-    :ivar set changed: names of providers which may have room, or nodes,
-        for somebody that they had not before; to be emptied by whom it
-        concerns.
+    :ivar set changed: names of providers which may have nodes, or make
+        some, for somebody for whom they had none before; to be emptied by
+        whom it concerns.
+    :ivar set freed: keys of which there is more than when somebody had not
+        enough; to be emptied likewise.
     """
 
     def __init__(self, isGiven=lambda name: False):
@@ -93,6 +99,7 @@ class Ledger:
         self.used = collections.Counter()
         self.claims = {}
         self.changed = set()
+        self.freed = set()
         self._entries = {}
         # The other way round: request -> nodes, key -> nodes.
         self._claimed = collections.defaultdict(set)
@@ -233,6 +240,20 @@ class Ledger:
                 return Shortage(*key, needed, limit, used, reserved, ahead)
         return None
 
+    def isStill(self, shortage, rank):
+        """
+        :param Shortage shortage: that was there when something was used
+            more.
+        :return: whether it is.
+        """
+        key = shortage.key
+        reserved, _ = self.reservations.getAhead(key, rank)
+        if exceeds(self.used[key] + reserved + shortage.needed,
+                   shortage.limit):
+            self._short.add(key)
+            return True
+        return False
+
     def getShare(self, provider):
         """:return: of what may be used, the part that is."""
         limits = self.limits.getUsable(provider)
@@ -321,8 +342,12 @@ class Ledger:
     def unreserve(self, request_id):
         # Nobody gets anything for this being over.
         self.missing.remove(request_id)
-        names, keys = self.reservations.remove(request_id)
-        self.changed.update(names)
+        reservations, keys = self.reservations.remove(request_id)
+        # What is there was kept, too.
+        self.changed.update(
+            each.provider for each in reservations
+            if any(self.stock.has(each.provider, label_name)
+                   for label_name in each.labels))
         for key in keys:
             self._improve(key)
 
@@ -423,7 +448,7 @@ class Ledger:
     def _improve(self, key):
         if key in self._short:
             self._short.discard(key)
-            self.changed |= self.limits.users.get(key[0], set())
+            self.freed.add(key)
 
     def _claim(self, request_id, node_id, **new):
         self.claims[node_id] = request_id

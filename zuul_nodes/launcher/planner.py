@@ -8,6 +8,7 @@ So nobody is overtaken, and a request that could not use what became free
 is not troubled at all.
 """
 
+import collections
 import contextlib
 import functools
 import heapq
@@ -26,7 +27,7 @@ from zuul_nodes.launcher.decisions import (
     Slot,
     Wait,
 )
-from zuul_nodes.launcher.ledger import END, LAST, Ledger
+from zuul_nodes.launcher.ledger import END, LAST, Ledger, Shortage
 from zuul_nodes.launcher.limits import (
     Limits,
     getLabelKey,
@@ -87,6 +88,8 @@ class Planner:
             self.ledger, self._pauses, canUse, isHandled, isAsked)
         self._others = {}
         self._woken = []
+        # Lines that have another first.
+        self._passed_on = set()
         # Names of providers that could not make what nobody asked for.
         self._refused = set()
         self._lock = threading.Lock()
@@ -389,25 +392,62 @@ class Planner:
         :return: set of the names of providers that had something.
         """
         offered = set()
-        while self.ledger.changed:
+        while self.ledger.changed or self.ledger.freed or self._passed_on:
             names, self.ledger.changed = self.ledger.changed, set()
+            lines, self._passed_on = self._passed_on, set()
+            lines |= self.waiting.getLines(names)
+            short = self._getShort(offered)
             offered |= names
-            heads = [(line.head, line)
-                     for line in self.waiting.getLines(names)]
+            heads = [(line.head, line) for line in lines.union(short)
+                     if line.ranks]
             heapq.heapify(heads)
             while heads:
                 rank, line = heapq.heappop(heads)
-                try:
-                    grant = self._serve(line, names | self.ledger.changed)
-                except Exception:
-                    # Whatever is wrong with it, others go on.
-                    self.log.exception('Unable to plan request %s', rank[-1])
-                    continue
-                if grant:
-                    self._woken.append(rank[-1])
-                    if line.ranks:
-                        heapq.heappush(heads, (line.head, line))
+                # Those ahead may have taken it by now.
+                room = {name for name in short[line]
+                        if self._mayHaveRoom(line, name)}
+                if (line in lines or room) and self._tryToServe(
+                        line, names | room) and line.ranks:
+                    heapq.heappush(heads, (line.head, line))
         return offered
+
+    def _getShort(self, offered):
+        """
+        :param set offered: the names of providers are added of which
+            something is used less.
+        :return: dict, line -> names of those that had not enough of that.
+        """
+        keys, self.ledger.freed = self.ledger.freed, set()
+        short = collections.defaultdict(set)
+        for key in keys:
+            names = self.ledger.limits.users.get(key[0], set())
+            offered |= names
+            for line, name in self.waiting.getShort(key, names):
+                short[line].add(name)
+        return short
+
+    def _mayHaveRoom(self, line, name):
+        """:return: whether a provider that had not enough for the first in
+            a line is to be tried once more."""
+        # Who has reserved it may be unable to use it, for other reasons.
+        blocker = line.blockers.get(name)
+        return bool(line.options.mix) or not isinstance(
+            blocker, Shortage) or any(
+                each.provider == name for each in line.reserved) or (
+                    not self.ledger.isStill(blocker, line.head))
+
+    def _tryToServe(self, line, names):
+        """:return: whether the first in the line has got a grant."""
+        rank = line.head
+        try:
+            grant = self._serve(line, names)
+        except Exception:
+            # Whatever is wrong with it, others go on.
+            self.log.exception('Unable to plan request %s', rank[-1])
+            return False
+        if grant:
+            self._woken.append(rank[-1])
+        return bool(grant)
 
     def _serve(self, line, names=None):
         """
@@ -424,7 +464,7 @@ class Planner:
                    self.shuffle)
         draft, blockers = options.choose(view, names)
         if draft is None:
-            line.blockers.update(blockers)
+            self.waiting.setBlockers(line, blockers)
             self._reserve(line, view)
             return None
         grant = draft.getGrant(request_id)
@@ -506,7 +546,8 @@ class Planner:
         return None
 
     def _leave(self, request_id):
-        self.waiting.remove(request_id)
+        if line := self.waiting.remove(request_id):
+            self._passed_on.add(line)
         self.ledger.unreserve(request_id)
 
     def _wait(self, line, rank):

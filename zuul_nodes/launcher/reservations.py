@@ -61,7 +61,7 @@ class Reservations:
             self._amounts[key][request_id] = rank, amount + more
 
     def remove(self, request_id):
-        """:return: the names of providers, and a list of keys, of which
+        """:return: what the request had, and a list of the keys of which
             there may be more now."""
         reservations = self.by_request.pop(request_id, ())
         for name, _, label_names, *_ in reservations:
@@ -72,7 +72,7 @@ class Reservations:
         for key in keys:
             self._sums.pop(key, None)
             self._amounts[key].pop(request_id, None)
-        return [each.provider for each in reservations], keys
+        return reservations, keys
 
     def isReserved(self, name, rank):
         """:return: whether somebody ahead has reserved the provider."""

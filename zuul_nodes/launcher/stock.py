@@ -98,6 +98,10 @@ class Stock:
                     found.append(node.uuid)
         return found
 
+    def has(self, provider_name, label_name):
+        """:return: whether there are any, for whomever."""
+        return bool(self._kinds.get((provider_name, label_name)))
+
     def getReady(self):
         """:return: yields all that are ready."""
         for (_, name), kinds in self._kinds.items():

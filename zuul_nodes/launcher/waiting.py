@@ -29,7 +29,7 @@ class Line:
         decided anew.
     :ivar tuple reserved: what that was, of class Reservation.
     :ivar dict blockers: name of a provider -> why it can't serve the
-        first request.
+        first request; to be changed by :meth:`Waiting.setBlockers`.
     """
 
     def __init__(self, needs, options):
@@ -51,9 +51,6 @@ class Line:
                 each.provider in names for each in self.reserved):
             self.reserved_for = None
         self.options = options
-        self.blockers = {} if names is None else {
-            name: blocker for name, blocker in self.blockers.items()
-            if name not in names}
 
     def getCapped(self):
         """:return: set of the names of providers where the tenant has all
@@ -92,6 +89,10 @@ class Waiting:
         self.requests = {}
         self._places = {}
         self._users = collections.defaultdict(set)
+        self._mixed = set()
+        # Key -> pairs of a line and the name of a provider that has not
+        # enough of it.
+        self._short = collections.defaultdict(set)
 
     def put(self, request, needs, options):
         """
@@ -106,23 +107,25 @@ class Waiting:
             line = self.lines.get(needs)
             if line is None:
                 line = self.lines[needs] = Line(needs, options)
-                for name in options.names:
-                    self._users[name].add(line)
+                self._enter(line)
             bisect.insort(line.ranks, rank)
             self._places[request.uuid] = line, rank
         self.requests[request.uuid] = request
         return line, line.getAhead(rank)
 
     def remove(self, request_id):
+        """:return: the line, if another request is the first in it now."""
         line, rank = self._places.pop(request_id, (None, None))
         if line is None:
-            return
+            return None
         del self.requests[request_id]
-        del line.ranks[line.getAhead(rank)]
+        ahead = line.getAhead(rank)
+        del line.ranks[ahead]
         if not line.ranks:
             del self.lines[line.needs]
-            for name in line.options.names:
-                self._users[name].discard(line)
+            self._quit(line)
+            self._unblock(line, list(line.blockers))
+        return line if line.ranks and not ahead else None
 
     def find(self, request_id):
         """:return: its line and its rank, or None twice."""
@@ -132,13 +135,53 @@ class Waiting:
         """:return: set of those that can use one of the providers."""
         return set().union(*(self._users[name] for name in names))
 
+    def getShort(self, key, names):
+        """
+        :param names: of the providers with limits for a key.
+        :return: a list of pairs of a line and the name of a provider that
+            has not had enough of it for the first in the line.
+        """
+        return [*self._short.get(key, ()), *(
+            # These may be served in other ways than were noted.
+            (line, name) for line in self._mixed
+            for name in line.options.names.intersection(names))]
+
+    def setBlockers(self, line, blockers):
+        """
+        :param dict blockers: name of a provider -> why it can't serve the
+            first in the line; of those that were tried.
+        """
+        self._unblock(line, blockers)
+        line.blockers.update(blockers)
+        for name, blocker in blockers.items():
+            if isinstance(blocker, Shortage):
+                self._short[blocker.key].add((line, name))
+
     def setOptions(self, line, options, names=None):
         """
         :param names: of the providers that may have changed; None if there
             are other ones.
         """
+        self._quit(line)
+        line.setOptions(options, names)
+        self._enter(line)
+        self._unblock(line, list(line.blockers) if names is None else names)
+
+    def _enter(self, line):
+        for name in line.options.names:
+            self._users[name].add(line)
+        if line.options.mix:
+            self._mixed.add(line)
+
+    def _quit(self, line):
         for name in line.options.names:
             self._users[name].discard(line)
-        for name in options.names:
-            self._users[name].add(line)
-        line.setOptions(options, names)
+        self._mixed.discard(line)
+
+    def _unblock(self, line, names):
+        for name in names:
+            blocker = line.blockers.pop(name, None)
+            if isinstance(blocker, Shortage):
+                self._short[blocker.key].discard((line, name))
+                if not self._short[blocker.key]:
+                    del self._short[blocker.key]
