@@ -43,23 +43,34 @@ class PublishedReservations(Interruptible):
             # of them was written in?
             self._own = dict.fromkeys(self._own)
         for request_id, several in list(self._own.items()):
-            if several is None or reservations.get(request_id) != several:
+            if several is None:
+                # Not even whose it is is known.
                 self._delete(request_id)
-                del self._own[request_id]
+        # What is kept for one now may have been kept for another: there is
+        # no moment in which others see it kept for nobody.
         for request_id, several in reservations.items():
-            if request_id not in self._own:
-                self._create(request_id, several)
+            if self._own.get(request_id) != several:
+                self._write(request_id, several)
+        for request_id in self._own.keys() - reservations.keys():
+            self._delete(request_id)
 
-    def _create(self, request_id, reservations):
+    def _write(self, request_id, reservations):
         data = json.dumps({'launcher': self.owner, 'reservations': [
-            each._asdict() for each in reservations]}, sort_keys=True)
+            each._asdict() for each in reservations]}, sort_keys=True).encode()
+        path = f'{ROOT}/{request_id}'
+        is_new = request_id not in self._own
         self._own[request_id] = None
         try:
-            self.client.create(f'{ROOT}/{request_id}', data.encode(),
-                               ephemeral=True, makepath=True)
+            if is_new:
+                self.client.create(
+                    path, data, ephemeral=True, makepath=True)
+            elif self._isOurs(path):
+                self.client.set(path, data)
+            else:
+                raise NodeExistsError
         except NodeExistsError:
             # It is of the launcher that had the request before, and goes
-            # with its session.
+            # with its session; or of the one that has it now.
             del self._own[request_id]
         else:
             self._own[request_id] = reservations
@@ -67,9 +78,13 @@ class PublishedReservations(Interruptible):
     def _delete(self, request_id):
         path = f'{ROOT}/{request_id}'
         with contextlib.suppress(NoNodeError):
-            # Another launcher may have the request by now.
-            if Published(*self.client.get(path)).launcher == self.owner:
+            if self._isOurs(path):
                 self.client.delete(path)
+        del self._own[request_id]
+
+    def _isOurs(self, path):
+        """:return: whether no other launcher has the request by now."""
+        return Published(*self.client.get(path)).launcher == self.owner
 
     def forgetSession(self):
         """Called in another thread: what was written is no more."""
@@ -86,8 +101,6 @@ class PublishedReservations(Interruptible):
         return Published(data, stat)
 
     def updateFromRaw(self, obj, key, data, stat):
-        # None is ever changed, but without a session we do not see that
-        # one goes and another comes.
         obj.read(data, stat)
 
     def postCacheHook(self, event, data, stat, key, obj):

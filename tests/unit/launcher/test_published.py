@@ -25,15 +25,20 @@ class Teller:
     """A launcher, as far as it tells of reservations.
 
     :ivar dict seen: what others have reserved, as it was told last.
+    :ivar list told: all that it was told, one after the other.
     """
 
     def __init__(self, config, name):
-        self.seen = {}
+        self.told = [{}]
         self.zk_client = ZooKeeperClient.fromConfig(config)
         self.zk_client.connect()
         self.client = self.zk_client.client
         self.published = PublishedReservations(
-            self.zk_client, name, lambda seen: setattr(self, 'seen', seen))
+            self.zk_client, name, self.told.append)
+
+    @property
+    def seen(self):
+        return self.told[-1]
 
     def publish(self, *request_ids, provider='rack'):
         self.published.publish({
@@ -94,6 +99,17 @@ def test_others_are_told(one, two):
     one.publish()
     two.runUntil(lambda: two.seen == {})
     assert one.seen == {}
+
+
+def test_what_is_kept_is_kept_all_the_time(one, two):
+    """The place of its request changes, or others come before that."""
+    one.publish('a')
+    two.runUntil(lambda: two.seen)
+    del two.told[:-1]
+    one.publish('a', provider='other')
+    one.publish('b', provider='other')
+    two.runUntil(lambda: two.seen == {'b': reserve('b', 'other')})
+    assert all(two.told)
 
 
 def test_what_is_told_goes_with_the_launcher(one, two):
