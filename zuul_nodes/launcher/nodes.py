@@ -153,7 +153,10 @@ class NodeReconciler:
                 *ProviderNode.ASSIGNABLE_STATES, *ProviderNode.CREATE_STATES)):
             return self._giveBack(node, log)
         if node.state == State.USED and self.building.canReuse(node):
-            return self.building.reuse(node, log)
+            if self.launcher.surplus.mayBeReused(node):
+                return self.building.reuse(node, log)
+            # Once that has begun, there is nothing left to be reused.
+            self.setState(node, State.OUTDATED, log)
         if (node.state in ENDED_STATES
                 or node.state == State.SLOT_HOST
                 or (not request and (

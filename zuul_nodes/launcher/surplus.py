@@ -56,6 +56,14 @@ class Surplus:
             and nobody's."""
         return node.uuid in self._chosen
 
+    def mayBeReused(self, node):
+        """:return: whether nobody needs the room of a node that was used
+            before somebody may have the node again."""
+        return self._isGiven(node.provider) or not (
+            self.planner.isShort(node, LAST) and any(self._getSpare(
+                [node], [each for each in self.planner.getReserved()
+                         if each.provider == node.provider])))
+
     def reconcile(self):
         """Choose what has to go."""
         reserved = self.planner.getReserved()
@@ -92,7 +100,7 @@ class Surplus:
         :return: a list of those that are to go.
         """
         scope, planner = self.launcher.scope, self.planner
-        if any(isGiven(each.driver) for each in scope.by_name.get(name, ())):
+        if self._isGiven(name):
             return []
         useful, superseded = [], []
         for node in nodes:
@@ -109,6 +117,11 @@ class Surplus:
         # With a slot, all of its machine goes.
         return [node for node in nodes if first and getMachineId(
             node) == getMachineId(first)]
+
+    def _isGiven(self, name):
+        """:return: whether the nodes of a provider leave no room."""
+        return any(isGiven(each.driver) for each
+                   in self.launcher.scope.by_name.get(name, ()))
 
     def _getSpare(self, nodes, reserved):
         """:return: yields those that nobody who waits is about to get."""

@@ -142,6 +142,29 @@ def test_what_is_to_be_ready_makes_room_last(steps, racks):
         node for node in steps.nodes(State.READY) if node.label == 'big'])
 
 
+@pytest.mark.parametrize('slots', [1, 2])
+def test_what_could_be_reused_makes_room_for_those_ahead(
+        steps, racks, slots):
+    """However many wait behind them who could use it once more."""
+    steps.setLayout(limited(1, slots=slots).replace(
+        'name: big,', 'name: big, reuse: true,'))
+    used = [serve(steps, 'big') for _ in range(slots)]
+    ahead = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(ahead.uuid))
+    other = steps.addRequest('other')
+    steps.runUntil(lambda: steps.planner.getReason(other.uuid))
+    behind = steps.addRequest('big')
+    finish(steps, used.pop())
+    steps.runUntil(lambda: isDone(ahead))
+    assert racks.deleted == []
+    for request in (ahead, *used):
+        finish(steps, request)
+    steps.runUntil(lambda: isDone(other))
+    assert not isDone(behind)
+    finish(steps, other)
+    steps.runUntil(lambda: isDone(behind))
+
+
 def test_a_machine_goes_with_all_its_slots(steps, racks):
     steps.setLayout(limited(1, slots=2))
     cancel(steps, serve(steps, 'big', 'big'))
