@@ -139,7 +139,8 @@ class Options:
         if self.mix:
             yield self.mix
             return
-        # What makes no nodes for other reasons is of no use to wait for.
+        # What makes no nodes for other reasons, or has not room enough beside
+        # what is not Zuul's, is of no use to wait for.
         making = functools.partial(self._isMaking, view)
         former = [provider for provider in self.ways
                   if provider.canonical_name in names]
@@ -149,8 +150,10 @@ class Options:
                        or [*former, *order])
 
     def _isMaking(self, view, provider):
-        return provider.driver.name == 'static' or not any(
-            view.getObstacle(want, provider) for want in self.needs.wants)
+        return provider.driver.name == 'static' or (
+            view.mayHaveRoom(provider, self.ways[provider].charges)
+            and not any(view.getObstacle(want, provider)
+                        for want in self.needs.wants))
 
     def explain(self):
         """:return: for each label, why no provider can serve it."""

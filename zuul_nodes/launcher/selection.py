@@ -334,6 +334,14 @@ class Now:
         return self.ledger.getShortage(
             provider, needed, self.rank)
 
+    def mayHaveRoom(self, provider, needed):
+        """:return: whether there is room if none of Zuul's nodes is in use;
+            others may use what they do for ever."""
+        limits = self.ledger.limits.getUsable(provider)
+        return limits is not None and not any(
+            exceeds(amount, limits.get(key, amount))
+            for key, amount in needed.items())
+
     def isReserved(self, draft):
         """:return: whether somebody ahead has reserved one of the providers
             of a draft."""

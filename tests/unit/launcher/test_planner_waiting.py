@@ -311,6 +311,24 @@ def test_the_provider_that_makes_nodes_is_reserved():
     assert world.request('big')[1].reservation == ('b',)
 
 
+def test_where_others_leave_room_is_reserved():
+    """They may never go; if they do, it is served there all the same."""
+    region = Endpoint('region', {'instances': 4})
+    region.quota_cache.quota = {'instances': 2}
+    world = World(Provider('b', BIG, endpoint=region, priority=1),
+                  one(priority=2))
+    running = fill(world, 3)
+    large, wait = world.request('big')
+    assert wait.reservation == ('a',)
+    world.request('small')
+    world.finish(running.pop())
+    assert world.woken == []
+    region.quota_cache.quota = {}
+    world.planner.limitsChanged({'b'})
+    assert [grant.slots[0].provider.name for grant in world.serve()
+            if grant.request_id == large.uuid] == ['b']
+
+
 def test_what_is_reserved_ends():
     world = World(one())
     fill(world, 1)
