@@ -218,7 +218,8 @@ class Ledger:
         """
         return self.stock.find(
             provider, label_name, number,
-            functools.partial(self._isKept, rank), zone)
+            functools.partial(self._isKept, rank, number),
+            functools.partial(self._countKept, rank), zone)
 
     def getShortage(self, provider, charges, rank):
         """
@@ -344,10 +345,10 @@ class Ledger:
         self.missing.remove(request_id)
         reservations, keys = self.reservations.remove(request_id)
         # What is there was kept, too.
-        self.changed.update(
-            each.provider for each in reservations
+        for each in reservations:
             if any(self.stock.has(each.provider, label_name)
-                   for label_name in each.labels))
+                   for label_name in each.labels):
+                self.changed |= {each.provider} | self._getSharers(each)
         for key in keys:
             self._improve(key)
 
@@ -368,14 +369,42 @@ class Ledger:
         slots = map(self.getNode, host.subnodes) if host else [node]
         return all(slot._hasExpired() for slot in slots if slot)
 
-    def _isKept(self, rank, kind):
-        """:return: whether somebody ahead wants nodes of that kind, whose
-            tenant may have them."""
-        return any(
-            isMadeFrom(kind, self.scope.by_tenant.get(tenant_name, {}).get(
-                kind.provider))
-            for tenant_name in self.reservations.getTenants(
-                kind.provider, kind.names, rank))
+    def _isKept(self, rank, number, node_id):
+        """
+        :param int number: how many are going to be taken at the most.
+        :return: whether those ahead may want the machine of a node by way of
+            another record of it.
+        """
+        return any((kept := self._countKept(rank, kind))
+                   and self.stock.count(kind) - number < kept
+                   for kind in map(self.getKind, self.getRivals(node_id))
+                   if kind)
+
+    def _countKept(self, rank, kind):
+        """:return: how many nodes of that kind those ahead want, whose
+            tenants may have them."""
+        kept = 0
+        for tenant_name, number in self.reservations.getWanted(
+                kind.provider, kind.names, rank).items():
+            provider = self.scope.by_tenant.get(tenant_name, {}).get(
+                kind.provider)
+            if isMadeFrom(kind, provider):
+                # Of what is made, the room may be what is missing.
+                kept += number if provider.nodes else self.stock.count(kind)
+        return kept
+
+    def _getSharers(self, reservation):
+        """:return: names of other providers that have records of machines
+            which are kept."""
+        provider = self.scope.by_tenant.get(
+            reservation.tenant, {}).get(reservation.provider)
+        # Of machines that are made, there may be many, and one record each.
+        return {
+            self.getNode(rival).provider
+            for label_name in reservation.labels
+            for node_id in self.stock.getIds(reservation.provider, label_name)
+            for rival in self.getRivals(node_id)
+        } if provider and provider.nodes else set()
 
     # How it is written
 

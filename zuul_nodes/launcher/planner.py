@@ -402,7 +402,7 @@ class Planner:
                      if line.ranks]
             heapq.heapify(heads)
             while heads:
-                rank, line = heapq.heappop(heads)
+                _, line = heapq.heappop(heads)
                 # Those ahead may have taken it by now.
                 room = {name for name in short[line]
                         if self._mayHaveRoom(line, name)}

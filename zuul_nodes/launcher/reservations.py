@@ -34,8 +34,8 @@ class Reservations:
     def __init__(self):
         self.by_request = {}
         self._charges = collections.defaultdict(list)
-        # Provider -> uuid -> rank; provider and label -> uuid -> rank and
-        # tenant; key -> uuid -> rank and amount.
+        # Provider -> uuid -> rank; provider and label -> uuid -> rank, tenant
+        # and number of nodes; key -> uuid -> rank and amount.
         self._ranks = collections.defaultdict(dict)
         self._labels = collections.defaultdict(dict)
         self._amounts = collections.defaultdict(dict)
@@ -50,9 +50,10 @@ class Reservations:
         self.by_request[request_id] = (
             *self.by_request.get(request_id, ()), reservation)
         self._ranks[reservation.provider][request_id] = reservation.rank
-        for label_name in reservation.labels:
+        for label_name, number in collections.Counter(
+                reservation.labels).items():
             self._labels[reservation.provider, label_name][request_id] = (
-                reservation.rank, reservation.tenant)
+                reservation.rank, reservation.tenant, number)
         for key, amount in charges.items():
             self._sums.pop(key, None)
             self._charges[request_id].append(key)
@@ -78,13 +79,16 @@ class Reservations:
         """:return: whether somebody ahead has reserved the provider."""
         return any(other < rank for other in self._ranks[name].values())
 
-    def getTenants(self, name, label_names, rank):
-        """:return: set of the tenants of those ahead that want one of the
-            labels of a provider."""
-        return {tenant_name for label_name in label_names
-                for other, tenant_name
-                in self._labels.get((name, label_name), {}).values()
-                if other < rank}
+    def getWanted(self, name, label_names, rank):
+        """:return: a Counter: tenant -> how many nodes with one of the labels
+            of a provider those ahead want."""
+        wanted = collections.Counter()
+        for label_name in label_names:
+            for other, tenant_name, number in self._labels.get(
+                    (name, label_name), {}).values():
+                if other < rank:
+                    wanted[tenant_name] += number
+        return wanted
 
     def getAhead(self, key, rank):
         """

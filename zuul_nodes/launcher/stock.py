@@ -1,6 +1,7 @@
 """The nodes that are nobody's, as those who choose see them."""
 
 import collections
+import itertools
 import operator
 import typing
 
@@ -75,32 +76,46 @@ class Stock:
             if not kinds[kind]:
                 del kinds[kind]
 
-    def find(self, provider, label_name, number, isKept, zone=None):
+    def find(self, provider, label_name, number, isKept, countKept,
+             zone=None):
         """
         :param BaseProvider provider: the tenant's.
         :param int number: how many are enough.
-        :param isKept: tells of a kind whether it is for others.
+        :param isKept: tells of a node whether it is for others.
+        :param countKept: tells of a kind how many of the rest are.
         :param str zone: an availability zone; nodes that are known to be
             in another one are not to be had.
         :return: a list of uuids, the best first.
         """
         found = []
         kinds = [
-            (kind.order, kind.zone != zone, len(kind.names), nodes)
+            (kind.order, kind.zone != zone, len(kind.names), kind, nodes)
             for kind, nodes in self._get(provider, label_name)
-            if (zone is None or kind.zone in (None, zone))
-            and not isKept(kind)]
-        for *_, nodes in sorted(kinds, key=operator.itemgetter(0, 1, 2)):
-            for node in nodes.values():
-                if len(found) == number:
-                    return found
-                if isFor(node, provider) and not self.hasExpired(node):
-                    found.append(node.uuid)
+            if zone is None or kind.zone in (None, zone)]
+        for *_, kind, nodes in sorted(
+                kinds, key=operator.itemgetter(0, 1, 2)):
+            free = (node.uuid for node in nodes.values()
+                    if isFor(node, provider) and not self.hasExpired(node)
+                    and not isKept(node.uuid))
+            found += itertools.islice(
+                itertools.islice(free, countKept(kind), None),
+                number - len(found))
+            if len(found) == number:
+                break
         return found
 
     def has(self, provider_name, label_name):
         """:return: whether there are any, for whomever."""
         return bool(self._kinds.get((provider_name, label_name)))
+
+    def count(self, kind):
+        """:return: how many there are of a kind."""
+        return len(self._kinds[kind.provider, kind.label].get(kind, ()))
+
+    def getIds(self, provider_name, label_name):
+        """:return: yields the uuids of all that have a label."""
+        return itertools.chain(*self._kinds.get(
+            (provider_name, label_name), {}).values())
 
     def getReady(self):
         """:return: yields all that are ready."""

@@ -6,6 +6,7 @@ from tests.fixtures.planning import (
     Endpoint,
     Label,
     Provider,
+    StaticProvider,
     World,
     makeRequest,
 )
@@ -20,11 +21,11 @@ def one():
     return Provider('a', 'small', BIG, limits={'instances': 3})
 
 
-def fill(world, number, label):
+def fill(world, number, label, **kwargs):
     """:return: requests that have been served."""
     requests = []
     for _ in range(number):
-        request, decision = world.request(label)
+        request, decision = world.request(label, **kwargs)
         assert isinstance(decision, Grant)
         requests.append(request)
     return requests
@@ -77,6 +78,56 @@ def test_only_what_is_needed_can_lack():
     fill(world, 1, 'big')
     fill(world, 5, 'odd')
     assert isinstance(world.request('big')[1], Wait)
+
+
+# Machines of which several tenants have a node
+
+def desks(number, *addresses):
+    """:return: a world of two tenants whose providers have as many machines
+        together, and the second tenant one more at each of the addresses."""
+    providers = [
+        StaticProvider('one', *[['desk']] * number, tenant='first'),
+        StaticProvider('two', *[['desk']] * (number + len(addresses)),
+                       tenant='second')]
+    world = World(isGiven=lambda name: True)
+    for provider in providers:
+        for address, node_id in zip(
+                (*'abcd'[:number], *addresses), provider.nodes, strict=False):
+            world.addNode(
+                provider, 'desk', uuid=node_id, interface_ip=address)
+    world.setProviders(*providers)
+    return world
+
+
+def test_who_needs_several_machines_is_not_overtaken_by_another_tenant():
+    world = desks(2)
+    running = fill(world, 2, 'desk', tenant='second')
+    large, _ = world.request('desk', 'desk', tenant='first')
+    served = []
+    for _ in range(2):
+        world.request('desk', tenant='second')
+        world.finish(running.pop())
+        served += world.serve()
+    assert [grant.request_id for grant in served] == [large.uuid]
+
+
+def test_machines_of_another_tenant_are_kept_no_longer():
+    world = desks(2)
+    fill(world, 1, 'desk', tenant='second')
+    large, _ = world.request('desk', 'desk', tenant='first')
+    small, wait = world.request('desk', tenant='second')
+    assert isinstance(wait, Wait)
+    world.planner.forget(large.uuid)
+    assert world.woken == [small.uuid]
+
+
+def test_the_machines_that_only_another_tenant_has_are_not_kept():
+    world = desks(2, 'apart')
+    fill(world, 1, 'desk', tenant='first')
+    world.request('desk', 'desk', tenant='first')
+    request, = fill(world, 1, 'desk', tenant='second')
+    node, = world.getNodes(request)
+    assert node.interface_ip == 'apart'
 
 
 # Other launchers

@@ -162,6 +162,18 @@ def test_nodes_that_are_there_are_kept():
     assert world.woken == [single.uuid]
 
 
+def test_no_more_are_kept_than_are_needed():
+    """What else is missing may take days."""
+    world = World(StaticProvider('desks', ['chair'], *[['desk']] * 5))
+    used, = fill(world, 1, 'chair')
+    large, wait = world.request('chair', 'desk', 'desk')
+    assert wait.reservation == ('desks',)
+    fill(world, 3, 'desk')
+    assert isinstance(world.request('desk')[1], Wait)
+    world.finish(used)
+    assert world.woken == [large.uuid]
+
+
 def test_nodes_are_kept_no_longer():
     world = World(StaticProvider('desks', *[['desk']] * 2))
     fill(world, 1, 'desk')
