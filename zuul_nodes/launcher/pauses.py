@@ -60,7 +60,7 @@ class Pauses:
         if (hasFailed(node, Failure.QUOTA)
                 or hasFailed(node, Failure.OVERTAKEN)):
             return set()
-        ended = {name for name in self._getForRoom() if name in names}
+        ended = {name for name in self.getForRoom() if name in names}
         for name in ended:
             self.end(name)
         return ended
@@ -72,7 +72,7 @@ class Pauses:
         :param getUsable: gives for a name what that provider can use, as of
             :class:`Pause`.
         """
-        for name in self._getForRoom() & set(names):
+        for name in self.getForRoom() & set(names):
             pause, usable = self._pauses[name], getUsable(name)
             if None not in (pause.usable, usable) and any(
                     limit < usable.get(key, math.inf)
@@ -81,6 +81,8 @@ class Pauses:
             elif usable is not None:
                 self.begin(name, pause._replace(usable=usable))
 
-    def _getForRoom(self):
+    def getForRoom(self):
+        """:return: set of the names of those that are paused for want of
+            room."""
         return {name for name, pause in self._pauses.items()
                 if pause.for_room}

@@ -354,7 +354,7 @@ class Planner:
         :return: whether somebody waits for what the node uses.
         """
         with self._lock:
-            return self.ledger.isShort(node, rank)
+            return self.ledger.isShort(node, rank) or self._isFull(node, rank)
 
     def getReserved(self):
         """:return: a list of all reservations, of those who are to be
@@ -473,6 +473,15 @@ class Planner:
         self._leave(request_id)
         self._grants[request_id] = grant, line.needs, reserved
         return grant
+
+    def _isFull(self, node, rank):
+        """:return: whether a cloud where a node is has said that there is no
+            room, and somebody waits for that; its limits may not be known.
+        """
+        full = {name for name in self._pauses.getForRoom()
+                if self.ledger.reservations.isReserved(name, rank)}
+        return bool(full) and not full.isdisjoint(
+            self.ledger.getNeighbours(node))
 
     def _getMissing(self):
         """:return: names of what is reserved by :meth:`setMissing`."""

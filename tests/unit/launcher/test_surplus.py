@@ -1,6 +1,7 @@
 """What becomes of ready nodes when somebody needs their room."""
 
 import pytest
+from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import addProvider, cloud, finish, isDone
@@ -66,6 +67,24 @@ def test_the_oldest_makes_room_for_a_request(steps, racks):
     serve(steps, 'third')
     assert racks.deleted == [node.uuid for node in nodes]
     assert racks.most == 2
+
+
+def test_they_make_room_where_the_limits_are_not_known(
+        steps, racks, monkeypatch):
+    """The cloud says only that it is full."""
+    racks.setPause(1000)
+    steps.setLayout(limited(2).replace('    resource-limits: ', '#'))
+    nodes = cancel(steps, serve(steps, 'big', 'big'))
+    create = racks.create
+
+    def make(provider, node):
+        if len(racks.instances) == 2:
+            raise QuotaException('there is no room')
+        create(provider, node)
+    monkeypatch.setattr(racks, 'create', make)
+    serve(steps, 'other')
+    left, = {node.uuid for node in nodes} - {*racks.deleted}
+    assert serve(steps, 'big').nodes == [left]
 
 
 def test_they_stay_while_nobody_needs_their_room(steps, racks):
