@@ -349,12 +349,15 @@ class RequestReconciler:
     def _getEnd(self, request, data):
         """
         :return: why no provider is left for a request of which the record
-            would say that; None if there is one.
+            would say that; None if there is one.  Then it waits from now
+            on: what it gives up is for nobody behind it.
         """
         request = copy.copy(request)
         request._set(provider_node_data=data)
         decision = self.planner.plan(request)
-        self.planner.forget(request.uuid)
+        if isinstance(decision, Grant):
+            # With what it gives up, it may need less.
+            self.planner.forget(request.uuid)
         if not isinstance(decision, Impossible):
             return None
         failures = [f'{provider}: {reason}' for entry in data

@@ -144,7 +144,8 @@ def test_no_quota(steps, racks, log):
         steps.runUntil(waits)
         reason = steps.planner.getReason(request.uuid)
         assert 'one: is paused: 2 cores left, 4 needed' in reason
-        assert f'Request {request.uuid} waits: {reason}' in log.text
+        said = f'Request {request.uuid} waits: {reason}'
+        steps.runUntil(lambda said=said: said in log.text)
         # What has failed is gone, and nothing is held meanwhile.
         steps.runUntil(lambda: not steps.nodes())
         assert not any(request.nodes)
@@ -429,6 +430,27 @@ def test_one_of_two_fails_while_the_other_is_made(steps, racks):
     steps.runUntil(lambda: node.state == State.READY)
     # To the launcher, such a node is anybody's.
     assert serve(steps, steps.addRequest('big')) == ['one']
+
+
+def test_one_of_two_fails_while_others_wait(steps, racks):
+    """What is given up is for nobody behind."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 2}'))
+    used = [steps.addRequest('big') for _ in range(2)]
+    for request in used:
+        serve(steps, request)
+    racks.errors['one'] = [None, RuntimeError()]
+    several, other = (steps.addRequest(*labels) for labels in (
+        ['big', 'big'], ['big']))
+    for request in (several, other):
+        steps.runUntil(lambda request=request: steps.planner.getReason(
+            request.uuid))
+    for request in used:
+        finish(steps, request)
+    steps.runUntil(lambda: isDone(several) or isDone(other))
+    assert not isDone(other)
+    finish(steps, several)
+    serve(steps, other)
+    end(steps, racks)
 
 
 def test_from_several_providers_as_a_last_resort(steps, racks):
