@@ -7,6 +7,7 @@ from the records; each sees to what is its own.
 """
 
 import collections
+import time
 
 from zuul.model import ProviderNode
 
@@ -21,6 +22,8 @@ KEY = ('surplus', '')
 LOOK_INTERVAL = 2.0
 # What leaves room in a moment.
 LEAVING_STATES = (State.OUTDATED, State.USED)
+# What has not left by then (seconds) may be stuck; nobody waits for it.
+LEAVING_TIME = 60.0
 
 
 class Surplus:
@@ -35,7 +38,8 @@ class Surplus:
         # Uuids of the nodes that are to go, and of those that would be if
         # nothing changes.
         self._chosen = self._proposed = frozenset()
-        # Uuid of a node that leaves -> its provider.
+        # Uuid of a node that leaves -> its provider, and since when, by the
+        # monotonic clock.
         self._leaving = {}
 
     def note(self, node_id, node):
@@ -43,7 +47,8 @@ class Surplus:
         :param ProviderNode node: as it is now, or None.
         """
         if node is not None and node.state in LEAVING_STATES:
-            self._leaving[node_id] = node.provider
+            self._leaving.setdefault(
+                node_id, (node.provider, time.monotonic()))
         else:
             self._leaving.pop(node_id, None)
 
@@ -74,7 +79,9 @@ class Surplus:
         if not self.launcher.layouts.isUpToDate():
             # While layouts are read, a provider may seem to be missing.
             return
-        leaving = set(self._leaving.copy().values())
+        latest = time.monotonic() - LEAVING_TIME
+        leaving = {name for name, since in self._leaving.copy().values()
+                   if since > latest}
         wanted = collections.defaultdict(list)
         for each in reserved:
             wanted[each.provider].append(each)

@@ -87,6 +87,20 @@ def test_they_make_room_where_the_limits_are_not_known(
     assert serve(steps, 'big').nodes == [left]
 
 
+def test_what_does_not_go_makes_no_room(steps, racks, monkeypatch):
+    """So another one has to."""
+    steps.setLayout(limited(2))
+    used = serve(steps, 'third')
+    node, = cancel(steps, serve(steps, 'big'))
+    racks.delete_errors['one', 'third'] = OSError('it is stuck')
+    finish(steps, used)
+    request = steps.addRequest('other')
+    assert isWaiting(steps, request)
+    assert node.state == State.READY
+    monkeypatch.setattr(surplus, 'LEAVING_TIME', 0)
+    steps.runUntil(lambda: isDone(request))
+
+
 def test_they_stay_while_nobody_needs_their_room(steps, racks):
     steps.setLayout(limited(1).replace(', third]', ']') + addProvider(
         'two', '[third]', resource_limits='{instances: 1}'))
