@@ -23,6 +23,8 @@ from tests.fixtures.planning import (
     makeRequest,
 )
 from zuul_nodes.launcher.planner import Grant, Impossible, Wait, getRank
+from zuul_nodes.launcher.reservations import Reservation
+from zuul_nodes.launcher.selection import getNeeds
 
 State = ProviderNode.State
 LABELS = ('big', 'small', 'desk', 'chair')
@@ -54,10 +56,22 @@ class Planning(RuleBasedStateMachine):
         self.c = Provider('c', *labels(), section=section,
                           limits={'cores': limits[4]})
         self.max_nodes = max_nodes
+        # The same machines, of two tenants.
+        self.desks = StaticProvider('desks', *nodes)
+        self.theirs = StaticProvider('theirs', *nodes, tenant='other')
         self.world = World(
-            self.a, self.b, self.c, StaticProvider('desks', *nodes),
-            shuffle=random.Random(seed).shuffle)
+            shuffle=random.Random(seed).shuffle, isGiven='desk'.__eq__)
         self.planner = self.world.planner
+        for provider in (self.desks, self.theirs):
+            provider.connection_name = 'desk'
+            for number, entry in enumerate(provider.nodes.values()):
+                self.world.addNode(
+                    provider, entry.label, uuid=entry.node_id,
+                    label_aliases=list(entry.aliases),
+                    interface_ip=f'desk{number}')
+        self.world.setProviders(
+            self.a, self.b, self.c, self.desks, self.theirs)
+        self.others = {}
         self.running = {}
         self.waiting = {}
         self.unwritten = {}
@@ -67,11 +81,13 @@ class Planning(RuleBasedStateMachine):
 
     @rule(labels=st.lists(st.sampled_from(LABELS), min_size=1, max_size=4),
           priority=st.integers(0, 1), number=st.integers(1, 5),
-          temporary=st.lists(st.sampled_from('abc'), max_size=1))
-    def request(self, labels, priority, number, temporary):
+          temporary=st.lists(st.sampled_from('abc'), max_size=1),
+          tenant=st.sampled_from(('tenant', 'tenant', 'other')))
+    def request(self, labels, priority, number, temporary, tenant):
         for _ in range(number):
             request = makeRequest(
-                *labels, priority=priority, provider_node_data=[{
+                *labels, tenant=tenant, priority=priority,
+                provider_node_data=[{
                     'temporary': dict.fromkeys(temporary, 'busy')}]
                 * len(labels))
             self.world.requests[request.uuid] = request
@@ -90,9 +106,8 @@ class Planning(RuleBasedStateMachine):
             # urgent may have come when this was granted already.
             assert not any(
                 getRank(other) < getRank(request)
-                and (other.priority, other.labels, other.provider_node_data
-                     ) == (request.priority, request.labels,
-                           request.provider_node_data)
+                and other.priority == request.priority
+                and getNeeds(other) == getNeeds(request)
                 and other.uuid not in self.world.woken
                 for other in self.waiting.values())
         elif isinstance(decision, Wait):
@@ -125,6 +140,29 @@ class Planning(RuleBasedStateMachine):
     @rule(names=st.none() | st.sets(st.sampled_from(('a', 'b', 'desks'))))
     def limitsChanged(self, names):
         self.planner.limitsChanged(names)
+
+    @rule()
+    def readLayout(self):
+        """It is as it was."""
+        self.world.setProviders(*self.world.providers)
+
+    @rule(labels=st.lists(st.sampled_from(LABELS), min_size=1, max_size=3),
+          name=st.sampled_from(('a', 'b', 'c', 'desks', 'theirs')),
+          amount=st.integers(0, 3), priority=st.integers(0, 1))
+    def reserve(self, labels, name, amount, priority):
+        """Another launcher does."""
+        request = makeRequest(*labels, priority=priority)
+        self.others[request.uuid] = (Reservation(
+            name, getRank(request), tuple(labels),
+            'other' if name == 'theirs' else 'tenant',
+            {'cores': amount} if amount else {}),)
+        self.planner.setReservations(self.others)
+
+    @rule(index=st.integers(0, 9))
+    def unreserve(self, index):
+        if self.others:
+            del self.others[list(self.others)[index % len(self.others)]]
+            self.planner.setReservations(self.others)
 
     @rule()
     def writeAll(self):
@@ -247,6 +285,15 @@ class Planning(RuleBasedStateMachine):
         assert len(granted) == len(set(granted))
 
     @invariant()
+    def no_machine_is_used_twice(self):
+        used = [slot.node.interface_ip for grant in self.unwritten.values()
+                for slot in grant.slots
+                if slot.node and slot.node.connection_name == 'desk']
+        used += [node.interface_ip for node in self.world.nodes.values()
+                 if node.request_id and node.connection_name == 'desk']
+        assert len(used) == len(set(used))
+
+    @invariant()
     def nobody_waits_who_could_be_served(self):
         """All who can are woken; the others are told the same again."""
         for request_id, request in sorted(
@@ -258,6 +305,7 @@ class Planning(RuleBasedStateMachine):
 
     def teardown(self):
         """Everybody is served in the end."""
+        self.planner.setReservations({})
         for name in 'abc':
             self.planner.resume(name)
         rounds = 2 * (len(self.waiting) + len(self.running)
@@ -281,7 +329,7 @@ class Planning(RuleBasedStateMachine):
         ledger = self.planner.ledger
         assert not (ledger.claims or ledger.reservations.by_request)
         assert not any(amount for (account, _), amount in ledger.used.items()
-                       if account.name != 'desks'
+                       if account.name not in ('desks', 'theirs')
                        and account.kind != 'label')
 
 
