@@ -63,7 +63,7 @@ from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 WORKERS = 8
 # Time-outs are in seconds.
 DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
-            'endpoint_workers': 8,
+            'image_timeout': 21600.0, 'endpoint_workers': 8,
             # In bytes.
             'image_size_limit': 100 << 30}
 # How long to wait at the end for drivers that have been called, and for
@@ -105,6 +105,7 @@ class Launcher:
                         expand_user=True), self.hostname)
         self.temp_dir = str(self.own_temp_directory.path)
         self.image_size_limit = int(self._getOption('image_size_limit'))
+        self.image_timeout = float(self._getOption('image_timeout'))
         self.statsd = get_statsd(
             config, {'hostname': _hostname or socket.getfqdn()})
         for driver in connections.drivers.values():

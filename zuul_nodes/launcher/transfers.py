@@ -19,6 +19,7 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher import artifacts
+from zuul_nodes.launcher.calls import fulfil
 
 METRIC = 'zuul.launcher.server.{hostname}.'
 
@@ -84,11 +85,7 @@ class Threads:
 
     def _run(self, endpoint_name):
         while work := self._take(endpoint_name):
-            future, function, args = work
-            try:
-                future.set_result(function(*args))
-            except BaseException as error:
-                future.set_exception(error)
+            fulfil(*work)
 
     def _take(self, endpoint_name):
         """:return: what has waited longest, or None at the thread's end."""
@@ -317,18 +314,32 @@ class ArtifactJob:
             reason = artifacts.getReason(error)
             self.log.info('Unable to download %s: %s', self.artifact, reason)
         # Clouds have ways of their own to get at what is stored there.
+        asked = set()
         for provider in self.launcher.tenant_providers.get(
                 self.artifact.build_tenant_name, ()):
             self.uploads.check()
             try:
-                if found := provider.downloadUrl(url, path):
+                endpoint_name = provider.getEndpoint().canonical_name
+                if endpoint_name in asked:
+                    continue
+                asked.add(endpoint_name)
+                if found := self._downloadBy(
+                        provider, endpoint_name, url, path):
                     return found
             except Exception as error:
-                self.log.info('Unable to download %s by %s: %s',
-                              self.artifact, provider,
-                              artifacts.getReason(error))
+                self.log.warning('Unable to download %s by %s: %s',
+                                 self.artifact, provider,
+                                 artifacts.getReason(error))
         raise artifacts.ArtifactError(
             f'Nobody can download {artifacts.getName(url)}: {reason}')
+
+    def _downloadBy(self, provider, endpoint_name, url, path):
+        # A call that is given up may still write where it was told to.
+        directory = tempfile.mkdtemp(dir=os.path.dirname(path))
+        return self.uploads.calls.call(
+            endpoint_name, f'downloadUrl of {provider} for {self.artifact}',
+            provider.downloadUrl, url,
+            os.path.join(directory, os.path.basename(path)))
 
     def _tell(self, progress):
         for upload in list(self.held.values()):
@@ -352,7 +363,10 @@ class ArtifactJob:
             log.info('Starting %s', upload)
             begun = True
             with self.launcher.stats.timeUpload(upload):
-                external_id = job.run(*args)
+                external_id = self.uploads.calls.call(
+                    upload.endpoint_name,
+                    f'{type(job).__name__}.run of {candidate.provider} for '
+                    f'the image {upload.canonical_name}', job.run, *args)
         except Stopped:
             log.debug('Not begun: %s', upload)
         except Exception:

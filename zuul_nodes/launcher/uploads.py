@@ -22,6 +22,7 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes.launcher.calls import Calls
 from zuul_nodes.launcher.imagelook import KEY, getPause, isOver
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.transfers import ArtifactJob, Stopped, Threads
@@ -31,6 +32,8 @@ ARTIFACTS = 2
 # For each endpoint.  Imports and copies mostly wait for the cloud.
 UPLOADS = 5
 IMPORTS = 10
+# How many calls may hang at an endpoint until it gets no more.
+HANGING = 10
 # How many times an upload is begun until it counts as failed, and seconds
 # before the second time; each pause is twice as long as the last.
 ATTEMPTS = 3
@@ -56,6 +59,7 @@ class Uploads:
         # Upload -> the time before which it is left alone.
         self._pauses = {}
         self.stopping = threading.Event()
+        self.calls = Calls('image_timeout', launcher.image_timeout, HANGING)
         statsd = launcher.statsd
         self.artifact_threads = Threads(statsd, 'upload_workers', ARTIFACTS)
         self.upload_threads = Threads(

@@ -120,6 +120,26 @@ def test_killed_again_and_again(makeWorld, after):
     assert world.deaths >= 5
 
 
+def test_an_upload_that_was_given_up_ends_later(makeWorld):
+    """What it has made goes, and nothing else."""
+    world = makeWorld('rack', builds=2)
+    cloud, late = world.clouds['rack'], threading.Event()
+    cloud.delays = [late]
+    calls = world.launcher.images.uploads.calls
+    calls.timeout = 0.5
+    world.build()
+    world.rest(image_validate=1, image_delete=1)
+    assert calls._left.total() == 1
+    images = set(cloud.images)
+    late.set()
+    world.runUntil(lambda: not calls._left.total(), lambda: 'it hangs')
+    assert len(images) == 2
+    assert images < set(cloud.images)
+    world.rest()
+    assert images == set(cloud.images)
+    assert not world.problems
+
+
 def test_event_of_another_launcher(image_launcher, pipelines):
     """It has sent the event that deletes the file after we have decided
     that the artifact goes, and before we have the lock."""

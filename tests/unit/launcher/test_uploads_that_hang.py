@@ -1,0 +1,131 @@
+"""Drivers that do not come to an end with an image."""
+
+import pathlib
+import threading
+import types
+
+import pytest
+
+from tests.fixtures.images import TIMEOUT, waitFor
+from zuul_nodes.launcher.calls import Calls
+from zuul_nodes.launcher.uploads import ATTEMPTS
+
+DATA = b'an image'
+
+
+@pytest.fixture
+def launcher(image_launcher, file_server):
+    """The cloud of ``rack`` hangs."""
+    file_server.files['image'] = DATA
+    image_launcher.url = f'{file_server.url}/image'
+    image_launcher.images.uploads.calls.timeout = 0.1
+    image_launcher.clouds['rack'].answers.clear()
+    image_launcher.queue.start()
+    return image_launcher
+
+
+@pytest.fixture
+def rack(launcher):
+    return launcher.clouds['rack']
+
+
+def upload(launcher, *names, **attributes):
+    """:return: a list of uploads of an artifact, in the order of names."""
+    artifact = launcher.addArtifact(state=None, **{
+        'url': launcher.url, **attributes})
+    uploads = [launcher.addUpload(artifact, name) for name in names]
+    launcher.setState(artifact, 'ready')
+    return uploads
+
+
+def waitForResults(launcher, *states):
+    """Wait until nobody is at work on anything."""
+    waitFor(lambda: launcher.getStates() == sorted(states)
+            and not any(upload.is_locked for upload in launcher.getUploads())
+            and not launcher.images.uploads.upload_uuids_in_queue)
+
+
+def useWay(launcher, way):
+    """Have images get to the ``rack`` in a way."""
+    provider = launcher.getProvider('rack')
+    if way == 'import':
+        provider._set(getImageImportJob=lambda url, image, name, *args:
+                      types.SimpleNamespace(dependents=[], run=lambda:
+                                            launcher.clouds['rack'].upload(
+                                                name, DATA)))
+    elif way == 'copy':
+        launcher.clouds['rack'].sources = [
+            launcher.getProvider('other').canonical_name]
+
+
+@pytest.mark.parametrize('way', ['upload', 'import', 'copy'])
+def test_it_is_a_failed_attempt(launcher, rack, caplog, tmp_path, way):
+    """What there was for it is there for others, and what comes of it later
+    is not looked at."""
+    useWay(launcher, way)
+    uploads = launcher.images.uploads
+    mine, _ = upload(launcher, 'rack', 'other')
+    waitForResults(launcher, 'failed', 'ready')
+    assert rack.calls == ['upload'] * ATTEMPTS
+    for threads in uploads._getThreads():
+        waitFor(lambda threads=threads: not threads._working.total())
+    waitFor(lambda: not list(tmp_path.iterdir()))
+    reason = next(line for line in caplog.text.splitlines()
+                  if line.startswith('TimeoutError'))
+    for part in (f'{launcher.getProvider()} for the image '
+                 f'{mine.canonical_name} at endpoint rack/rack has not '
+                 'ended in 0.1 seconds', '"image_timeout"'):
+        assert part in reason
+    assert f'Unable to upload image <ImageUpload {mine.uuid}' in caplog.text
+    rack.answers.set()
+    waitFor(lambda: not uploads.calls._left.total())
+    # For the clean-up, these are nobody's.
+    assert len(rack.images) == ATTEMPTS
+    waitForResults(launcher, 'failed', 'ready')
+
+
+def test_so_many_may_hang_at_an_endpoint(launcher, rack):
+    """Then it gets no more, until one of them has ended."""
+    calls = launcher.images.uploads.calls
+    calls.limit = 2
+    upload(launcher, 'rack', 'other')
+    waitForResults(launcher, 'failed', 'ready')
+    assert (rack.calls, ATTEMPTS) == (['upload'] * 2, 3)
+    rack.answers.set()
+    waitFor(lambda: not calls._left.total())
+    upload(launcher, 'rack')
+    waitForResults(launcher, 'failed', 'ready', 'ready')
+
+
+def test_a_call_that_raises_a_time_out_itself():
+    """It has ended."""
+    def fail():
+        raise TimeoutError('no answer')
+    calls = Calls('image_timeout', TIMEOUT, 1)
+    for _ in range(3):
+        with pytest.raises(TimeoutError, match=r'^no answer$'):
+            calls.call('rack', 'It', fail)
+
+
+def test_a_download_by_a_cloud(launcher, file_server, caplog):
+    """Another one is asked, and the first does not write in its file."""
+    paths, late = [], threading.Event()
+
+    def hang(url, path):
+        paths.append(path)
+        assert late.wait(TIMEOUT)
+
+    def download(url, path):
+        paths.append(path)
+        pathlib.Path(path).write_bytes(DATA)
+        return path
+    file_server.files.clear()
+    launcher.getProvider('rack')._set(downloadUrl=hang)
+    launcher.getProvider('other')._set(downloadUrl=download)
+    upload(launcher, 'other')
+    waitForResults(launcher, 'ready')
+    late.set()
+    assert list(launcher.clouds['other'].images.values()) == [DATA]
+    assert len(set(paths)) == 2
+    assert f'downloadUrl of {launcher.getProvider()}' in caplog.text
+    assert '"image_timeout"' in caplog.text
