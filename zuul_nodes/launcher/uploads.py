@@ -11,6 +11,7 @@ the id of its record.  So the next attempt has another record: without the
 old one, it is known to have leaked.
 """
 
+from concurrent.futures import wait
 import json
 import logging
 import threading
@@ -22,13 +23,15 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes.launcher.calls import Calls
+from zuul_nodes.launcher.calls import Calls, begin
 from zuul_nodes.launcher.imagelook import KEY, getPause, isOver
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.transfers import ArtifactJob, Stopped, Threads
 
-# How many artifacts are on this machine's disk at a time.
+# How many artifacts are on this machine's disk at a time, and seconds after
+# which one that still is does not count: all clouds share these places.
 ARTIFACTS = 2
+PLACE_TIME = 3600
 # For each endpoint.  Imports and copies mostly wait for the cloud.
 UPLOADS = 5
 IMPORTS = 10
@@ -109,10 +112,17 @@ class Uploads:
         uuids = {upload.uuid for upload in pending}
         self.upload_uuids_in_queue |= uuids
         try:
-            self.artifact_threads.submit(
-                '', ArtifactJob(self, artifact, pending, known).run)
+            self.artifact_threads.submit('', self._distribute, ArtifactJob(
+                self, artifact, pending, known))
         except Stopped:
             self.upload_uuids_in_queue -= uuids
+
+    def _distribute(self, job):
+        """Have others wait for an artifact's place, but not for a cloud
+        that hangs: the job goes on, and the next may begin."""
+        if not wait([begin('Artifact', job.run)], PLACE_TIME).done:
+            self.log.info('%s takes more than %s seconds; another artifact '
+                          'may have its place', job.artifact, PLACE_TIME)
 
     def recover(self, upload):
         """Take an upload over that nobody is at work on any more, or begin

@@ -7,6 +7,7 @@ import types
 import pytest
 
 from tests.fixtures.images import TIMEOUT, waitFor
+from zuul_nodes.launcher import uploads as uploads_module
 from zuul_nodes.launcher.calls import Calls
 from zuul_nodes.launcher.uploads import ATTEMPTS
 
@@ -82,6 +83,20 @@ def test_it_is_a_failed_attempt(launcher, rack, caplog, tmp_path, way):
     # For the clean-up, these are nobody's.
     assert len(rack.images) == ATTEMPTS
     waitForResults(launcher, 'failed', 'ready')
+
+
+def test_others_do_not_wait_for_its_end(launcher, rack, monkeypatch):
+    """Not even when it has as many artifacts as there are places for."""
+    monkeypatch.setattr(uploads_module, 'PLACE_TIME', 0.01)
+    launcher.images.uploads.calls.timeout = 2 * TIMEOUT
+    for _ in range(uploads_module.ARTIFACTS):
+        upload(launcher, 'rack')
+    waitFor(lambda: len(rack.calls) == uploads_module.ARTIFACTS)
+    other, = upload(launcher, 'other')
+    waitFor(lambda: other.state == 'ready')
+    assert launcher.getStates().count('uploading') == uploads_module.ARTIFACTS
+    rack.answers.set()
+    waitForResults(launcher, *['ready'] * 3)
 
 
 def test_so_many_may_hang_at_an_endpoint(launcher, rack):
