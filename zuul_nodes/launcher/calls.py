@@ -1,4 +1,4 @@
-"""Calls of drivers that may take hours, but not for ever.
+"""Calls of drivers for images: they may take hours, but not for ever.
 
 Nobody can end a thread.  A call that takes longer than it may is left alone,
 and whoever waited for it goes on.  What it still makes in a cloud is tagged

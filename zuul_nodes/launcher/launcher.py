@@ -105,6 +105,7 @@ class Launcher:
                         expand_user=True), self.hostname)
         self.temp_dir = str(self.own_temp_directory.path)
         self.image_size_limit = int(self._getOption('image_size_limit'))
+        self.call_timeout = float(self._getOption('call_timeout'))
         self.image_timeout = float(self._getOption('image_timeout'))
         self.statsd = get_statsd(
             config, {'hostname': _hostname or socket.getfqdn()})
@@ -176,7 +177,7 @@ class Launcher:
             self.zk_client, self.hostname, self._setReservations)
         self.pools = Pools(
             int(self._getOption('endpoint_workers')),
-            float(self._getOption('call_timeout')),
+            self.call_timeout,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
             lambda: self.queue.add(IMAGES))
         self.scanner = KeyScanner(lambda key, scan: self.queue.add(key))

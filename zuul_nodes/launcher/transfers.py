@@ -286,7 +286,10 @@ class ArtifactJob:
                 system=self.launcher.system,
                 _getProviderByCanonicalName=providers.__getitem__),
             self.artifact, pending, known)
-        planner.plan()
+        endpoint_names = {each.upload.endpoint_name for each in pending}
+        self.uploads.short_calls.call(
+            ', '.join(sorted(endpoint_names)),
+            f'Planning uploads of {self.artifact}', planner.plan)
         return planner
 
     def _fetch(self, directory):

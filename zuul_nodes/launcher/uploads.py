@@ -63,6 +63,8 @@ class Uploads:
         self._pauses = {}
         self.stopping = threading.Event()
         self.calls = Calls('image_timeout', launcher.image_timeout, HANGING)
+        self.short_calls = Calls(
+            'call_timeout', launcher.call_timeout, HANGING)
         statsd = launcher.statsd
         self.artifact_threads = Threads(statsd, 'upload_workers', ARTIFACTS)
         self.upload_threads = Threads(

@@ -122,6 +122,17 @@ def test_a_call_that_raises_a_time_out_itself():
             calls.call('rack', 'It', fail)
 
 
+def test_a_job_that_is_not_made(launcher, rack, caplog):
+    """It concerns that endpoint only."""
+    launcher.images.uploads.short_calls.timeout = 0.1
+    launcher.getProvider()._set(getImageUploadJob=lambda *args: (
+        rack.answers.wait(2 * TIMEOUT)))
+    _, other = upload(launcher, 'rack', 'other')
+    waitForResults(launcher, 'failed', 'ready')
+    assert other.state == 'ready'
+    assert '"call_timeout"' in caplog.text
+
+
 def test_a_download_by_a_cloud(launcher, file_server, caplog):
     """Another one is asked, and the first does not write in its file."""
     paths, late = [], threading.Event()
