@@ -79,3 +79,12 @@ class Division:
     def _isMine(self, launchers, getScore):
         return bool(launchers) and (
             min(launchers, key=getScore) == self.component.hostname)
+
+
+def describeUnhandled(connections):
+    """
+    :param connections: names of those that nobody handles.
+    :return: that, for people.
+    """
+    return 'no running launcher handles ' + ', '.join(
+        f'connection {name}' for name in sorted(connections))

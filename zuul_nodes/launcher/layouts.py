@@ -10,6 +10,7 @@ from zuul.zk.layout import LayoutProvidersStore, LayoutStateStore
 from zuul.zk.locks import tenant_read_lock
 
 from zuul_nodes.launcher.scope import Scope
+from zuul_nodes.launcher.unreadable import examine
 
 
 class Layouts:
@@ -82,7 +83,7 @@ class Layouts:
         names = self._fresh
         if names:
             self.scope = Scope(
-                self.tenant_providers, set().union(*self.unreadable.values()),
+                self.tenant_providers, dict(self.unreadable),
                 self.findFormer)
             self.adopt(self.scope)
             self._fresh = set()
@@ -112,7 +113,7 @@ class Layouts:
 
     def _getProviders(self, context, tenant_name):
         """:return: yields those that can be read."""
-        unreadable = self.unreadable[tenant_name] = set()
+        unreadable = self.unreadable[tenant_name] = {}
         for name in self._getNames(tenant_name):
             path = f'{self._getRoot(tenant_name)}/{name}/config'
             try:
@@ -122,13 +123,14 @@ class Layouts:
             except KazooException:
                 # That says nothing of the record.
                 raise
-            except Exception:
+            except Exception as error:
                 # It may need a driver or a connection that is not here.
                 # Its nodes are left alone.
                 self.log.exception(
                     'Unable to read the provider at %s; tenant %s goes on '
                     'without it:', path, tenant_name)
-                unreadable.add(name)
+                unreadable[name] = examine(
+                    context, path, name, self.connections, error)
 
     def _getNames(self, tenant_name):
         """:return: yields the canonical names of a tenant's providers."""

@@ -1,5 +1,7 @@
 """Why a provider makes no nodes of a label: not now, or never."""
 
+from zuul_nodes.launcher.division import describeUnhandled
+
 
 class Obstacles:
     """
@@ -44,8 +46,7 @@ class Obstacles:
         if pause := self.pauses.get(provider.canonical_name):
             return f'is paused: {pause.reason}'
         if not self.isMaking(provider):
-            return (f'no running launcher handles connection '
-                    f'{provider.connection_name}')
+            return describeUnhandled([provider.connection_name])
         if self.isAsked and not self.isAsked(provider, label_name):
             return 'is being prepared'
         if self.ledger.limits.getCharges(provider, label_name) is None:

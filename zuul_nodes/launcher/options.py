@@ -8,6 +8,7 @@ if there is one that can serve them all now.
 import copy
 import functools
 
+from zuul_nodes.launcher.division import describeUnhandled
 from zuul_nodes.launcher.limits import getShortName
 from zuul_nodes.launcher.mixing import findMix
 from zuul_nodes.launcher.selection import Draft
@@ -17,17 +18,22 @@ class Options:
     """
     :param Needs needs: of one request, or of all that have the same.
     :param dict providers: the tenant's: canonical name -> provider.
+    :param dict unreadable: of the same tenant, canonical name ->
+        Unreadable.
     :param Ever ever: what there is if nothing is in use.
     :ivar dict ways: provider -> a draft of the nodeset, all from there, as
         it can be served once; of all providers that ever can.
     :ivar Draft mix: the same from several providers, if none can alone
         whose nodes anybody makes; or None.
+    :ivar bool has_hope: whether there is no way, but might be one by what
+        can't be read here.
     :ivar set names: canonical names of the providers that may be tried.
     """
 
-    def __init__(self, needs, providers, ever):
+    def __init__(self, needs, providers, unreadable, ever):
         self.needs = needs
         self.providers = list(providers.values())
+        self.unreadable = unreadable
         candidates = {
             want: {provider for provider in self.providers
                    if not self._getRefusal(want, provider)}
@@ -62,10 +68,12 @@ class Options:
                 else self._fill(ever, [provider]))}
         self.mix = None if any(
             map(ever.isHandled, self.ways)) else self._makeMix()
+        self.has_hope = bool(self.unreadable) and not (
+            self.ways or self.mix) and self._hasHope()
 
     @property
     def possible(self):
-        return bool(self.ways or self.mix)
+        return bool(self.ways or self.mix or self.has_hope)
 
     def getRefusals(self):
         """:return: canonical name -> why that provider is not tried any
@@ -84,6 +92,22 @@ class Options:
                     for want in self.candidates}
         return {want.label_name: able
                 for want, able in self._getAble().items()}
+
+    def getUnhandled(self, isHandled):
+        """
+        :param isHandled: tells for the name of a connection whether there
+            is a launcher that makes nodes there.
+        :return: for people, why nobody can serve it who runs now, though
+            another launcher might; None if somebody can.
+        """
+        if self.has_hope:
+            return self.explain()
+        for providers in self.getMakers().values():
+            connections = {
+                provider.connection_name for provider in providers}
+            if connections and not any(map(isHandled, connections)):
+                return describeUnhandled(connections)
+        return None
 
     def choose(self, view, names=None):
         """
@@ -159,7 +183,7 @@ class Options:
         """:return: for each label, why no provider can serve it."""
         reasons = {}
         for want in self.needs.wants:
-            blockers = {}
+            blockers = self._getUnreadable(want)
             for provider in self.providers:
                 name = provider.canonical_name
                 if want.label_name not in provider.labels:
@@ -215,6 +239,18 @@ class Options:
             if self._fill(self.ever, [provider], candidates={
                 want: {provider}})}
             for want, providers in self.candidates.items()}
+
+    def _hasHope(self):
+        able = self._getAble()
+        unsure = set(filter(self._getUnreadable, able))
+        return bool(unsure) and all(
+            able[want] for want in able.keys() - unsure)
+
+    def _getUnreadable(self, want):
+        """:return: canonical name -> Unreadable, of those that may make it.
+        """
+        return {name: each for name, each in self.unreadable.items()
+                if each.mayHave(want.label_name)}
 
     def _getAll(self):
         return [provider for provider in self.providers

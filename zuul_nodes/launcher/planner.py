@@ -161,20 +161,12 @@ class Planner:
                     for line in self.waiting.lines.values()}
 
     def getUnhandled(self, request_id):
-        """
-        :return: a list of the connections that a label can only be had
-            from, if nobody handles them; those of the first such label.
-        """
+        """:return: as of :meth:`.options.Options.getUnhandled`, or None if
+            it does not wait."""
         with self._lock:
             line, _ = self.waiting.find(request_id)
-            makers = line.options.getMakers() if line else {}
-        for providers in makers.values():
-            connections = {
-                provider.connection_name for provider in providers}
-            if connections and not any(map(
-                    self.obstacles.isHandled, connections)):
-                return sorted(connections)
-        return []
+            return line and line.options.getUnhandled(
+                self.obstacles.isHandled)
 
     def getRivals(self, node):
         """:return: a list of the other nodes that are the same machine,
@@ -532,8 +524,9 @@ class Planner:
         return options
 
     def _makeOptions(self, needs, ever):
-        return Options(
-            needs, self.scope.by_tenant.get(needs.tenant_name, {}), ever)
+        scope, name = self.scope, needs.tenant_name
+        return Options(needs, scope.by_tenant.get(name, {}),
+                       scope.unreadable_by_tenant.get(name, {}), ever)
 
     def _getEver(self, request):
         return Ever(

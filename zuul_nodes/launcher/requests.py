@@ -15,6 +15,7 @@ from zuul.lib import tracing
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
+from zuul_nodes.launcher.division import describeUnhandled
 from zuul_nodes.launcher.failures import Failure, describe, hasFailed
 from zuul_nodes.launcher.planner import Grant, Impossible
 from zuul_nodes.launcher.sharing import USED_STATES
@@ -159,12 +160,13 @@ class RequestReconciler:
             self._reasons[request_id] = reason
             log.info('Request %s waits: %s', request_id, reason)
 
-    def _watchUnhandled(self, request, connections, log):
+    def _watchUnhandled(self, request, reason, log):
         """Do not wait for ever for launchers that do not run.
 
-        :param list connections: that nobody handles.
+        :param str reason: why nobody who runs can do it; None if somebody
+            can.
         """
-        if not connections:
+        if not reason:
             self._unhandled.pop(request.uuid, None)
             return
         now = time.monotonic()
@@ -174,9 +176,7 @@ class RequestReconciler:
             self.queue.addAfter(('request', request.uuid), left)
             return
         self._end(request, State.FAILED, log, (
-            'no running launcher handles '
-            + ', '.join(f'connection {name}' for name in connections)
-            + f'; waited {self.unhandled_timeout:g} seconds'))
+            f'{reason}; waited {self.unhandled_timeout:g} seconds'))
 
     # Granting
 
@@ -281,11 +281,13 @@ class RequestReconciler:
                    for node in nodes):
                 self._end(request, State.FULFILLED, log)
                 return
-            self._watchUnhandled(request, sorted({
+            unhandled = {
                 node.connection_name for node in nodes
                 if node.state not in ProviderNode.FINAL_STATES
                 and not self.launcher.division.isHandled(
-                    node.connection_name)}), log)
+                    node.connection_name)}
+            self._watchUnhandled(
+                request, unhandled and describeUnhandled(unhandled), log)
             if request.state != State.ACCEPTED:
                 return
             if request.hasLock():

@@ -124,21 +124,24 @@ class Scope:
     Good for as long as no tenant's layout changes.
 
     :param dict tenant_providers: tenant -> its providers.
-    :param set unreadable: canonical names of those that nobody here knows
-        how to use.
+    :param dict unreadable: tenant -> canonical name -> what is known of a
+        provider that nobody here knows how to use, of class Unreadable.
     :param findFormer: called with connection and endpoint, as in
         :meth:`getPlaces`: gives a provider that was there, to delete what
         is left where nobody has one any more, or None.
     :ivar dict by_tenant: tenant -> canonical name -> provider.
     :ivar dict by_name: canonical name -> the tenants' objects.
+    :ivar dict unreadable_by_tenant: as the parameter.
+    :ivar set unreadable: canonical names of the same.
     :ivar dict by_section: name of a section -> canonical name -> one of
         the objects of a provider that is attached to it.
     :ivar forNode: :func:`zuul_nodes.drivers.forNode`, remembering.
     """
 
-    def __init__(self, tenant_providers, unreadable=frozenset(),
+    def __init__(self, tenant_providers, unreadable=None,
                  findFormer=lambda place: None):
-        self.unreadable = unreadable
+        self.unreadable_by_tenant = unreadable or {}
+        self.unreadable = set().union(*self.unreadable_by_tenant.values())
         self.findFormer = findFormer
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)

@@ -64,6 +64,8 @@ class Line:
         if ahead := self.getAhead(rank):
             return (f'{ahead} requests that need the same are ahead, '
                     f'the first is {self.head[-1]}')
+        if self.options.has_hope:
+            return self.options.explain()
         labels = collections.Counter(
             want.label_name for want in self.needs.wants)
         text = ', '.join(f'{number} {name}'

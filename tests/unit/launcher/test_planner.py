@@ -153,7 +153,8 @@ def test_no_mixture_with_one_that_nobody_handles():
                   Provider('b', 'big', limits={'instances': 1}),
                   isHandled='rack'.__eq__)
     request, _ = world.request('big', 'big')
-    assert world.planner.getUnhandled(request.uuid) == ['other']
+    assert world.planner.getUnhandled(request.uuid) == (
+        'no running launcher handles connection other')
 
 
 def test_a_mixture_is_granted_as_a_whole():

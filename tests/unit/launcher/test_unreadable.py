@@ -1,0 +1,143 @@
+"""Requests that need a provider which the launcher can't read."""
+
+import contextlib
+import logging
+
+import pytest
+from zuul.provider import BaseProvider
+
+from tests.fixtures.racks import addProvider, cloud, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfProvider
+
+PATH = '/zuul/tenant/tenant/provider/example.com%2Fnodes/one/config'
+# How a provider is spoilt -> what is said of it.
+PROBLEMS = {
+    'record': f': its record at {PATH} is broken',
+    'driver': ': its driver shelf is not installed',
+    'connection': ': there is no connection rack in its zuul.conf',
+    'configuration': ': it is too big',
+}
+
+
+@pytest.fixture
+def log(caplog):
+    caplog.set_level(logging.INFO, 'zuul')
+    return caplog
+
+
+@contextlib.contextmanager
+def spoil(launcher, what):
+    """Write a layout, and have its provider ``one`` be unreadable when the
+    launcher reads it."""
+    good = ShelfProvider.parseFlavor
+
+    def parseFlavor(provider, *args):
+        if provider.canonical_name.endswith('/one'):
+            raise ValueError('it is too big')
+        return good(provider, *args)
+    with pytest.MonkeyPatch.context() as context:
+        if what == 'record':
+            client = launcher.zk_client.client
+            for shard in client.get_children(PATH):
+                client.set(f'{PATH}/{shard}', b'garbage')
+        elif what == 'driver':
+            context.delitem(BaseProvider._subclasses, b'shelf')
+        elif what == 'connection':
+            context.delitem(launcher.connections.connections, 'rack')
+        else:
+            context.setattr(ShelfProvider, 'parseFlavor', parseFlavor)
+        yield
+
+
+def read(launcher, text, what):
+    launcher.writeLayout(text)
+    with spoil(launcher, what):
+        launcher.runUntil(lambda: launcher.layouts.isUpToDate()
+                          and 'tenant' in launcher.tenant_providers)
+
+
+def waits(launcher, request):
+    """:return: the reason."""
+    launcher.runUntil(lambda: launcher.planner.getReason(request.uuid)
+                      or isDone(request))
+    return launcher.planner.getReason(request.uuid)
+
+
+def serve(launcher, request):
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    return [launcher.api.getProviderNode(node).provider.rpartition('/')[2]
+            for node in request.nodes]
+
+
+def fail(launcher, request):
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+
+
+@pytest.mark.parametrize('what', PROBLEMS)
+def test_it_waits_and_says_what_for(steps, racks, log, what):
+    read(steps, cloud('one'), what)
+    request = steps.addRequest('big')
+    reason = waits(steps, request)
+    assert reason.startswith(
+        'No provider can serve it. Label big: one: this launcher can not '
+        'read this provider of project example.com/nodes' + PROBLEMS[what])
+    assert f'Request {request.uuid} waits: {reason}' in log.text
+    # It is as good as another one when it can be read.
+    steps.setLayout(cloud('one'))
+    assert serve(steps, request) == ['one']
+
+
+@pytest.mark.parametrize('what', PROBLEMS)
+def test_it_does_not_wait_for_ever(steps, log, what):
+    steps.request_reconciler.unhandled_timeout = 0.2
+    read(steps, cloud('one'), what)
+    request = steps.addRequest('big')
+    assert PROBLEMS[what] in waits(steps, request)
+    fail(steps, request)
+    message, = (each for each in log.messages if 'Marking request' in each)
+    assert 'example.com/nodes' + PROBLEMS[what] in message
+    assert message.endswith('; waited 0.2 seconds')
+
+
+@pytest.mark.parametrize('what', ['driver', 'connection', 'configuration'])
+def test_a_label_that_it_has_not(steps, log, what):
+    """Nobody is going to have it."""
+    read(steps, cloud('one', labels='[other]'), what)
+    fail(steps, steps.addRequest('big'))
+    assert 'Label big: no provider of tenant tenant has it' in log.text
+    fail(steps, steps.addRequest('big', 'other'))
+
+
+def test_one_of_two_labels(steps, racks):
+    """What others can serve is served."""
+    text = cloud('one', labels='[other]') + addProvider('two', '[big]')
+    read(steps, text, 'configuration')
+    request = steps.addRequest('big', 'other')
+    assert 'Label other: one: ' in waits(steps, request)
+    assert serve(steps, steps.addRequest('big')) == ['two']
+    steps.setLayout(text)
+    assert serve(steps, request) == ['two', 'one']
+
+
+def test_one_that_can_be_read_has_no_room_for_all(steps, log):
+    """One that does not have the label would not help."""
+    read(steps, cloud('one', labels='[other]') + addProvider(
+        'two', '[big]', resource_limits='{instances: 1}'), 'configuration')
+    fail(steps, steps.addRequest('big', 'big'))
+    assert 'there is no room for it beside the others' in log.text
+
+
+def test_another_one_that_is_of_no_use(steps, racks, log):
+    """It has given up.  The one that can't be read may do better."""
+    racks.errors['two'] = RuntimeError('no boot')
+    text = cloud('one') + addProvider('two', launch_attempts=1)
+    read(steps, text, 'configuration')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: racks.created)
+    reason = waits(steps, request)
+    assert 'two: gave up after 1 attempts' in reason
+    assert PROBLEMS['configuration'] in reason
+    steps.setLayout(text)
+    assert serve(steps, request) == ['one']
