@@ -17,6 +17,7 @@ import time
 from zuul.zk.components import COMPONENT_REGISTRY
 
 from zuul_nodes.launcher.division import Division
+from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.leaks import Memory, Round
 
 # After so many seconds without a step, a driver is not waited for.
@@ -66,10 +67,11 @@ class Cleanup:
         self._turns = {}
         # Endpoint -> providers that it has been prepared for.
         self._prepared = {}
-        # Endpoint -> providers that its cloud has been asked for.
+        # Endpoint -> providers that its cloud has been asked for, each with
+        # its labels: why there was no answer, or None if there was.
         self._asked = {}
         self._memories = collections.defaultdict(Memory)
-        # Endpoint -> the error that keeps us from looking after it.
+        # Endpoint -> what keeps us from looking after it.
         self._problems = {}
 
     def reconcile(self, endpoint_name):
@@ -120,8 +122,8 @@ class Cleanup:
         finally:
             # Not by name: those of a new layout are others.
             asked = {id(provider): (provider, {
-                name for name in provider.labels if self.mayGoOn(turn)
-                and self._refreshLabel(provider, name, turn)})
+                name: self._refreshLabel(provider, name, turn)
+                for name in provider.labels if self.mayGoOn(turn)})
                 for provider in turn.providers}
             self._asked[endpoint.canonical_name] = asked
             self._tellPlanner(endpoint)
@@ -139,7 +141,24 @@ class Cleanup:
             return True
         asked = self._asked.get(name, {}).get(id(provider))
         return asked is not None and (
-            label_name is None or label_name in asked[1])
+            label_name is None or asked[1].get(label_name, '') is None)
+
+    def getProblem(self, provider, label_name):
+        """
+        :return: for people, why :meth:`isAsked` is not so, or None if it is
+            only about to be.
+        """
+        try:
+            endpoint = provider.getEndpoint()
+        except Exception:
+            return None
+        name = endpoint.canonical_name
+        if problem := self._problems.get(name):
+            return f'endpoint {name}: {problem}'
+        if not endpoint.started:
+            return f'endpoint {name} is being started'
+        _, labels = self._asked.get(name, {}).get(id(provider), (None, {}))
+        return labels.get(label_name)
 
     def cleanUp(self, endpoint, turn=None):
         """Count what others use, and delete what has leaked: one round.
@@ -177,7 +196,7 @@ class Cleanup:
         self._prepared[name] = prepared
 
     def _refreshLabel(self, provider, name, turn):
-        """:return: whether there was an answer."""
+        """:return: None if there was an answer, or why there was none."""
         try:
             # A label may have a flavor of its own.
             view = self.launcher.scope.forNode(provider, name, '')
@@ -185,13 +204,13 @@ class Cleanup:
             # number for all labels of a flavor.
             with contextlib.suppress(NotImplementedError):
                 view.refreshQuotaForLabel(view.labels[name], False)
-        except Exception:
+        except Exception as error:
             # It is asked again before long.
             turn.failed = True
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
-            return False
-        return True
+            return describe(error)
+        return None
 
     def _begin(self, endpoint, task, pause):
         """Do something in the endpoint's threads, if its time has come.
@@ -235,10 +254,10 @@ class Cleanup:
             self._end(endpoint, turn)
 
     def _tellProblem(self, endpoint, turn, error):
-        """Log why an endpoint is not ready, once for as long as that is so.
-        """
+        """Tell why an endpoint is not ready, once for as long as that is
+        so."""
         name = endpoint.canonical_name
-        problem = repr(error)
+        problem = describe(error)
         if self._problems.get(name) == problem:
             return
         self._problems[name] = problem
@@ -246,6 +265,7 @@ class Cleanup:
         self.log.warning(
             'Unable to look after endpoint %s, requests may wait for %s:',
             name, ', '.join(sorted(providers)), exc_info=error)
+        self._tellPlanner(endpoint)
 
     def _do(self, endpoint, task, turn):
         turn.begun = True

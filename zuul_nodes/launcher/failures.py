@@ -72,7 +72,9 @@ def hasFailed(node, failure):
 
 def describe(error):
     """:return: an error in one line, for a record that people see."""
-    text = ' '.join(str(error).split())
+    # Of a key alone, nobody knows that it was missing.
+    text = repr(error) if isinstance(error, KeyError) else str(error)
+    text = ' '.join(text.split())
     return text[:500] or type(error).__name__
 
 

@@ -35,6 +35,7 @@ from zuul_nodes.launcher.imagelook import KEY as IMAGES
 from zuul_nodes.launcher.images import Images
 from zuul_nodes.launcher.keyscan import KeyScanner
 from zuul_nodes.launcher.layouts import Layouts
+from zuul_nodes.launcher.limits import withProblem
 from zuul_nodes.launcher.liveness import Liveness
 from zuul_nodes.launcher.machines import Machines
 from zuul_nodes.launcher.news import News
@@ -164,7 +165,7 @@ class Launcher:
             lambda request_id: self.queue.add(('request', request_id)),
             tellRoom=self.ready.tell, canUse=self.images.canUse,
             isHandled=self.division.isHandled, isAsked=self._isAsked,
-            isGiven=self._isGiven)
+            getProblem=self._getProblem, isGiven=self._isGiven)
         self.surplus = Surplus(self)
         # Provider -> how often it has failed, one time after the other.
         self._failures = collections.Counter()
@@ -421,6 +422,13 @@ class Launcher:
         return label_name is None or (
             self.planner.ledger.limits.getCharges(provider, label_name)
             is not None)
+
+    def _getProblem(self, provider, label_name):
+        if self.division.handles(provider.connection_name):
+            return self.cleanup.getProblem(provider, label_name)
+        return withProblem(
+            'another launcher has yet to say what it needs',
+            self.planner.ledger.limits.getProblem(provider, label_name))
 
     def _submit(self, endpoint, function, giveUp):
         def done(_, error):

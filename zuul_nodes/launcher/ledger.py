@@ -19,6 +19,7 @@ from zuul_nodes.launcher.limits import (
     getProviderQuota,
     getShortName,
     getSlots,
+    withProblem,
 )
 from zuul_nodes.launcher.reservations import Reservation, Reservations
 from zuul_nodes.launcher.scope import Scope, chooseProvider, isMadeFrom
@@ -71,9 +72,12 @@ class Shortage(typing.NamedTuple):
 class Unknown(typing.NamedTuple):
     """The driver can't say whether there is room."""
     provider: str
+    problem: str | None
 
     def __str__(self):
-        return f'limits of {getShortName(self.provider)} are not known'
+        return withProblem(
+            f'limits of {getShortName(self.provider)} are not known',
+            self.problem)
 
 
 class Ledger:
@@ -230,7 +234,8 @@ class Ledger:
         """
         limits = self.limits.getUsable(provider)
         if limits is None:
-            return Unknown(provider.canonical_name)
+            return Unknown(provider.canonical_name,
+                           self.limits.getProblem(provider))
         for key, needed in charges.items():
             if (limit := limits.get(key)) is None:
                 continue

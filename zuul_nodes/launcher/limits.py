@@ -7,11 +7,11 @@ all that it belongs to: so there is one rule for all limits.
 
 import collections
 import logging
-import sys
 import time
 import typing
 import urllib.parse
 
+from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.quota import getSectionLimits
 
 # Seconds for which the answers of drivers are good.
@@ -36,6 +36,14 @@ class Account(typing.NamedTuple):
 def getShortName(canonical_name):
     """:return: the name that people gave."""
     return urllib.parse.unquote_plus(str(canonical_name).rsplit('/', 1)[-1])
+
+
+def withProblem(text, problem):
+    """
+    :param str problem: or None if nobody knows of one.
+    :return: what is not so, and why.
+    """
+    return f'{text}: {problem}' if problem else text
 
 
 def getLabelKey(tenant_name, label_name):
@@ -82,7 +90,8 @@ class Limits:
             name: section for section, providers in scope.by_section.items()
             for name in providers}
         self._answers = {}
-        self._failing = set()
+        # What there was no answer to the last time -> why.
+        self._problems = {}
         self.users = self._getUsers()
 
     def getAccounts(self, name, connection_name, endpoint_name):
@@ -96,8 +105,8 @@ class Limits:
         """:return: a tuple of those in which the provider's nodes count."""
         try:
             endpoint_name = provider.getEndpoint().name
-        except Exception:
-            self._logOnce(provider, 'endpoint')
+        except Exception as error:
+            self._note(error, provider, 'endpoint')
             endpoint_name = None
         return tuple(self.getAccounts(
             provider.canonical_name, provider.connection_name,
@@ -123,6 +132,17 @@ class Limits:
         for provider in self.scope.by_name.get(provider_name, ()):
             return self.getUsable(provider)
         return None
+
+    def getProblem(self, provider, label_name=None):
+        """
+        :return: for people, why there is nothing to be said of a label, or
+            of what may be used; None if there is.
+        """
+        questions = [(label_name, self._makeCharges)] if label_name else [
+            ('limits', self._makeTotal), ('usable', self._makeUsable)]
+        return next(filter(None, (
+            self._problems.get((provider, subject, make.__name__))
+            for subject, make in questions)), None)
 
     def forget(self, names=None):
         """
@@ -188,16 +208,16 @@ class Limits:
         if until < (now := self.clock()):
             try:
                 answer = make(provider, subject)
-                self._failing.discard(key)
-            except Exception:
-                self._logOnce(*key)
+                self._problems.pop(key, None)
+            except Exception as error:
+                self._note(error, *key)
                 answer = None
             self._answers[key] = now + FRESH, answer
         return answer
 
-    def _logOnce(self, *key):
-        if key not in self._failing:
-            self._failing.add(key)
+    def _note(self, error, *key):
+        if key not in self._problems:
             # Before a cloud has been asked, this is nothing special.
             self.log.warning('Unable to tell limits or needs of %s: %r',
-                             key, sys.exception())
+                             key, error)
+        self._problems[key] = describe(error)

@@ -1,6 +1,7 @@
 """Why a provider makes no nodes of a label: not now, or never."""
 
 from zuul_nodes.launcher.division import describeUnhandled
+from zuul_nodes.launcher.limits import withProblem
 
 
 class Obstacles:
@@ -10,12 +11,14 @@ class Obstacles:
     :param canUse: as for :class:`.planner.Planner`, like the others.
     """
 
-    def __init__(self, ledger, pauses, canUse, isHandled, isAsked):
+    def __init__(self, ledger, pauses, canUse, isHandled, isAsked,
+                 getProblem):
         self.ledger = ledger
         self.pauses = pauses
         self.canUse = canUse
         self.isHandled = isHandled
         self.isAsked = isAsked
+        self.getProblem = getProblem
 
     def getRefusal(self, request, provider, label_name):
         """:return: why a provider will never make a label, or None."""
@@ -24,7 +27,9 @@ class Obstacles:
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.ledger.limits.getCharges(
                     provider, label_name) is None):
-            return 'can not tell what it needs'
+            return withProblem(
+                'can not tell what it needs',
+                self.ledger.limits.getProblem(provider, label_name))
         return None
 
     def getObstacle(self, request, provider, label_name):
@@ -48,9 +53,12 @@ class Obstacles:
         if not self.isMaking(provider):
             return describeUnhandled([provider.connection_name])
         if self.isAsked and not self.isAsked(provider, label_name):
-            return 'is being prepared'
+            return withProblem(
+                'is being prepared', self.getProblem(provider, label_name))
         if self.ledger.limits.getCharges(provider, label_name) is None:
-            return 'what it needs is not known'
+            return withProblem(
+                'what it needs is not known',
+                self.ledger.limits.getProblem(provider, label_name))
         if self.ledger.getSpare(provider, label_name):
             return 'slots are being made'
         return None

@@ -60,6 +60,8 @@ class Planner:
         a launcher that makes nodes there.
     :param isAsked: tells for a provider and a label whether the cloud has
         said by now what it can say; None if that makes no difference.
+    :param getProblem: tells for the same why it has not; None if nobody
+        knows.
     :param isGiven: tells for the name of a connection whether its nodes
         are machines that are there already.
     :param shuffle: puts a list into another order.
@@ -70,6 +72,7 @@ class Planner:
     def __init__(self, wake, tellRoom=lambda: None,
                  canUse=lambda *args: True,
                  isHandled=lambda name: True, isAsked=None,
+                 getProblem=lambda *args: None,
                  isGiven=lambda name: False, shuffle=random.shuffle,
                  clock=time.monotonic):
         self.wake = wake
@@ -85,7 +88,8 @@ class Planner:
         self._options = {}
         self._pauses = Pauses(clock)
         self.obstacles = Obstacles(
-            self.ledger, self._pauses, canUse, isHandled, isAsked)
+            self.ledger, self._pauses, canUse, isHandled, isAsked,
+            getProblem)
         self._others = {}
         self._woken = []
         # Lines that have another first.

@@ -78,7 +78,8 @@ def test_a_start_that_hangs(steps, starts, racks):
     read(steps, cloud('one', labels='[big]'))
     request = steps.addRequest('big')
     steps.runUntil(lambda: steps.planner.getReason(request.uuid))
-    assert 'one: is being prepared' in steps.planner.getReason(request.uuid)
+    assert ('one: is being prepared: endpoint rack/rack is being started'
+            in steps.planner.getReason(request.uuid))
     assert set(racks.created) == {'two'}
     starts.release.set()
     serve(steps, request)
@@ -100,6 +101,25 @@ def test_a_start_that_fails(steps, starts, racks, caplog):
         'Unable to look after endpoint rack/rack, requests may wait for '
         'example.com%2Fnodes/one:')
     assert 'ConnectionError: no route to the cloud' in caplog.text
+
+
+@pytest.mark.parametrize('how, problem', [
+    ('fail', 'no route to the cloud'), ('hang', 'no answer in 0.3 seconds')])
+def test_what_a_request_waits_for(steps, starts, racks, how, problem):
+    """The reason has the cause, also of one that has been waiting."""
+    steps.cleanup.interval = 1000
+    steps.pools.timeout = 0.3
+    starts.todo = [getattr(starts, how)]
+    read(steps, cloud('one'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(request.uuid))
+    steps.runUntil(lambda: 'one: is being prepared: endpoint rack/rack: '
+                   + problem in steps.planner.getReason(request.uuid))
+    # When it has started, nobody waits any longer.
+    starts.release.set()
+    steps.cleanup.interval = 0
+    read(steps, cloud('one'))
+    serve(steps, request)
 
 
 def test_a_start_that_hangs_does_not_hold_up_a_stop(

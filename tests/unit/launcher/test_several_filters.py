@@ -115,3 +115,27 @@ def test_what_another_launcher_has_not_asked_yet(several, racks, asked):
     asked(second).setResource('small', QuotaInformation(instances=1))
     several.serve(request)
     several.endAll(racks)
+
+
+def test_what_no_launcher_can_tell(several, racks, monkeypatch):
+    """It is for another launcher to find out, so a request waits, and says
+    what nobody knows."""
+    def getQuotaForLabel(provider, label):
+        if broken:
+            raise KeyError('flavor')
+        return QuotaInformation(instances=1)
+    broken = [True]
+    monkeypatch.setattr(launcher_module, 'OTHERS_INTERVAL', 0.05)
+    monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuotaForLabel)
+    first = several.add('first', connection_filter='other')
+    several.add('second', connection_filter='rack')
+    several.setLayout(cloud('one', labels='[big]'))
+    request = several.addRequest(first, 'big')
+    several.runUntil(lambda: isDone(request) or (
+        "one: is being prepared: another launcher has yet to say what it "
+        "needs: KeyError('flavor')"
+        in (first.planner.getReason(request.uuid) or '')))
+    assert not isDone(request)
+    broken.clear()
+    several.serve(request)
+    several.endAll(racks)
