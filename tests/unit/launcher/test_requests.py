@@ -67,6 +67,8 @@ def test_another_reason(steps, racks, monkeypatch, caplog):
     steps.request_reconciler.tellReasons()
     assert caplog.text.count(reason) == 1
     # It waits for the first.
+    assert (f'Request {second.uuid} waits: 1 requests that need the same are '
+            f'ahead, the first is {first.uuid}') in caplog.text
     assert f'Request {second.uuid} waits: No provider' not in caplog.text
     steps.planner.resume(name)
     for request in (running, first, second):
