@@ -198,6 +198,7 @@ class Launcher:
             'node': self.node_reconciler.reconcile,
             'liveness': self.liveness.reconcile,
             'static': self.registration.reconcile,
+            'gone': self.registration.reconcileNode,
             'provider': self._resume,
             'endpoint': self.cleanup.reconcile,
             'others': lambda _: self._lookAtOthers(),

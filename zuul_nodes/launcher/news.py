@@ -181,7 +181,7 @@ class News:
         # room may have it now.
         if any(provider.driver.name == 'static' for provider
                in self.launcher.scope.by_name.get(old.provider, ())):
-            self.queue.add(('static', old.provider))
+            self.queue.add(('gone', (old.provider, node_id)))
         for waiting_id in self._waiting.pop(old.provider, ()):
             self.queue.add(('node', waiting_id))
 

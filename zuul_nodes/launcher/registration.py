@@ -4,6 +4,7 @@ The driver brings the record of a machine up to date when it rebuilds it.
 What is left is the launcher's: which of them have a record.
 """
 
+import itertools
 import logging
 
 from zuul.model import ProviderNode
@@ -26,26 +27,20 @@ class Registration:
     def reconcile(self, provider_name):
         """Register what a provider has, and end what it has no more."""
         launcher = self.launcher
-        providers = [
-            provider for provider in launcher.scope.by_name.get(
-                provider_name, [])
-            if provider.driver.name == 'static'
-            and launcher.division.handles(provider.connection_name)]
+        providers = self._getProviders(provider_name)
         if not providers or not launcher.layouts.isUpToDate():
             return
-        # One tenant's object may have nodes that another's has not.
-        entries = {node_id: (provider, entry) for provider in providers
-                   for node_id, entry in provider.nodes.items()}
+        known = dict.fromkeys(itertools.chain.from_iterable(
+            provider.nodes for provider in providers))
         try:
-            for node_id, (provider, entry) in entries.items():
-                if launcher.api.getProviderNode(node_id) is None:
-                    self._register(provider, entry)
+            for node_id in known:
+                self._register(providers, node_id)
             if provider_name in launcher.scope.unreadable:
                 # It has nodes of which we do not know.
                 return
             for node in launcher.api.getProviderNodes():
                 if (node.provider == provider_name
-                        and (node.main_node_id or node.uuid) not in entries
+                        and (node.main_node_id or node.uuid) not in known
                         and _isFree(node)):
                     self._deregister(node)
         except Conflict as conflict:
@@ -53,7 +48,38 @@ class Registration:
                       provider_name, conflict)
             launcher.queue.retry(('static', provider_name))
 
-    def _register(self, provider, entry):
+    def reconcileNode(self, key):
+        """Register a node anew that has gone, if its provider has it still.
+
+        :param tuple key: canonical name of the provider, uuid of the node.
+        """
+        provider_name, node_id = key
+        providers = self._getProviders(provider_name)
+        if not providers or not self.launcher.layouts.isUpToDate():
+            return
+        try:
+            self._register(providers, node_id)
+        except Conflict as conflict:
+            log.debug('Looking at static node %s again: %s',
+                      node_id, conflict)
+            self.launcher.queue.retry(('gone', key))
+
+    def _getProviders(self, name):
+        """:return: a list of the tenants' objects of a provider, if it has
+            static nodes that we handle."""
+        return [provider for provider
+                in self.launcher.scope.by_name.get(name, ())
+                if provider.driver.name == 'static'
+                and self.launcher.division.handles(provider.connection_name)]
+
+    def _register(self, providers, node_id):
+        """Register a node, unless it is or nobody has it."""
+        # One tenant's object may have nodes that another's has not.
+        provider = next(
+            (each for each in providers if node_id in each.nodes), None)
+        if provider is None or self.launcher.api.getProviderNode(node_id):
+            return
+        entry = provider.nodes[node_id]
         records = self.launcher.maker.makeStaticNode(provider, entry)
         transaction = self.launcher.store.transaction()
         for record in records:

@@ -126,6 +126,20 @@ def test_slots(steps, change):
     assert len(host.subnodes) == 3
 
 
+def test_a_node_that_is_gone(steps, monkeypatch):
+    """It comes back, and nobody looks at all the others for it."""
+    steps.setLayout(desk())
+    before = readyNode(steps)
+    # Whatever the layout was the reason for is done.
+    steps.run()
+    monkeypatch.setitem(steps.handlers, 'static', pytest.fail)
+    with steps.context() as context:
+        before.delete(context)
+    steps.runUntil(lambda: steps.nodes() not in ([], [before]))
+    after = readyNode(steps)
+    assert after.uuid == before.uuid
+
+
 def test_a_section_that_is_gone(steps):
     steps.setLayout(desk())
     readyNode(steps)
