@@ -125,8 +125,10 @@ class Cleanup:
                 name: self._refreshLabel(provider, name, turn)
                 for name in provider.labels if self.mayGoOn(turn)})
                 for provider in turn.providers}
-            self._asked[endpoint.canonical_name] = asked
-            self._tellPlanner(endpoint)
+            # Otherwise, others may know more by now.
+            if self.mayGoOn(turn):
+                self._asked[endpoint.canonical_name] = asked
+                self._tellPlanner(endpoint)
 
     def isAsked(self, provider, label_name=None):
         """
@@ -181,7 +183,7 @@ class Cleanup:
         prepared = []
         for provider in turn.providers:
             if not self.mayGoOn(turn):
-                return
+                break
             try:
                 if id(provider) not in done:
                     endpoint.postConfig(provider)
@@ -193,7 +195,8 @@ class Cleanup:
                 turn.failed = True
                 self.log.exception('Unable to prepare endpoint %s for %s:',
                                    name, provider)
-        self._prepared[name] = prepared
+        if self.mayGoOn(turn):
+            self._prepared[name] = prepared
 
     def _refreshLabel(self, provider, name, turn):
         """:return: None if there was an answer, or why there was none."""

@@ -136,6 +136,19 @@ def test_what_takes_long_is_not_given_up(keeper, cloud, clock, cleanup):
     assert cloud.names == set()
 
 
+def test_what_is_learned_in_a_turn_that_was_given_up(keeper, cloud, clock,
+                                                     cleanup):
+    """It is not heard of any more, when others have asked meanwhile."""
+    endpoint = keeper.getEndpoint('rack')
+    provider, = (each for each in keeper.tenant_providers['tenant']
+                 if each.getEndpoint() is endpoint)
+    cleanup.refreshQuota(endpoint)
+    assert cleanup.isAsked(provider, 'big')
+    cleanup.refreshQuota(endpoint, Turn(
+        clock.now, [provider], given_up=True))
+    assert cleanup.isAsked(provider, 'big')
+
+
 def test_nothing_is_deleted_in_a_turn_that_was_given_up(keeper, cloud,
                                                         clock, cleanup):
     leak(keeper, cloud)
