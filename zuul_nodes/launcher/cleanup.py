@@ -103,6 +103,16 @@ class Cleanup:
             for the providers that it had at some time."""
         return endpoint.canonical_name in self._prepared
 
+    def knowsAll(self, endpoint, providers):
+        """:return: whether drivers know all that may be wanted of an
+            endpoint, by these providers, which are there, or others.
+        """
+        prepared = self._prepared.get(endpoint.canonical_name, ())
+        return (self.launcher.layouts.isUpToDate()
+                and not self.launcher.scope.unreadable
+                and all(any(provider is each for each in prepared)
+                        for provider in providers))
+
     def refreshQuota(self, endpoint, turn=None):
         """Prepare an endpoint for providers that are new there; ask the
         cloud for its limits, and for what is not known yet of the quota

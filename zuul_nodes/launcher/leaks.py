@@ -4,7 +4,8 @@ What is deleted can't be had back.  So a resource is removed only if it
 has our tag, if nothing has needed it twice, some time apart, and if
 ZooKeeper itself says that there is no record of what it is tagged with,
 or if it says itself that it has expired.
-What can't be read, be it a resource or a record, is left alone.
+What can't be read, be it a resource or a record, is left alone, and so is
+what nodes have in common while not all providers are known to their drivers.
 """
 
 import collections
@@ -202,6 +203,8 @@ class Round:
     @functools.cached_property
     def _required(self):
         """Ids of what nodes have in common, or None if not known."""
+        if not self.cleanup.knowsAll(self.endpoint, self.turn.providers):
+            return None
         try:
             found = {
                 resource.unique_id for resource

@@ -8,6 +8,7 @@ import pytest
 from zuul.model import QuotaInformation
 
 from tests.fixtures.cloud import (
+    BOTH,
     INTERVAL,
     CloudInstance,
     CloudResource,
@@ -37,6 +38,12 @@ def goRound(cleanup, keeper, clock):
             clock.now += pause
             cleanup.cleanUp(keeper.getEndpoint('rack'))
     return go
+
+
+@pytest.fixture
+def prepared(cleanup, keeper):
+    """The driver knows all providers."""
+    cleanup.refreshQuota(keeper.getEndpoint('rack'))
 
 
 @pytest.mark.parametrize('resource_type, tag', [
@@ -220,7 +227,7 @@ class Demanding(ShelfProviderNode, subclass_id='demanding'):
         return ['template-used']
 
 
-def test_what_nodes_have_in_common(keeper, cloud, goRound):
+def test_what_nodes_have_in_common(keeper, cloud, goRound, prepared):
     Demanding.new(keeper.context(), endpoint_name='rack')
     runUntil(keeper.api.getProviderNodes)
     for name in ('configured', 'used', 'leaked'):
@@ -232,7 +239,8 @@ def test_what_nodes_have_in_common(keeper, cloud, goRound):
     assert cloud.names == {'configured', 'used'}
 
 
-def test_nobody_knows_what_nodes_have_in_common(keeper, cloud, goRound):
+def test_nobody_knows_what_nodes_have_in_common(keeper, cloud, goRound,
+                                                prepared):
     cloud.add('template', 'template', keeper.tags())
     leak(keeper, cloud)
     cloud.errors['listRequiredInfrastructureResources'] = RuntimeError('?')
@@ -243,8 +251,46 @@ def test_nobody_knows_what_nodes_have_in_common(keeper, cloud, goRound):
     assert cloud.names == set()
 
 
+def test_a_provider_that_is_not_prepared_may_need_it(keeper, cloud, goRound,
+                                                     cleanup):
+    """Drivers know what providers have in common of those only that are."""
+    cloud.add('template', 'template', keeper.tags())
+    leak(keeper, cloud)
+    keeper.setLayout(BOTH)
+    cloud.errors['postConfig'] = RuntimeError('busy')
+    cleanup.refreshQuota(keeper.getEndpoint('rack'))
+    goRound(3)
+    assert cloud.names == {'template'}
+    cloud.errors.clear()
+    cleanup.refreshQuota(keeper.getEndpoint('rack'))
+    goRound(2)
+    assert cloud.names == set()
+
+
+def test_a_provider_that_can_not_be_read_may_need_it(keeper, cloud, goRound,
+                                                     prepared):
+    cloud.add('template', 'template', keeper.tags())
+    keeper.unreadable.add('example.com%2Fnodes/rack-other')
+    goRound(3)
+    assert cloud.names == {'template'}
+    keeper.unreadable.clear()
+    goRound(2)
+    assert cloud.names == set()
+
+
+def test_a_layout_that_is_not_read_yet_may_need_it(keeper, cloud, goRound,
+                                                   prepared, monkeypatch):
+    cloud.add('template', 'template', keeper.tags())
+    with monkeypatch.context() as context:
+        context.setattr(keeper.layouts, 'isUpToDate', lambda: False)
+        goRound(3)
+    assert cloud.names == {'template'}
+    goRound(2)
+    assert cloud.names == set()
+
+
 def test_a_node_that_can_not_be_read_may_need_it(keeper, cloud, goRound,
-                                                 kazoo_client):
+                                                 prepared, kazoo_client):
     cloud.add('template', 'template', keeper.tags())
     kazoo_client.create(f'{NODES}/42', b'no record', makepath=True)
     goRound(3)
