@@ -142,6 +142,10 @@ class Ledger:
         """:return: the node's Kind, if anybody may have it."""
         return self._entries.get(node_id, NOTHING).kind
 
+    def getUsers(self, key):
+        """:return: set of the names of providers that a key limits."""
+        return self.limits.users.get(key[0], set())
+
     def getNeighbours(self, node):
         """:return: names of the providers whose nodes count in anything
             that the node does."""

@@ -8,7 +8,6 @@ So nobody is overtaken, and a request that could not use what became free
 is not troubled at all.
 """
 
-import collections
 import contextlib
 import functools
 import heapq
@@ -27,7 +26,7 @@ from zuul_nodes.launcher.decisions import (
     Slot,
     Wait,
 )
-from zuul_nodes.launcher.ledger import END, LAST, Ledger, Shortage
+from zuul_nodes.launcher.ledger import END, LAST, Ledger
 from zuul_nodes.launcher.limits import (
     Limits,
     getLabelKey,
@@ -392,8 +391,10 @@ class Planner:
             names, self.ledger.changed = self.ledger.changed, set()
             lines, self._passed_on = self._passed_on, set()
             lines |= self.waiting.getLines(names)
-            short = self._getShort(offered)
-            offered |= names
+            keys, self.ledger.freed = self.ledger.freed, set()
+            users = {key: self.ledger.getUsers(key) for key in keys}
+            short = self.waiting.getShort(users)
+            offered.update(names, *users.values())
             heads = [(line.head, line) for line in lines.union(short)
                      if line.ranks]
             heapq.heapify(heads)
@@ -401,36 +402,11 @@ class Planner:
                 _, line = heapq.heappop(heads)
                 # Those ahead may have taken it by now.
                 room = {name for name in short[line]
-                        if self._mayHaveRoom(line, name)}
+                        if line.mayBeServed(name, self.ledger)}
                 if (line in lines or room) and self._tryToServe(
                         line, names | room) and line.ranks:
                     heapq.heappush(heads, (line.head, line))
         return offered
-
-    def _getShort(self, offered):
-        """
-        :param set offered: the names of providers are added of which
-            something is used less.
-        :return: dict, line -> names of those that had not enough of that.
-        """
-        keys, self.ledger.freed = self.ledger.freed, set()
-        short = collections.defaultdict(set)
-        for key in keys:
-            names = self.ledger.limits.users.get(key[0], set())
-            offered |= names
-            for line, name in self.waiting.getShort(key, names):
-                short[line].add(name)
-        return short
-
-    def _mayHaveRoom(self, line, name):
-        """:return: whether a provider that had not enough for the first in
-            a line is to be tried once more."""
-        # Who has reserved it may be unable to use it, for other reasons.
-        blocker = line.blockers.get(name)
-        return bool(line.options.mix) or not isinstance(
-            blocker, Shortage) or any(
-                each.provider == name for each in line.reserved) or (
-                    not self.ledger.isStill(blocker, line.head))
 
     def _tryToServe(self, line, names):
         """:return: whether the first in the line has got a grant."""

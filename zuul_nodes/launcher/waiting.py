@@ -59,6 +59,18 @@ class Line:
                 if isinstance(blocker, Shortage)
                 and blocker.account.kind == 'label'}
 
+    def mayBeServed(self, name, ledger):
+        """
+        :param str name: of a provider that had not enough for the first.
+        :return: whether it is to be tried once more.
+        """
+        blocker = self.blockers.get(name)
+        # Who has reserved it may be unable to use it, for other reasons;
+        # and of a mixture, not all is noted that there was not enough of.
+        return (bool(self.options.mix) or not isinstance(blocker, Shortage)
+                or any(each.provider == name for each in self.reserved)
+                or not ledger.isStill(blocker, self.head))
+
     def getReason(self, rank):
         """:return: for people, for what a request in it waits."""
         if ahead := self.getAhead(rank):
@@ -137,16 +149,20 @@ class Waiting:
         """:return: set of those that can use one of the providers."""
         return set().union(*(self._users[name] for name in names))
 
-    def getShort(self, key, names):
+    def getShort(self, users):
         """
-        :param names: of the providers with limits for a key.
-        :return: a list of pairs of a line and the name of a provider that
-            has not had enough of it for the first in the line.
+        :param dict users: key of which there is more -> names of the
+            providers that are limited by it.
+        :return: dict, line -> set of names of those that had not enough.
         """
-        return [*self._short.get(key, ()), *(
-            # These may be served in other ways than were noted.
-            (line, name) for line in self._mixed
-            for name in line.options.names.intersection(names))]
+        short = collections.defaultdict(set)
+        for key, names in users.items():
+            for line, name in self._short.get(key, ()):
+                short[line].add(name)
+            for line in self._mixed:
+                if common := line.options.names & names:
+                    short[line] |= common
+        return short
 
     def setBlockers(self, line, blockers):
         """
