@@ -91,8 +91,6 @@ class Planner:
             getProblem)
         self._others = {}
         self._woken = []
-        # Lines that have another first.
-        self._passed_on = set()
         # Names of providers that could not make what nobody asked for.
         self._refused = set()
         self._lock = threading.Lock()
@@ -387,9 +385,10 @@ class Planner:
         :return: set of the names of providers that had something.
         """
         offered = set()
-        while self.ledger.changed or self.ledger.freed or self._passed_on:
+        while (self.ledger.changed or self.ledger.freed
+               or self.waiting.passed_on):
             names, self.ledger.changed = self.ledger.changed, set()
-            lines, self._passed_on = self._passed_on, set()
+            lines, self.waiting.passed_on = self.waiting.passed_on, set()
             lines |= self.waiting.getLines(names)
             keys, self.ledger.freed = self.ledger.freed, set()
             users = {key: self.ledger.getUsers(key) for key in keys}
@@ -528,8 +527,7 @@ class Planner:
         return None
 
     def _leave(self, request_id):
-        if line := self.waiting.remove(request_id):
-            self._passed_on.add(line)
+        self.waiting.remove(request_id)
         self.ledger.unreserve(request_id)
 
     def _wait(self, line, rank):

@@ -96,11 +96,14 @@ class Waiting:
     """
     :ivar dict lines: needs -> :class:`Line`.
     :ivar dict requests: uuid -> a request that waits.
+    :ivar set passed_on: lines that have another first, for whom nothing is
+        reserved yet; to be emptied by whom it concerns.
     """
 
     def __init__(self):
         self.lines = {}
         self.requests = {}
+        self.passed_on = set()
         self._places = {}
         self._users = collections.defaultdict(set)
         self._mixed = set()
@@ -128,10 +131,9 @@ class Waiting:
         return line, line.getAhead(rank)
 
     def remove(self, request_id):
-        """:return: the line, if another request is the first in it now."""
         line, rank = self._places.pop(request_id, (None, None))
         if line is None:
-            return None
+            return
         del self.requests[request_id]
         ahead = line.getAhead(rank)
         del line.ranks[ahead]
@@ -139,7 +141,8 @@ class Waiting:
             del self.lines[line.needs]
             self._quit(line)
             self._unblock(line, list(line.blockers))
-        return line if line.ranks and not ahead else None
+        elif not ahead:
+            self.passed_on.add(line)
 
     def find(self, request_id):
         """:return: its line and its rank, or None twice."""

@@ -85,6 +85,23 @@ def test_a_request_becomes_more_urgent():
     assert world.woken == [second.uuid]
 
 
+@pytest.mark.parametrize('fails', [False, True], ids=str)
+def test_the_first_leaves(fails):
+    """It is cancelled, or does not need the same any more; the next one has
+    something reserved at once."""
+    world = World(StaticProvider('desks', ['desk']),
+                  StaticProvider('tables', ['desk']))
+    fill(world, 2, 'desk')
+    (first, _), (second, _) = (world.request('desk') for _ in range(2))
+    if fails:
+        first._set(provider_node_data=[
+            {'uuid': None, 'failed_providers': ['desks'] * 3}])
+        assert world.plan(first).reservation == ('tables',)
+    else:
+        world.planner.forget(first.uuid)
+    assert second.uuid in world.planner.getReservations()
+
+
 def test_a_request_alone_in_its_line_becomes_more_urgent():
     """Those between its former place and its present one wait for it."""
     world = World(one())
