@@ -12,6 +12,7 @@ from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.racks import cloud, finish, isDone
 from tests.unit.launcher.test_keyscan import Listener
 from zuul_nodes.launcher import keyscan, liveness
+from zuul_nodes.launcher.ledger import END
 from zuul_nodes.quickstart import leftovers, ports
 from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
 
@@ -130,8 +131,7 @@ def test_another_one_is_taken(steps, checks, makeHost, monkeypatch):
     waitForReady(steps, 2)
     provider = steps.getProvider('desk')
     first, second = map(steps.api.getProviderNode,
-                        steps.planner.ledger.stock.find(
-                            provider, 'big', 2, lambda kind: False))
+                        steps.planner.ledger.getFree(provider, 'big', 2, END))
     hosts[first.connection_port].stop()
     # The other one has to answer within this time.
     monkeypatch.setattr(liveness, 'TIMEOUT', 3)
