@@ -18,12 +18,15 @@ class Reservation(typing.NamedTuple):
     :ivar str tenant: the name.
     :ivar dict quota: resource -> amount that is to become free, besides
         nodes of the labels.
+    :ivar bool made: whether all nodes are to be made, as for a request that
+        tests an image: what is ready is not for it.
     """
     provider: str
     rank: tuple
     labels: tuple
     tenant: str
     quota: dict
+    made: bool = False
 
 
 class Reservations:
@@ -51,7 +54,7 @@ class Reservations:
             *self.by_request.get(request_id, ()), reservation)
         self._ranks[reservation.provider][request_id] = reservation.rank
         for label_name, number in collections.Counter(
-                reservation.labels).items():
+                () if reservation.made else reservation.labels).items():
             self._labels[reservation.provider, label_name][request_id] = (
                 reservation.rank, reservation.tenant, number)
         for key, amount in charges.items():

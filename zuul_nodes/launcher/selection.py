@@ -162,15 +162,13 @@ class Draft:
         labels = collections.defaultdict(list)
         quota = collections.defaultdict(collections.Counter)
         for want, provider in self.providers.items():
-            names = labels[provider]
-            # What is ready is not for a request that tests an image.
-            if not self.needs.image_upload_uuid:
-                names.append(want.label_name)
+            labels[provider].append(want.label_name)
         for machine in self.machines:
             quota[machine.provider].update(getProviderQuota(
                 self.view.getCharges(machine.provider, machine.label.name)))
         return [Reservation(provider.canonical_name, rank, tuple(names),
-                            self.needs.tenant_name, dict(quota[provider]))
+                            self.needs.tenant_name, dict(quota[provider]),
+                            made=bool(self.needs.image_upload_uuid))
                 for provider, names in labels.items()]
 
     def _makeSlot(self, want, node, node_id, host=None, zone=None):

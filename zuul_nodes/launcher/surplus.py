@@ -136,7 +136,8 @@ class Surplus:
         for each in reserved:
             provider = self.launcher.scope.by_tenant.get(
                 each.tenant, {}).get(each.provider)
-            for label_name in each.labels if provider else ():
+            for label_name in each.labels if (
+                    provider and not each.made) else ():
                 wanted[label_name].append((provider, each.rank))
         for node in sorted(
                 nodes, key=lambda node: node.state_time, reverse=True):

@@ -153,3 +153,20 @@ def test_a_node_that_is_not_known_yet():
 
 def test_a_node_of_nobodys_provider():
     assert World().planner.fits(makeNode(Provider('a', 'big'), 'big'))
+
+
+def test_who_tests_an_image_is_not_overtaken():
+    """It waits for several nodes of a label with ``max-nodes``."""
+    world = World(Provider('a', Label('big', max_nodes=2)))
+    running = [world.request('big')[0] for _ in range(2)]
+    request, _ = world.request('big', 'big', image_upload_uuid='upload')
+    small, _ = world.request('big')
+    world.finish(running.pop())
+    assert not world.woken
+    # What is ready is for others meanwhile.
+    world.addNode(world.providers[0], 'big')
+    assert world.woken == [small.uuid]
+    world.serve()
+    world.finish(small)
+    world.finish(running.pop())
+    assert request.uuid in world.woken
