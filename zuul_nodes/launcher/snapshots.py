@@ -70,12 +70,13 @@ class Snapshots:
             if machine is None:
                 raise ProviderNodeError(
                     f'driver {provider.driver.name} makes no snapshots')
-            snapshot._set(state_machine=machine)
+            # As far as we have seen it, whatever becomes of the clock.
+            snapshot._set(state_machine=machine, began=time.monotonic())
         if machine.state == machine.START:
             machine.start_time = time.time()
         external_id = machine.advance()
         if not machine.complete and node.snapshot_timeout and (
-                time.time() - machine.start_time > node.snapshot_timeout):
+                time.monotonic() - snapshot.began > node.snapshot_timeout):
             raise ProviderNodeError('Timeout snapshotting node')
         return machine.complete, external_id
 

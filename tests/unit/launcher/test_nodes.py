@@ -684,6 +684,23 @@ def test_no_snapshot(steps, snapshot, monkeypatch, log, machine, text):
     assert text in log.text
 
 
+@pytest.mark.parametrize('seconds', [DAY, -DAY])
+def test_the_clock_jumps_while_a_snapshot_is_made(
+        steps, snapshot, monkeypatch, jump, seconds):
+    """It is neither late because of that nor has it more time."""
+    machine = []
+    monkeypatch.setattr(
+        ShelfProvider, 'getSnapshotStateMachine',
+        lambda provider, node, log: machine.append(
+            SnapshotMachine(node, 1000)) or machine[0])
+    begin = time.monotonic()
+    taken = snapshot(snapshot_timeout=1, snapshot_expiration=60)
+    steps.runUntil(lambda: machine and machine[0].state == 'going on')
+    jump(seconds)
+    steps.runUntil(lambda: snapshot.isComplete(taken), timeout=5)
+    assert time.monotonic() - begin > 1
+
+
 # The end
 
 
