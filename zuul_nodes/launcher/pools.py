@@ -15,6 +15,9 @@ import time
 # What is to begin later begins at a multiple of this (seconds): a thread that
 # wakes for one call finds others, too.
 BEAT = 0.05
+# If so many threads of an endpoint hang in calls that were given up, no more
+# than one goes on: a process can not have any number of threads.
+MOST_LOST = 100
 
 
 class Call:
@@ -65,6 +68,8 @@ class Pool:
         self._awake_at = math.inf
         self._active = set()
         self._threads = 0
+        # How many others hang in calls that were given up.
+        self._lost = 0
         self._idle = 0
         self._ending = 0
         self._next_time = 0
@@ -84,8 +89,7 @@ class Pool:
                 due = math.ceil(due / BEAT) * BEAT
             heapq.heappush(self._calls, (due, next(self._order), call))
             self._tell()
-            if self._threads < self.workers and self._idle < len(self._calls):
-                self._startThread()
+            self._startThread()
 
     def withdraw(self, call):
         """
@@ -98,8 +102,8 @@ class Pool:
     def check(self):
         """Give up calls that take too long.
 
-        Nobody can end a thread; another one takes its place.  What the
-        call comes to is not looked at any more.
+        Nobody can end a thread; another one takes its place, unless too
+        many hang.  What the call comes to is not looked at any more.
         """
         late = []
         with self._condition:
@@ -111,8 +115,8 @@ class Pool:
                     self._active.discard(call)
                     late.append(call)
                     self._threads -= 1
-                    if self._calls:
-                        self._startThread()
+                    self._lost += 1
+                    self._startThread()
             if self._active and self._running:
                 self._watch(min(call.started for call in self._active)
                             + self.timeout - now)
@@ -144,9 +148,12 @@ class Pool:
                 for due, _, call in self._calls)
 
     def _startThread(self):
-        self._threads += 1
-        threading.Thread(target=self._run, name=f'Endpoint {self.name}',
-                         daemon=True).start()
+        """Have one more thread, if that has something to do and may be."""
+        most = self.workers if self._lost < MOST_LOST else 1
+        if self._threads < most and self._idle < len(self._calls):
+            self._threads += 1
+            threading.Thread(target=self._run, name=f'Endpoint {self.name}',
+                             daemon=True).start()
 
     def _run(self):
         while (call := self._take()) is not None:
@@ -160,7 +167,9 @@ class Pool:
                 error = raised
             with self._condition:
                 if call.given_up:
-                    # Somebody else has this thread's place.
+                    # Somebody else has this thread's place, or will have.
+                    self._lost -= 1
+                    self._startThread()
                     return
                 self._active.discard(call)
                 self._ending += 1

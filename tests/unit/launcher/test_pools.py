@@ -182,6 +182,36 @@ def test_a_call_that_is_given_up(makePool, notes):
     assert notes.results[1:] == [(1, None)]
 
 
+def test_threads_that_hang_do_not_become_more_and_more(
+        makePool, notes, monkeypatch):
+    """If there are many, it is one call that shows whether others would
+    hang, too; and as many as ever when they do so no more."""
+    monkeypatch.setattr(pools_module, 'MOST_LOST', 3)
+    pool = makePool(workers=2, timeout=0)
+    release = threading.Event()
+    begun = []
+
+    def hang():
+        begun.append(threading.current_thread())
+        return release.wait(TIMEOUT)
+    for _ in range(8):
+        pool.submit(notes.makeCall(hang))
+    for number in (2, 4, 5, 6):
+        waitFor(lambda number=number: len(begun) == number)
+        assert len(getThreads(pool)) == number
+        pool.check()
+    waitFor(lambda: len(begun) == 7)
+    pool.timeout = TIMEOUT
+    release.set()
+    waitFor(lambda: len(begun) == 8 and not any(
+        thread.is_alive() for thread in begun[:6]))
+    together = threading.Barrier(2)
+    for _ in range(2):
+        pool.submit(notes.makeCall(lambda: together.wait(TIMEOUT)))
+    notes.waitFor(10)
+    assert {error for _, error in notes.results[-2:]} == {None}
+
+
 def test_calls_begin_in_the_order_of_their_time(makePool, notes):
     pool = makePool(workers=1)
     release = threading.Event()
