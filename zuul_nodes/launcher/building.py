@@ -11,6 +11,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher import nodetraces
+from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.failures import Failure, classify, describe
 from zuul_nodes.launcher.hostkeys import checkHostKeys, getExpectedHostKeys
 from zuul_nodes.launcher.keyscan import needsScan
@@ -108,12 +109,13 @@ class Building:
         """A step of the creation has ended."""
         if error is not None:
             return self._fail(node, error, log)
-        if wait is None:
-            if not needsScan(node):
+        try:
+            if wait is None and not needsScan(node):
                 return self._finish(node, log)
-            wait = 0
-        self.nodes.save(node)
-        self.queue.addAfter(('node', node.uuid), wait)
+            self.nodes.save(node)
+        except UnwritableError as unwritable:
+            return self._fail(node, unwritable, log)
+        self.queue.addAfter(('node', node.uuid), wait or 0)
 
     def _finish(self, node, log):
         """The instance is there; the node is when its keys are known."""
@@ -170,6 +172,10 @@ class Building:
         """Creation has come to nothing; its record says why."""
         if self.launcher.consoles.ask(node, error, log):
             return
+        if isinstance(error, UnwritableError):
+            # Of what the driver says, there is only what was written before.
+            node._set(create_state_machine=None)
+            node.refresh(self.store.context())
         failure = classify(error)
         state = State.FAILED if failure in (
             Failure.PERMANENT, Failure.ATTEMPT) else State.TEMPFAILED

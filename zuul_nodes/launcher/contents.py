@@ -14,6 +14,10 @@ RECORDS_LOCK = threading.RLock()
 CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
+class UnwritableError(Exception):
+    """What a driver has made of a record can not be written."""
+
+
 class Content:
     """What a record is to say, as it is written.
 
@@ -28,7 +32,7 @@ class Content:
             # Until it is written, nobody must see it.
             record = copy.copy(record)
             record._set(**attributes)
-        self.data = record._trySerialize(context)
+        self.data = serialize(record, context)
         self.raw = compress(record, self.data)
 
     def getUpdate(self, version=None):
@@ -50,6 +54,18 @@ class Content:
             **self.attributes, _zstat=stat, _zkobject_hash=hash(self.data),
             _zkobject_compressed_size=len(self.raw),
             _zkobject_uncompressed_size=len(self.data))
+
+
+def serialize(record, context):
+    """
+    :return: bytes that say what a record is.
+    :raises UnwritableError: there are none.
+    """
+    try:
+        return record._trySerialize(context)
+    except Exception as error:
+        raise UnwritableError(
+            f'{record} can not be written: {error}') from error
 
 
 def compress(record, data):

@@ -14,7 +14,7 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, ProviderNode
 
 from zuul_nodes.launcher.building import Building
-from zuul_nodes.launcher.contents import isSeen
+from zuul_nodes.launcher.contents import isSeen, serialize
 from zuul_nodes.launcher.removal import Removal
 from zuul_nodes.launcher.superseded import Superseded
 from zuul_nodes.launcher.transactions import Conflict
@@ -85,8 +85,11 @@ class NodeReconciler:
         self.store.release(node)
 
     def save(self, node):
-        """Write a node's record, if it has changed."""
-        data = node._trySerialize(self.store.context())
+        """Write a node's record, if it has changed.
+
+        :raises UnwritableError: it says what can't be written.
+        """
+        data = serialize(node, self.store.context())
         if hash(data) != node._zkobject_hash:
             transaction = self.store.transaction()
             transaction.update(node)

@@ -8,6 +8,8 @@ import time
 
 from zuul.launcher.server import ProviderNodeError
 
+from zuul_nodes.launcher.contents import serialize
+
 SNAPSHOT_INTERVAL = 1.0
 
 
@@ -78,6 +80,8 @@ class Snapshots:
         if not machine.complete and node.snapshot_timeout and (
                 time.monotonic() - snapshot.began > node.snapshot_timeout):
             raise ProviderNodeError('Timeout snapshotting node')
+        # If it can't be written, that is the driver's failure.
+        serialize(snapshot, self.store.context())
         return machine.complete, external_id
 
     def _end(self, node, result, error, log):
@@ -90,6 +94,7 @@ class Snapshots:
                       exc_info=None if isinstance(error, ProviderNodeError)
                       else error)
             complete = True
+            snapshot._set(state_machine=None)
         try:
             with self.store.context(snapshot._lock, log) as context:
                 attributes = {'complete': True, 'external_id': external_id}

@@ -7,7 +7,13 @@ import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode, QuotaInformation
 
-from tests.fixtures.racks import addProvider, cloud, finish, isDone
+from tests.fixtures.racks import (
+    CreateMachine,
+    addProvider,
+    cloud,
+    finish,
+    isDone,
+)
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes.launcher.failures import Failure, classify, describe
 
@@ -628,6 +634,34 @@ def test_a_driver_that_can_not_describe_a_node(steps, racks, monkeypatch, log):
     assert 'LookupError: no tags' in log.text
     assert racks.created == ['two']
     end(steps, racks)
+
+
+@pytest.mark.parametrize('where', ['machine', 'node'])
+def test_a_driver_that_says_what_can_not_be_written(
+        steps, racks, monkeypatch, log, where):
+    """It is that driver's failure, and the request goes elsewhere."""
+    good = CreateMachine.advance, CreateMachine.toDict
+
+    def advance(machine):
+        good[0](machine)
+        if where == 'node' and machine.provider.name == 'one':
+            machine.node.attributes = {'key': b'no text'}
+
+    def toDict(machine):
+        found = good[1](machine)
+        if where == 'machine' and machine.provider.name == 'one':
+            found['key'] = b'no text'
+        return found
+    monkeypatch.setattr(CreateMachine, 'advance', advance)
+    monkeypatch.setattr(CreateMachine, 'toDict', toDict)
+    steps.setLayout(cloud('one', 'two', launch_attempts=1))
+    request = steps.addRequest('big')
+    assert serve(steps, request) == ['two']
+    assert racks.created == ['one', 'two']
+    assert 'not JSON serializable' in log.text
+    finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
 
 
 def test_an_endpoint_that_can_not_start(steps, racks, monkeypatch, log):

@@ -668,11 +668,17 @@ def test_snapshot(steps, snapshot, monkeypatch, executor, kazoo_client):
     steps.runUntil(lambda: steps.nodes()[0].state == State.USED)
 
 
+class UnwritableMachine(SnapshotMachine):
+    def toDict(self):
+        return {'key': b'no text'}
+
+
 @pytest.mark.parametrize('machine, text', [
     (lambda node: None, 'driver shelf makes no snapshots'),
     (lambda node: {}['flavor'], "KeyError: 'flavor'"),
     (lambda node: SnapshotMachine(node, 1000), 'Timeout snapshotting node'),
-], ids=['none', 'error', 'timeout'])
+    (lambda node: UnwritableMachine(node, 2), 'not JSON serializable'),
+], ids=['none', 'error', 'timeout', 'unwritable'])
 def test_no_snapshot(steps, snapshot, monkeypatch, log, machine, text):
     """The executor does not wait for ever."""
     monkeypatch.setattr(
