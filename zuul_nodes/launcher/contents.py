@@ -15,7 +15,7 @@ CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
 class UnwritableError(Exception):
-    """What a driver has made of a record can not be written."""
+    """A record can't be written as it is, however often that is tried."""
 
 
 class Content:

@@ -7,6 +7,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher import minready
 from zuul_nodes.launcher.building import ROOM_INTERVAL
+from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.ledger import Shortage
 from zuul_nodes.launcher.workqueue import getPause
 
@@ -148,6 +149,10 @@ class Readying:
             transaction = self.launcher.store.transaction()
             self.launcher.maker.create(transaction, records)
             self.launcher.commitNew(transaction, records)
+        except UnwritableError:
+            # So it is until its definition is another one.
+            self.pause(records[0])
+            raise
         finally:
             # From now on, the records say it.
             planner.forget(records[0].uuid)

@@ -15,6 +15,7 @@ from zuul.lib import tracing
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
+from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.division import describeUnhandled
 from zuul_nodes.launcher.failures import Failure, describe, hasFailed
 from zuul_nodes.launcher.planner import Grant, Impossible
@@ -186,6 +187,10 @@ class RequestReconciler:
                 # The grant is kept meanwhile.
                 return
             self._write(request, grant, log)
+        except UnwritableError as error:
+            self.planner.release(grant)
+            self._refuse(request, grant, error, log)
+            return
         except BaseException:
             self.planner.release(grant)
             raise
@@ -271,6 +276,20 @@ class RequestReconciler:
             transaction.update(request, state=State.ACCEPTED,
                                provider_node_data=data)
 
+    def _refuse(self, request, grant, error, log):
+        """What is to be made can't be written: that is so at each attempt,
+        and the label's fault, not the provider's."""
+        data = []
+        for slot in grant.slots:
+            entry = {'failed_providers': [],
+                     **(request.getProviderNodeData(slot.index) or {}),
+                     'uuid': None}
+            if slot.node is None:
+                _addReason(entry, slot.provider.canonical_name,
+                           describe(error), slot.provider.launch_attempts)
+            data.append(entry)
+        self._planAnew(request, (), data, log)
+
     # Granted
 
     def _check(self, request, log):
@@ -319,6 +338,13 @@ class RequestReconciler:
         for, so that no two requests can wait for one another."""
         data = [self._getEntry(request, index, node)
                 for index, node in enumerate(nodes)]
+        self._planAnew(request, nodes, data, log)
+
+    def _planAnew(self, request, nodes, data, log):
+        """
+        :param nodes: that the request gives up.
+        :param list data: what its record is to say of each node.
+        """
         reason = self._getEnd(request, data)
         if reason and self.launcher.layouts.isUpToDate():
             self._end(request, State.FAILED, log, reason)
@@ -437,8 +463,12 @@ def _addFailure(entry, node, attempts):
         entry['temporary'] = entry.get('temporary', {}) | {
             node.provider: node.comment or 'unknown'}
     elif node.state == NodeState.FAILED:
-        permanent = hasFailed(node, Failure.PERMANENT)
-        entry['failed_providers'] = entry.get('failed_providers', []) + [
-            node.provider] * (attempts if permanent else 1)
-        entry['reasons'] = entry.get('reasons', {}) | {
-            node.provider: node.comment or 'unknown'}
+        _addReason(entry, node.provider, node.comment or 'unknown',
+                   attempts if hasFailed(node, Failure.PERMANENT) else 1)
+
+
+def _addReason(entry, name, reason, attempts):
+    """Remember that some attempts of a provider have failed."""
+    entry['failed_providers'] = entry.get(
+        'failed_providers', []) + [name] * attempts
+    entry['reasons'] = entry.get('reasons', {}) | {name: reason}

@@ -5,12 +5,21 @@ thread of the connection takes it out and writes that request.  Each of
 these steps lets another thread take Python.  While there is no connection
 nobody takes bytes out of kazoo's pipe, and when it is full, whoever asks
 waits for that.
+
+What is too large is not sent: ZooKeeper would end the connection, of which
+everybody else has to know.
 """
 
 import contextlib
 import errno
 import os
 
+from zuul_nodes.launcher.contents import UnwritableError
+
+# What ZooKeeper takes at most, unless it is told otherwise by
+# ``jute.maxbuffer``; and what each write needs besides its data (bytes).
+LARGEST = 0xfffff
+OVERHEAD = 256
 # So many are written at once; then what has come has its turn.
 MOST_REQUESTS = 50
 
@@ -22,6 +31,7 @@ def install(client):
     """
     connection = client._connection
     sendRequest = connection._send_request
+    call = client._call
 
     def sendRequests(read_timeout, connect_timeout):
         bell = connection._read_sock
@@ -34,9 +44,23 @@ def install(client):
         finally:
             if client._queue:
                 bell.send(b'\0')
-    # Both are looked up at each use.
+    def callIfSmall(request, answer):
+        size = getSize(request)
+        if size <= LARGEST:
+            return call(request, answer)
+        answer.set_exception(UnwritableError(
+            f'{size} bytes are more than ZooKeeper takes at a time'))
+        return False
+    # All are looked up at each use.
+    client._call = callIfSmall
     connection._send_request = sendRequests
     client.handler.create_socket_pair = lambda: (Bell(),) * 2
+
+
+def getSize(request):
+    """:return: how many bytes a request has, as far as it matters."""
+    return sum(len(getattr(each, 'data', None) or ()) + OVERHEAD
+               for each in getattr(request, 'operations', (request,)))
 
 
 class Bell:

@@ -1,9 +1,11 @@
 """What nobody should have written, and what has gone: it concerns no
 others, is told to people, and leaves nothing behind."""
 
+import base64
 import json
 import logging
 import math
+import os
 import time
 import uuid
 
@@ -68,6 +70,11 @@ def deleteTenant(launcher, tenant='tenant'):
     more."""
     del launcher.layouts.tenant_states[tenant]
     launcher.runUntil(lambda: tenant not in launcher.tenant_providers)
+
+
+def randomText(size):
+    """:return: what can not be compressed by much."""
+    return base64.b64encode(os.urandom(size * 3 // 4)).decode()
 
 
 def waitFor(launcher, log, text):
@@ -310,6 +317,22 @@ def test_numbers_of_labels_that_are_absurd(steps, racks, log):
     assert steps.nodes() == []
     fail(steps, steps.addRequest('big'))
     assert 'label big has 0 nodes in all, 1 needed' in log.text
+
+
+@pytest.mark.parametrize('options', ['', 'min-ready: 1, '])
+def test_a_label_that_is_larger_than_a_record(steps, racks, log, options):
+    """ZooKeeper would end the connection of whoever writes it."""
+    options += f'tags: {{x: "{randomText(2 * 1024 * 1024)}"}},'
+    steps.setLayout(cloud('two'), 'another')
+    states = []
+    steps.zk_client.client.add_listener(states.append)
+    steps.setLayout(cloud('one').replace(
+        'name: big,', f'name: big, {options}'))
+    fail(steps, steps.addRequest('big'))
+    assert 'bytes are more than ZooKeeper takes' in log.text
+    serve(steps, steps.addRequest('big', tenant='another'))
+    assert states == []
+    end(steps, racks)
 
 
 # Clocks

@@ -9,7 +9,8 @@ from kazoo.protocol.states import KazooState
 import pytest
 
 from zuul_nodes.launcher import sending, sockets
-from zuul_nodes.launcher.sending import Bell
+from zuul_nodes.launcher.contents import UnwritableError
+from zuul_nodes.launcher.sending import LARGEST, OVERHEAD, Bell
 
 TIMEOUT = 30
 
@@ -156,3 +157,19 @@ def test_nobody_waits_to_ask_without_a_connection(client, monkeypatch):
     assert not thread.is_alive()
     may_connect.set()
     assert all(answer.get(timeout=TIMEOUT) for answer in answers)
+
+
+def test_what_is_too_large_is_not_sent(client):
+    """Others do not lose their connection by it."""
+    states = []
+    client.add_listener(states.append)
+    client.create('/large', bytes(LARGEST - OVERHEAD))
+    with pytest.raises(UnwritableError):
+        client.set('/large', bytes(LARGEST))
+    transaction = client.transaction()
+    for path in ('/large', '/other'):
+        transaction.create(path, bytes(LARGEST // 2))
+    with pytest.raises(UnwritableError):
+        transaction.commit()
+    assert len(client.get('/large')[0]) == LARGEST - OVERHEAD
+    assert states == []
