@@ -153,6 +153,8 @@ class Machines:
             machine = node.delete_state_machine
             before = machine and copy.deepcopy(machine.toDict())
             if machine is None:
+                # A driver may be unable to begin, too.
+                self._patience.begin(node.uuid, kind, False)
                 machine = (
                     SubnodeStateMachine()
                     if isinstance(node, SubnodeProviderNode)

@@ -769,6 +769,22 @@ def test_a_deletion_that_never_succeeds(
     assert list(racks.instances) == [node.uuid]
 
 
+def test_a_deletion_that_can_never_begin(
+        steps, racks, attempts, monkeypatch, log):
+    """As one that never succeeds."""
+    monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
+    monkeypatch.setattr(
+        ShelfProvider, 'getDeleteStateMachine',
+        lambda provider, node, log: {}['network'])
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big')
+    node, = serve(steps, request)
+    finish(steps, request)
+    steps.runUntil(lambda: isGone(steps, node))
+    assert f"Unable to delete node {node}: 'network'" in log.text
+    assert list(racks.instances) == [node.uuid]
+
+
 def test_neither_creation_nor_deletion_succeeds(
         steps, racks, attempts, monkeypatch, log):
     monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
