@@ -1,5 +1,6 @@
 """The limits of a section are shared by its providers."""
 
+import collections
 import itertools
 import math
 
@@ -125,9 +126,9 @@ def test_a_flavor_that_one_label_uses_in_its_own_way(steps, monkeypatch):
 
 
 @pytest.mark.parametrize('others, limits, served', [
-    (2, {'one': 2}, ['one']),
-    (1, {'one': 1}, ['one']),
-    (1, {'one': 1, 'two': 5}, ['one', 'two'])], ids=str)
+    (2, {'one': 2}, 1),
+    (1, {'one': 1}, 1),
+    (1, {'one': 1, 'two': 5}, 2)], ids=str)
 def test_what_others_use(steps, monkeypatch, others, limits, served):
     """It leaves less of what the cloud allows, and no less of what
     providers may have."""
@@ -143,6 +144,8 @@ def test_what_others_use(steps, monkeypatch, others, limits, served):
     cache = steps.getProvider('one').getEndpoint().quota_cache
     steps.runUntil(lambda: cache.getUnmanagedUsage().getResources().get(
         'instances') == others)
-    assert count(steps, 4) == len(served)
-    assert sorted(node.provider.rpartition('/')[2]
-                  for node in steps.nodes()) == served
+    assert count(steps, 4) == served
+    # Any of several that have room will do.
+    used = collections.Counter(
+        node.provider.rpartition('/')[2] for node in steps.nodes())
+    assert used.total() == served and used <= collections.Counter(limits)
