@@ -18,6 +18,7 @@ from tests.fixtures.cloud import (
 )
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from zuul_nodes.launcher.leaks import LONGEST_PAUSE
+from zuul_nodes.launcher.unreadable import Unreadable
 
 NODES = '/zuul/nodes/nodes'
 UPLOADS = '/zuul/image-uploads/uploads'
@@ -270,7 +271,8 @@ def test_a_provider_that_is_not_prepared_may_need_it(keeper, cloud, goRound,
 def test_a_provider_that_can_not_be_read_may_need_it(keeper, cloud, goRound,
                                                      prepared):
     cloud.add('template', 'template', keeper.tags())
-    keeper.unreadable.add('example.com%2Fnodes/rack-other')
+    keeper.unreadable['tenant'] = {
+        'example.com%2Fnodes/rack-other': Unreadable('no driver')}
     goRound(3)
     assert cloud.names == {'template'}
     keeper.unreadable.clear()
