@@ -1,4 +1,5 @@
 import collections
+import logging
 import time
 import types
 
@@ -21,6 +22,12 @@ from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
 from zuul_nodes.launcher import missing, patience, superseded, uploads
 from zuul_nodes.launcher.cleanup import Cleanup
+
+
+@pytest.fixture
+def log(caplog):
+    caplog.set_level(logging.INFO, 'zuul')
+    return caplog
 
 
 @pytest.fixture

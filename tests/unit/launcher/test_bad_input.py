@@ -3,7 +3,6 @@ others, is told to people, and leaves nothing behind."""
 
 import base64
 import json
-import logging
 import math
 import os
 import time
@@ -21,12 +20,6 @@ from zuul_nodes.plugin.extensions import Extensions
 
 State = ProviderNode.State
 DAY = 86400
-
-
-@pytest.fixture
-def log(caplog):
-    caplog.set_level(logging.INFO, 'zuul')
-    return caplog
 
 
 def serve(launcher, request):

@@ -1,7 +1,5 @@
 """Nodes are deleted also where nobody has a provider any more."""
 
-import logging
-
 from kazoo.exceptions import ConnectionLoss
 import pytest
 from zuul.model import ProviderNode
@@ -14,12 +12,6 @@ from zuul_nodes.launcher.places import ROOT
 
 State = ProviderNode.State
 ELSEWHERE = cloud('two', connection='other')
-
-
-@pytest.fixture
-def log(caplog):
-    caplog.set_level(logging.INFO, 'zuul')
-    return caplog
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Requests that nobody can serve but launchers that do not run."""
 
-import logging
 import time
 
 import pytest
@@ -19,12 +18,6 @@ def filtered(zuul_conf):
     """Before the launcher is made."""
     zuul_conf.read_dict({'launcher': {
         'connection_filter': 'other', 'unhandled_timeout': '0.3'}})
-
-
-@pytest.fixture
-def log(caplog):
-    caplog.set_level(logging.INFO, 'zuul')
-    return caplog
 
 
 def fail(steps, request, log):

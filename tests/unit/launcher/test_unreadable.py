@@ -1,7 +1,6 @@
 """Requests that need a provider which the launcher can't read."""
 
 import contextlib
-import logging
 
 import pytest
 from zuul.provider import BaseProvider
@@ -17,12 +16,6 @@ PROBLEMS = {
     'connection': ': there is no connection rack in its zuul.conf',
     'configuration': ': it is too big',
 }
-
-
-@pytest.fixture
-def log(caplog):
-    caplog.set_level(logging.INFO, 'zuul')
-    return caplog
 
 
 @contextlib.contextmanager
