@@ -241,13 +241,9 @@ class Ledger:
             return Unknown(provider.canonical_name,
                            self.limits.getProblem(provider))
         for key, needed in charges.items():
-            if (limit := limits.get(key)) is None:
-                continue
-            used = self.used[key]
-            reserved, ahead = self.reservations.getAhead(key, rank)
-            if exceeds(used + reserved + needed, limit):
-                self._short.add(key)
-                return Shortage(*key, needed, limit, used, reserved, ahead)
+            if (limit := limits.get(key)) is not None and (
+                    shortage := self._look(key, needed, limit, rank)):
+                return shortage
         return None
 
     def isStill(self, shortage, rank):
@@ -256,13 +252,17 @@ class Ledger:
             more.
         :return: whether it is.
         """
-        key = shortage.key
-        reserved, _ = self.reservations.getAhead(key, rank)
-        if exceeds(self.used[key] + reserved + shortage.needed,
-                   shortage.limit):
-            self._short.add(key)
-            return True
-        return False
+        return self._look(shortage.key, shortage.needed, shortage.limit,
+                          rank) is not None
+
+    def _look(self, key, needed, limit, rank):
+        """:return: a Shortage, whose end will be noted; or None."""
+        used = self.used[key]
+        reserved, ahead = self.reservations.getAhead(key, rank)
+        if not exceeds(used + reserved + needed, limit):
+            return None
+        self._short.add(key)
+        return Shortage(*key, needed, limit, used, reserved, ahead)
 
     def getShare(self, provider):
         """:return: of what may be used, the part that is."""

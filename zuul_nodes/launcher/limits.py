@@ -71,6 +71,16 @@ def exceeds(amount, limit):
     return amount - limit > ROUNDING
 
 
+def findExceeded(charges, limits):
+    """
+    :param dict charges: key -> amount.
+    :param dict limits: key -> limit.
+    :return: the first key of which there is not enough, or None.
+    """
+    return next((key for key, amount in charges.items()
+                 if exceeds(amount, limits.get(key, amount))), None)
+
+
 class Limits:
     """Answers of drivers, remembered for a while.
 

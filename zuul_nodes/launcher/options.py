@@ -66,10 +66,11 @@ class Options:
             provider: draft for provider in self.singles
             if (draft := known[provider] if provider in known
                 else self._fill(ever, [provider]))}
-        self.mix = None if any(
-            map(ever.isHandled, self.ways)) else self._makeMix()
-        self.has_hope = bool(self.unreadable) and not (
-            self.ways or self.mix) and self._hasHope()
+        self.mix, self.has_hope = None, False
+        if not any(map(ever.isHandled, self.ways)):
+            able = self._getAble()
+            self.mix = self._makeMix(able)
+            self.has_hope = not self.possible and self._hasHope(able)
 
     @property
     def possible(self):
@@ -213,9 +214,11 @@ class Options:
         turn = view.countFailures(provider) if drafts[0].machines else 0
         return drafts[turn % len(drafts)]
 
-    def _makeMix(self):
-        """:return: a draft from several providers, or None."""
-        able = self._getAble()
+    def _makeMix(self, able):
+        """
+        :param dict able: as of :meth:`_getAble`.
+        :return: a draft from several providers, or None.
+        """
         # What is hard to place comes first, what is small fits in after it;
         # and equal ones after each other.
         order = sorted(self.candidates, key=lambda want: (
@@ -240,8 +243,7 @@ class Options:
                 want: {provider}})}
             for want, providers in self.candidates.items()}
 
-    def _hasHope(self):
-        able = self._getAble()
+    def _hasHope(self, able):
         unsure = set(filter(self._getUnreadable, able))
         return bool(unsure) and all(
             able[want] for want in able.keys() - unsure)

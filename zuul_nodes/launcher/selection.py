@@ -12,7 +12,7 @@ import uuid
 from zuul_nodes.drivers import DEFAULT_PRIORITY, getOwn, getZones, turnZones
 from zuul_nodes.launcher.decisions import Grant, Host, Slot
 from zuul_nodes.launcher.limits import (
-    exceeds,
+    findExceeded,
     getLabelKey,
     getProviderQuota,
     getSlots,
@@ -266,12 +266,12 @@ class Ever:
 
     def getShortage(self, provider, needed):
         limits = self.limits.getTotal(provider) or {}
-        for key, amount in needed.items():
-            if exceeds(amount, limits.get(key, amount)):
-                account, resource = key
-                return (f'{account} has {limits[key]} {resource} in all, '
-                        f'{amount} needed')
-        return None
+        key = findExceeded(needed, limits)
+        if key is None:
+            return None
+        account, resource = key
+        return (f'{account} has {limits[key]} {resource} in all, '
+                f'{needed[key]} needed')
 
 
 class Now:
@@ -336,9 +336,7 @@ class Now:
         """:return: whether there is room if none of Zuul's nodes is in use;
             others may use what they do for ever."""
         limits = self.ledger.limits.getUsable(provider)
-        return limits is not None and not any(
-            exceeds(amount, limits.get(key, amount))
-            for key, amount in needed.items())
+        return limits is not None and findExceeded(needed, limits) is None
 
     def isReserved(self, draft):
         """:return: whether somebody ahead has reserved one of the providers
