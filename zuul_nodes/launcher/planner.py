@@ -26,6 +26,7 @@ from zuul_nodes.launcher.decisions import (
     Slot,
     Wait,
 )
+from zuul_nodes.launcher.foundoptions import FoundOptions
 from zuul_nodes.launcher.ledger import END, LAST, Ledger
 from zuul_nodes.launcher.limits import (
     Limits,
@@ -33,17 +34,13 @@ from zuul_nodes.launcher.limits import (
     getSlots,
 )
 from zuul_nodes.launcher.obstacles import Obstacles
-from zuul_nodes.launcher.options import Options
 from zuul_nodes.launcher.pauses import Pause, Pauses
 from zuul_nodes.launcher.scope import Scope
-from zuul_nodes.launcher.selection import Ever, Now, getNeeds
+from zuul_nodes.launcher.selection import Now, getNeeds
 from zuul_nodes.launcher.waiting import Waiting, getRank
 
 __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
            'getRank']
-
-# How many different needs are remembered.
-NEEDS = 1024
 
 
 class Planner:
@@ -78,22 +75,25 @@ class Planner:
         self.tellRoom = tellRoom
         self.shuffle = shuffle
         self.clock = clock
-        self.scope = Scope({})
         self.ledger = Ledger(isGiven)
         self.waiting = Waiting()
         # What has not been written yet: uuid of a request -> its grant,
         # its needs and what was reserved for it.
         self._grants = {}
-        self._options = {}
         self._pauses = Pauses(clock)
         self.obstacles = Obstacles(
             self.ledger, self._pauses, canUse, isHandled, isAsked,
             getProblem)
+        self.options = FoundOptions(self.ledger, self.obstacles)
         self._others = {}
         self._woken = []
         # Names of providers that could not make what nobody asked for.
         self._refused = set()
         self._lock = threading.Lock()
+
+    @property
+    def scope(self):
+        return self.ledger.scope
 
     # Requests
 
@@ -109,7 +109,7 @@ class Planner:
             needs = getNeeds(request)
             if grant := self._collect(request, needs):
                 return grant
-            options = self._getOptions(needs, request)
+            options = self.options.get(request, needs)
             line, ahead = self.waiting.put(request, needs, options)
             self.ledger.setRank(getRank(request))
             # Only the first in a line has reservations.
@@ -185,7 +185,6 @@ class Planner:
     def setScope(self, scope):
         """:param Scope scope: of new layouts."""
         with self._change():
-            self.scope = scope
             self.ledger.setScope(scope, Limits(scope, self.clock))
             # It is told anew.
             for name in self._getMissing():
@@ -483,34 +482,15 @@ class Planner:
         :param names: of the providers that may have changed; None if there
             are other ones.
         """
-        self._options.clear()
+        self.options.forget()
         for line in list(self.waiting.lines.values() if names is None
                          else self.waiting.getLines(names)):
-            request = self.waiting.requests[line.head[-1]]
-            ever = self._getEver(request)
-            options = (self._makeOptions(line.needs, ever) if names is None
-                       else line.options.renew(ever, names))
+            options = self.options.renew(
+                self.waiting.requests[line.head[-1]], line.needs,
+                line.options, names)
             self.waiting.setOptions(line, options, names)
             if not options.possible:
                 self._woken += [rank[-1] for rank in line.ranks]
-
-    def _getOptions(self, needs, request):
-        if (options := self._options.get(needs)) is None:
-            if len(self._options) >= NEEDS:
-                self._options.clear()
-            options = self._options[needs] = self._makeOptions(
-                needs, self._getEver(request))
-        return options
-
-    def _makeOptions(self, needs, ever):
-        scope, name = self.scope, needs.tenant_name
-        return Options(needs, scope.by_tenant.get(name, {}),
-                       scope.unreadable_by_tenant.get(name, {}), ever)
-
-    def _getEver(self, request):
-        return Ever(
-            self.ledger.limits, functools.partial(
-                self.obstacles.getRefusal, request), self.obstacles.isMaking)
 
     def _collect(self, request, needs):
         """:return: what has been granted to a request already, or None."""
