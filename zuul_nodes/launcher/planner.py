@@ -35,7 +35,6 @@ from zuul_nodes.launcher.limits import (
 )
 from zuul_nodes.launcher.obstacles import Obstacles
 from zuul_nodes.launcher.pauses import Pause, Pauses
-from zuul_nodes.launcher.scope import Scope
 from zuul_nodes.launcher.selection import Now, getNeeds
 from zuul_nodes.launcher.waiting import Waiting, getRank
 
