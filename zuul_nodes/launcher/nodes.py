@@ -17,6 +17,7 @@ from zuul_nodes.launcher.building import Building
 from zuul_nodes.launcher.contents import isSeen, serialize
 from zuul_nodes.launcher.removal import Removal
 from zuul_nodes.launcher.superseded import Superseded
+from zuul_nodes.launcher.surplus import isRetained
 from zuul_nodes.launcher.transactions import Conflict
 
 State = ProviderNode.State
@@ -31,6 +32,7 @@ USE_STATES = (State.IN_USE, State.SNAPSHOT)
 # Deadlines are looked at again at least so often (seconds), for clocks
 # may jump.
 LONGEST_WAIT = 600
+
 
 class NodeReconciler:
     """
@@ -165,6 +167,11 @@ class NodeReconciler:
                 or (not request and (
                     node.request_id or node.state in USE_STATES))
                 or (node.state == State.HOLD and node.hasHoldExpired())):
+            if node.state in (State.HOLD, *USE_STATES) and (
+                    self.removal.isSlotOfEntry(node)):
+                # Whoever used it is gone: that is all there is to it, for
+                # the machine and its other slots.
+                return self.setState(node, State.USED, log)
             return self.removal.delete(node, log)
         self.store.release(node)
 
@@ -189,6 +196,8 @@ class NodeReconciler:
         if node.image_upload_uuid and node.state == State.READY:
             # Made to validate an image, not to be used otherwise.
             return True
+        if isRetained(node):
+            return False
         if not self.launcher.layouts.isUpToDate():
             # While layouts are read, a provider may seem to be missing.
             return False
@@ -214,12 +223,14 @@ class NodeReconciler:
                 deadlines.append(node.state_time + node.max_ready_age)
             if node.min_retention_time:
                 earliest = node.request_time + node.min_retention_time
-                deadlines = [max(each, earliest) for each in deadlines]
-        if not deadlines:
-            return
-        left = min(deadlines) - time.time()
+                # Others may have wanted it to go all the time.
+                deadlines = [earliest, *(
+                    max(each, earliest) for each in deadlines)]
+        now = time.time()
         # What stays longer than that, another slot keeps.
-        if left >= 0:
+        left = min((each - now for each in deadlines if each >= now),
+                   default=None)
+        if left is not None:
             self.queue.addAfter(
                 ('node', node.uuid), min(left + 0.01, LONGEST_WAIT))
 

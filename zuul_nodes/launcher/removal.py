@@ -45,11 +45,9 @@ class Removal:
         scope = self.launcher.scope
         if node.delete_state_machine and node.delete_state_machine.complete:
             return self._remove(node, log)
-        providers = scope.getProviders(node)
-        if ((node.main_node_id or node.subnodes)
-                and (node.state in REPLACED_STATES
-                     or len(subnodes) < len(node.subnodes))
-                and any(scope.isEntry(node, each) for each in providers)):
+        if ((node.state in REPLACED_STATES
+                or len(subnodes) < len(node.subnodes))
+                and self._isOfEntry(node)):
             # A machine and its slots can not be rebuilt one by one, so
             # they are removed and registered again.
             for subnode in subnodes:
@@ -57,7 +55,7 @@ class Removal:
             if subnodes:
                 return
             return self._remove(node, log)
-        if not providers and self.launcher.isStatic(node):
+        if self.launcher.isStatic(node) and not scope.getProviders(node):
             # There is nobody left who could be asked how to delete it.
             return self._remove(node, log)
         try:
@@ -67,6 +65,17 @@ class Removal:
         self.machines.delete(
             node, provider, lambda wait, error: self.nodes.guard(
                 node, self._deleted, wait, error, log), log)
+
+    def isSlotOfEntry(self, node):
+        """:return: whether a node is a slot of a static machine."""
+        return bool(node.main_node_id) and self._isOfEntry(node)
+
+    def _isOfEntry(self, node):
+        """:return: whether a node is part of a static machine with slots.
+        """
+        scope = self.launcher.scope
+        return bool(node.main_node_id or node.subnodes) and any(
+            scope.isEntry(node, each) for each in scope.getProviders(node))
 
     def _leave(self, node, reason, log):
         """Nobody knows how to delete it, until a layout or zuul.conf has

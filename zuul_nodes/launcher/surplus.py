@@ -26,6 +26,12 @@ LEAVING_STATES = (State.OUTDATED, State.USED)
 LEAVING_TIME = 60.0
 
 
+def isRetained(node):
+    """:return: whether a node was paid for anyway until a later time, by its
+        ``min-retention-time``; nothing but a failure ends it before."""
+    return node.request_time + (node.min_retention_time or 0) > time.time()
+
+
 class Surplus:
     """
     :param Launcher launcher: whose nodes these are.
@@ -64,7 +70,7 @@ class Surplus:
     def mayBeReused(self, node):
         """:return: whether nobody needs the room of a node that was used
             before somebody may have the node again."""
-        return self._isGiven(node.provider) or not (
+        return self._isGiven(node.provider) or isRetained(node) or not (
             self.planner.isShort(node, LAST) and any(self._getSpare(
                 [node], [each for each in self.planner.getReserved()
                          if each.provider == node.provider])))
@@ -90,8 +96,9 @@ class Surplus:
             ready[node.provider].append(node)
         proposed = frozenset(
             node.uuid for name, nodes in ready.items()
-            for node in self._choose(
-                name, nodes, name in leaving, wanted[name]))
+            for node in self._choose(name, [
+                node for node in nodes if not isRetained(node)],
+                name in leaving, wanted[name]))
         # What others have just been given counts twice until they tell so.
         self._chosen = proposed & self._proposed
         self._proposed = proposed
@@ -101,7 +108,8 @@ class Surplus:
     def _choose(self, name, nodes, is_leaving, reserved):
         """
         :param str name: of a provider.
-        :param list nodes: its nodes that anybody may have.
+        :param list nodes: its nodes that anybody may have, and that may
+            go.
         :param bool is_leaving: whether it will have room anyway.
         :param list reserved: what is reserved of it, in order.
         :return: a list of those that are to go.

@@ -196,3 +196,16 @@ def test_a_held_machine_stays_when_its_entry_has_gone(steps, executor):
     assert {node.state for node in nodes} == {State.HOLD}
     executor.deleteHold(hold)
     steps.runUntil(lambda: isGone(steps, nodes))
+
+
+def test_a_slot_of_a_machine_beside_others(steps, executor, jump):
+    """When its time is over, it is as any other slot that was used."""
+    steps.setLayout(desk(slots=3))
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3)
+    nodes = executor.runJob('big', hold=executor.addHold(expiration=3600))
+    waitForHold(steps, nodes)
+    before = {node.uuid for node in steps.nodes()}
+    jump(3601)
+    look(steps, nodes)
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3)
+    assert {node.uuid for node in steps.nodes()} == before

@@ -86,6 +86,23 @@ def test_they_go_some_time_later(steps, monkeypatch):
     steps.runUntil(lambda: len(steps.nodes()) == 2)
 
 
+def test_they_stay_while_they_are_paid_for_anyway(steps, monkeypatch, jump):
+    monkeypatch.setattr(superseded, 'GRACE', 0)
+    text = cloud(10).replace(
+        'min-ready', 'min-retention-time: 3600\n    min-ready')
+    steps.setLayout(text)
+    steps.runUntil(lambda: len(ready(steps, 10)) == 2)
+    former = ready(steps, 10)
+    steps.setLayout(text.replace('timeout: 10', 'timeout: 20'))
+    steps.runUntil(lambda: len(ready(steps, 20)) == 2)
+    steps.run()
+    assert ready(steps, 10) == former
+    jump(3601)
+    for node_id in former:
+        steps.queue.add(('node', node_id))
+    steps.runUntil(lambda: len(steps.nodes()) == 2)
+
+
 def test_the_time_begins_anew_with_each_change(steps):
     former = make(steps)
     node_id = min(former)

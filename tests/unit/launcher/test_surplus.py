@@ -198,6 +198,23 @@ def test_what_could_be_reused_makes_room_for_those_ahead(
     steps.runUntil(lambda: isDone(behind))
 
 
+@pytest.mark.parametrize('slots', [1, 2])
+@pytest.mark.parametrize('end', [cancel, finish])
+def test_what_is_paid_for_anyway_stays(steps, racks, jump, slots, end):
+    """Whoever waits for its room."""
+    steps.setLayout(limited(1, slots=slots).replace(
+        'name: big,', 'name: big, reuse: true, min-retention-time: 3600,'))
+    request = serve(steps, 'big')
+    node_id, = request.nodes
+    waiting = steps.addRequest('other')
+    end(steps, request)
+    assert isWaiting(steps, waiting)
+    assert steps.api.getProviderNode(node_id).state == State.READY
+    jump(3601)
+    steps.runUntil(lambda: isDone(waiting))
+    assert len(racks.deleted) == 1
+
+
 def test_a_machine_goes_with_all_its_slots(steps, racks):
     steps.setLayout(limited(1, slots=2))
     cancel(steps, serve(steps, 'big', 'big'))
