@@ -281,7 +281,7 @@ class RequestReconciler:
         and the label's fault, not the provider's."""
         data = []
         for slot in grant.slots:
-            entry = {'failed_providers': [],
+            entry = {'failed_providers': [], 'executor_zone': None,
                      **(request.getProviderNodeData(slot.index) or {}),
                      'uuid': None}
             if slot.node is None:

@@ -11,6 +11,7 @@ import uuid
 import pytest
 from zuul.lib.connections import ConnectionRegistry
 from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
+from zuul.web import NodesetRequestConverter
 
 from tests.fixtures.launcher import CONNECTIONS, makeProviders
 from tests.fixtures.racks import cloud, finish, isDone
@@ -326,6 +327,33 @@ def test_a_label_that_is_larger_than_a_record(steps, racks, log, options):
     serve(steps, steps.addRequest('big', tenant='another'))
     assert states == []
     end(steps, racks)
+
+
+def test_what_is_refused_while_another_provider_is_full(steps, racks):
+    """The web UI shows the request meanwhile."""
+    text = cloud('one', 'two', labels='[big, other]',
+                 resource_limits='{instances: 1}')
+    first, second = text.split('    name: two')
+    tags = f'tags: {{x: "{randomText(2 * 1024 * 1024)}"}}'
+    steps.setLayout(first.replace(
+        'labels: [big,', f'labels: [{{name: big, {tags}}},')
+        + '    name: two' + second)
+    full = {}
+    for _ in range(2):
+        request = steps.addRequest('other')
+        serve(steps, request)
+        node = steps.api.getProviderNode(request.nodes[0])
+        full[node.provider] = request
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(request.uuid))
+    one, two = (steps.getProvider(name).canonical_name
+                for name in ('one', 'two'))
+    finish(steps, full[one])
+    steps.runUntil(lambda: request.provider_node_data)
+    entry, = NodesetRequestConverter.toDict(request)['provider_node_data']
+    assert set(entry['failed_providers']) == {one}
+    finish(steps, full[two])
+    serve(steps, request)
 
 
 # Clocks
