@@ -5,6 +5,7 @@ only then the record of it goes; so no file is forgotten.
 """
 
 import collections
+import operator
 import time
 
 from zuul.model import ImageBuildArtifact
@@ -89,13 +90,18 @@ class Retirement(ImagePart):
     def getUploads(self, name):
         """
         :param str name: the canonical name of an image.
-        :return: a list of its uploads, that of the oldest build first.  The
-            time of an upload is that of its validation.
+        :return: a list of its uploads, that of the oldest build first; but
+            none of a build that is being deleted.  The time of an upload is
+            that of its validation.
         """
-        def getAge(upload):
+        aged = []
+        for upload in self.uploads.getUploadsForImage(name):
             artifact = self.builds.getItem(upload.artifact_uuid)
-            return (artifact.timestamp or 0) if artifact else 0
-        return sorted(self.uploads.getUploadsForImage(name), key=getAge)
+            if artifact is None or artifact.state != artifact.State.DELETING:
+                aged.append((
+                    (artifact.timestamp or 0) if artifact else 0, upload))
+        aged.sort(key=operator.itemgetter(0))
+        return [upload for _, upload in aged]
 
     def _checkUploads(self, uploads):
         keepers = self._getKeepers()

@@ -70,6 +70,24 @@ def test_a_node_that_is_being_made_of_it(
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
 
+def test_no_more_nodes_are_made_of_a_build_that_is_being_deleted(
+        launcher, pipelines):
+    """Otherwise a busy label would keep it in use for ever."""
+    node = ShelfProviderNode()
+    node._set(state=node.State.BUILDING,
+              create_state={'image_external_id': 'bad'})
+    launcher.nodes = [node]
+    launcher.addReady('good', timestamp=1)
+    bad = launcher.addReady('bad', timestamp=2)
+    artifact = launcher.image_build_registry.getItem(bad.artifact_uuid)
+    launcher.setState(artifact, 'deleting')
+    launcher.images.reconcile()
+    assert 'bad' in launcher.clouds['rack'].images
+    new = types.SimpleNamespace(label='debian', image_upload_uuid=None)
+    assert launcher.images.getExternalId(
+        new, launcher.getProvider()) == 'good'
+
+
 def test_records_without_an_image_are_not_in_use(launcher, pipelines):
     """Whatever else is being made."""
     node = ShelfProviderNode()
