@@ -66,6 +66,7 @@ from zuul_nodes.drivers.api.model import (
     Resource,
     State,
 )
+from zuul_nodes.drivers.api.needs import getKnownNeeds, refreshNeeds
 
 __all__ = [
     'DEFAULT_PRIORITY',
@@ -89,7 +90,9 @@ __all__ = [
     'TemporaryError',
     'extension',
     'forNode',
+    'getKnownNeeds',
     'getOwn',
     'getZones',
+    'refreshNeeds',
     'turnZones',
 ]

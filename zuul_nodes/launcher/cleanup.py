@@ -13,15 +13,31 @@ import functools
 import logging
 import math
 import time
+import typing
 
 from zuul.zk.components import COMPONENT_REGISTRY
 
 from zuul_nodes.launcher.division import Division
-from zuul_nodes.launcher.failures import describe
+from zuul_nodes.launcher.failures import Failure, classify, describe
 from zuul_nodes.launcher.leaks import Memory, Round
 
 # After so many seconds without a step, a driver is not waited for.
 PATIENCE = 600.0
+
+
+class Silence(typing.NamedTuple):
+    """A cloud does not say what a label needs.
+
+    :ivar str problem: for people, why; None if it was not asked yet.
+    :ivar int attempts: how often it was asked in vain.  When that is as
+        often as a provider tries to make a node, there is no answer: those
+        who wait for the label are told so.
+    """
+    problem: str | None = None
+    attempts: int = 0
+
+
+UNASKED = Silence()
 
 
 @dataclasses.dataclass
@@ -68,7 +84,7 @@ class Cleanup:
         # Endpoint -> providers that it has been prepared for.
         self._prepared = {}
         # Endpoint -> providers that its cloud has been asked for, each with
-        # its labels: why there was no answer, or None if there was.
+        # its labels: None if there was an answer, or a Silence.
         self._asked = {}
         self._memories = collections.defaultdict(Memory)
         # Endpoint -> what keeps us from looking after it.
@@ -132,7 +148,7 @@ class Cleanup:
         finally:
             # Not by name: those of a new layout are others.
             asked = {id(provider): (provider, {
-                name: self._refreshLabel(provider, name, turn)
+                name: self._refreshLabel(endpoint, provider, name, turn)
                 for name in provider.labels if self.mayGoOn(turn)})
                 for provider in turn.providers}
             # Otherwise, others may know more by now.
@@ -148,17 +164,19 @@ class Cleanup:
             it for a provider and a label.
         """
         try:
-            name = provider.getEndpoint().canonical_name
+            endpoint = provider.getEndpoint()
         except Exception:
             return True
-        asked = self._asked.get(name, {}).get(id(provider))
-        return asked is not None and (
-            label_name is None or asked[1].get(label_name, '') is None)
+        labels = self._getAnswers(endpoint, provider)
+        if labels is None or label_name is None:
+            return labels is not None
+        answer = labels.get(label_name, UNASKED)
+        return answer is None or answer.attempts >= provider.launch_attempts
 
     def getProblem(self, provider, label_name):
         """
-        :return: for people, why :meth:`isAsked` is not so, or None if it is
-            only about to be.
+        :return: for people, why it is not known what a label needs; None if
+            it is, or if the cloud is only about to be asked.
         """
         try:
             endpoint = provider.getEndpoint()
@@ -169,8 +187,8 @@ class Cleanup:
             return f'endpoint {name}: {problem}'
         if not endpoint.started:
             return f'endpoint {name} is being started'
-        _, labels = self._asked.get(name, {}).get(id(provider), (None, {}))
-        return labels.get(label_name)
+        labels = self._getAnswers(endpoint, provider) or {}
+        return (labels.get(label_name) or UNASKED).problem
 
     def cleanUp(self, endpoint, turn=None):
         """Count what others use, and delete what has leaked: one round.
@@ -208,8 +226,15 @@ class Cleanup:
         if self.mayGoOn(turn):
             self._prepared[name] = prepared
 
-    def _refreshLabel(self, provider, name, turn):
-        """:return: None if there was an answer, or why there was none."""
+    def _getAnswers(self, endpoint, provider):
+        """:return: name of a label -> what :meth:`_refreshLabel` came to;
+            None if the cloud was not asked."""
+        _, labels = self._asked.get(endpoint.canonical_name, {}).get(
+            id(provider), (None, None))
+        return labels
+
+    def _refreshLabel(self, endpoint, provider, name, turn):
+        """:return: None if there was an answer, or a Silence."""
         try:
             # A label may have a flavor of its own.
             view = self.launcher.scope.forNode(provider, name, '')
@@ -222,7 +247,11 @@ class Cleanup:
             turn.failed = True
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
-            return describe(error)
+            former = (self._getAnswers(endpoint, provider) or {}).get(name)
+            return Silence(
+                describe(error), (former or UNASKED).attempts + {
+                    Failure.PERMANENT: provider.launch_attempts,
+                    Failure.ATTEMPT: 1}.get(classify(error), 0))
         return None
 
     def _begin(self, endpoint, task, pause):

@@ -29,7 +29,8 @@ class Obstacles:
                     provider, label_name) is None):
             return withProblem(
                 'can not tell what it needs',
-                self.ledger.limits.getProblem(provider, label_name))
+                self.getProblem(provider, label_name)
+                or self.ledger.limits.getProblem(provider, label_name))
         return None
 
     def getObstacle(self, request, provider, label_name):

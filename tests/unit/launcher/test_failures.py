@@ -15,6 +15,7 @@ from tests.fixtures.racks import (
     isDone,
 )
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
+from zuul_nodes.drivers import PermanentError
 from zuul_nodes.launcher.failures import Failure, classify, describe
 
 State = ProviderNode.State
@@ -693,3 +694,32 @@ def test_a_cloud_that_does_not_say_what_is_needed(
         steps.planner.getReason(request.uuid) or ''))
     assert serve(steps, request) == ['one']
     assert not silent
+
+
+@pytest.mark.parametrize('error, attempts, interval', [
+    (PermanentError('no such flavor'), 1, 1000),
+    (ValueError('no such flavor'), 3, 0.01)], ids=['permanent', 'unknown'])
+def test_a_cloud_that_never_says_what_is_needed(
+        steps, racks, monkeypatch, log, error, attempts, interval):
+    """It is asked as often as it would be for a node."""
+    def refresh(provider, label, update):
+        if provider.name == 'one':
+            raise error
+    monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
+    known = ShelfProvider.getQuotaForLabel
+
+    def getQuota(provider, label):
+        if provider.name == 'one':
+            raise KeyError('not in the cache')
+        return known(provider, label)
+    monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
+    steps.cleanup.interval = interval
+    steps.setLayout(cloud('one', labels='[big]'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert log.text.count('Unable to refresh the quota') >= attempts
+    assert 'one can not tell what it needs: no such flavor' in log.text
+    # Others are not concerned.
+    steps.setLayout(cloud('one', 'two', labels='[big]'))
+    assert serve(steps, steps.addRequest('big')) == ['two']

@@ -117,6 +117,8 @@ class Adapter:
 
         :param InstanceSpec spec: without name, tags and zone.
         :return: resource -> how much of it such an instance takes.
+        :raises PermanentError: there can be no such instance.  It is asked
+            for nevertheless, so that who waits for it is told why.
         """
         return {'instances': 1}
 

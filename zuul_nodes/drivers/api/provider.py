@@ -10,6 +10,7 @@ from zuul_nodes.drivers.api.check import makeChecks
 from zuul_nodes.drivers.api.images import ImageJob
 from zuul_nodes.drivers.api.labels import getZones, turnZones
 from zuul_nodes.drivers.api.model import Ability, ImageSpec, InstanceSpec
+from zuul_nodes.drivers.api.needs import getKnownNeeds, refreshNeeds
 from zuul_nodes.drivers.api.statemachine import (
     CreateStateMachine,
     DeleteStateMachine,
@@ -104,23 +105,15 @@ class AdapterProvider(ProviderWithAdapter):
         :raises KeyError: the cloud has not been asked yet.
         """
         if Ability.NEEDS in self.endpoint.abilities:
-            return self.endpoint.quota_cache.getResource(
-                self._getNeedsKey(label))
+            return getKnownNeeds(self.endpoint, self._getNeedsKey(label))
         return QuotaInformation(instances=1)
 
     def refreshQuotaForLabel(self, label, update):
-        if Ability.NEEDS not in self.endpoint.abilities:
-            return
-        key = self._getNeedsKey(label)
-        cache = self.endpoint.quota_cache
-        if not update:
-            try:
-                cache.getResource(key)
-                return
-            except KeyError:
-                pass
-        cache.setResource(key, QuotaInformation(
-            **self.endpoint.calls.call('getNeeds', self.makeSpec(label))))
+        endpoint = self.endpoint
+        if Ability.NEEDS in endpoint.abilities:
+            refreshNeeds(
+                endpoint, self._getNeedsKey(label), update, label,
+                lambda: endpoint.calls.call('getNeeds', self.makeSpec(label)))
 
     def _getNeedsKey(self, label):
         """:return: the same for labels whose nodes take the same."""

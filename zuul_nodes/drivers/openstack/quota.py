@@ -16,9 +16,10 @@ from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import (
     Instance,
-    PermanentError,
     State,
     extension,
+    getKnownNeeds,
+    refreshNeeds,
 )
 from zuul_nodes.drivers.openstack.adapter import IDLE
 from zuul_nodes.drivers.openstack.errors import ABSENT, Translation, check
@@ -28,8 +29,6 @@ from zuul_nodes.drivers.openstack.networks import FLOATING, KIND, MAC, parse
 
 FLOATING_IPS = 'floating-ips'
 PORTS = 'ports'
-# What a node takes whose flavor the cloud does not have.
-UNKNOWN = QuotaInformation(instances=1)
 # What ``resource-limits`` may have besides.
 RESOURCE_LIMITS = {
     Optional(
@@ -78,20 +77,12 @@ class Quota:
             if limit >= 0})
 
     def getQuotaForLabel(self, label, flavor):
-        return self.quota_cache.getResource(_getKey(label, flavor))
+        return getKnownNeeds(self, _getKey(label, flavor))
 
     def refreshQuotaForLabel(self, label, flavor, update):
-        key = _getKey(label, flavor)
-        known = (self.quota_cache.getResource(key)
-                 if self.quota_cache.hasResource(key) else UNKNOWN)
-        if known == UNKNOWN or update:
-            try:
-                quota = self.makeQuotaForLabel(label, flavor)
-            except PermanentError as error:
-                # Nodes are not to wait for that: they fail, and say why.
-                self.log.warning('Label %s: %s', label.name, error)
-                quota = UNKNOWN
-            self.quota_cache.setResource(key, quota)
+        refreshNeeds(
+            self, _getKey(label, flavor), update, label,
+            lambda: self.makeQuotaForLabel(label, flavor).getResources())
 
     def makeQuotaForLabel(self, label, flavor):
         """:return: a QuotaInformation of what a node takes; the cloud is

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from unittest.mock import Mock
 
 import pytest
 import voluptuous as vs
@@ -18,6 +19,7 @@ from zuul_nodes.drivers import (
     Adapter,
     Driver,
     Optional,
+    PermanentError,
     Required,
     TemporaryError,
 )
@@ -134,6 +136,20 @@ def test_quota_is_remembered(makeSite):
         'instances': 1, 'cores': 2}
     assert site.endpoint.refreshQuotaLimits(False)
     assert site.provider.getEndpointLimits().quota['cores'] == 40
+
+
+def test_needs_of_what_the_cloud_does_not_have(makeSite, monkeypatch):
+    """A node is tried, and fails; until the cloud has it."""
+    site = makeSite(RegionDriver, password='long enough')
+    label = site.provider.labels['label']
+    with monkeypatch.context() as context:
+        context.setattr(site.adapter, 'getNeeds', Mock(
+            side_effect=PermanentError('There is no such flavor')))
+        site.provider.refreshQuotaForLabel(label, False)
+        needs = site.provider.getQuotaForLabel(label).getResources()
+        assert needs == {'instances': 1}
+    site.provider.refreshQuotaForLabel(label, False)
+    assert site.provider.getQuotaForLabel(label).quota['cores'] == 2
 
 
 def test_who_waits_for_nothing_is_not_held_up(site):
