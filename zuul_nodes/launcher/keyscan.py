@@ -31,6 +31,9 @@ from zuul.launcher import server
 RETRY = 1
 # Seconds after which Zuul's request gives up an attempt to connect.
 ATTEMPT = 10
+# What is due later is looked at before that (seconds), as the kernel does not
+# wait for any length of time.
+LONGEST_WAIT = 3600
 SSH_TYPES = ('ssh', 'network_cli')
 
 
@@ -131,7 +134,9 @@ class KeyScanner:
         times = [scan.due for scan in self._active]
         if self._waiting:
             times.append(self._waiting[0][0])
-        return max(0, min(times) - time.monotonic()) if times else None
+        if not times:
+            return None
+        return min(max(0, min(times) - time.monotonic()), LONGEST_WAIT)
 
     def _step(self, ready):
         """:param set ready: the descriptors of sockets that are ready."""
@@ -234,13 +239,14 @@ class Scan:
                 return self._advance(now)
             self._finish()
         except Exception as error:
-            self._finish(error)
+            self._exception = error
+            self.complete = True
+            self._giveUp(error)
         return False
 
     def close(self):
         """Give it up."""
-        if self._request:
-            self._request.fail(concurrent.futures.CancelledError())
+        self._giveUp(concurrent.futures.CancelledError())
 
     def _advance(self, now):
         if self._start_time is None:
@@ -283,15 +289,19 @@ class Scan:
         self.due = min(due, self._deadline)
         return request.state != request.START
 
-    def _finish(self, error=None):
+    def _finish(self):
         if self._request:
-            if error:
-                self._request.fail(error)
-            else:
-                self._request.cleanup()
-                self._keys = self._request.keys
-        self._exception = error
+            self._request.cleanup()
+            self._keys = self._request.keys
         self.complete = True
+
+    def _giveUp(self, error):
+        try:
+            if self._request:
+                self._request.fail(error)
+        except Exception:
+            # Other scans go on, whatever is wrong with this one.
+            self.log.exception('Unable to end the scan of %s:', self.key)
 
 
 class Request(server.NodescanRequest):

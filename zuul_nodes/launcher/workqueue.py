@@ -202,8 +202,9 @@ class WorkQueue:
         with self._lock:
             while self._running:
                 self._moveDue()
-                self._timer.wait(self._heap[0][0] - time.monotonic()
-                                 if self._heap else None)
+                self._timer.wait(min(
+                    self._heap[0][0] - time.monotonic(),
+                    threading.TIMEOUT_MAX) if self._heap else None)
 
     def _moveDue(self):
         """What was for later and is for now."""

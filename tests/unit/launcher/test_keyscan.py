@@ -595,3 +595,40 @@ def test_error_in_a_scan(scanner, listen):
         scan.result()
     scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
     assert scanner.next()[0] == 'node'
+
+
+class Broken(keyscan.Request):
+    """One that can't even be given up."""
+
+    def cleanup(self):
+        raise RuntimeError('no end')
+
+
+def test_error_at_the_end_of_a_scan(scanner, listen, caplog):
+    """It is that scan's, whatever becomes of it."""
+    listener = listen()
+    scanner.add('given up', makeNode(listener.port), LOG, Broken)
+    listener.accept()
+    scanner.cancel('given up')
+    scanner.add('done', makeNode(listener.port, connection_type='winrm'),
+                LOG, Broken)
+    key, scan = scanner.next()
+    assert key == 'done'
+    with pytest.raises(RuntimeError, match='no end'):
+        scan.result()
+    scanner.add('node', makeNode(listener.port, connection_type='winrm'), LOG)
+    assert scanner.next()[0] == 'node'
+    assert caplog.text.count('RuntimeError: no end') >= 2
+
+
+@pytest.mark.parametrize('timeout', [2**31 // 1000 + 60, 10**30])
+def test_patience_beyond_reason(scanner, listen, timeout):
+    """Others are scanned while a machine has a lifetime to answer."""
+    listener = listen()
+    scanner.add('patient', makeNode(listener.port, boot_timeout=timeout), LOG)
+    listener.accept()
+    waitFor(lambda: scanner.timeouts[-1] and scanner.timeouts[-1] > 50,
+            'it waits for the banner', 10)
+    scanner.add('node', makeNode(listener.port, connection_type='winrm'), LOG)
+    assert scanner.next()[0] == 'node'
+    assert scanner.length() == 1

@@ -116,6 +116,15 @@ def test_later(queue, handler):
     assert called - begin >= 0.2
 
 
+def test_a_time_that_nobody_will_see(queue, handler):
+    """It keeps nobody else waiting."""
+    queue.addAfter(('node', '2'), 1e12)
+    queue.addAfter(KEY, 0.01)
+    handler.waitFor(1)
+    queue.addAfter(KEY, 0.01)
+    handler.waitFor(2)
+
+
 def test_of_two_times_the_earlier_counts(idle, handler):
     idle.addAfter(KEY, 1000)
     idle.addAfter(KEY, 0)
