@@ -53,7 +53,7 @@ class Building:
             return self._followHost(node, log)
         if not (node.create_state_machine or isFor(
                 node, self.launcher.scope.findProvider(node))
-                or self.launcher.layouts.isUpToDate()):
+                or self.launcher.layouts.isKnown(node.tenant_name)):
             # It is made by a layout that is about to be read.
             return
         try:
@@ -66,7 +66,8 @@ class Building:
         except (ProviderNodeError, LaunchKeyscanException,
                 QuotaException) as error:
             if (isinstance(error, ProviderNodeError)
-                    and not self.launcher.layouts.isUpToDate()):
+                    and not self.launcher.layouts.isKnown(
+                        node.tenant_name)):
                 # While layouts are read, a provider may seem to be missing.
                 return
             return self._fail(node, error, log)

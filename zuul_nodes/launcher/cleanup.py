@@ -124,7 +124,7 @@ class Cleanup:
             endpoint, by these providers, which are there, or others.
         """
         prepared = self._prepared.get(endpoint.canonical_name, ())
-        return (self.launcher.layouts.isUpToDate()
+        return (self.launcher.layouts.isKnown()
                 and not self.launcher.scope.unreadable
                 and all(any(provider is each for each in prepared)
                         for provider in providers))

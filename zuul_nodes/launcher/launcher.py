@@ -75,6 +75,9 @@ PUBLISH_INTERVAL = 0.5
 # What other launchers have learned of the connections that we do not handle
 # is looked at so often (seconds).
 OTHERS_INTERVAL = 10.0
+# A layout that can't be read is tried again after this time at the latest
+# (seconds).
+LONGEST_LAYOUT_PAUSE = 10.0
 
 LAYOUT = ('layout', '')
 DIVISION = ('division', '')
@@ -386,6 +389,10 @@ class Launcher:
             for name in self.scope.by_name:
                 self.queue.add(('static', name))
             self._lookAtAll()
+        if self.scope.unread:
+            # Whoever has the lock of a tenant may have it for long.
+            self.queue.addAfter(LAYOUT, getPause(
+                self.layouts.attempts, longest=LONGEST_LAYOUT_PAUSE))
         self.places.keep(self.scope)
 
     def _setReservations(self, reservations):

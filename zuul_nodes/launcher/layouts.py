@@ -3,14 +3,23 @@
 import logging
 import threading
 
-from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.exceptions import (
+    ConnectionLoss,
+    NoNodeError,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
 from zuul.provider import BaseProvider
 from zuul.zk.exceptions import LockException
 from zuul.zk.layout import LayoutProvidersStore, LayoutStateStore
 from zuul.zk.locks import tenant_read_lock
 
+from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.scope import Scope
-from zuul_nodes.launcher.unreadable import examine
+from zuul_nodes.launcher.unreadable import examine, isOfRecord
+
+# With these, nothing can be read of any tenant.
+LOST = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
 
 
 class Layouts:
@@ -26,6 +35,8 @@ class Layouts:
     :ivar dict states: tenant -> the layout's state that they are from.
     :ivar Scope scope: the same, to be looked up.
     :ivar bool put_off: whether somebody waits for the next update.
+    :ivar int attempts: how many updates there have been, one after the
+        other, that could not read all.
     """
 
     log = logging.getLogger('zuul.Launcher')
@@ -44,6 +55,7 @@ class Layouts:
         self.states = {}
         self.scope = Scope({})
         self.put_off = False
+        self.attempts = 0
         # Tenants whose providers are read, but not in the scope yet.
         self._fresh = set()
         # How often something has changed, and how much of that is read.
@@ -61,8 +73,9 @@ class Layouts:
 
     def isUpToDate(self):
         """
-        :return: whether no layout has changed since it was read.  If not,
-            whoever asks is to be asked again after the next update.
+        :return: whether no layout has changed since it was read, or could
+            not be.  If not, whoever asks is to be asked again after the
+            next update.
         """
         if self._read == self._changes:
             return True
@@ -70,30 +83,55 @@ class Layouts:
         # An update may have ended without having seen that.
         return self._read == self._changes
 
+    def isKnown(self, tenant_name=None):
+        """
+        :param str tenant_name: None for all tenants.
+        :return: whether its layout is read as it is; as
+            :meth:`isUpToDate`.
+        """
+        return self.isUpToDate() and not (
+            self.scope.unread if tenant_name is None
+            else tenant_name in self.scope.unread)
+
     def update(self):
         """Read what has changed.
 
         :return: the names of tenants that have other providers now.
+        :raises: there is no connection; what was read counts next time.
         """
         changes = self._changes
+        unread = set()
         for name in {*self.tenant_providers, *self.tenant_states}:
-            if self._updateTenant(name):
-                self._fresh.add(name)
-        # If one of them can not be read now, the others' turn comes then.
+            try:
+                if self._updateTenant(name):
+                    self._fresh.add(name)
+            except LOST:
+                raise
+            except Exception as error:
+                if name not in self.scope.unread:
+                    self.log.warning(
+                        'Unable to read the layout of tenant %s now, others '
+                        'do not wait for it: %s', name, describe(error),
+                        exc_info=not isinstance(error, LockException))
+                unread.add(name)
         names = self._fresh
-        if names:
+        if names or unread != self.scope.unread:
+            # Somebody may wait for a tenant that is gone unread.
+            self.put_off |= not unread >= self.scope.unread
             self.scope = Scope(
                 self.tenant_providers, dict(self.unreadable),
-                self.findFormer)
+                self.findFormer, frozenset(unread))
             self.adopt(self.scope)
             self._fresh = set()
+        self.attempts = self.attempts + 1 if unread else 0
         self._read = changes
         return names
 
     def _updateTenant(self, name):
         if self.states.get(name) == self.tenant_states.get(name):
             return False
-        with tenant_read_lock(self.zk_client, name, self.log) as lock:
+        with tenant_read_lock(
+                self.zk_client, name, blocking=False) as lock:
             state = self.tenant_states.get(name)
             # Others read these while we work.
             if state is None:
@@ -103,27 +141,31 @@ class Layouts:
                 self.unreadable.pop(name, None)
                 self.states.pop(name, None)
                 return True
-            self.tenant_providers = {
-                **self.tenant_providers,
-                name: list(self._getProviders(self.makeContext(lock), name))}
+            unreadable = {}
+            providers = list(self._getProviders(
+                self.makeContext(lock), name, unreadable))
             if not lock.is_still_valid():
                 raise LockException(f'the lock of tenant {name} is lost')
+            self.tenant_providers = {
+                **self.tenant_providers, name: providers}
+            self.unreadable[name] = unreadable
             self.states[name] = state
         return True
 
-    def _getProviders(self, context, tenant_name):
-        """:return: yields those that can be read."""
-        unreadable = self.unreadable[tenant_name] = {}
+    def _getProviders(self, context, tenant_name, unreadable):
+        """
+        :param dict unreadable: gets those that can't be read.
+        :return: yields those that can.
+        """
         for name in self._getNames(tenant_name):
             path = f'{self._getRoot(tenant_name)}/{name}/config'
             try:
                 yield BaseProvider.fromZK(
                     context, path, self.connections, self.system_id,
                     self.zk_client)
-            except KazooException:
-                # That says nothing of the record.
-                raise
             except Exception as error:
+                if not isOfRecord(error):
+                    raise
                 # It may need a driver or a connection that is not here.
                 # Its nodes are left alone.
                 self.log.exception(

@@ -49,7 +49,7 @@ class Missing(ImagePart):
         :param set names: of images for which events were sent, and which
             were not missing before.
         """
-        if not names:
+        if not names or self.launcher.scope.unread:
             return
         # They may be missing since, for another launcher.
         sync(self.builds, self.uploads)

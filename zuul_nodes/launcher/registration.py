@@ -35,7 +35,8 @@ class Registration:
         try:
             for node_id in known:
                 self._register(providers, node_id)
-            if provider_name in launcher.scope.unreadable:
+            if (provider_name in launcher.scope.unreadable
+                    or not launcher.layouts.isKnown()):
                 # It has nodes of which we do not know.
                 return
             for node in launcher.api.getProviderNodes():

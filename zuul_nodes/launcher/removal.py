@@ -80,7 +80,7 @@ class Removal:
     def _leave(self, node, reason, log):
         """Nobody knows how to delete it, until a layout or zuul.conf has
         again what is missing."""
-        if not self.launcher.layouts.isUpToDate():
+        if not self.launcher.layouts.isKnown():
             return
         old, attempt = self._left.get(node.uuid, (None, 0))
         if reason != old:

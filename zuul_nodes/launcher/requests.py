@@ -132,7 +132,7 @@ class RequestReconciler:
             self._grant(request, decision, log)
         elif not isinstance(decision, Impossible):
             self._wait(request, decision, log)
-        elif self.launcher.layouts.isUpToDate():
+        elif self.launcher.layouts.isKnown(request.tenant_name):
             self._end(request, State.FAILED, log, decision.reason)
         else:
             self._tellReason(request.uuid, 'the layout that it may be from '
@@ -346,7 +346,7 @@ class RequestReconciler:
         :param list data: what its record is to say of each node.
         """
         reason = self._getEnd(request, data)
-        if reason and self.launcher.layouts.isUpToDate():
+        if reason and self.launcher.layouts.isKnown(request.tenant_name):
             self._end(request, State.FAILED, log, reason)
             return
         if not any(entry.keys() & FAILURES and (

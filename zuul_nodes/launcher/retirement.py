@@ -71,6 +71,9 @@ class Retirement(ImagePart):
 
     def reconcile(self):
         """Delete uploads that are not kept, and artifacts without any."""
+        if self.launcher.scope.unread:
+            # Whoever can't be read now may need them.
+            return
         # Records of uploads are complete before their artifact gets a
         # state.  So with the artifacts first, no upload is missed.
         artifacts = [

@@ -129,6 +129,8 @@ class Scope:
     :param findFormer: called with connection and endpoint, as in
         :meth:`getPlaces`: gives a provider that was there, to delete what
         is left where nobody has one any more, or None.
+    :param frozenset unread: tenants that may have other providers, for
+        their layouts can't be read now.
     :ivar dict by_tenant: tenant -> canonical name -> provider.
     :ivar dict by_name: canonical name -> the tenants' objects.
     :ivar dict unreadable_by_tenant: as the parameter.
@@ -139,10 +141,11 @@ class Scope:
     """
 
     def __init__(self, tenant_providers, unreadable=None,
-                 findFormer=lambda place: None):
+                 findFormer=lambda place: None, unread=frozenset()):
         self.unreadable_by_tenant = unreadable or {}
         self.unreadable = set().union(*self.unreadable_by_tenant.values())
         self.findFormer = findFormer
+        self.unread = unread
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)
         self.by_section = collections.defaultdict(dict)
@@ -202,7 +205,7 @@ class Scope:
 
     def hasProvider(self, node):
         """:return: whether the node may stay, if nobody has it."""
-        if node.provider in self.unreadable:
+        if node.provider in self.unreadable or self.unread:
             return True
         providers = self.getProviders(node)
         if node.state not in RETIRED_STATES:

@@ -9,7 +9,7 @@ import json
 import typing
 import urllib.parse
 
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import KazooException, NoNodeError
 from zuul.provider import BaseProvider
 
 from zuul_nodes.launcher.failures import describe
@@ -31,6 +31,13 @@ class Unreadable(typing.NamedTuple):
         return self.problem
 
 
+def isOfRecord(error):
+    """:return: whether an error comes from what a record is like, or that
+        there is none, and not from ZooKeeper."""
+    return (isinstance(error, NoNodeError)
+            or not isinstance(error, KazooException))
+
+
 def examine(context, path, canonical_name, connections, error):
     """
     :param ZKContext context: to read with.
@@ -49,9 +56,9 @@ def examine(context, path, canonical_name, connections, error):
         connection_name = record['connection_name']
         label_names = frozenset(
             label['name'] for label in record['config']['labels'])
-    except KazooException:
-        raise
-    except Exception:
+    except Exception as reason:
+        if not isOfRecord(reason):
+            raise
         return Unreadable(
             f'{whose}: its record at {path} is broken ({describe(error)}); '
             'a reconfiguration of the tenant writes it anew')

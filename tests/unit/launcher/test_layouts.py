@@ -2,9 +2,12 @@
 
 import time
 
+from kazoo.exceptions import ConnectionLoss
 import pytest
+from zuul.model import ProviderNode
+from zuul.zk.locks import tenant_write_lock
 
-from tests.fixtures.launcher import TIMEOUT
+from tests.fixtures.launcher import TIMEOUT, makeProviders
 from tests.fixtures.racks import cloud, isDone
 from zuul_nodes.launcher.layouts import Layouts
 
@@ -25,10 +28,10 @@ def test_a_tenant_that_is_gone_before_it_can_be_read(
 
     def updateOne(name):
         if read:
-            raise OSError('the connection is lost')
+            raise ConnectionLoss
         read.append(name)
         return update(name)
-    with monkeypatch.context() as context, pytest.raises(OSError):
+    with monkeypatch.context() as context, pytest.raises(ConnectionLoss):
         context.setattr(layouts, '_updateTenant', updateOne)
         layouts.update()
     first, = read
@@ -66,3 +69,63 @@ def test_the_planner_knows_what_counts_as_read(steps, monkeypatch):
     steps.setLayout(cloud('one'))
     assert known == [before]
     assert steps.planner.scope is steps.layouts.scope
+
+
+def serve(launcher, request):
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    return list(request.nodes)
+
+
+def test_a_tenant_that_is_locked_when_a_launcher_starts(
+        steps, racks, no_grace):
+    """Others do not wait for it, and what it has stays."""
+    text = cloud('one')
+    provider, = makeProviders(
+        steps.connections, text, zk_client=steps.zk_client)
+    ready = steps.addNode(provider, 'big', state=ProviderNode.State.READY)
+    building = steps.addNode(
+        provider, 'big', state=ProviderNode.State.BUILDING)
+    request = steps.addRequest('big')
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(text)
+        steps.setLayout(cloud('two'), 'another')
+        serve(steps, steps.addRequest('other', tenant='another'))
+        failed = steps.addRequest('huge', tenant='another')
+        steps.runUntil(lambda: isDone(failed))
+        # There is nothing left to be done.
+        steps.run()
+        assert request.state == request.State.REQUESTED
+        assert ready.state == ProviderNode.State.READY
+        assert building.state == ProviderNode.State.BUILDING
+        assert not steps.layouts.isKnown()
+    assert serve(steps, request) == [ready.uuid]
+    steps.runUntil(lambda: building.state == ProviderNode.State.READY)
+    assert steps.layouts.isKnown()
+
+
+def test_a_tenant_that_is_locked_when_it_changes(steps, racks, log):
+    """What was read of it before is good for others."""
+    steps.setLayout(cloud('one'))
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(cloud('one', labels='[other]'))
+        steps.runUntil(lambda: not steps.layouts.isKnown('tenant'))
+        serve(steps, steps.addRequest('big'))
+        attempts = steps.layouts.attempts
+        steps.runUntil(lambda: steps.layouts.attempts > attempts)
+    steps.runUntil(steps.layouts.isKnown)
+    assert set(steps.getProvider('one').labels) == {'other'}
+    assert log.text.count('Unable to read the layout of tenant tenant') == 1
+
+
+def test_a_locked_tenant_that_goes(steps, racks, log):
+    """Who waits for it learns that."""
+    request = steps.addRequest('big')
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(cloud('one'))
+        steps.runUntil(lambda: steps.scope.unread)
+        steps.run()
+        assert request.state == request.State.REQUESTED
+        del steps.layouts.tenant_states['tenant']
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED

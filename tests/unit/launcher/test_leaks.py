@@ -284,7 +284,7 @@ def test_a_layout_that_is_not_read_yet_may_need_it(keeper, cloud, goRound,
                                                    prepared, monkeypatch):
     cloud.add('template', 'template', keeper.tags())
     with monkeypatch.context() as context:
-        context.setattr(keeper.layouts, 'isUpToDate', lambda: False)
+        context.setattr(keeper.layouts, 'isKnown', lambda: False)
         goRound(3)
     assert cloud.names == {'template'}
     goRound(2)

@@ -2,6 +2,7 @@
 
 import pytest
 from zuul.model import ProviderNode
+from zuul.zk.locks import tenant_write_lock
 
 from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.racks import isDone
@@ -224,6 +225,22 @@ def test_a_provider_that_can_not_be_read(steps):
     # When it can be read, it has that node no more.
     steps.setLayout(desk(), 'second')
     steps.runUntil(lambda: len(steps.nodes()) == 1)
+
+
+def test_a_tenant_that_can_not_be_read(steps):
+    """What others have is registered meanwhile, and what it may have
+    stays."""
+    steps.setLayout(desk(), 'first')
+    steps.setLayout(change(desk(), '127.0.0.2'), 'second')
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 2)
+    # As for a launcher that has not read it before.
+    del steps.tenant_providers['second'], steps.layouts.states['second']
+    with tenant_write_lock(steps.zk_client, 'second'):
+        steps.setLayout(change(desk(), '127.0.0.3'), 'first')
+        steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3)
+        steps.run()
+        assert len(steps.nodes(State.READY)) == 3
+    steps.runUntil(lambda: len(steps.nodes()) == 2)
 
 
 def test_the_entry_of_a_driver_may_say_more(zuul_conf):

@@ -4,7 +4,13 @@ import types
 
 import pytest
 
-from tests.fixtures.images import LAYOUT, PROVIDER, Cloud, waitFor
+from tests.fixtures.images import (
+    LAYOUT,
+    PROVIDER,
+    TIMEOUT,
+    Cloud,
+    waitFor,
+)
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from zuul_nodes import imagelayouts
@@ -49,6 +55,17 @@ def test_the_record_goes_when_the_file_is_deleted(launcher, pipelines):
     waitFor(lambda: isGone(launcher, artifact))
     waitFor(lambda: not launcher.images.events.getKeys('image-delete'))
     assert pipelines.getEvents('image-delete') == []
+
+
+def test_a_tenant_that_can_not_be_read_may_need_it(launcher, pipelines):
+    launcher.scope.unread = {'another'}
+    artifact = makeOld(launcher)
+    launcher.images.reconcile()
+    launcher.images.join(TIMEOUT)
+    assert set(launcher.clouds['rack'].images) == {'1', '2', '3'}
+    launcher.scope.unread = frozenset()
+    launcher.images.reconcile()
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
 
 @pytest.mark.parametrize('recorded', [True, False])

@@ -12,6 +12,7 @@ PATH = '/zuul/tenant/tenant/provider/example.com%2Fnodes/one/config'
 # How a provider is spoilt -> what is said of it.
 PROBLEMS = {
     'record': f': its record at {PATH} is broken',
+    'nothing': f': its record at {PATH} is broken',
     'driver': ': its driver shelf is not installed',
     'connection': ': there is no connection rack in its zuul.conf',
     'configuration': ': it is too big',
@@ -28,11 +29,14 @@ def spoil(launcher, what):
         if provider.canonical_name.endswith('/one'):
             raise ValueError('it is too big')
         return good(provider, *args)
+    client = launcher.zk_client.client
     with pytest.MonkeyPatch.context() as context:
         if what == 'record':
-            client = launcher.zk_client.client
             for shard in client.get_children(PATH):
                 client.set(f'{PATH}/{shard}', b'garbage')
+        elif what == 'nothing':
+            # A scheduler has been killed while it wrote it.
+            client.delete(PATH, recursive=True)
         elif what == 'driver':
             context.delitem(BaseProvider._subclasses, b'shelf')
         elif what == 'connection':
