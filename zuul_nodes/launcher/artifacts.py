@@ -4,7 +4,7 @@ An artifact is large.  All here works in blocks and asks before each one
 whether to go on, so that a launcher that stops does not wait for it.
 """
 
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_EXCEPTION, wait
 import contextlib
 import gzip
 import hashlib
@@ -19,7 +19,9 @@ import time
 import zlib
 
 import requests
+import urllib3
 
+from zuul_nodes.launcher.threads import Threads
 from zuul_nodes.launcher.workqueue import getPause
 
 # Seconds for a connection, and for whatever the server sends next.
@@ -29,6 +31,8 @@ BLOCK_SIZE = 1 << 20
 # What one request asks for, and how many requests there are at a time.
 CHUNK_SIZE = 100 * BLOCK_SIZE
 CONNECTIONS = 5
+# Whoever waits asks so often whether to go on (seconds).
+CHECK_INTERVAL = 1
 # How often a transfer may break without having got on.
 ATTEMPTS = 5
 # Seconds between two lines about it in the log.
@@ -124,42 +128,65 @@ def getReason(error):
     return re.sub(r'\?[^\s)]+', '', str(error))
 
 
-def download(url, path, check, room, tell=None):
+def download(url, path, check, room, timeout, tell=None):
     """
     :param str url: of a file on a web server.
     :param str path: the file to write.
-    :param check: called before each block; what it raises ends it.
+    :param check: called before each block, and while there is none; what
+        it raises ends it.
     :param Room room:
+    :param float timeout: seconds that it may take in all.
     :param tell: called with a line about the progress now and then.
     :raises ArtifactError: it is not to be had, or there is no room.
     :raises requests.RequestException: the server does not give it.
     """
-    size = getSize(url)
-    room.check(size, size)
-    with open(path, 'wb') as file:
-        file.truncate(size)
+    end = time.monotonic() + timeout
     failed = threading.Event()
 
     def checkAll():
         check()
         if failed.is_set():
             raise ArtifactError('Another part could not be downloaded')
+        if time.monotonic() >= end:
+            raise ArtifactError(
+                f'Downloading {getName(url)} has not ended in {timeout:g} '
+                'seconds, which is "image_timeout" in the section "launcher" '
+                'of zuul.conf')
 
-    progress = Progress(f'Downloading {getName(url)}', size, tell)
-    with ThreadPoolExecutor(CONNECTIONS, 'Download') as executor:
-        futures = [
-            executor.submit(_downloadChunk, url, path, start,
-                            min(start + CHUNK_SIZE, size), size, checkAll,
-                            progress)
-            for start in range(0, size, CHUNK_SIZE)]
-        try:
-            for future in as_completed(futures):
-                future.result()
-        except BaseException:
-            failed.set()
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
+    # Nobody can end one that waits for a server: it is left alone.
+    threads = Threads(None, 'Download', CONNECTIONS)
+    try:
+        size, = _await([threads.submit('', getSize, url)], checkAll)
+        room.check(size, size)
+        with open(path, 'wb') as file:
+            file.truncate(size)
+        progress = Progress(f'Downloading {getName(url)}', size, tell)
+        _await([
+            threads.submit('', _downloadChunk, url, path, start,
+                           min(start + CHUNK_SIZE, size), size, checkAll,
+                           progress)
+            for start in range(0, size, CHUNK_SIZE)], checkAll)
+    except BaseException:
+        failed.set()
+        raise
     log.debug('Downloaded %s bytes to %s', size, path)
+
+
+def _await(futures, check):
+    """
+    :param list futures:
+    :param check: called now and then; what it raises ends it.
+    :return: a list of their results.
+    :raises: what the first one raises that does.
+    """
+    left = futures
+    while left:
+        done, left = wait(left, CHECK_INTERVAL, FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if left:
+            check()
+    return [future.result() for future in futures]
 
 
 def getSize(url):
@@ -212,7 +239,7 @@ def _continue(url, file, start, end, size, check, progress):
             end = size
             progress.add(-begin)
             file.seek(0)
-        for block in response.iter_content(BLOCK_SIZE):
+        for block in _read(response):
             check()
             file.write(block)
             progress.add(len(block))
@@ -220,6 +247,16 @@ def _continue(url, file, start, end, size, check, progress):
             raise ArtifactError(
                 f'{getName(url)} has {size} bytes; of those from {start} to '
                 f'{end}, {file.tell() - start} have come')
+
+
+def _read(response):
+    """:return: yields what has come, be it little: who waits for more can
+        not be asked whether to go on."""
+    try:
+        while block := response.raw.read1(BLOCK_SIZE, decode_content=False):
+            yield block
+    except urllib3.exceptions.HTTPError as error:
+        raise requests.ConnectionError(error) from error
 
 
 def _isTemporary(error):
@@ -233,7 +270,7 @@ def _pause(seconds, check):
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         check()
-        time.sleep(min(left, 1))
+        time.sleep(min(left, CHECK_INTERVAL))
 
 
 def getSuffix(path):

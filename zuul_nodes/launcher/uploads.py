@@ -25,8 +25,9 @@ from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher.calls import Calls, begin
 from zuul_nodes.launcher.imagelook import KEY, getPause, isOver
+from zuul_nodes.launcher.threads import Stopped, Threads
 from zuul_nodes.launcher.transactions import Conflict
-from zuul_nodes.launcher.transfers import ArtifactJob, Stopped, Threads
+from zuul_nodes.launcher.transfers import ArtifactJob
 
 # How many artifacts are on this machine's disk at a time, and seconds after
 # which one that still is does not count: all clouds share these places.

@@ -6,10 +6,12 @@ import lzma
 import os
 import shutil
 import subprocess
+import threading
 
 import pytest
 import requests
 
+from tests.fixtures.images import TIMEOUT, waitFor
 from zuul_nodes.launcher import artifacts
 from zuul_nodes.launcher.artifacts import ArtifactError, Progress, Room
 
@@ -21,6 +23,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(artifacts, 'getPause', lambda attempt: 0.01)
     monkeypatch.setattr(artifacts, 'RESERVE', 0)
     monkeypatch.setattr(artifacts, 'BLOCK_SIZE', 10)
+    monkeypatch.setattr(artifacts, 'CHECK_INTERVAL', 0.01)
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def download(server, tmp_path, room):
     target = tmp_path / 'image'
 
     def download(path='/image'):
-        artifacts.download(server.url + path, target, noCheck, room)
+        artifacts.download(server.url + path, target, noCheck, room, TIMEOUT)
         return target.read_bytes()
     return download
 
@@ -127,7 +130,7 @@ def test_an_end_while_waiting_for_a_server(server, tmp_path, room):
     server.failures = [503]
     with pytest.raises(End):
         artifacts.download(
-            f'{server.url}/image', tmp_path / 'image', check, room)
+            f'{server.url}/image', tmp_path / 'image', check, room, TIMEOUT)
 
 
 def test_every_request_has_a_timeout(download, server, monkeypatch):
@@ -147,6 +150,59 @@ def test_a_part_has_a_timeout(server, tmp_path, monkeypatch):
         artifacts._downloadChunk(
             f'{server.url}/image', tmp_path / 'image', 0, 10, 10, noCheck,
             Progress('Downloading', 10))
+
+
+class TestSlow:
+    """A server that sends something now and then, or nothing: it holds
+    neither the place of a download nor a launcher that stops."""
+
+    @pytest.fixture(params=['silent', 'drips'])
+    def server(self, server, request, monkeypatch):
+        monkeypatch.setattr(artifacts, 'BLOCK_SIZE', len(DATA))
+        server.drips = request.param == 'drips'
+        if request.param == 'silent':
+            server.answers.clear()
+        return server
+
+    @pytest.fixture
+    def threads(self, server):
+        """:return: a function that lists what still waits for it."""
+        before = set(threading.enumerate())
+        return lambda: [
+            thread for thread in threading.enumerate()
+            if thread not in before and thread.name.startswith('Download')]
+
+    def download(self, server, tmp_path, room, check, timeout):
+        artifacts.download(
+            f'{server.url}/image?token=secret', tmp_path / 'image', check,
+            room, timeout)
+
+    def test_a_download_has_a_timeout_in_all(
+            self, server, tmp_path, room, threads):
+        with pytest.raises(ArtifactError) as caught:
+            self.download(server, tmp_path, room, noCheck, 0.2)
+        assert str(caught.value) == (
+            f'Downloading {server.url}/image has not ended in 0.2 seconds, '
+            'which is "image_timeout" in the section "launcher" of zuul.conf')
+        # Python does not wait for those that still do.
+        assert server.drips or threads()
+        assert all(thread.daemon for thread in threads())
+        server.answers.set()
+        waitFor(lambda: not threads())
+
+    def test_it_ends_when_it_is_asked_to(
+            self, server, tmp_path, room, threads):
+        class End(Exception):
+            pass
+
+        def check():
+            if server.requests:
+                raise End
+        with pytest.raises(End):
+            self.download(server, tmp_path, room, check, TIMEOUT)
+        server.answers.set()
+        waitFor(lambda: not threads())
+        assert len(server.requests) <= 2
 
 
 def test_secrets_in_urls_are_not_shown():

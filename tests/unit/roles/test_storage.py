@@ -36,7 +36,7 @@ def fetch(artifact, directory):
     url = artifact['url']
     path = os.path.join(directory, url.rpartition('/')[2])
     room = artifacts.Room(directory, 1 << 30)
-    artifacts.download(url, path, lambda: None, room)
+    artifacts.download(url, path, lambda: None, room, 60)
     path = artifacts.decompress(path, lambda: None, room)
     artifacts.verify(path, artifact['metadata']['sha256'], lambda: None)
     return pathlib.Path(path)
