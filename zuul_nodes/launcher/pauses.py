@@ -9,6 +9,8 @@ import math
 import time
 import typing
 
+from zuul.model import ProviderNode
+
 from zuul_nodes.launcher.failures import Failure, hasFailed
 
 
@@ -56,9 +58,11 @@ class Pauses:
         :param names: of the providers whose nodes count where it did.
         :return: names of those that are not paused any more.
         """
-        # What had no room itself leaves none.
+        # What had no room itself leaves none.  That may not have been seen
+        # of what goes while it is made, as far as we know.
         if (hasFailed(node, Failure.QUOTA)
-                or hasFailed(node, Failure.OVERTAKEN)):
+                or hasFailed(node, Failure.OVERTAKEN)
+                or node.state in ProviderNode.CREATE_STATES):
             return set()
         ended = {name for name in self.getForRoom() if name in names}
         for name in ended:

@@ -39,10 +39,13 @@ def test_a_node_goes_where_there_was_no_room(full, index):
     assert full.planner.getPause('b') == math.inf
 
 
-def test_what_had_no_room_leaves_none(full):
+@pytest.mark.parametrize('state', [State.TEMPFAILED, State.BUILDING])
+def test_what_had_no_room_leaves_none(full, state):
+    """Another launcher may be done with it before we see that it failed."""
     provider = full.providers[0]
-    node = full.addNode(provider, 'big', State.TEMPFAILED,
-                        create_state={'failure': 'quota'})
+    node = full.addNode(
+        provider, 'big', state, image_upload_uuid='tested', create_state={
+            'failure': 'quota'} if state == State.TEMPFAILED else {})
     full.removeNode(node)
     assert full.planner.getPause('a') == math.inf
     assert not full.woken
