@@ -168,6 +168,8 @@ class News:
         if old.request_id and old.request_id != new.request_id:
             if assigned := self._assigned.get(old.request_id):
                 assigned.discard(node_id)
+                if not assigned:
+                    del self._assigned[old.request_id]
             self._tellRequest(old.request_id)
         if new.request_id:
             self._assigned[new.request_id].add(node_id)

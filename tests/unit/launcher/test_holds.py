@@ -159,6 +159,15 @@ def test_as_often_as_it_was_asked_for(steps, racks, executor):
     steps.runUntil(lambda: isGone(steps, nodes))
 
 
+def test_nothing_is_kept_in_mind_of_a_job(steps, racks, executor):
+    """Its request is gone before its nodes."""
+    steps.setLayout(cloud('one'))
+    nodes = executor.runJob('big', 'other')
+    steps.runUntil(lambda: isGone(steps, nodes))
+    assert not steps.news._assigned
+    assert not steps.news._relations
+
+
 def test_a_held_node_takes_room(steps, racks, executor):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     hold = executor.addHold()
