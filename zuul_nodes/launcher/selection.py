@@ -107,7 +107,7 @@ class Draft:
     def add(self, want, provider):
         """:return: whether there is a node for a want at a provider."""
         self._choices[want] = self.view.getChoices(want, provider)
-        if self._match(want, set()) or self._make(want, provider):
+        if self._match(want) or self._make(want, provider):
             self.providers[want] = provider
             return True
         return False
@@ -175,24 +175,52 @@ class Draft:
         return Slot(want.index, want.label_name, self.providers[want],
                     node, node_id, host, zone)
 
-    def _match(self, want, seen):
+    def _match(self, want):
         """Find a node that is there, though others may have to take
         other ones then."""
+        seen, path, left = set(), [], set()
+        # There may be many in a row: more than Python calls functions in
+        # one another.
+        while True:
+            step = self._findStep(want, seen, left)
+            if step is None:
+                if not path:
+                    return False
+                # This one keeps what it has.
+                want, _, taken = path.pop()
+                left.remove(taken)
+                continue
+            node_id, taken = step
+            path.append((want, node_id, taken))
+            if taken is None:
+                break
+            left.add(taken)
+            want = self._taken[taken]
+        for each in left:
+            del self._taken[each]
+        self._taken.update(
+            (node_id, taker) for taker, node_id, _ in path)
+        return True
+
+    def _findStep(self, want, seen, left):
+        """
+        :param set seen: uuids of nodes that need not be tried any more.
+        :param set left: of those that nobody takes any more.
+        :return: the uuid of a node for a want, and that of the one that
+            another want would have to leave for it, or None; or None if
+            there is no such node.
+        """
         for node_id in self._choices[want]:
             if node_id in seen:
                 continue
             same = {node_id, *self.view.getRivals(node_id)}
             seen |= same
-            taken = [each for each in same if each in self._taken]
-            if len(taken) > 1:
-                # Slots of it, by way of another record.
-                continue
-            others = {each: self._taken.pop(each) for each in taken}
-            if all(self._match(other, seen) for other in others.values()):
-                self._taken[node_id] = want
-                return True
-            self._taken.update(others)
-        return False
+            taken = [each for each in same
+                     if each in self._taken and each not in left]
+            # More are slots of it, by way of another record.
+            if len(taken) < 2:
+                return node_id, next(iter(taken), None)
+        return None
 
     def _make(self, want, provider):
         name = provider.canonical_name

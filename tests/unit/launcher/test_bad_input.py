@@ -56,7 +56,7 @@ def end(launcher, racks):
 def isForgotten(launcher):
     planner = launcher.planner
     return not (planner.waiting.requests or planner.ledger.claims
-                or planner.getReservations())
+                or planner.getReservations() or launcher.news._assigned)
 
 
 def deleteTenant(launcher, tenant='tenant'):

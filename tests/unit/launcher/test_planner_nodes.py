@@ -91,6 +91,13 @@ def test_nodes_with_aliases_are_shared_out():
         world.finish(request)
 
 
+def test_nodesets_of_any_size():
+    """Of nodes that are there already, each may have to change places."""
+    world = World(StaticProvider('a', *[('desk',)] * 1000))
+    _, grant = world.request(*['desk'] * 1000)
+    assert len({slot.node_id for slot in grant.slots}) == 1000
+
+
 def test_the_nodes_of_a_tenant():
     ours = Provider('a', Label('big', config_hash='x'), tenant='ours')
     theirs = Provider('a', Label('big', config_hash='y'), tenant='theirs',
