@@ -11,7 +11,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher import nodetraces
-from zuul_nodes.launcher.contents import UnwritableError
+from zuul_nodes.launcher.contents import UnwritableError, serialize
 from zuul_nodes.launcher.failures import Failure, classify, describe
 from zuul_nodes.launcher.hostkeys import checkHostKeys, getExpectedHostKeys
 from zuul_nodes.launcher.keyscan import needsScan
@@ -173,10 +173,6 @@ class Building:
         """Creation has come to nothing; its record says why."""
         if self.launcher.consoles.ask(node, error, log):
             return
-        if isinstance(error, UnwritableError):
-            # Of what the driver says, there is only what was written before.
-            node._set(create_state_machine=None)
-            node.refresh(self.store.context())
         failure = classify(error)
         state = State.FAILED if failure in (
             Failure.PERMANENT, Failure.ATTEMPT) else State.TEMPFAILED
@@ -184,22 +180,36 @@ class Building:
                     exc_info=error if failure is Failure.ATTEMPT
                     and not isinstance(error, EXPECTED) else None)
         machine = node.create_state_machine
-        state_data = machine.toDict() if machine else node.create_state
         comment = describe(error)
         if said := self.launcher.consoles.take(node):
             comment += f'; its console ends with: {said}'
-        group = (node, *self.nodes.getSubnodes(node))
-        transaction = self.store.transaction()
-        for each in group:
-            transaction.update(
-                each, state=state, state_time=time.time(),
-                comment=comment, create_state_machine=None,
-                create_state=state_data | {'failure': failure.value})
-        transaction.commit()
+        attributes = {'state': state, 'comment': comment}
+        try:
+            self._writeFailure(node, failure, attributes)
+        except UnwritableError:
+            # Of what the driver says, there is only what was written before.
+            node._set(create_state_machine=None)
+            node.refresh(self.store.context())
+            self._writeFailure(node, failure, attributes)
         node._set(create_state_machine=machine, nodescan_request=None)
         self._reportLaunch(node, error)
         node._set(create_state_machine=None)
         self.machines.forget(node.uuid)
+
+    def _writeFailure(self, node, failure, attributes):
+        """Write what has become of a node, also to its slots.
+
+        :raises UnwritableError: because of what its driver says of it.
+        """
+        # With that, what the driver's machine says becomes its state.
+        serialize(node, self.store.context())
+        transaction = self.store.transaction()
+        for each in (node, *self.nodes.getSubnodes(node)):
+            transaction.update(
+                each, state_time=time.time(), create_state_machine=None,
+                create_state=node.create_state | {'failure': failure.value},
+                **attributes)
+        transaction.commit()
 
     def _followHost(self, node, log):
         """A slot is made with its host."""

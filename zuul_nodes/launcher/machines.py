@@ -177,14 +177,17 @@ class Machines:
 
         def end(wait, error):
             if error is not None:
-                wait, error = self._retryDelete(node, error, log), None
+                wait, error = self.retryDelete(node, error, log), None
             done(wait, error)
 
         self._submit(node, provider, step, end, 'Deleting',
                      self._patience.getRest(node.uuid, kind))
 
-    def _retryDelete(self, node, error, log):
-        """:return: how long to wait before the next attempt."""
+    def retryDelete(self, node, error, log):
+        """A deletion has failed.
+
+        :return: how long to wait before the next attempt.
+        """
         attempt = self._failures.get(node.uuid, 0)
         self._failures[node.uuid] = attempt + 1
         self._patience.beginAgain(node.uuid)

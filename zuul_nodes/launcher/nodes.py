@@ -5,6 +5,7 @@ that wrote the record or whose share it is, an executor while a job uses
 it.
 """
 
+import collections
 import contextlib
 import logging
 import time
@@ -50,6 +51,8 @@ class NodeReconciler:
         self.building = Building(self)
         self.removal = Removal(self)
         self.superseded = Superseded(launcher)
+        # Node -> how many of its steps have failed, one after the other.
+        self._failures = collections.Counter()
 
     def reconcile(self, node_id):
         """Take the next step of a node, if it is ours to take."""
@@ -74,6 +77,7 @@ class NodeReconciler:
 
     def forget(self, node_id):
         """There is no such node any more."""
+        self._failures.pop(node_id, None)
         self.machines.forget(node_id)
         self.removal.forget(node_id)
         self.superseded.forget(node_id)
@@ -306,10 +310,13 @@ class NodeReconciler:
             return
         try:
             function(node, wait, error, log)
+            self._failures.pop(node.uuid, None)
         except Exception as problem:
             if isinstance(problem, Conflict):
                 log.debug('Looking at node %s again: %s', node, problem)
             else:
                 log.exception('Unable to go on with node %s:', node)
+            # Whoever sees that the node is let go does not come earlier.
+            self.queue.retry(key, self._failures[node.uuid])
+            self._failures[node.uuid] += 1
             self.drop(node)
-            self.queue.retry(key)

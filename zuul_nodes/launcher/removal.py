@@ -4,6 +4,7 @@ from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher import nodetraces
+from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.workqueue import getPause
 
 State = ProviderNode.State
@@ -98,7 +99,11 @@ class Removal:
         """A step of the deletion has ended.  If it has failed, it has
         a time to be tried again."""
         if wait is not None:
-            self.nodes.save(node)
+            try:
+                self.nodes.save(node)
+            except UnwritableError as error:
+                # So says its driver, of how far it is.
+                wait = self.machines.retryDelete(node, error, log)
             self.queue.addAfter(('node', node.uuid), wait)
             return
         if node.state == State.REBUILDING:

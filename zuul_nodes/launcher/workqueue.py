@@ -106,12 +106,17 @@ class WorkQueue:
             if self._heap[0][2] == key:
                 self._timer.notify()
 
-    def retry(self, key):
+    def retry(self, key, attempt=None):
         """Look at a key after a pause; each is longer than the last, until
-        a look at it ends without another."""
+        a look at it ends without another.
+
+        :param int attempt: how many there have been before, of what is not
+            over with the look.
+        """
         with self._lock:
-            attempt = self._attempts[key]
-            self._attempts[key] += 1
+            if attempt is None:
+                attempt = self._attempts[key]
+            self._attempts[key] = attempt + 1
             self._retried.add(key)
         self.addAfter(key, getPause(attempt))
 

@@ -15,6 +15,7 @@ from tests.fixtures.racks import (
     isDone,
 )
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
+from tests.unit.launcher.test_bad_input import randomText
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.launcher.failures import Failure, classify, describe
 
@@ -637,21 +638,31 @@ def test_a_driver_that_can_not_describe_a_node(steps, racks, monkeypatch, log):
     end(steps, racks)
 
 
-@pytest.mark.parametrize('where', ['machine', 'node'])
+@pytest.mark.parametrize('error', [None, RuntimeError('no boot')], ids=repr)
+@pytest.mark.parametrize('where', ['machine', 'node', 'nothing', 'much'])
 def test_a_driver_that_says_what_can_not_be_written(
-        steps, racks, monkeypatch, log, where):
-    """It is that driver's failure, and the request goes elsewhere."""
+        steps, racks, monkeypatch, log, where, error):
+    """It is that driver's failure, whatever else fails there, and the
+    request goes elsewhere."""
     good = CreateMachine.advance, CreateMachine.toDict
 
     def advance(machine):
         good[0](machine)
-        if where == 'node' and machine.provider.name == 'one':
-            machine.node.attributes = {'key': b'no text'}
+        if machine.provider.name == 'one':
+            if where == 'node':
+                machine.node.attributes = {'key': b'no text'}
+            if where == 'much':
+                machine.node.attributes = {'key': randomText(2 * 1024 * 1024)}
+            if error:
+                raise error
 
     def toDict(machine):
         found = good[1](machine)
-        if where == 'machine' and machine.provider.name == 'one':
-            found['key'] = b'no text'
+        if machine.provider.name == 'one':
+            if where == 'nothing':
+                raise LookupError('not JSON serializable')
+            if where == 'machine':
+                found['key'] = b'no text'
         return found
     monkeypatch.setattr(CreateMachine, 'advance', advance)
     monkeypatch.setattr(CreateMachine, 'toDict', toDict)
@@ -659,7 +670,8 @@ def test_a_driver_that_says_what_can_not_be_written(
     request = steps.addRequest('big')
     assert serve(steps, request) == ['two']
     assert racks.created == ['one', 'two']
-    assert 'not JSON serializable' in log.text
+    assert str(error or {'much': 'more than ZooKeeper takes'}.get(
+        where, 'not JSON serializable')) in log.text
     finish(steps, request)
     steps.runUntil(lambda: not steps.nodes())
     assert racks.instances == {}

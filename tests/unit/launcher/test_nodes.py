@@ -19,7 +19,7 @@ from zuul.provider import statemachine
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
-from tests.fixtures.racks import cloud, finish, isDone
+from tests.fixtures.racks import DeleteMachine, cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher import (
     creation,
@@ -27,6 +27,7 @@ from zuul_nodes.launcher import (
     nodetraces,
     requests,
     snapshots,
+    workqueue,
 )
 from zuul_nodes.launcher.transactions import Conflict, Transaction
 
@@ -783,6 +784,47 @@ def test_a_deletion_that_can_never_begin(
     steps.runUntil(lambda: isGone(steps, node))
     assert f"Unable to delete node {node}: 'network'" in log.text
     assert list(racks.instances) == [node.uuid]
+
+
+def test_a_deletion_that_can_never_be_written(
+        steps, racks, attempts, monkeypatch, log):
+    """As one that never succeeds."""
+    monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
+    monkeypatch.setattr(DeleteMachine, 'advance',
+                        lambda machine: setattr(machine, 'state', 'deleting'))
+    monkeypatch.setattr(DeleteMachine, 'toDict',
+                        lambda machine: {'state': b'no text'})
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big')
+    node, = serve(steps, request)
+    finish(steps, request)
+    steps.runUntil(lambda: isGone(steps, node))
+    assert attempts[:3] == [0, 1, 2]
+    assert 'not JSON serializable' in log.text
+    assert list(racks.instances) == [node.uuid]
+
+
+def test_steps_that_fail_whatever_they_come_to(steps, racks, monkeypatch):
+    """Each pause is longer, and nobody comes before it is over."""
+    attempts, looks = [], []
+    created = steps.node_reconciler.building._created
+
+    def getPause(attempt):
+        attempts.append(attempt)
+        return 0.02
+
+    def fail(*args):
+        looks.append(len(attempts))
+        if len(looks) <= 5:
+            raise ValueError('unexpected')
+        created(*args)
+    monkeypatch.setattr(workqueue, 'getPause', getPause)
+    monkeypatch.setattr(steps.node_reconciler.building, '_created', fail)
+    steps.setLayout(cloud('one'))
+    serve(steps, steps.addRequest('big'))
+    assert attempts == list(range(5))
+    assert looks[:6] == list(range(6))
+    assert not steps.node_reconciler._failures
 
 
 def test_neither_creation_nor_deletion_succeeds(
