@@ -20,6 +20,7 @@ from kazoo.exceptions import NoNodeError
 from zuul_nodes.launcher.imagelook import (
     KEY,
     LOOK_INTERVAL,
+    getAge,
     getPause,
     isOver,
 )
@@ -44,9 +45,9 @@ class Sent(typing.NamedTuple):
     version: int
 
     @property
-    def due(self):
-        """When it may be sent again: seconds since the epoch."""
-        return self.time + getPause(self.attempt - 1)
+    def pause(self):
+        """Seconds after which it may be sent again."""
+        return getPause(self.attempt - 1)
 
 
 class ImageEvents:
@@ -94,7 +95,7 @@ class ImageEvents:
 
         :param Sent sent: what is on record, as far as we know, or None.
         """
-        if sent and time.time() < sent.time + LOOK_INTERVAL:
+        if sent and getAge(sent.time) < LOOK_INTERVAL:
             return
         transaction = self.launcher.store.transaction()
         _write(transaction, kind, key, sent, tenant_name,
@@ -136,7 +137,7 @@ class ImageEvents:
             looked at again when it is.
         """
         return sent is None or isOver(
-            self.launcher, sent.due - time.time())
+            self.launcher, sent.pause - getAge(sent.time))
 
     def lookLater(self):
         """Something is under way, and is watched; see to it anyway."""

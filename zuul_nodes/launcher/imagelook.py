@@ -6,6 +6,7 @@ What is to be seen to later has it look once more.
 
 import collections
 import contextlib
+import functools
 import logging
 import time
 
@@ -60,6 +61,26 @@ def getPause(failures):
     :return: seconds; each pause is twice as long as the last.
     """
     return min(FIRST_PAUSE * 2 ** failures, LONGEST_PAUSE)
+
+
+def getAge(recorded):
+    """
+    :param float recorded: a time that a record says, in seconds since the
+        epoch, by a clock that may have been wrong.
+    :return: seconds since then.  A time that is still to come counts as
+        the one at which it was first seen here.
+    """
+    age = time.time() - recorded
+    if age >= 0:
+        return age
+    first = _seeFirst(recorded)
+    return time.monotonic() - first
+
+
+@functools.lru_cache(1024)
+def _seeFirst(recorded):
+    """:return: when this was called first, by the monotonic clock."""
+    return time.monotonic()
 
 
 def isOver(launcher, pause):

@@ -24,7 +24,7 @@ from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher.calls import Calls, begin
-from zuul_nodes.launcher.imagelook import KEY, getPause, isOver
+from zuul_nodes.launcher.imagelook import KEY, getAge, getPause, isOver
 from zuul_nodes.launcher.threads import Stopped, Threads
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.transfers import ArtifactJob
@@ -100,7 +100,7 @@ class Uploads:
         if upload.uuid in self.upload_uuids_in_queue:
             return False
         pause = max(self._pauses.get(upload.uuid, 0) - time.monotonic(),
-                    _getRetryTime(upload) - time.time())
+                    _getPause(upload) - getAge(upload.state_time or 0))
         if not isOver(self.launcher, pause):
             return False
         self._pauses.pop(upload.uuid, None)
@@ -266,10 +266,11 @@ class Uploads:
         transaction.commit()
 
 
-def _getRetryTime(upload):
-    """:return: when an upload may begin, after former ones have failed."""
+def _getPause(upload):
+    """:return: seconds after which an upload may begin, as former ones have
+        failed."""
     if upload.state == upload.State.FAILED:
-        return upload.state_time + getPause(upload.attempt - ATTEMPTS + 1)
+        return getPause(upload.attempt - ATTEMPTS + 1)
     if 0 < upload.attempt < ATTEMPTS:
-        return upload.state_time + RETRY_PAUSE * 2 ** (upload.attempt - 1)
+        return RETRY_PAUSE * 2 ** (upload.attempt - 1)
     return 0

@@ -1,5 +1,6 @@
 """When images are built, and when not."""
 
+import time
 import types
 
 import pytest
@@ -7,7 +8,7 @@ from zuul.model import EventInfo
 
 from tests.fixtures.images import LAYOUT, waitFor
 from tests.fixtures.pipelines import Pipelines
-from zuul_nodes.launcher import imagelook, missing
+from zuul_nodes.launcher import imageevents, imagelook, missing
 
 BUILD = ['debian']
 
@@ -228,7 +229,7 @@ def test_after_builds_that_have_failed(launcher, pipelines, jump):
         item, = pipelines.take()
         pipelines.finish(item)
         sent = getSent(launcher)
-        pauses.append(sent.due - sent.time)
+        pauses.append(sent.pause)
         elapsed += pauses[-1]
         jump(elapsed - 60)
         reconcile(launcher)
@@ -236,6 +237,29 @@ def test_after_builds_that_have_failed(launcher, pipelines, jump):
         jump(elapsed + 60)
     assert pauses[:3] == [300, 600, 1200]
     assert pauses[-1] == 12 * 3600
+
+
+def test_a_build_that_failed_when_the_clock_was_wrong(
+        launcher, pipelines, jump, monkeypatch):
+    """Nobody waits for a day that is still to come."""
+    monkeypatch.setattr(imagelook, 'FIRST_PAUSE', 0.01)
+    jump(86400)
+    reconcile(launcher)
+    pipelines.finish(*pipelines.take())
+    jump(0)
+    waitFor(lambda: reconcile(launcher)
+            or pipelines.getEvents('image-build') == [BUILD])
+
+
+def test_a_build_that_began_when_the_clock_was_wrong(
+        launcher, pipelines, jump, monkeypatch):
+    monkeypatch.setattr(imageevents, 'LOOK_INTERVAL', 0.01)
+    jump(86400)
+    pipelines.addItem('nightly', jobs=['debian'])
+    reconcile(launcher)
+    jump(0)
+    waitFor(lambda: reconcile(launcher)
+            or getSent(launcher).time <= time.time())
 
 
 def test_what_was_sent_is_forgotten_when_the_image_is_good(

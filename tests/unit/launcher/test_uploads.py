@@ -18,7 +18,7 @@ from tests.fixtures.images import (
     UploadJob,
     waitFor,
 )
-from zuul_nodes.launcher import artifacts
+from zuul_nodes.launcher import artifacts, imagelook
 from zuul_nodes.launcher.imagelook import FIRST_PAUSE, KEY
 from zuul_nodes.launcher.transactions import Transaction
 from zuul_nodes.launcher.uploads import ATTEMPTS
@@ -341,6 +341,18 @@ def test_one_that_has_failed_is_tried_again_later(
     launcher.images.reconcile()
     waitForResults(launcher, 'ready')
     assert len(rack.images) == 1
+
+
+@pytest.mark.parametrize('state, attempt', [
+    ('pending', 1), ('failed', ATTEMPTS - 1)])
+def test_one_that_has_failed_when_the_clock_was_wrong(
+        launcher, addArtifact, monkeypatch, state, attempt):
+    monkeypatch.setattr(imagelook, 'FIRST_PAUSE', 0.01)
+    artifact = addArtifact()
+    launcher.addUpload(artifact, attempt=attempt, _state=state,
+                       state_time=time.time() + 86400)
+    launcher.setState(artifact, 'ready')
+    waitForResults(launcher, 'ready')
 
 
 @pytest.mark.parametrize('path, sha256', [
