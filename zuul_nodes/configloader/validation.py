@@ -9,6 +9,7 @@ import voluptuous as vs
 from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
 from zuul_nodes.configloader.vocabulary import LABEL_ALONE, PROVIDER_ALONE
+from zuul_nodes.drivers.api.labels import MOST_SLOTS
 
 # No message of Zuul's own is longer.
 LONGEST = 1000
@@ -32,7 +33,7 @@ class Validation:
 
     def run(self):
         """:raises AttributeValueError: the driver can't have it like that,
-            or an image retains more than it may."""
+            or something is more than it may be."""
         for kind in KINDS:
             for part in self.config[f'{kind}s']:
                 self._check(self.vocabulary.validators[kind], part, kind,
@@ -64,6 +65,12 @@ class Validation:
                 self._checkProvider(own['provider'], 'label', name)
         for name, alone in self.flattening.alone.items():
             self._check(_LABEL_ALONE, alone, 'label', name)
+        for label in self.config['labels']:
+            if (slots := label.get('slots') or 1) > MOST_SLOTS:
+                raise AttributeValueError(
+                    f'The label "{label["name"]}" has {slots} "slots", '
+                    f'{MOST_SLOTS} are the most. '
+                    + self._describeOrigins('label', label['name'], 'slots'))
 
     def _check(self, schema, config, kind, name):
         """

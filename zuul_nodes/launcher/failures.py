@@ -28,6 +28,9 @@ CONNECTION_ERRORS = (
     'ReadTimeoutError', 'RetriableConnectionFailure', 'SSLError',
     'ServiceRequestError', 'ServiceResponseError', 'Timeout',
     'TransportError')
+# No provider is tried more often for a node: a request has its name on record
+# for each attempt.
+MOST_ATTEMPTS = 100
 
 
 class Failure(enum.Enum):
@@ -68,6 +71,12 @@ def hasFailed(node, failure):
     """:return: whether it says in a node's record that the node has come to
         nothing in that way."""
     return (node.create_state or {}).get('failure') == failure.value
+
+
+def getAttempts(provider):
+    """:return: how often a request tries a provider, as its record can
+        say it."""
+    return min(provider.launch_attempts, MOST_ATTEMPTS)
 
 
 def describe(error):

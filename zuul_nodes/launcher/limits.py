@@ -11,6 +11,7 @@ import time
 import typing
 import urllib.parse
 
+from zuul_nodes.drivers.api.labels import MOST_SLOTS
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.quota import getSectionLimits
 
@@ -53,7 +54,16 @@ def getLabelKey(tenant_name, label_name):
 
 def getSlots(label):
     """:return: how many nodes of a label a machine has."""
-    return max(label.slots or 1, 1)
+    return min(max(label.slots or 1, 1), MOST_SLOTS)
+
+
+def getSlotProblem(label):
+    """:return: for people, why no machine can have the nodes of a label;
+        None if one can."""
+    if (label.slots or 1) <= MOST_SLOTS:
+        return None
+    return (f'"slots" of label {label.name} are {label.slots}, {MOST_SLOTS} '
+            'are the most')
 
 
 def getProviderQuota(charges):
@@ -178,7 +188,10 @@ class Limits:
 
     def _makeCharges(self, provider, label_name):
         view = self.scope.forNode(provider, label_name, '')
-        quota = view.getQuotaForLabel(view.labels[label_name])
+        label = view.labels[label_name]
+        if problem := getSlotProblem(label):
+            raise ValueError(problem)
+        quota = view.getQuotaForLabel(label)
         return {(account, resource): amount
                 for account in self.getProviderAccounts(provider)
                 for resource, amount in quota.getResources().items()

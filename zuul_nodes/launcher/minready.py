@@ -17,6 +17,8 @@ from zuul_nodes.launcher.scope import isMadeFrom
 COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
                   *ProviderNode.CREATE_STATES,
                   *ProviderNode.FAILED_STATES}
+# So many nodes of a label a tenant has ready at most.
+MOST_READY = 1000
 
 
 class Kind(typing.NamedTuple):
@@ -74,7 +76,7 @@ class Counts:
 def findMissing(tenant_providers, kinds, is_mine, canMake):
     """
     :param dict tenant_providers: tenant -> its providers.
-    :param Counter kinds: as of :class:`Counts`; what is found is added.
+    :param Counter kinds: as of :class:`Counts`.
     :param is_mine: tells by a label's canonical name whether to look
         after it.
     :param canMake: tells for a label and a provider whether that may make
@@ -83,33 +85,54 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
         have ready and has not, and that can be made when those before it
         are.
     """
+    tenants = []
+    turns = collections.deque()
     for providers in tenant_providers.values():
-        makers = _getMakers(providers, is_mine)
-        if not makers:
+        if makers := _getMakers(providers, is_mine):
+            tenants.append(_Tenant(providers))
+            turns.extend((tenants[-1], *each) for each in makers.items())
+    for kind, number in kinds.items():
+        for tenant in tenants:
+            tenant.add(kind, number)
+    # One of each in turn, so that none takes all the room; and whoever stops
+    # before the end does not always stop before the same.
+    random.shuffle(turns)
+    while turns:
+        tenant, name, candidates = turns.popleft()
+        # Providers may say different numbers.
+        wanted = min(MOST_READY, max(
+            provider.labels[name].min_ready for provider in candidates))
+        if tenant.ready[name] >= wanted:
             continue
-        own = {provider.canonical_name: provider for provider in providers}
-        ready = collections.Counter()
-        for kind, number in kinds.items():
-            if isMadeFrom(kind, own.get(kind.provider)):
-                ready.update(dict.fromkeys(kind.names, number))
-        for name, candidates in makers.items():
-            # Providers may say different numbers.
-            wanted = max(provider.labels[name].min_ready
-                         for provider in candidates)
-            while ready[name] < wanted:
-                # With the room that the last one has left.
-                able = [provider for provider in candidates
-                        if canMake(provider.labels[name], provider)]
-                if not able:
-                    break
-                provider = random.choice(able)
-                label = provider.labels[name]
-                yield label, provider
-                kind = Kind(provider.canonical_name, name, label.config_hash,
-                            (name, *label.aliases))
-                number = getSlots(label)
-                kinds[kind] += number
-                ready.update(dict.fromkeys(kind.names, number))
+        # With the room that the last one has left.
+        able = [provider for provider in candidates
+                if canMake(provider.labels[name], provider)]
+        if not able:
+            continue
+        provider = random.choice(able)
+        label = provider.labels[name]
+        yield label, provider
+        kind = Kind(provider.canonical_name, name, label.config_hash,
+                    (name, *label.aliases))
+        for each in tenants:
+            each.add(kind, getSlots(label))
+        turns.append((tenant, name, candidates))
+
+
+class _Tenant:
+    """
+    :ivar Counter ready: name of a label -> how many nodes the tenant may
+        have with it.
+    """
+
+    def __init__(self, providers):
+        self.own = {
+            provider.canonical_name: provider for provider in providers}
+        self.ready = collections.Counter()
+
+    def add(self, kind, number):
+        if isMadeFrom(kind, self.own.get(kind.provider)):
+            self.ready.update(dict.fromkeys(kind.names, number))
 
 
 def _getMakers(providers, is_mine):

@@ -9,6 +9,7 @@ import copy
 import functools
 
 from zuul_nodes.launcher.division import describeUnhandled
+from zuul_nodes.launcher.failures import getAttempts
 from zuul_nodes.launcher.limits import getShortName
 from zuul_nodes.launcher.mixing import findMix
 from zuul_nodes.launcher.selection import Draft
@@ -270,6 +271,7 @@ class Options:
         name = provider.canonical_name
         if want.label_name not in provider.labels:
             return 'has no such label'
-        if want.failed.count(name) >= provider.launch_attempts:
-            return f'gave up after {provider.launch_attempts} attempts'
+        attempts = getAttempts(provider)
+        if want.failed.count(name) >= attempts:
+            return f'gave up after {attempts} attempts'
         return None

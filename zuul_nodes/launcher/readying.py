@@ -14,6 +14,8 @@ from zuul_nodes.launcher.workqueue import getPause
 KEY = ('minready', '')
 # They are counted at most so often (seconds).
 INTERVAL = 0.05
+# So many are made without another look at what there is.
+MOST_AT_ONCE = 50
 # What can not be made ready now is tried again after this time (seconds).
 PAUSE = 2.0
 
@@ -69,14 +71,20 @@ class Readying:
             if not launcher.api.nodes_cache.catchUp():
                 self.queue.addAfter(KEY, PAUSE)
                 return
-            self._makeMissing()
+            if not self._makeMissing():
+                # What there is no room for is not known yet.
+                self.tell()
+                return
         launcher.planner.setMissing(self._short)
         if self._short:
             launcher.tellReservations()
             launcher.surplus.tell()
 
     def _makeMissing(self):
-        for label, provider in self._findMissing():
+        """:return: whether that was all."""
+        for number, (label, provider) in enumerate(self._findMissing()):
+            if number == MOST_AT_ONCE:
+                return False
             # What some have no room for, another one makes.
             self._short -= {
                 (each, name) for each, name in self._short
@@ -90,6 +98,7 @@ class Readying:
                                  'to be ready: %s', label.name,
                                  provider.canonical_name, error)
                 self.queue.addAfter(KEY, PAUSE)
+        return True
 
     def _findMissing(self):
         """:return: yields label and provider of each node that is to be

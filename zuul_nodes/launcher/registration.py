@@ -9,6 +9,7 @@ import logging
 
 from zuul.model import ProviderNode
 
+from zuul_nodes.launcher.limits import getSlotProblem
 from zuul_nodes.launcher.transactions import Conflict
 
 State = ProviderNode.State
@@ -81,6 +82,10 @@ class Registration:
         if provider is None or self.launcher.api.getProviderNode(node_id):
             return
         entry = provider.nodes[node_id]
+        if problem := getSlotProblem(provider.labels[entry.label]):
+            log.error('Unable to register static node %s of %s: %s',
+                      node_id, provider.canonical_name, problem)
+            return
         records = self.launcher.maker.makeStaticNode(provider, entry)
         transaction = self.launcher.store.transaction()
         for record in records:

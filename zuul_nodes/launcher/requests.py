@@ -17,7 +17,12 @@ from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
 from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.division import describeUnhandled
-from zuul_nodes.launcher.failures import Failure, describe, hasFailed
+from zuul_nodes.launcher.failures import (
+    Failure,
+    describe,
+    getAttempts,
+    hasFailed,
+)
 from zuul_nodes.launcher.planner import Grant, Impossible
 from zuul_nodes.launcher.sharing import USED_STATES
 from zuul_nodes.launcher.transactions import Conflict
@@ -286,7 +291,7 @@ class RequestReconciler:
                      'uuid': None}
             if slot.node is None:
                 _addReason(entry, slot.provider.canonical_name,
-                           describe(error), slot.provider.launch_attempts)
+                           describe(error), getAttempts(slot.provider))
             data.append(entry)
         self._planAnew(request, (), data, log)
 
@@ -371,7 +376,7 @@ class RequestReconciler:
             provider = self.launcher.scope.by_tenant.get(
                 request.tenant_name, {}).get(node.provider)
             _addFailure(entry, node,
-                        provider.launch_attempts if provider else 1)
+                        getAttempts(provider) if provider else 1)
         return entry
 
     def _getEnd(self, request, data):

@@ -15,7 +15,9 @@ from zuul_nodes.launcher.limits import (
     findExceeded,
     getLabelKey,
     getProviderQuota,
+    getSlotProblem,
     getSlots,
+    withProblem,
 )
 from zuul_nodes.launcher.reservations import Reservation
 
@@ -269,6 +271,7 @@ class Ever:
             for entry in sorted(provider.nodes.values(),
                                 key=lambda entry: len(entry.aliases or ()))
             if want.label_name in _getNames(entry, provider)
+            and not getSlotProblem(provider.labels[entry.label])
             for number in range(getSlots(provider.labels[entry.label]))]
 
     def getRivals(self, choice):
@@ -276,7 +279,9 @@ class Ever:
 
     def getObstacle(self, want, provider):
         if provider.driver.name == 'static':
-            return f'{provider.name} has not enough nodes'
+            return withProblem(
+                f'{provider.name} has not enough nodes',
+                getSlotProblem(provider.labels[want.label_name]))
         refusal = self.getRefusal(provider, want.label_name)
         return refusal and f'{provider.name} {refusal}'
 

@@ -87,6 +87,14 @@ def test_wrong_value_of_what_is_not_the_labels(level, attribute, value):
         load(**{level: {attribute: value}})
 
 
+def test_more_slots_than_a_machine_has():
+    assert load(label={'slots': 1000}).labels['node'].slots == 1000
+    with pytest.raises(AttributeValueError, match=(
+            r'The label "node" has 1001 "slots", 1000 are the most\. It is '
+            r'set by the section "desk"')):
+        load(section={'slots': 1001})
+
+
 def test_min_ready_and_max_nodes():
     provider = load(label={'min-ready': 1, 'max-nodes': 10},
                     provider={'min-ready': 0})

@@ -16,6 +16,9 @@ from zuul.web import NodesetRequestConverter
 from tests.fixtures.launcher import CONNECTIONS, makeProviders
 from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
+from tests.unit.launcher.test_registration import desk
+from zuul_nodes.configloader import validation
+from zuul_nodes.drivers import PermanentError
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
 
@@ -311,6 +314,42 @@ def test_numbers_of_labels_that_are_absurd(steps, racks, log):
     assert steps.nodes() == []
     fail(steps, steps.addRequest('big'))
     assert 'label big has 0 nodes in all, 1 needed' in log.text
+
+
+def test_a_machine_of_too_many_nodes(steps, racks, log, monkeypatch):
+    """A scheduler without this configuration loader may have let it
+    through."""
+    monkeypatch.setattr(validation, 'MOST_SLOTS', math.inf)
+    labels = '[{name: big, slots: 1000000, min-ready: 1}, other]'
+    steps.setLayout(cloud('one', labels=labels))
+    fail(steps, steps.addRequest('big'))
+    assert (
+        'Label big: one: one can not tell what it needs: "slots" of label big '
+        'are 1000000, 1000 are the most') in log.text
+    serve(steps, steps.addRequest('other'))
+    assert racks.created == ['one']
+
+
+def test_a_static_machine_of_too_many_nodes(steps, log, monkeypatch):
+    monkeypatch.setattr(validation, 'MOST_SLOTS', math.inf)
+    steps.setLayout(desk(slots=1000000))
+    fail(steps, steps.addRequest('big'))
+    problem = '"slots" of label big are 1000000, 1000 are the most'
+    assert f'desk has not enough nodes: {problem}' in log.text
+    assert 'Unable to register static node' in log.text
+    assert steps.nodes() == []
+
+
+def test_more_attempts_than_a_record_can_hold(steps, racks):
+    """Each would be there with the name of the provider."""
+    racks.errors['one'] = PermanentError('no such flavor')
+    steps.setLayout(cloud('one', 'two', launch_attempts=10 ** 6))
+    request = steps.addRequest('big')
+    serve(steps, request)
+    assert racks.created == ['one', 'two']
+    entry, = request.provider_node_data
+    name = steps.getProvider('one').canonical_name
+    assert entry['failed_providers'] == [name] * 100
 
 
 @pytest.mark.parametrize('options', ['', 'min-ready: 1, '])

@@ -13,7 +13,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
 from tests.fixtures.racks import finish, isDone
-from zuul_nodes.launcher import readying
+from zuul_nodes.launcher import minready, readying
 from zuul_nodes.launcher.minready import Counts, findMissing, getKind
 
 State = ProviderNode.State
@@ -156,6 +156,33 @@ def test_who_can_make_some(zuul_conf):
     assert makers() == ['b'] * 9
     able.clear()
     assert makers() == []
+
+
+def test_more_than_anybody_needs(zuul_conf):
+    """There is an end, and others do not wait for it."""
+    connections = makeRegistry(zuul_conf)
+    found = find({
+        name: makeProviders(connections, cloud(name, min_ready=number), name)
+        for name, number in (('a', 1000000), ('b', 20), ('c', 20))})
+    counts = collections.Counter(provider.name for _, provider in found)
+    assert counts == {'a': minready.MOST_READY, 'b': 20, 'c': 20}
+    assert {provider.name for _, provider in found[60:]} == {'a'}
+
+
+def test_many_are_made_in_several_looks(steps, monkeypatch):
+    monkeypatch.setattr(readying, 'MOST_AT_ONCE', 2)
+    looks = []
+    makeMissing = steps.ready._makeMissing
+
+    def look():
+        before = len(steps.nodes())
+        was_all = makeMissing()
+        looks.append((len(steps.nodes()) - before, was_all))
+        return was_all
+    monkeypatch.setattr(steps.ready, '_makeMissing', look)
+    steps.setLayout(cloud(min_ready=5))
+    steps.runUntil(lambda: ready(steps) == 5)
+    assert looks == [(2, False), (2, False), (1, True)]
 
 
 def makeNode(provider, state):

@@ -27,6 +27,8 @@ import zlib
 # An entry in the configuration of a label, and so an attribute of it.
 OWN = 'zuul_nodes'
 DEFAULT_PRIORITY = 100
+# So many nodes a machine has at most.
+MOST_SLOTS = 1000
 # What is said of the provider, whichever node it makes.
 _OF_THE_PROVIDER = frozenset({'section', 'priority'})
 
