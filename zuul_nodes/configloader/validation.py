@@ -9,7 +9,7 @@ import voluptuous as vs
 from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
 from zuul_nodes.configloader.vocabulary import LABEL_ALONE, PROVIDER_ALONE
-from zuul_nodes.drivers.api.labels import MOST_SLOTS
+from zuul_nodes.drivers import MOST_SLOTS
 
 # No message of Zuul's own is longer.
 LONGEST = 1000

@@ -52,6 +52,7 @@ from zuul_nodes.drivers.api.errors import (
 )
 from zuul_nodes.drivers.api.labels import (
     DEFAULT_PRIORITY,
+    MOST_SLOTS,
     OWN,
     forNode,
     getOwn,
@@ -70,6 +71,7 @@ from zuul_nodes.drivers.api.needs import getKnownNeeds, refreshNeeds
 
 __all__ = [
     'DEFAULT_PRIORITY',
+    'MOST_SLOTS',
     'OWN',
     'Ability',
     'Adapter',

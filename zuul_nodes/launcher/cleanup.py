@@ -18,7 +18,12 @@ import typing
 from zuul.zk.components import COMPONENT_REGISTRY
 
 from zuul_nodes.launcher.division import Division
-from zuul_nodes.launcher.failures import Failure, classify, describe
+from zuul_nodes.launcher.failures import (
+    Failure,
+    classify,
+    describe,
+    getAttempts,
+)
 from zuul_nodes.launcher.leaks import Memory, Round
 
 # After so many seconds without a step, a driver is not waited for.
@@ -171,7 +176,7 @@ class Cleanup:
         if labels is None or label_name is None:
             return labels is not None
         answer = labels.get(label_name, UNASKED)
-        return answer is None or answer.attempts >= provider.launch_attempts
+        return answer is None or answer.attempts >= getAttempts(provider)
 
     def getProblem(self, provider, label_name):
         """
@@ -250,7 +255,7 @@ class Cleanup:
             former = (self._getAnswers(endpoint, provider) or {}).get(name)
             return Silence(
                 describe(error), (former or UNASKED).attempts + {
-                    Failure.PERMANENT: provider.launch_attempts,
+                    Failure.PERMANENT: getAttempts(provider),
                     Failure.ATTEMPT: 1}.get(classify(error), 0))
         return None
 

@@ -75,8 +75,10 @@ PUBLISH_INTERVAL = 0.5
 # What other launchers have learned of the connections that we do not handle
 # is looked at so often (seconds).
 OTHERS_INTERVAL = 10.0
-# A layout that can't be read is tried again after this time at the latest
-# (seconds).
+# A layout that can't be read is tried again after this time (seconds), and
+# then each time after twice as long, this at the latest.  In most cases, a
+# scheduler is about to be done with it.
+FIRST_LAYOUT_PAUSE = 0.02
 LONGEST_LAYOUT_PAUSE = 10.0
 
 LAYOUT = ('layout', '')
@@ -392,7 +394,8 @@ class Launcher:
         if self.scope.unread:
             # Whoever has the lock of a tenant may have it for long.
             self.queue.addAfter(LAYOUT, getPause(
-                self.layouts.attempts, longest=LONGEST_LAYOUT_PAUSE))
+                self.layouts.attempts, first=FIRST_LAYOUT_PAUSE,
+                longest=LONGEST_LAYOUT_PAUSE))
         self.places.keep(self.scope)
 
     def _setReservations(self, reservations):

@@ -11,7 +11,7 @@ import time
 import typing
 import urllib.parse
 
-from zuul_nodes.drivers.api.labels import MOST_SLOTS
+from zuul_nodes.drivers import MOST_SLOTS
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.quota import getSectionLimits
 

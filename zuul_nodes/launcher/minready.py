@@ -18,7 +18,7 @@ COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
                   *ProviderNode.CREATE_STATES,
                   *ProviderNode.FAILED_STATES}
 # So many nodes of a label a tenant has ready at most.
-MOST_READY = 1000
+MOST_READY = 10000
 
 
 class Kind(typing.NamedTuple):
