@@ -212,7 +212,14 @@ class Draft:
             another want would have to leave for it, or None; or None if
             there is no such node.
         """
-        for node_id in self._choices[want]:
+        choices = [node_id for node_id in self._choices[want]
+                   if node_id not in seen]
+        # Nobody has to leave anything if there is one that is free.
+        for node_id in choices:
+            if node_id not in self._taken and self._taken.keys().isdisjoint(
+                    self.view.getRivals(node_id)):
+                return node_id, None
+        for node_id in choices:
             if node_id in seen:
                 continue
             same = {node_id, *self.view.getRivals(node_id)}

@@ -12,6 +12,7 @@ from tests.fixtures.planning import (
     makeRequest,
 )
 from zuul_nodes.launcher.planner import Grant, Wait
+from zuul_nodes.launcher.selection import Draft
 
 State = ProviderNode.State
 
@@ -91,10 +92,29 @@ def test_nodes_with_aliases_are_shared_out():
         world.finish(request)
 
 
+def test_nobody_changes_places_for_nothing(monkeypatch):
+    """Large nodesets would take long."""
+    steps = []
+    find = Draft._findStep
+
+    def findStep(*args):
+        steps.append(args)
+        return find(*args)
+    monkeypatch.setattr(Draft, '_findStep', findStep)
+    world = World(StaticProvider('a', *[('desk',)] * 20))
+    assert isinstance(world.request(*['desk'] * 20)[1], Grant)
+    # Once for what there can ever be, and once for what there is.
+    assert len(steps) == 2 * 20
+
+
 def test_nodesets_of_any_size():
     """Of nodes that are there already, each may have to change places."""
-    world = World(StaticProvider('a', *[('desk',)] * 1000))
-    _, grant = world.request(*['desk'] * 1000)
+    numbers = range(1000)
+    world = World(StaticProvider('a', *[
+        (f'label{number}', f'label{number + 1}') for number in numbers]))
+    # All of them have what the one before could do with, until the last.
+    _, grant = world.request(
+        *[f'label{number}' for number in numbers[1:]], 'label0')
     assert len({slot.node_id for slot in grant.slots}) == 1000
 
 
