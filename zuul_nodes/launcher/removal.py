@@ -102,8 +102,10 @@ class Removal:
             try:
                 self.nodes.save(node)
             except UnwritableError as error:
-                # So says its driver, of how far it is.
+                # Of what the driver says, there is only what was written
+                # before.
                 wait = self.machines.retryDelete(node, error, log)
+                node.refresh(self.store.context())
             self.queue.addAfter(('node', node.uuid), wait)
             return
         if node.state == State.REBUILDING:

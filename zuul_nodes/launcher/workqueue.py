@@ -118,6 +118,10 @@ class WorkQueue:
                 attempt = self._attempts[key]
             self._attempts[key] = attempt + 1
             self._retried.add(key)
+            if key in self._queued:
+                # Whoever has added it knew less.
+                self._queued.discard(key)
+                self._ready.remove(key)
         self.addAfter(key, getPause(attempt))
 
     def length(self):

@@ -786,6 +786,32 @@ def test_a_deletion_that_can_never_begin(
     assert list(racks.instances) == [node.uuid]
 
 
+def test_a_deletion_that_goes_on_from_what_was_written(
+        steps, racks, attempts, monkeypatch):
+    """Not from what could not be."""
+    states = []
+    good = DeleteMachine.__init__, DeleteMachine.advance
+
+    def init(machine, racks, provider, node):
+        good[0](machine, racks, provider, node)
+        states.append((node.delete_state, node.attributes))
+
+    def advance(machine):
+        if len(states) > 2:
+            return good[1](machine)
+        machine.state = 'deleting'
+        machine.node.attributes = {'key': b'no text'}
+    monkeypatch.setattr(DeleteMachine, '__init__', init)
+    monkeypatch.setattr(DeleteMachine, 'advance', advance)
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big')
+    node, = serve(steps, request)
+    finish(steps, request)
+    steps.runUntil(lambda: isGone(steps, node))
+    assert states == [({}, {})] * 3
+    assert attempts == [0, 1]
+
+
 def test_a_deletion_that_can_never_be_written(
         steps, racks, attempts, monkeypatch, log):
     """As one that never succeeds."""

@@ -153,6 +153,15 @@ def test_what_fails_is_tried_again(queue, handler):
     assert times[2] - times[1] >= 0.5
 
 
+def test_a_pause_of_what_is_to_be_looked_at_already(idle, handler):
+    """Whoever has added it knew less."""
+    idle.add(KEY)
+    idle.add(('node', '2'))
+    idle.retry(KEY, 20)
+    stepAll(idle)
+    assert [key for key, _ in handler.calls] == [('node', '2')]
+
+
 def test_pauses():
     for attempt in range(100):
         assert 0.25 <= getPause(attempt) <= 60
