@@ -1,6 +1,7 @@
 """What there is to look at when a record has changed."""
 
 import collections
+import threading
 import typing
 
 from zuul.model import NodesetRequest, ProviderNode
@@ -34,6 +35,8 @@ class News:
         self._waiting = collections.defaultdict(set)
         # Request -> its nodes, which it may have no more.
         self._assigned = collections.defaultdict(set)
+        # Several threads tell of nodes; held for that only.
+        self._assigned_lock = threading.Lock()
         self._relations = {}
 
     def tell(self, kind, record_id, record):
@@ -50,7 +53,9 @@ class News:
         if record is not None or self._isRemembered(record_id):
             self.queue.add((kind, record_id))
         if record is None:
-            for node_id in self._assigned.pop(record_id, ()):
+            with self._assigned_lock:
+                assigned = self._assigned.pop(record_id, ())
+            for node_id in assigned:
                 self.queue.add(('node', node_id))
 
     def tellWritten(self, record):
@@ -165,14 +170,15 @@ class News:
         old = self._relations.get(node_id, NOTHING)
         if old == new:
             return
-        if old.request_id and old.request_id != new.request_id:
+        with self._assigned_lock:
             if assigned := self._assigned.get(old.request_id):
                 assigned.discard(node_id)
                 if not assigned:
                     del self._assigned[old.request_id]
+            if new.request_id:
+                self._assigned[new.request_id].add(node_id)
+        if old.request_id and old.request_id != new.request_id:
             self._tellRequest(old.request_id)
-        if new.request_id:
-            self._assigned[new.request_id].add(node_id)
         if new is not NOTHING:
             self._relations[node_id] = new
             return

@@ -1,5 +1,6 @@
 """Nodes that a job has left to be looked at, as an executor holds them."""
 
+import collections
 import threading
 import time
 import types
@@ -12,6 +13,7 @@ from zuul.zk.nodepool import ZooKeeperNodepool
 
 from tests.fixtures.racks import cloud, isDone
 from tests.unit.launcher.test_registration import desk
+from zuul_nodes.launcher.news import Relations
 
 State = ProviderNode.State
 
@@ -166,6 +168,27 @@ def test_nothing_is_kept_in_mind_of_a_job(steps, racks, executor):
     steps.runUntil(lambda: isGone(steps, nodes))
     assert not steps.news._assigned
     assert not steps.news._relations
+
+
+def test_a_node_comes_while_the_last_one_goes(steps, monkeypatch):
+    """Threads tell of different nodes at the same time."""
+    news = steps.news
+
+    def relate(node_id, request_id='job'):
+        news._relate(node_id, Relations(request_id, None, 'one', None))
+
+    class Assigned(collections.defaultdict):
+        def __delitem__(self, key):
+            other.start()
+            # Either it is done by then, or it waits for us.
+            other.join(0.2)
+            super().__delitem__(key)
+    other = threading.Thread(target=relate, args=['new'])
+    monkeypatch.setattr(news, '_assigned', Assigned(set))
+    relate('old')
+    relate('old', None)
+    other.join()
+    assert news._assigned == {'job': {'new'}}
 
 
 def test_a_held_node_takes_room(steps, racks, executor):
