@@ -108,7 +108,8 @@ class Draft:
 
     def add(self, want, provider):
         """:return: whether there is a node for a want at a provider."""
-        self._choices[want] = self.view.getChoices(want, provider)
+        self._choices[want] = (
+            (want.label_name, provider), self.view.getChoices(want, provider))
         if self._match(want) or self._make(want, provider):
             self.providers[want] = provider
             return True
@@ -212,13 +213,7 @@ class Draft:
             another want would have to leave for it, or None; or None if
             there is no such node.
         """
-        choices = [node_id for node_id in self._choices[want]
-                   if node_id not in seen]
-        # Nobody has to leave anything if there is one that is free.
-        for node_id in choices:
-            if node_id not in self._taken and self._taken.keys().isdisjoint(
-                    self.view.getRivals(node_id)):
-                return node_id, None
+        source, choices = self._choices[want]
         for node_id in choices:
             if node_id in seen:
                 continue
@@ -226,8 +221,10 @@ class Draft:
             seen |= same
             taken = [each for each in same
                      if each in self._taken and each not in left]
-            # More are slots of it, by way of another record.
-            if len(taken) < 2:
+            # More are slots of it, by way of another record.  And whoever has
+            # the same choices finds nothing else.
+            if not taken or (len(taken) == 1 and source != self._choices[
+                    self._taken[taken[0]]][0]):
                 return node_id, next(iter(taken), None)
         return None
 
