@@ -19,6 +19,8 @@ COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
                   *ProviderNode.FAILED_STATES}
 # So many nodes of a label a tenant has ready at most.
 MOST_READY = 10000
+# So many are made without another look at what there is.
+MOST_AT_ONCE = 50
 
 
 class Kind(typing.NamedTuple):
@@ -94,9 +96,10 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
     for kind, number in kinds.items():
         for tenant in tenants:
             tenant.add(kind, number)
-    # One of each in turn, so that none takes all the room; and whoever stops
-    # before the end does not always stop before the same.
-    random.shuffle(turns)
+    # One of each in turn, so that none takes all the room.
+    if len(turns) > MOST_AT_ONCE:
+        # Who stops before the end does not always stop before the same.
+        random.shuffle(turns)
     while turns:
         tenant, name, candidates = turns.popleft()
         # Providers may say different numbers.

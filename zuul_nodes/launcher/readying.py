@@ -14,8 +14,6 @@ from zuul_nodes.launcher.workqueue import getPause
 KEY = ('minready', '')
 # They are counted at most so often (seconds).
 INTERVAL = 0.05
-# So many are made without another look at what there is.
-MOST_AT_ONCE = 50
 # What can not be made ready now is tried again after this time (seconds).
 PAUSE = 2.0
 
@@ -83,7 +81,7 @@ class Readying:
     def _makeMissing(self):
         """:return: whether that was all."""
         for number, (label, provider) in enumerate(self._findMissing()):
-            if number == MOST_AT_ONCE:
+            if number == minready.MOST_AT_ONCE:
                 return False
             # What some have no room for, another one makes.
             self._short -= {

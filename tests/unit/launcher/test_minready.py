@@ -169,8 +169,17 @@ def test_more_than_anybody_needs(zuul_conf):
     assert {provider.name for _, provider in found[60:]} == {'a'}
 
 
+def test_they_have_their_turns_in_order(zuul_conf):
+    """By that, the first may be there for another's alias."""
+    connections = makeRegistry(zuul_conf)
+    found = find({
+        name: makeProviders(connections, cloud(name, min_ready=2), name)
+        for name in 'abcdef'})
+    assert ''.join(provider.name for _, provider in found) == 2 * 'abcdef'
+
+
 def test_many_are_made_in_several_looks(steps, monkeypatch):
-    monkeypatch.setattr(readying, 'MOST_AT_ONCE', 2)
+    monkeypatch.setattr(minready, 'MOST_AT_ONCE', 2)
     looks = []
     makeMissing = steps.ready._makeMissing
 
