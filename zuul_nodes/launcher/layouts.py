@@ -115,14 +115,18 @@ class Layouts:
                         exc_info=not isinstance(error, LockException))
                 unread.add(name)
         names = self._fresh
-        if names or unread != self.scope.unread:
+        if not unread >= self.scope.unread:
             # Somebody may wait for a tenant that is gone unread.
-            self.put_off |= not unread >= self.scope.unread
+            self.put_off = True
+        if names:
             self.scope = Scope(
                 self.tenant_providers, dict(self.unreadable),
                 self.findFormer, frozenset(unread))
             self.adopt(self.scope)
             self._fresh = set()
+        else:
+            # All providers are what they were: nobody has to plan anew.
+            self.scope.unread = frozenset(unread)
         self.attempts = self.attempts + 1 if unread else 0
         self._read = changes
         return names
