@@ -2,6 +2,10 @@
 
 It accepts one key, which only this quickstart has, for the user who runs
 it, and listens on a port of its own beside any sshd of the machine.
+
+Its sessions have a home directory of their own: what a shell does when it
+begins is no business of a job, and may be interrupted with it.  One that was
+killed while it held a lock in the user's home would keep all shells waiting.
 """
 
 import getpass
@@ -33,7 +37,8 @@ PermitRootLogin prohibit-password
 StrictModes no
 UsePAM {use_pam}
 AllowUsers {user}
-SetEnv {variable}={run}
+PermitUserRC no
+SetEnv {variable}={run} HOME={home}
 Subsystem sftp internal-sftp
 '''
 
@@ -63,7 +68,8 @@ class SSHKeys:
 class SSHD:
     """The node's sshd.
 
-    :param config_file: its configuration, written by start().
+    :param config_file: its configuration, written by start(); the home of
+        its sessions is beside it.
     :param SSHKeys keys: its own and the accepted one.
     :param int port: where it listens.
     :param dict environment: its environment, with the variable that marks
@@ -73,6 +79,7 @@ class SSHD:
 
     def __init__(self, config_file, keys, port, environment, log_file):
         self.config_file = pathlib.Path(config_file)
+        self.home = self.config_file.with_name('home')
         self.keys = keys
         self.port = port
         self.environment = environment
@@ -87,11 +94,12 @@ class SSHD:
         :raises Failure: it ended, or did not answer in time.
         """
         user = getpass.getuser()
+        self.home.mkdir(mode=0o700, exist_ok=True)
         self.config_file.write_text(CONFIG.format(
             address=LOOPBACK, port=self.port, host_key=self.keys.host_key,
             authorized_keys=self.keys.authorized_keys, user=user,
             use_pam='yes' if _passwordLocked(user) else 'no',
-            variable=leftovers.VARIABLE,
+            home=self.home, variable=leftovers.VARIABLE,
             run=self.environment[leftovers.VARIABLE]))
         if os.geteuid() == 0:
             PRIVILEGE_SEPARATION_DIRECTORY.mkdir(mode=0o755, exist_ok=True)
