@@ -17,7 +17,7 @@ from tests.bench.launcher import LAUNCHERS
 from tests.bench.launching.process import getClass
 from tests.fixtures import crash_process, inventory
 from tests.fixtures.cloud import getRunning
-from tests.fixtures.crash import World
+from tests.fixtures.crash import NODE_LOCKS, World
 from zuul_nodes import plugin
 
 State = ProviderNode.State
@@ -70,9 +70,48 @@ def makeProcess(side, hostname, config, directory):
     return process
 
 
+class Beside(World):
+    """A world in which records are what a launcher thinks, or were.
+
+    Zuul's launcher looks at a record once more when it has its lock; it asks
+    for that because of what it knew of records and of launchers before,
+    which may be late.
+
+    :ivar list logs: of Zuul's launchers.
+    """
+
+    def __init__(self, config, directory):
+        self.logs = []
+        super().__init__(config, directory)
+
+    def countEvents(self):
+        """But for the requests of which Zuul's launcher has told once more,
+        as it found them ended by another one."""
+        lines = [line for log in self.logs
+                 for line in log.read_text().splitlines()]
+
+        def count(request_id, text):
+            return sum(text in line and request_id in line for line in lines)
+
+        events = super().countEvents()
+        for request_id, number in events.items():
+            if number > 1:
+                in_vain = count(request_id, ' Got request ') - sum(
+                    count(request_id, text) for text in (
+                        ' Failed to lock matching request ',
+                        ' Marking request '))
+                events[request_id] -= max(0, min(in_vain, number - 1))
+        return events
+
+    def expectUnlocked(self, node_id, problem):
+        """Whoever uses it waits for its lock."""
+        self.runUntil(lambda: not self.list(f'{NODE_LOCKS}/{node_id}'),
+                      lambda: problem)
+
+
 class Sides:
     """
-    :param World world: in which the launchers are to be.
+    :param Beside world: in which the launchers are to be.
     :param Path directory: for their logs.
     :param ExitStack stack: ends them.
     :ivar dict processes: side -> its launcher, while it lives.
@@ -83,11 +122,11 @@ class Sides:
         self.directory = directory
         self.stack = stack
         self.processes = {}
-        self.logs = []
+        self.started = 0
 
     def start(self, *sides):
         for side in sides:
-            hostname = f'{side}-{len(self.logs)}'
+            hostname = f'{side}-{self.started}'
             self.world.config.read_dict({'launcher': {
                 'command_socket': self.directory / f'{hostname}.socket'}})
             process = makeProcess(
@@ -95,7 +134,9 @@ class Sides:
             process.start()
             self.stack.callback(process.kill)
             self.processes[side] = process
-            self.logs.append(process.log_file)
+            self.started += 1
+            if side == 'theirs':
+                self.world.logs.append(process.log_file)
         names = {process.name for process in self.processes.values()}
         self.world.runUntil(lambda: names == {*getRunning()},
                             lambda: f'{getRunning()} run, not {names}')
@@ -147,7 +188,7 @@ def makeSides(zuul_conf, tmp_path, monkeypatch):
     zuul_conf.read_dict({'zookeeper': {'session_timeout': '4'}})
 
     def make(text):
-        world = World(zuul_conf, tmp_path)
+        world = Beside(zuul_conf, tmp_path)
         stack.callback(world.end)
         world.launcher.setLayout(text)
         world.stopLaunchers()
