@@ -66,11 +66,7 @@ class Validation:
         for name, alone in self.flattening.alone.items():
             self._check(_LABEL_ALONE, alone, 'label', name)
         for label in self.config['labels']:
-            if (slots := label.get('slots') or 1) > MOST_SLOTS:
-                raise AttributeValueError(
-                    f'The label "{label["name"]}" has {slots} "slots", '
-                    f'{MOST_SLOTS} are the most. '
-                    + self._describeOrigins('label', label['name'], 'slots'))
+            self._checkSlots(label)
 
     def _check(self, schema, config, kind, name):
         """
@@ -103,6 +99,14 @@ class Validation:
             + (f'has a wrong "{attribute}"' if attribute else 'is wrong')
             + f'{where}: {what}. '
             + self._describeOrigins(kind, name, attribute))
+
+    def _checkSlots(self, label):
+        slots = label.get('slots') or 1
+        if slots > MOST_SLOTS:
+            raise AttributeValueError(
+                f'The label "{label["name"]}" has {slots} "slots", '
+                f'{MOST_SLOTS} are the most. '
+                + self._describeOrigins('label', label['name'], 'slots'))
 
     def _checkRetainCount(self, image):
         count = image.get('retain-count')

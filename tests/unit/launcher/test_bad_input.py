@@ -1,10 +1,8 @@
 """What nobody should have written, and what has gone: it concerns no
 others, is told to people, and leaves nothing behind."""
 
-import base64
 import json
 import math
-import os
 import time
 import uuid
 
@@ -14,7 +12,7 @@ from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
 from zuul.web import NodesetRequestConverter
 
 from tests.fixtures.launcher import CONNECTIONS, makeProviders
-from tests.fixtures.racks import cloud, finish, isDone
+from tests.fixtures.racks import cloud, finish, isDone, randomText
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from tests.unit.launcher.test_registration import desk
 from zuul_nodes.configloader import validation
@@ -24,20 +22,6 @@ from zuul_nodes.plugin.extensions import Extensions
 
 State = ProviderNode.State
 DAY = 86400
-
-
-def serve(launcher, request):
-    """:return: the request's nodes."""
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return [launcher.api.getProviderNode(node) for node in request.nodes]
-
-
-def fail(launcher, request):
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FAILED
-    events = launcher.result_events[request.tenant_name]['check']
-    assert request.uuid in [event.request_id for event in events]
 
 
 def waits(launcher, request):
@@ -69,11 +53,6 @@ def deleteTenant(launcher, tenant='tenant'):
     launcher.runUntil(lambda: tenant not in launcher.tenant_providers)
 
 
-def randomText(size):
-    """:return: what can not be compressed by much."""
-    return base64.b64encode(os.urandom(size * 3 // 4)).decode()
-
-
 def waitFor(launcher, log, text):
     launcher.runUntil(lambda: text in log.text)
 
@@ -84,7 +63,7 @@ def waitFor(launcher, log, text):
 def test_an_unknown_label(steps, racks, log):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big', 'bigger')
-    fail(steps, request)
+    steps.fail(request)
     assert ('Label bigger: no provider of tenant tenant has it'
             in log.text)
     assert racks.created == []
@@ -94,14 +73,14 @@ def test_an_unknown_label(steps, racks, log):
 def test_a_label_of_another_tenant(steps, racks, log):
     steps.setLayout(cloud('one', labels='[other]'))
     steps.setLayout(cloud('two'), 'another')
-    fail(steps, steps.addRequest('big'))
+    steps.fail(steps.addRequest('big'))
     assert 'Label big: no provider of tenant tenant has it' in log.text
     assert racks.created == []
 
 
 def test_an_unknown_tenant(steps, racks, log):
     steps.setLayout(cloud('one'))
-    fail(steps, steps.addRequest('big', tenant='nobody'))
+    steps.fail(steps.addRequest('big', tenant='nobody'))
     assert 'no provider of tenant nobody has it' in log.text
 
 
@@ -109,15 +88,15 @@ def test_a_label_that_is_removed_while_its_request_waits(steps, racks, log):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     first, second, third = (
         steps.addRequest(label) for label in ('other', 'big', 'other'))
-    serve(steps, first)
+    steps.serve(first)
     assert 'provider one has 1 instances, 1 in use' in waits(steps, second)
     steps.setLayout(cloud(
         'one', labels='[other]', resource_limits='{instances: 1}'))
-    fail(steps, second)
+    steps.fail(second)
     assert 'Label big: no provider of tenant tenant has it' in log.text
     # Of no concern to the one behind it.
     finish(steps, first)
-    serve(steps, third)
+    steps.serve(third)
     end(steps, racks)
 
 
@@ -129,7 +108,7 @@ def test_a_label_that_is_removed_while_its_node_is_made(steps, racks):
     steps.runUntil(lambda: racks.instances)
     steps.setLayout(cloud('one', labels='[other]'))
     racks.slow.clear()
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     assert node.label == 'big'
     end(steps, racks)
 
@@ -137,8 +116,8 @@ def test_a_label_that_is_removed_while_its_node_is_made(steps, racks):
 def test_no_labels(steps, racks):
     """There is nothing to wait for."""
     steps.setLayout(cloud('one'))
-    assert serve(steps, steps.addRequest()) == []
-    assert serve(steps, steps.addRequest(tenant='nobody')) == []
+    assert steps.serve(steps.addRequest()) == []
+    assert steps.serve(steps.addRequest(tenant='nobody')) == []
     assert racks.created == []
     end(steps, racks)
 
@@ -157,7 +136,7 @@ def test_a_tenant_that_is_deleted(steps, racks, others):
                           state=State.READY)
     racks.instances[ready.uuid] = 'one'
     used = steps.addRequest('big')
-    node, = serve(steps, used)
+    node, = steps.serve(used)
     racks.slow.add('one')
     building = steps.addRequest('big')
     steps.runUntil(lambda: len(racks.instances) == 3)
@@ -181,11 +160,11 @@ def test_requests_of_a_tenant_that_is_deleted(steps, racks):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     steps.setLayout(cloud('two'), 'another')
     request = steps.addRequest('big')
-    serve(steps, request)
+    steps.serve(request)
     waiting = steps.addRequest('big')
     waits(steps, waiting)
     deleteTenant(steps)
-    fail(steps, waiting)
+    steps.fail(waiting)
 
 
 @pytest.mark.parametrize('others', [True, False])
@@ -209,15 +188,15 @@ def test_a_provider_that_moves(steps, racks, monkeypatch, others):
     if others:
         steps.setLayout(cloud('two'), 'another')
     used = steps.addRequest('big')
-    node, = serve(steps, used)
+    node, = steps.serve(used)
     gone = steps.addRequest('big')
-    ready, = serve(steps, gone)
+    ready, = steps.serve(gone)
     with steps.context() as context:
         gone.delete(context)
     steps.runUntil(lambda: not ready.request_id)
     steps.setLayout(cloud('one', connection='other'))
     request = steps.addRequest('big')
-    moved, = serve(steps, request)
+    moved, = steps.serve(request)
     assert places[moved.uuid] == 'other'
     steps.runUntil(lambda: ready.uuid not in racks.instances)
     assert node.uuid in racks.instances
@@ -234,7 +213,7 @@ def test_a_provider_that_moves_while_it_makes_a_node(steps, racks):
     former, = request.nodes
     steps.setLayout(cloud('one', launch_attempts=1, connection='other'))
     racks.slow.clear()
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     assert node.connection_name == 'other'
     entry, = request.provider_node_data
     assert not entry.get('failed_providers') and not entry.get('temporary')
@@ -250,7 +229,7 @@ def test_a_provider_that_moves_while_it_makes_a_node(steps, racks):
 def test_limits_without_room(steps, racks, log, limits):
     steps.setLayout(cloud('one', resource_limits=limits))
     request = steps.addRequest('big')
-    fail(steps, request)
+    steps.fail(request)
     assert 'provider one has 0 instances in all, 1 needed' in log.text
     assert racks.created == []
 
@@ -258,7 +237,7 @@ def test_limits_without_room(steps, racks, log, limits):
 def test_limits_beyond_reason(steps, racks):
     limits = f'{{instances: {2**63 - 1}}}'
     steps.setLayout(cloud('one', resource_limits=limits))
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     end(steps, racks)
 
 
@@ -279,11 +258,11 @@ def test_a_cloud_with_absurd_quotas(
     steps.setLayout(cloud('one'))
     steps.setLayout(cloud('two', connection='other'), 'another')
     request = steps.addRequest('big')
-    serve(steps, steps.addRequest('big', tenant='another'))
+    steps.serve(steps.addRequest('big', tenant='another'))
     if limit == 'many':
         assert reason in waits(steps, request)
     else:
-        fail(steps, request)
+        steps.fail(request)
         assert reason in log.text
     assert racks.created == ['two']
 
@@ -297,7 +276,7 @@ def test_nodes_that_need_less_than_nothing(steps, racks, monkeypatch, need):
         QuotaInformation(**need if label.name == 'other'
                          else {'instances': 1}))
     steps.setLayout(cloud('one', resource_limits='{instances: 2, cores: 0}'))
-    serve(steps, steps.addRequest('other'))
+    steps.serve(steps.addRequest('other'))
     requests = [steps.addRequest('big') for _ in range(3)]
     steps.runUntil(lambda: any(map(isDone, requests)) and any(
         steps.planner.getReason(request.uuid) for request in requests))
@@ -312,7 +291,7 @@ def test_numbers_of_labels_that_are_absurd(steps, racks, log):
     steps.setLayout(text)
     steps.run()
     assert steps.nodes() == []
-    fail(steps, steps.addRequest('big'))
+    steps.fail(steps.addRequest('big'))
     assert 'label big has 0 nodes in all, 1 needed' in log.text
 
 
@@ -322,18 +301,18 @@ def test_a_machine_of_too_many_nodes(steps, racks, log, monkeypatch):
     monkeypatch.setattr(validation, 'MOST_SLOTS', math.inf)
     labels = '[{name: big, slots: 1000000, min-ready: 1}, other]'
     steps.setLayout(cloud('one', labels=labels))
-    fail(steps, steps.addRequest('big'))
+    steps.fail(steps.addRequest('big'))
     assert (
         'Label big: one: one can not tell what it needs: "slots" of label big '
         'are 1000000, 1000 are the most') in log.text
-    serve(steps, steps.addRequest('other'))
+    steps.serve(steps.addRequest('other'))
     assert racks.created == ['one']
 
 
 def test_a_static_machine_of_too_many_nodes(steps, log, monkeypatch):
     monkeypatch.setattr(validation, 'MOST_SLOTS', math.inf)
     steps.setLayout(desk(slots=1000000))
-    fail(steps, steps.addRequest('big'))
+    steps.fail(steps.addRequest('big'))
     problem = '"slots" of label big are 1000000, 1000 are the most'
     assert f'desk has not enough nodes: {problem}' in log.text
     assert 'Unable to register static node' in log.text
@@ -345,7 +324,7 @@ def test_more_attempts_than_a_record_can_hold(steps, racks):
     racks.errors['one'] = PermanentError('no such flavor')
     steps.setLayout(cloud('one', 'two', launch_attempts=10 ** 6))
     request = steps.addRequest('big')
-    serve(steps, request)
+    steps.serve(request)
     assert racks.created == ['one', 'two']
     entry, = request.provider_node_data
     name = steps.getProvider('one').canonical_name
@@ -361,9 +340,9 @@ def test_a_label_that_is_larger_than_a_record(steps, racks, log, options):
     steps.zk_client.client.add_listener(states.append)
     steps.setLayout(cloud('one').replace(
         'name: big,', f'name: big, {options}'))
-    fail(steps, steps.addRequest('big'))
+    steps.fail(steps.addRequest('big'))
     assert 'bytes are more than ZooKeeper takes' in log.text
-    serve(steps, steps.addRequest('big', tenant='another'))
+    steps.serve(steps.addRequest('big', tenant='another'))
     assert states == []
     end(steps, racks)
 
@@ -380,7 +359,7 @@ def test_what_is_refused_while_another_provider_is_full(steps, racks):
     full = {}
     for _ in range(2):
         request = steps.addRequest('other')
-        serve(steps, request)
+        steps.serve(request)
         node = steps.api.getProviderNode(request.nodes[0])
         full[node.provider] = request
     request = steps.addRequest('big')
@@ -392,7 +371,7 @@ def test_what_is_refused_while_another_provider_is_full(steps, racks):
     entry, = NodesetRequestConverter.toDict(request)['provider_node_data']
     assert set(entry['failed_providers']) == {one}
     finish(steps, full[two])
-    serve(steps, request)
+    steps.serve(request)
 
 
 # Clocks
@@ -413,7 +392,7 @@ def test_the_clock_jumps_while_a_node_is_made(steps, racks, jump, seconds):
     steps.run()
     assert node.state == State.BUILDING
     racks.slow.clear()
-    assert serve(steps, request) == [node]
+    assert steps.serve(request) == [node]
     assert racks.created == attempts
     end(steps, racks)
 
@@ -426,7 +405,7 @@ def test_the_clock_jumps_while_nodes_are_used(steps, racks, jump, seconds):
         'checking: false', 'checking: false, max-age: 60, max-ready-age: 60'),
         own=own)
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     assert node.max_age == 60
     with steps.context() as context:
         node.updateAttributes(context, state=State.IN_USE)
@@ -451,7 +430,7 @@ def test_the_clock_jumps_ahead_of_ready_nodes(steps, racks, jump):
     jump(DAY)
     for each in old:
         steps.queue.add(('node', each.uuid))
-    node, = serve(steps, steps.addRequest('big'))
+    node, = steps.serve(steps.addRequest('big'))
     assert node not in old
     steps.runUntil(lambda: {each.uuid for each in steps.nodes()}
                    == {node.uuid, young.uuid})
@@ -465,9 +444,9 @@ def test_the_clock_jumps_back(steps, racks, jump):
                           min_retention_time=60)
     waiting = steps.addRequest('other')
     jump(-DAY)
-    serve(steps, waiting)
-    assert serve(steps, steps.addRequest('big')) == [ready]
-    serve(steps, steps.addRequest('big'))
+    steps.serve(waiting)
+    assert steps.serve(steps.addRequest('big')) == [ready]
+    steps.serve(steps.addRequest('big'))
     end(steps, racks)
 
 
@@ -487,7 +466,7 @@ def test_a_node_that_can_not_be_read(steps, racks, log, data):
     path = f'/zuul/nodes/nodes/{node_id}'
     steps.zk_client.client.create(path, data)
     steps.zk_client.client.create(f'/zuul/nodes/locks/{node_id}')
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     if data:
         waitFor(steps, log, 'Unable to look at')
         assert node_id in log.text
@@ -500,12 +479,12 @@ def test_a_node_that_can_not_be_read_any_more(steps, racks, log):
     steps.setLayout(cloud('one'))
     ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
     used = steps.addRequest('other')
-    node, = serve(steps, used)
+    node, = steps.serve(used)
     garble(steps, ready.getPath())
     garble(steps, node.getPath())
     garble(steps, node.assignment.getPath())
     waitFor(steps, log, 'Unable to look at')
-    assert serve(steps, steps.addRequest('other')) != [node]
+    assert steps.serve(steps.addRequest('other')) != [node]
     steps.run()
     assert ready.uuid not in racks.deleted
     assert node.uuid not in racks.deleted
@@ -517,11 +496,11 @@ def test_a_request_that_can_not_be_read(steps, racks, log, data):
     request_id = uuid.uuid4().hex
     path = f'/zuul/nodeset/requests/{request_id}'
     steps.zk_client.client.create(path, data, makepath=True)
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     if data:
         waitFor(steps, log, 'Unable to look at')
         assert request_id in log.text
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
 
 
 @pytest.mark.parametrize('attributes', [
@@ -536,7 +515,7 @@ def test_a_request_with_nonsense(steps, racks, attributes):
     """Whatever becomes of it, others are served."""
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('big')
-    serve(steps, used)
+    steps.serve(used)
     steps.addRequest('big')
     request = NodesetRequest()
     request._set(**{'tenant_name': 'tenant', 'pipeline_name': 'check',
@@ -571,7 +550,7 @@ def test_a_provider_that_can_not_be_read(steps, racks, log):
         client.set(f'{path}/{shard}', b'garbage')
     steps.runUntil(lambda: len(steps.tenant_providers['tenant']) == 1)
     assert f'Unable to read the provider at {path}' in log.text
-    assert serve(steps, steps.addRequest('big'))[0].provider.endswith('/two')
+    assert steps.serve(steps.addRequest('big'))[0].provider.endswith('/two')
     steps.run()
     assert node.state == State.READY
 
@@ -597,7 +576,7 @@ def test_a_provider_with_an_unknown_driver(steps, racks, log, zuul_conf):
     steps.layouts.tenant_states['strange'] = (
         steps.layouts.tenant_states['another'])
     request = steps.addRequest('big', tenant='strange')
-    serve(steps, steps.addRequest('big', tenant='another'))
+    steps.serve(steps.addRequest('big', tenant='another'))
     waitFor(steps, log, 'Unable to read the provider at '
             '/zuul/tenant/strange/provider')
     # Other launchers may know it.
@@ -617,7 +596,7 @@ def test_reservations_that_can_not_be_read(steps, racks, log):
             'provider': 'gone', 'rank': [1, 2, 3, 'x'], 'labels': ['big'],
             'tenant': 'gone', 'quota': {'instances': 1}}]}).encode())
     waitFor(steps, log, 'Error playing back event')
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
 
 
 # Requests that go
@@ -626,14 +605,14 @@ def test_reservations_that_can_not_be_read(steps, racks, log):
 def test_a_request_that_is_deleted_while_it_waits(steps, racks):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('other')
-    serve(steps, used)
+    steps.serve(used)
     request, behind = steps.addRequest('big'), steps.addRequest('big')
     waits(steps, request)
     waits(steps, behind)
     with steps.context() as context:
         request.delete(context)
     finish(steps, used)
-    serve(steps, behind)
+    steps.serve(behind)
     end(steps, racks)
 
 
@@ -650,7 +629,7 @@ def test_a_request_that_is_deleted_while_its_node_is_made(steps, racks):
     another = steps.addRequest('big')
     steps.runUntil(lambda: another.nodes)
     racks.slow.clear()
-    assert serve(steps, another) == [node]
+    assert steps.serve(another) == [node]
     end(steps, racks)
 
 
@@ -658,11 +637,11 @@ def test_a_request_that_is_deleted_when_it_is_done(steps, racks):
     """The job never began; its node is as good as new."""
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     with steps.context() as context:
         request.delete(context)
     steps.runUntil(lambda: not (node.request_id or node.is_locked))
-    assert serve(steps, steps.addRequest('big')) == [node]
+    assert steps.serve(steps.addRequest('big')) == [node]
     end(steps, racks)
 
 
@@ -683,7 +662,7 @@ def test_a_request_that_is_deleted_while_it_is_granted(
     monkeypatch.undo()
     racks.__init__(monkeypatch)
     steps.runUntil(lambda: steps.queue.isIdle() and isForgotten(steps))
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     end(steps, racks)
 
 

@@ -13,9 +13,9 @@ from tests.fixtures.racks import (
     cloud,
     finish,
     isDone,
+    randomText,
 )
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
-from tests.unit.launcher.test_bad_input import randomText
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.launcher.failures import Failure, classify, describe
 
@@ -73,10 +73,8 @@ def log(caplog):
 
 def serve(launcher, request):
     """:return: the provider's name of each of its nodes."""
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return [launcher.api.getProviderNode(node).provider.rsplit('/', 1)[-1]
-            for node in request.nodes]
+    return [node.provider.rsplit('/', 1)[-1]
+            for node in launcher.serve(request)]
 
 
 def end(launcher, racks):

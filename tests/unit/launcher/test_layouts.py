@@ -71,12 +71,6 @@ def test_the_planner_knows_what_counts_as_read(steps, monkeypatch):
     assert steps.planner.scope is steps.layouts.scope
 
 
-def serve(launcher, request):
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return list(request.nodes)
-
-
 def test_a_tenant_that_is_locked_when_a_launcher_starts(
         steps, racks, no_grace):
     """Others do not wait for it, and what it has stays."""
@@ -90,7 +84,7 @@ def test_a_tenant_that_is_locked_when_a_launcher_starts(
     with tenant_write_lock(steps.zk_client, 'tenant'):
         steps.writeLayout(text)
         steps.setLayout(cloud('two'), 'another')
-        serve(steps, steps.addRequest('other', tenant='another'))
+        steps.serve(steps.addRequest('other', tenant='another'))
         failed = steps.addRequest('huge', tenant='another')
         steps.runUntil(lambda: isDone(failed))
         # There is nothing left to be done.
@@ -99,7 +93,7 @@ def test_a_tenant_that_is_locked_when_a_launcher_starts(
         assert ready.state == ProviderNode.State.READY
         assert building.state == ProviderNode.State.BUILDING
         assert not steps.layouts.isKnown()
-    assert serve(steps, request) == [ready.uuid]
+    assert steps.serve(request) == [ready]
     steps.runUntil(lambda: building.state == ProviderNode.State.READY)
     assert steps.layouts.isKnown()
 
@@ -110,7 +104,7 @@ def test_a_tenant_that_is_locked_when_it_changes(steps, racks, log):
     with tenant_write_lock(steps.zk_client, 'tenant'):
         steps.writeLayout(cloud('one', labels='[other]'))
         steps.runUntil(lambda: not steps.layouts.isKnown('tenant'))
-        serve(steps, steps.addRequest('big'))
+        steps.serve(steps.addRequest('big'))
         attempts = steps.layouts.attempts
         steps.runUntil(lambda: steps.layouts.attempts > attempts)
     steps.runUntil(steps.layouts.isKnown)

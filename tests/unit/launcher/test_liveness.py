@@ -101,10 +101,7 @@ def waitForReady(launcher, number=1):
 def serve(launcher, *labels):
     """:return: a request, and its nodes."""
     request = launcher.addRequest(*labels)
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return request, [launcher.api.getProviderNode(node_id)
-                     for node_id in request.nodes]
+    return request, launcher.serve(request)
 
 
 def waitInVain(launcher, *requests):

@@ -4,7 +4,7 @@ possible now."""
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
-from tests.fixtures.racks import addProvider, cloud, finish, isDone
+from tests.fixtures.racks import addProvider, cloud, finish
 
 State = ProviderNode.State
 
@@ -16,10 +16,8 @@ def near(launcher, name):
 
 def serve(launcher, request):
     """:return: the provider's name of each of its nodes."""
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return [launcher.api.getProviderNode(node).provider.rsplit('/', 1)[-1]
-            for node in request.nodes]
+    return [node.provider.rsplit('/', 1)[-1]
+            for node in launcher.serve(request)]
 
 
 def test_all_nodes_are_there(steps, racks):

@@ -47,10 +47,7 @@ def attempts(monkeypatch):
 def serve(launcher, *labels):
     """:return: a request, and its nodes."""
     request = launcher.addRequest(*labels)
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return request, [launcher.api.getProviderNode(node)
-                     for node in request.nodes]
+    return request, launcher.serve(request)
 
 
 def addElsewhere(launcher, **kwargs):

@@ -61,15 +61,8 @@ def waits(launcher, request):
 
 
 def serve(launcher, request):
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return [launcher.api.getProviderNode(node).provider.rpartition('/')[2]
-            for node in request.nodes]
-
-
-def fail(launcher, request):
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FAILED
+    return [node.provider.rpartition('/')[2]
+            for node in launcher.serve(request)]
 
 
 @pytest.mark.parametrize('what', PROBLEMS)
@@ -92,7 +85,7 @@ def test_it_does_not_wait_for_ever(steps, log, what):
     read(steps, cloud('one'), what)
     request = steps.addRequest('big')
     assert PROBLEMS[what] in waits(steps, request)
-    fail(steps, request)
+    steps.fail(request)
     message, = (each for each in log.messages if 'Marking request' in each)
     assert 'example.com/nodes' + PROBLEMS[what] in message
     assert message.endswith('; waited 0.2 seconds')
@@ -102,9 +95,9 @@ def test_it_does_not_wait_for_ever(steps, log, what):
 def test_a_label_that_it_has_not(steps, log, what):
     """Nobody is going to have it."""
     read(steps, cloud('one', labels='[other]'), what)
-    fail(steps, steps.addRequest('big'))
+    steps.fail(steps.addRequest('big'))
     assert 'Label big: no provider of tenant tenant has it' in log.text
-    fail(steps, steps.addRequest('big', 'other'))
+    steps.fail(steps.addRequest('big', 'other'))
 
 
 def test_one_of_two_labels(steps, racks):
@@ -122,7 +115,7 @@ def test_one_that_can_be_read_has_no_room_for_all(steps, log):
     """One that does not have the label would not help."""
     read(steps, cloud('one', labels='[other]') + addProvider(
         'two', '[big]', resource_limits='{instances: 1}'), 'configuration')
-    fail(steps, steps.addRequest('big', 'big'))
+    steps.fail(steps.addRequest('big', 'big'))
     assert 'there is no room for it beside the others' in log.text
 
 
