@@ -51,6 +51,10 @@ class ArtifactError(Exception):
     """The artifact is not to be had, or not what it should be."""
 
 
+class IncompleteError(ArtifactError):
+    """The server has not sent all; it may another time."""
+
+
 class Room:
     """What may be written.
 
@@ -143,8 +147,12 @@ def download(url, path, check, room, timeout, tell=None):
     end = time.monotonic() + timeout
     failed = threading.Event()
 
-    def checkAll():
+    def checkAll(more=0):
+        """:param int more: bytes that are about to be written."""
         check()
+        if more:
+            # The file has its size from the beginning, but no room yet.
+            room.check(size, more)
         if failed.is_set():
             raise ArtifactError('Another part could not be downloaded')
         if time.monotonic() >= end:
@@ -205,7 +213,11 @@ def getSize(url):
 
 
 def _downloadChunk(url, path, start, end, size, check, progress):
-    """Download a part, from where it broke if it did."""
+    """Download a part, from where it broke if it did.
+
+    :param check: called with the number of bytes before they are written,
+        and without while there are none; what it raises ends it.
+    """
     failures = 0
     with open(path, 'r+b') as file:
         file.seek(start)
@@ -213,7 +225,7 @@ def _downloadChunk(url, path, start, end, size, check, progress):
             begin = file.tell()
             try:
                 return _continue(url, file, start, end, size, check, progress)
-            except (requests.RequestException, ArtifactError) as error:
+            except (requests.RequestException, IncompleteError) as error:
                 check()
                 if not _isTemporary(error):
                     raise
@@ -240,11 +252,15 @@ def _continue(url, file, start, end, size, check, progress):
             progress.add(-begin)
             file.seek(0)
         for block in _read(response):
-            check()
+            if len(block) > end - file.tell():
+                raise ArtifactError(
+                    f'{getName(url)} has {size} bytes; more than those from '
+                    f'{begin} to {end} have come')
+            check(len(block))
             file.write(block)
             progress.add(len(block))
         if file.tell() != end:
-            raise ArtifactError(
+            raise IncompleteError(
                 f'{getName(url)} has {size} bytes; of those from {start} to '
                 f'{end}, {file.tell() - start} have come')
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import threading
+import types
 
 import pytest
 import requests
@@ -49,7 +50,7 @@ def download(server, tmp_path, room):
     return download
 
 
-def noCheck():
+def noCheck(more=0):
     pass
 
 
@@ -116,6 +117,15 @@ def test_what_gets_on_may_break_more_often(download, server):
 def test_less_than_was_told(download):
     with pytest.raises(ArtifactError, match='of those from 0 to 1000, 999'):
         download('/broken/image')
+
+
+@pytest.mark.parametrize('path', ['/image', '/whole/image'])
+def test_more_than_was_told(download, server, tmp_path, path):
+    server.excess = os.urandom(1 << 20)
+    with pytest.raises(ArtifactError, match='more than those from 0 to 1000'):
+        download(path)
+    assert len(getRanges(server)) == 1
+    assert (tmp_path / 'image').stat().st_size == len(DATA)
 
 
 def test_an_end_while_waiting_for_a_server(server, tmp_path, room):
@@ -248,6 +258,16 @@ def test_a_disk_that_is_full(download, server, monkeypatch):
     with pytest.raises(ArtifactError, match='no room for the image'):
         download()
     assert getRanges(server) == []
+
+
+def test_a_disk_that_others_fill(download, server, monkeypatch):
+    """The other part, another image, whoever."""
+    free = iter([len(DATA), 500, 5])
+    monkeypatch.setattr(artifacts.shutil, 'disk_usage', lambda path: (
+        types.SimpleNamespace(free=next(free))))
+    with pytest.raises(ArtifactError, match='no room for the image'):
+        download()
+    assert len(getRanges(server)) == 1
 
 
 # Compressed ones

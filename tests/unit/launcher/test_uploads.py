@@ -392,6 +392,22 @@ def test_a_cloud_may_know_another_way(launcher, rack, addArtifact):
     assert list(rack.images.values()) == [DATA]
 
 
+def test_another_way_may_bring_too_much(launcher, rack, addArtifact, caplog):
+    def download(url, path):
+        pathlib.Path(path).write_bytes(DATA)
+        return path
+
+    launcher.image_size_limit = len(DATA) - 1
+    launcher.getProvider('rack')._set(downloadUrl=download)
+    artifact = addArtifact()
+    with launcher.context() as context:
+        artifact.updateAttributes(context, url='s3://bucket/image')
+    upload(launcher, artifact)
+    waitForResults(launcher, 'failed')
+    assert not rack.images
+    assert f'The image has at least {len(DATA)} bytes' in caplog.text
+
+
 def test_a_provider_that_can_not_plan(launcher, addArtifact):
     """It concerns that one only."""
     def fail(*args):
