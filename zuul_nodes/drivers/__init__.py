@@ -56,6 +56,7 @@ from zuul_nodes.drivers.api.labels import (
     OWN,
     forNode,
     getOwn,
+    getPriority,
     getZones,
     turnZones,
 )
@@ -94,6 +95,7 @@ __all__ = [
     'forNode',
     'getKnownNeeds',
     'getOwn',
+    'getPriority',
     'getZones',
     'refreshNeeds',
     'turnZones',

@@ -8,6 +8,7 @@ import uuid
 
 from zuul.model import ProviderNode
 
+from zuul_nodes.drivers import getPriority
 from zuul_nodes.launcher.decisions import Host, Slot
 from zuul_nodes.launcher.limits import getSlots
 from zuul_nodes.launcher.scope import isMadeFrom
@@ -112,7 +113,10 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
                 if canMake(provider.labels[name], provider)]
         if not able:
             continue
-        provider = random.choice(able)
+        first = min(getPriority(provider.labels[name]) for provider in able)
+        provider = random.choice([
+            provider for provider in able
+            if getPriority(provider.labels[name]) == first])
         label = provider.labels[name]
         yield label, provider
         kind = Kind(provider.canonical_name, name, label.config_hash,

@@ -9,7 +9,7 @@ import copy
 import typing
 import uuid
 
-from zuul_nodes.drivers import DEFAULT_PRIORITY, getOwn, getZones, turnZones
+from zuul_nodes.drivers import getPriority, getZones, turnZones
 from zuul_nodes.launcher.decisions import Grant, Host, Slot
 from zuul_nodes.launcher.limits import (
     findExceeded,
@@ -431,7 +431,7 @@ class Now:
         return (
             provider.canonical_name in self.failing,
             provider.canonical_name != self.needs.preferred_provider,
-            getOwn(label).get('priority', DEFAULT_PRIORITY),
+            getPriority(label),
             self._getDistance(provider),
             self.ledger.getShare(provider))
 

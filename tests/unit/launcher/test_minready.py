@@ -30,6 +30,7 @@ CLOUD = '''
 - provider:
     name: {name}
     section: {name}
+    priority: {priority}
     labels:
       - name: big
         boot-timeout: {timeout}
@@ -50,8 +51,9 @@ STATIC = '''
 '''
 
 
-def cloud(name='rack', timeout=10, min_ready=2):
-    return CLOUD.format(name=name, timeout=timeout, min_ready=min_ready)
+def cloud(name='rack', timeout=10, min_ready=2, priority=100):
+    return CLOUD.format(name=name, timeout=timeout, min_ready=min_ready,
+                        priority=priority)
 
 
 def ready(launcher):
@@ -156,6 +158,27 @@ def test_who_can_make_some(zuul_conf):
     assert makers() == ['b'] * 9
     able.clear()
     assert makers() == []
+
+
+def test_the_priority_of_providers(zuul_conf):
+    """One that comes later makes what those before it can not."""
+    connections = makeRegistry(zuul_conf)
+    providers = [provider for name, priority in (
+        ('a', 100), ('b', 7), ('c', 50), ('d', 50))
+        for provider in makeProviders(
+            connections, cloud(name, min_ready=20, priority=priority))]
+    room = {'a': 20, 'b': 5, 'c': 20, 'd': 20}
+
+    def canMake(label, provider):
+        return made.count(provider.name) < room[provider.name]
+    made = []
+    for _, provider in findMissing(
+            {'tenant': providers}, collections.Counter(),
+            lambda name: True, canMake):
+        made.append(provider.name)
+    assert made[:5] == ['b'] * 5
+    assert {*made[5:]} == {'c', 'd'}
+    assert len(made) == 20
 
 
 def test_more_than_anybody_needs(zuul_conf):

@@ -41,6 +41,15 @@ def getOwn(label):
     return getattr(label, OWN, {})
 
 
+def getPriority(label):
+    """
+    :param ProviderLabel label: of any driver.
+    :return: the priority of the provider that has it: the least comes
+        first.
+    """
+    return getOwn(label).get('priority', DEFAULT_PRIORITY)
+
+
 def getZones(label):
     """
     :param ProviderLabel label: of any driver.
