@@ -72,7 +72,8 @@ class ImagePipelines:
         """
         states = self.launcher.local_layout_state
         return {name: layout for name, layout in self.getAll().items()
-                if layout.layout_uuid == states[name].uuid}
+                if (state := states.get(name))
+                and layout.layout_uuid == state.uuid}
 
     def isGone(self, canonical_name, project_name):
         """

@@ -105,6 +105,8 @@ class Launcher:
         # Until then, ZooKeeper can be used.
         self.join_event = threading.Event()
         self.repl = None
+        # Whether others know that we work.
+        self._is_running = False
         self.connection_filter = self._getFilter()
         self.own_temp_directory = TempDirectory(
             get_default(config, 'launcher', 'temp_dir', '/tmp',
@@ -383,9 +385,13 @@ class Launcher:
         tenants = self.layouts.update()
         if tenants:
             self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
-            if self.component_info.state != self.component_info.RUNNING:
-                self.component_info.state = self.component_info.RUNNING
-        if tenants or self.layouts.put_off:
+            # Should what follows fail, the next update has no news.
+            self.layouts.put_off = True
+        if self.layouts.states and not self._is_running:
+            self.component_info.state = self.component_info.RUNNING
+            # The component says so before it is written.
+            self._is_running = True
+        if self.layouts.put_off:
             self.layouts.put_off = False
             self.queue.add(IMAGES)
             for name in self.scope.by_name:
@@ -422,9 +428,9 @@ class Launcher:
             self.planner.limitsChanged()
             self.ready.tell()
 
-    def _removeLock(self, path):
-        if not self.store.removeLock(path):
-            self.queue.retry(('lock', path))
+    def _removeLock(self, paths):
+        if not self.store.removeLock(*paths):
+            self.queue.retry(('lock', paths))
 
     def _isAsked(self, provider, label_name=None):
         if self.division.handles(provider.connection_name):

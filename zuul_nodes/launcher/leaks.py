@@ -26,12 +26,16 @@ RECORDS = {
 }
 # The longest pause between attempts to delete a resource, in seconds.
 LONGEST_PAUSE = 3600.0
+# What is not listed while some can't be is forgotten after this time, in
+# seconds.
+MEMORY = 3600.0
 
 
 @dataclasses.dataclass
 class Suspect:
     """A resource that nothing seems to need."""
     since: float
+    seen: float
     attempts: int = 0
     next_attempt: float = 0.0
 
@@ -108,7 +112,9 @@ class Round:
                 self._complain(resource, error)
         if not complete:
             # What was not listed may be there all the same.
-            self.suspects = self.memory.suspects | self.suspects
+            self.suspects |= {
+                key: suspect for key, suspect in self.memory.suspects.items()
+                if self.seen - suspect.seen < MEMORY}
         self.memory.suspects = self.suspects
         if complete and self.statsd:
             self._reportGauges()
@@ -136,7 +142,9 @@ class Round:
         owners = {tag: tags[tag] for tag in RECORDS if tags.get(tag)}
         expiration = None if owners else tags.get('zuul_expiration')
         key = (resource.type, resource.unique_id, *owners.items())
-        suspect = self.memory.suspects.pop(key, None) or Suspect(self.seen)
+        suspect = self.memory.suspects.pop(key, None) or Suspect(
+            self.seen, self.seen)
+        suspect.seen = self.seen
         if expiration is None:
             if self._isNeeded(resource, owners):
                 return

@@ -141,7 +141,7 @@ class Machines:
             wait = self._patience.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
-        self._submit(node, provider, step, done, 'Creating',
+        self._submit(node, provider.getEndpoint(), step, done, 'Creating',
                      self._patience.getRest(node.uuid, kind))
 
     def delete(self, node, provider, done, log):
@@ -180,7 +180,7 @@ class Machines:
                 wait, error = self.retryDelete(node, error, log), None
             done(wait, error)
 
-        self._submit(node, provider, step, end, 'Deleting',
+        self._submit(node, provider.getEndpoint(), step, end, 'Deleting',
                      self._patience.getRest(node.uuid, kind))
 
     def retryDelete(self, node, error, log):
@@ -212,14 +212,13 @@ class Machines:
                    == (endpoint.connection.connection_name, endpoint.name)
                    for endpoint in self.launcher.getEndpoints().values())
 
-    def _submit(self, node, provider, step, done, what, delay=0):
+    def _submit(self, node, endpoint, step, done, what, delay=0):
         """
         :param step: gives seconds to wait before the next one, or None if
             there is none; and whether anybody is to be told.  If not, it
             is taken again.
         :param float delay: seconds before which the step is not taken.
         """
-        endpoint = provider.getEndpoint()
         self._busy.add(node.uuid)
         turn = Turn(node)
 
@@ -241,7 +240,7 @@ class Machines:
                 if is_new:
                     self._busy.discard(node.uuid)
                 else:
-                    self._submit(node, provider, step, done, what, wait)
+                    self._submit(node, endpoint, step, done, what, wait)
                 if node.uuid in self._asked and (
                         is_new or self._withdraw(node.uuid)):
                     self._asked.discard(node.uuid)

@@ -36,7 +36,7 @@ class News:
         # Request -> its nodes, which it may have no more.
         self._assigned = collections.defaultdict(set)
         # Several threads tell of nodes; held for that only.
-        self._assigned_lock = threading.Lock()
+        self._lock = threading.Lock()
         self._relations = {}
 
     def tell(self, kind, record_id, record):
@@ -53,7 +53,7 @@ class News:
         if record is not None or self._isRemembered(record_id):
             self.queue.add((kind, record_id))
         if record is None:
-            with self._assigned_lock:
+            with self._lock:
                 assigned = self._assigned.pop(record_id, ())
             for node_id in assigned:
                 self.queue.add(('node', node_id))
@@ -81,7 +81,8 @@ class News:
 
     def waitForRoom(self, node):
         """Look at a node again when its provider has lost another."""
-        self._waiting[node.provider].add(node.uuid)
+        with self._lock:
+            self._waiting[node.provider].add(node.uuid)
 
     def _tellOfNode(self, node_id, node):
         planner = self.launcher.planner
@@ -170,7 +171,7 @@ class News:
         old = self._relations.get(node_id, NOTHING)
         if old == new:
             return
-        with self._assigned_lock:
+        with self._lock:
             if assigned := self._assigned.get(old.request_id):
                 assigned.discard(node_id)
                 if not assigned:
@@ -182,7 +183,7 @@ class News:
         if new is not NOTHING:
             self._relations[node_id] = new
             return
-        del self._relations[node_id]
+        self._relations.pop(node_id, None)
         if old.host_id:
             self.queue.add(('node', old.host_id))
         # A static node may be registered anew, and a node that waits for
@@ -190,7 +191,9 @@ class News:
         if any(provider.driver.name == 'static' for provider
                in self.launcher.scope.by_name.get(old.provider, ())):
             self.queue.add(('gone', (old.provider, node_id)))
-        for waiting_id in self._waiting.pop(old.provider, ()):
+        with self._lock:
+            waiting = self._waiting.pop(old.provider, ())
+        for waiting_id in waiting:
             self.queue.add(('node', waiting_id))
 
 

@@ -9,6 +9,7 @@ import logging
 
 from zuul.model import ProviderNode
 
+from zuul_nodes.launcher.layouts import LOST
 from zuul_nodes.launcher.limits import getSlotProblem
 from zuul_nodes.launcher.transactions import Conflict
 
@@ -33,21 +34,18 @@ class Registration:
             return
         known = dict.fromkeys(itertools.chain.from_iterable(
             provider.nodes for provider in providers))
-        try:
-            for node_id in known:
-                self._register(providers, node_id)
-            if (provider_name in launcher.scope.unreadable
-                    or not launcher.layouts.isKnown()):
-                # It has nodes of which we do not know.
-                return
-            for node in launcher.api.getProviderNodes():
-                if (node.provider == provider_name
-                        and (node.main_node_id or node.uuid) not in known
-                        and _isFree(node)):
-                    self._deregister(node)
-        except Conflict as conflict:
-            log.debug('Looking at provider %s again: %s',
-                      provider_name, conflict)
+        done = [self._try(node_id, self._register, providers, node_id)
+                for node_id in known]
+        # Else it has nodes of which we do not know.
+        if (provider_name not in launcher.scope.unreadable
+                and launcher.layouts.isKnown()):
+            done += [
+                self._try(node.uuid, self._deregister, node)
+                for node in launcher.api.getProviderNodes()
+                if node.provider == provider_name
+                and (node.main_node_id or node.uuid) not in known
+                and _isFree(node)]
+        if not all(done):
             launcher.queue.retry(('static', provider_name))
 
     def reconcileNode(self, key):
@@ -59,12 +57,24 @@ class Registration:
         providers = self._getProviders(provider_name)
         if not providers or not self.launcher.layouts.isUpToDate():
             return
+        if not self._try(node_id, self._register, providers, node_id):
+            self.launcher.queue.retry(('gone', key))
+
+    def _try(self, node_id, function, *arguments):
+        """:return: whether that is done; if not, others are not kept from
+            it."""
         try:
-            self._register(providers, node_id)
+            function(*arguments)
+        except LOST:
+            raise
         except Conflict as conflict:
             log.debug('Looking at static node %s again: %s',
                       node_id, conflict)
-            self.launcher.queue.retry(('gone', key))
+            return False
+        except Exception:
+            log.exception('Unable to go on with static node %s:', node_id)
+            return False
+        return True
 
     def _getProviders(self, name):
         """:return: a list of the tenants' objects of a provider, if it has
@@ -94,8 +104,10 @@ class Registration:
             self.launcher.commitNew(transaction, records)
         except Conflict:
             # Another launcher was quicker, or its lock is still there.
-            if not self.launcher.store.exists(records[0].getPath()):
-                self.launcher.store.removeLock(records[0].getLockPath())
+            path = records[0].getPath()
+            if not self.launcher.store.exists(path):
+                self.launcher.store.removeLock(
+                    path, records[0].getLockPath())
                 raise
             return
         log.info('Registered static node %s of %s', records[0].uuid,

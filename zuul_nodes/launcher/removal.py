@@ -38,6 +38,8 @@ class Removal:
 
     def delete(self, node, log):
         self.launcher.scanner.cancel(('node', node.uuid))
+        # It never ends, and says nothing of a machine that begins anew.
+        node._set(nodescan_request=None)
         subnodes = self.nodes.getSubnodes(node)
         if any(subnode.state not in ProviderNode.CREATE_STATES
                for subnode in subnodes):
@@ -128,8 +130,8 @@ class Removal:
             return
         log.debug('Removing provider node %s', node)
         if self.store.remove(node):
-            self.queue.addAfter(
-                ('lock', node.getLockPath()), LOCK_INTERVAL)
+            self.queue.addAfter(('lock', (
+                node.getPath(), node.getLockPath())), LOCK_INTERVAL)
         self.nodes.forget(node.uuid)
         nodetraces.traceDeletion(node)
 

@@ -11,6 +11,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from kazoo.protocol.states import KazooState
+from kazoo.retry import InterruptedError as RetryInterruptedError
 from kazoo.retry import KazooRetry
 from zuul.model import ProviderNode
 from zuul.zk.zkobject import ZKContext
@@ -108,7 +109,7 @@ class Store:
             max_tries=-1, delay=0.5, backoff=1, ignore_expire=False,
             interrupt=lambda: self.epoch != epoch or self.stop_event.is_set())
         with contextlib.suppress(
-                NoNodeError, InterruptedError, SessionExpiredError):
+                NoNodeError, RetryInterruptedError, SessionExpiredError):
             retry(self.client.delete, path)
 
     def remove(self, node):
@@ -125,7 +126,7 @@ class Store:
         with contextlib.suppress(NoNodeError):
             self.client.delete(node.getPath(), recursive=True)
         self.release(node)
-        return not self.removeLock(node.getLockPath())
+        return not self.removeLock(node.getPath(), node.getLockPath())
 
     def _removeAtOnce(self, node, below=()):
         """:return: whether nothing of it is left."""
@@ -147,15 +148,21 @@ class Store:
                 paths += [*self._list(below), below]
         return paths
 
-    def removeLock(self, directory):
-        """:return: whether there is no such lock any more."""
-        try:
-            self.client.delete(directory)
-        except NotEmptyError:
-            return False
-        except NoNodeError:
-            pass
-        return True
+    def removeLock(self, path, directory):
+        """Remove the lock of a record that is gone.
+
+        :param str path: of the record.  If there is one again, the lock is
+            that one's.
+        :param str directory: of the lock.
+        :return: whether there is nothing to do any more.
+        """
+        transaction = self.client.transaction()
+        # What is there can't be created.
+        transaction.create(path)
+        transaction.delete(path)
+        transaction.delete(directory)
+        return not any(isinstance(result, NotEmptyError)
+                       for result in transaction.commit())
 
     def makePrefix(self):
         """:return: a name for a contender, before its number."""

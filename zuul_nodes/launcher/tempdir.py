@@ -53,7 +53,9 @@ def _locked(path, operation):
 
 
 def _removeIfDead(directory):
-    # Another user's launchers are that user's affair.
-    with contextlib.suppress(BlockingIOError, PermissionError), \
+    # Another user's launchers are that user's affair, and one that ends just
+    # now removes it itself.
+    with contextlib.suppress(
+            BlockingIOError, FileNotFoundError, PermissionError), \
             _locked(directory / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB):
         shutil.rmtree(directory)

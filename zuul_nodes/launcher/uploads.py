@@ -194,8 +194,11 @@ class Uploads:
         Each attempt at a lock looks like a change, so without this, the
         next attempt would follow at once.
         """
-        self._pauses.update(
-            dict.fromkeys(uuids, time.monotonic() + LOCK_PAUSE))
+        now = time.monotonic()
+        # Of those that have gone meanwhile, nobody asks any more.
+        self._pauses = {
+            uuid: end for uuid, end in self._pauses.copy().items()
+            if end > now} | dict.fromkeys(uuids, now + LOCK_PAUSE)
         self.release(uuids)
 
     def contextOf(self, upload):

@@ -9,7 +9,7 @@ from zuul.model import ProviderNode
 from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfInstance, ShelfProvider
-from tests.unit.launcher.test_registration import desk
+from tests.unit.launcher.test_registration import desk, giveBack, use
 
 State = ProviderNode.State
 
@@ -272,3 +272,26 @@ def test_a_static_node_that_shows_another_after_use(
     steps.runUntil(lambda: not steps.nodes(State.READY, State.SLOT_HOST))
     shown[:] = [keys[0]]
     waitForAll(steps, slots, monkeypatch)
+
+
+def test_a_machine_that_begins_anew_while_it_is_asked(
+        steps, monkeypatch, keys):
+    """It does not answer after a job, and the configuration changes."""
+    scans = []
+
+    def add(key, node, log):
+        scan = types.SimpleNamespace(
+            complete=len(scans) != 1, host_key_checking=True,
+            gather_hostkeys=True, log=log,
+            result=lambda: [keys[0].recorded])
+        scans.append(scan)
+        return scan
+    monkeypatch.setattr(steps.scanner, 'add', add)
+    steps.setLayout(scanned(desk()))
+    steps.runUntil(lambda: any(map(isFree, steps.nodes())))
+    giveBack(steps, use(steps, 'big'))
+    steps.runUntil(lambda: len(scans) == 2)
+    steps.setLayout(scanned(desk(label='other')))
+    steps.runUntil(lambda: [node.label for node in filter(
+        isFree, steps.nodes())] == ['other'])
+    assert len(scans) == 3

@@ -142,7 +142,8 @@ def test_stop_without_zookeeper(lonely, monkeypatch, begun):
     wait(lambda: launcher.zk_client.suspended or launcher.zk_client.lost)
     if not begun:
         # It is not going to get an answer.
-        launcher.queue.add(('lock', '/zuul/nodes/locks/gone'))
+        launcher.queue.add(('lock', (
+            '/zuul/nodes/nodes/gone', '/zuul/nodes/locks/gone')))
         wait(lambda: not launcher.queue.isIdle())
 
     def end():

@@ -1,6 +1,8 @@
 """When the layouts of all tenants count as read."""
 
+import json
 import time
+import types
 
 from kazoo.exceptions import ConnectionLoss
 import pytest
@@ -9,6 +11,7 @@ from zuul.zk.locks import tenant_write_lock
 
 from tests.fixtures.launcher import TIMEOUT, makeProviders
 from tests.fixtures.racks import cloud, isDone
+from tests.unit.launcher.test_registration import desk, readyNode
 from zuul_nodes.launcher.layouts import Layouts
 
 
@@ -69,6 +72,27 @@ def test_the_planner_knows_what_counts_as_read(steps, monkeypatch):
     steps.setLayout(cloud('one'))
     assert known == [before]
     assert steps.planner.scope is steps.layouts.scope
+
+
+def test_others_are_told_that_it_works(steps, monkeypatch):
+    """And static nodes registered, though there was no connection when the
+    layouts had been read."""
+    component = steps.component_info
+    component.state = component.STOPPED
+    client = component.kazoo_client
+    errors = [ConnectionLoss()]
+
+    def write(path, data):
+        if errors:
+            raise errors.pop()
+        return client.set(path, data)
+    monkeypatch.setattr(component, 'client', types.SimpleNamespace(
+        client=types.SimpleNamespace(set=write)))
+    steps.writeLayout(desk())
+    readyNode(steps)
+    assert not errors
+    content, _ = client.get(component.path)
+    assert json.loads(content)['state'] == component.RUNNING
 
 
 def test_a_tenant_that_is_locked_when_a_launcher_starts(

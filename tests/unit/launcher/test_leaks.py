@@ -17,7 +17,7 @@ from tests.fixtures.cloud import (
     runUntil,
 )
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
-from zuul_nodes.launcher.leaks import LONGEST_PAUSE
+from zuul_nodes.launcher.leaks import LONGEST_PAUSE, MEMORY
 from zuul_nodes.launcher.unreadable import Unreadable
 
 NODES = '/zuul/nodes/nodes'
@@ -339,6 +339,21 @@ def test_list_that_breaks_off(keeper, cloud, goRound):
     assert cloud.names == {'last'}
     # It had been seen before.
     cloud.resources.remove(None)
+    goRound()
+    assert cloud.names == set()
+
+
+def test_list_that_always_breaks_off(keeper, cloud, goRound):
+    """What has gone is not remembered for ever."""
+    leak(keeper, cloud, 'first')
+    goRound()
+    resources = cloud.resources[:]
+    cloud.resources[:] = [None]
+    goRound(pause=MEMORY)
+    # One of the same name.
+    cloud.resources[:] = resources
+    goRound()
+    assert cloud.names == {'first'}
     goRound()
     assert cloud.names == set()
 

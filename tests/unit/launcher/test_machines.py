@@ -232,6 +232,21 @@ def test_a_step(subject, rack, node, saved, log):
         node.comment = 'later'
 
 
+def test_an_endpoint_that_is_had_once(subject, rack, node, log, monkeypatch):
+    """A driver that does not give it any more keeps no node at work."""
+    machine = Waiting()
+    monkeypatch.setattr(
+        rack, 'getCreateStateMachine', lambda *args: machine)
+    subject.create(node, rack, lambda *result: None, log)
+    rack.step()
+    assert not subject.isBusy(node.uuid)
+    subject.create(node, rack, lambda *result: None, log)
+    monkeypatch.setattr(rack, 'getEndpoint', None)
+    # There is nothing new.
+    rack.step()
+    assert rack.calls
+
+
 @pytest.fixture
 def polled(subject, rack, node, log):
     """What waits for its cloud.

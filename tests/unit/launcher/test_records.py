@@ -307,6 +307,39 @@ def test_one_that_is_registered_anew_at_once(steps, cache, monkeypatch):
     assert steps.planner.ledger.getNode(record.uuid) is anew
 
 
+def test_the_lock_of_a_record_that_is_gone(steps, cache):
+    """It goes with whoever waits for it last."""
+    record = makeRecord(steps)
+    create(steps.store, record)
+    paths = record.getPath(), record.getLockPath()
+    contender = f'{record.getLockPath()}/contender'
+    steps.store.client.create(contender)
+    assert steps.store.remove(record)
+    assert not steps.store.removeLock(*paths)
+    steps.store.client.delete(contender)
+    assert steps.store.removeLock(*paths)
+    assert not steps.store.exists(record.getLockPath())
+    assert steps.store.removeLock(*paths)
+
+
+def test_the_lock_of_a_record_that_has_come_back(steps, cache):
+    record = makeRecord(steps)
+    create(steps.store, record)
+    assert steps.store.removeLock(record.getPath(), record.getLockPath())
+    assert steps.store.exists(record.getLockPath())
+
+
+def test_a_session_that_is_lost_while_a_lock_is_given_up(
+        steps, monkeypatch):
+    """It goes with that."""
+    def delete(path):
+        steps.store.epoch += 1
+        raise ConnectionLoss
+    monkeypatch.setattr(steps.store.client, 'delete', delete)
+    steps.store.delete('/zuul/nodes/locks/gone', steps.store.epoch)
+    steps.store.epoch = 0
+
+
 def test_a_part_that_goes_while_its_node_is_deleted(
         steps, cache, others, monkeypatch):
     """No news of it is taken for ours later."""

@@ -6,7 +6,7 @@ from zuul.zk.locks import tenant_write_lock
 
 from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.racks import isDone
-from zuul_nodes.launcher import registration
+from zuul_nodes.launcher import registration, workqueue
 from zuul_nodes.launcher.scope import isCurrent
 
 State = ProviderNode.State
@@ -241,6 +241,36 @@ def test_a_tenant_that_can_not_be_read(steps):
         steps.run()
         assert len(steps.nodes(State.READY)) == 3
     steps.runUntil(lambda: len(steps.nodes()) == 2)
+
+
+def test_a_node_that_can_not_be_registered(steps, monkeypatch):
+    """All others are, and those that are gone go."""
+    monkeypatch.setattr(workqueue, 'getPause', lambda attempt: 0.01)
+    make = steps.maker.makeStaticNode
+    broken = []
+
+    def makeStaticNode(provider, entry):
+        if entry.name in broken:
+            raise ValueError(entry.name)
+        return make(provider, entry)
+    monkeypatch.setattr(steps.maker, 'makeStaticNode', makeStaticNode)
+    steps.setLayout(desk())
+    readyNode(steps)
+    broken.append('127.0.0.2')
+    entry = """
+      - name: 127.0.0.{}
+        connection-port: 22
+        username: zuul
+        label: big
+"""
+    steps.setLayout(desk().replace('    nodes:\n', '    nodes:' + entry.format(
+        2) + entry.format(3).lstrip('\n')).replace('127.0.0.1', '127.0.0.4'))
+
+    def getAddresses():
+        return {node.interface_ip for node in steps.nodes(State.READY)}
+    steps.runUntil(lambda: getAddresses() == {'127.0.0.3', '127.0.0.4'})
+    broken.clear()
+    steps.runUntil(lambda: len(getAddresses()) == 3)
 
 
 def test_the_entry_of_a_driver_may_say_more(zuul_conf):

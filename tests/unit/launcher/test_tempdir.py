@@ -1,3 +1,4 @@
+import pathlib
 import subprocess
 import sys
 
@@ -30,6 +31,13 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert tmp_path.joinpath('zuul-launcher-dead/image').exists()
     TempDirectory(tmp_path, 'two')
     assert not tmp_path.joinpath('zuul-launcher-dead').exists()
+
+
+def test_one_that_ends_meanwhile(tmp_path, monkeypatch):
+    """It has removed its own already."""
+    monkeypatch.setattr(pathlib.Path, 'glob', lambda self, pattern: [
+        tmp_path / 'zuul-launcher-gone'])
+    assert TempDirectory(tmp_path, 'one').path.is_dir()
 
 
 def test_root_is_made(tmp_path):
