@@ -3,7 +3,7 @@
 Every launcher prepares an endpoint for what it makes there itself.  One of
 them asks the cloud for its quotas and removes what has leaked, now and
 then; what it learns of quotas is in ZooKeeper, where all have it from.
-Each endpoint has threads of its own for this, so none waits for another.
+All that is done by threads of the endpoint, so none waits for another.
 """
 
 import collections

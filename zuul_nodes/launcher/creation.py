@@ -170,6 +170,6 @@ def _getUpload(request, image):
 
 def _make(record_class, **attributes):
     record = record_class()
-    # What it is in ZooKeeper, the watch tells.
+    # What it is in ZooKeeper is known when it has been written.
     record._set(_zstat=None, **attributes)
     return record

@@ -38,7 +38,7 @@ class Deletes:
         self.deleteArtifact = deleteArtifact
         self._lock = threading.Lock()
         self._queues = {}
-        # Key -> that version.
+        # Key -> the version of the record for which that was decided.
         self._decided = {}
         # Calls of clouds that somebody waits for.
         self._calls = set()

@@ -164,12 +164,12 @@ class Limits:
             self._problems.get((provider, subject, make.__name__))
             for subject, make in questions)), None)
 
-    def forget(self, names=None):
+    def forget(self, names):
         """
         :param names: of the providers whose answers are of no use any
-            more, or None for all.
+            more.
         """
-        self._answers = {} if names is None else {
+        self._answers = {
             key: answer for key, answer in self._answers.items()
             if key[0].canonical_name not in names}
 

@@ -59,7 +59,7 @@ class News:
                 self.queue.add(('node', node_id))
 
     def tellWritten(self, record):
-        """The watch does not tell of what we have written ourselves.
+        """The watch need not tell of what we have written ourselves.
 
         Who has removed a node has forgotten it, too.
         """

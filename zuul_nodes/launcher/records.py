@@ -331,7 +331,7 @@ class Records(launcher.LauncherApi):
     :param ZooKeeperClient zk_client:
     :param changed: called with a kind, ``request`` or ``node``, the id of
         a record and the record or None.
-    :param OwnWrites own_writes: of which it is not called.
+    :param OwnWrites own_writes: of which it need not be called.
     """
 
     def __init__(self, zk_client, registry, component, changed, own_writes,

@@ -1,7 +1,7 @@
 """What becomes of images that are not needed any more.
 
-Uploads go first.  Then a job deletes the artifact from its storage, and
-only then the record of it goes; so no file is forgotten.
+Uploads go first.  Then a job deletes the artifact from its storage, where a
+tenant has one for that, and only when it has ended the record goes.
 """
 
 import collections

@@ -7,7 +7,6 @@ has of its whole definition.
 """
 
 import collections
-import contextlib
 import functools
 import itertools
 
@@ -165,18 +164,6 @@ class Scope:
         return [provider for provider in self.by_name.get(node.provider, ())
                 if _getPlace(provider, node.endpoint_name)
                 == (node.connection_name, node.endpoint_name)]
-
-    def getProvidersAt(self, endpoint):
-        """:return: a list of the tenants' objects of the providers there.
-        """
-        found = []
-        for providers in self.by_name.values():
-            for provider in providers:
-                # Some drivers may be unable to say where they are.
-                with contextlib.suppress(Exception):
-                    if provider.getEndpoint() is endpoint:
-                        found.append(provider)
-        return found
 
     def findProvider(self, node):
         """:return: the provider of the node's tenant, or None."""

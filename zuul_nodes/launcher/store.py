@@ -101,7 +101,7 @@ class Store:
 
     def delete(self, path, epoch):
         """Delete what goes with a session, or else keeps others waiting;
-        until it is gone, or the session is.
+        until it is gone, or the session is, or we stop.
 
         :param int epoch: the session's.
         """
