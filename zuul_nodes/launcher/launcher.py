@@ -211,7 +211,7 @@ class Launcher:
             'others': lambda _: self._lookAtOthers(),
             'surplus': lambda _: self.surplus.reconcile(),
             'pool': self.pools.check,
-            'lock': self._removeLock,
+            'lock': self.node_reconciler.removal.removeLock,
             'layout': lambda _: self._updateLayouts(),
             'images': lambda _: self._lookAtImages(),
             'minready': lambda _: self.ready.reconcile(),
@@ -427,10 +427,6 @@ class Launcher:
                 self.images.reconcile()
             self.planner.limitsChanged()
             self.ready.tell()
-
-    def _removeLock(self, paths):
-        if not self.store.removeLock(*paths):
-            self.queue.retry(('lock', paths))
 
     def _isAsked(self, provider, label_name=None):
         if self.division.handles(provider.connection_name):

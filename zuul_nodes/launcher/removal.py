@@ -135,6 +135,15 @@ class Removal:
         self.nodes.forget(node.uuid)
         nodetraces.traceDeletion(node)
 
+    def removeLock(self, paths):
+        """Remove the lock of a node that is gone, as soon as nobody waits
+        for it.
+
+        :param tuple paths: of the node, and of its lock.
+        """
+        if not self.store.removeLock(*paths):
+            self.queue.retry(('lock', paths))
+
 
 def _isSeen(node, request):
     """:return: whether our copy of the request is not older than the
