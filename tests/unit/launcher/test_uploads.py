@@ -374,35 +374,35 @@ def test_checksums_may_be_upper_case(launcher, addArtifact):
     waitForResults(launcher, 'ready')
 
 
-def test_a_cloud_may_know_another_way(launcher, rack, addArtifact):
-    def fail(url, path):
-        raise RuntimeError(url)
+def uploadFromElsewhere(launcher, addArtifact, **ways):
+    """Upload what only drivers get at.
 
-    def download(url, path):
-        pathlib.Path(path).write_bytes(DATA)
-        return path
-
-    launcher.getProvider('rack')._set(downloadUrl=fail)
-    launcher.getProvider('other')._set(downloadUrl=download)
+    :param ways: name of a provider -> how that downloads it.
+    """
+    for name, downloadUrl in ways.items():
+        launcher.getProvider(name)._set(downloadUrl=downloadUrl)
     artifact = addArtifact()
     with launcher.context() as context:
         artifact.updateAttributes(context, url='s3://bucket/image')
     upload(launcher, artifact)
+
+
+def downloadUrl(url, path):
+    pathlib.Path(path).write_bytes(DATA)
+    return path
+
+
+def test_a_cloud_may_know_another_way(launcher, rack, addArtifact):
+    def fail(url, path):
+        raise RuntimeError(url)
+    uploadFromElsewhere(launcher, addArtifact, rack=fail, other=downloadUrl)
     waitForResults(launcher, 'ready')
     assert list(rack.images.values()) == [DATA]
 
 
 def test_another_way_may_bring_too_much(launcher, rack, addArtifact, caplog):
-    def download(url, path):
-        pathlib.Path(path).write_bytes(DATA)
-        return path
-
     launcher.image_size_limit = len(DATA) - 1
-    launcher.getProvider('rack')._set(downloadUrl=download)
-    artifact = addArtifact()
-    with launcher.context() as context:
-        artifact.updateAttributes(context, url='s3://bucket/image')
-    upload(launcher, artifact)
+    uploadFromElsewhere(launcher, addArtifact, rack=downloadUrl)
     waitForResults(launcher, 'failed')
     assert not rack.images
     assert f'The image has at least {len(DATA)} bytes' in caplog.text
