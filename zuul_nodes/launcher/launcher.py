@@ -385,8 +385,6 @@ class Launcher:
         tenants = self.layouts.update()
         if tenants:
             self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
-            # Should what follows fail, the next update has no news.
-            self.layouts.put_off = True
         if self.layouts.states and not self._is_running:
             self.component_info.state = self.component_info.RUNNING
             # The component says so before it is written.

@@ -34,7 +34,8 @@ class Layouts:
     :ivar dict tenant_providers: tenant -> its providers.
     :ivar dict states: tenant -> the layout's state that they are from.
     :ivar Scope scope: the same, to be looked up.
-    :ivar bool put_off: whether somebody waits for the next update.
+    :ivar bool put_off: whether there is something to do after an update:
+        it has news, or somebody waits for it.
     :ivar int attempts: how many updates there have been, one after the
         other, that could not read all.
     """
@@ -115,8 +116,10 @@ class Layouts:
                         exc_info=not isinstance(error, LockException))
                 unread.add(name)
         names = self._fresh
-        if not unread >= self.scope.unread:
-            # Somebody may wait for a tenant that is gone unread.
+        if names or not unread >= self.scope.unread:
+            # Whoever does something about it may fail, and the next update
+            # has no news.  Or somebody waits for a tenant that is gone
+            # unread.
             self.put_off = True
         if names:
             self.scope = Scope(

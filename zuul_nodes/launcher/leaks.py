@@ -35,7 +35,7 @@ MEMORY = 3600.0
 class Suspect:
     """A resource that nothing seems to need."""
     since: float
-    seen: float
+    seen: float = 0.0
     attempts: int = 0
     next_attempt: float = 0.0
 
@@ -142,8 +142,7 @@ class Round:
         owners = {tag: tags[tag] for tag in RECORDS if tags.get(tag)}
         expiration = None if owners else tags.get('zuul_expiration')
         key = (resource.type, resource.unique_id, *owners.items())
-        suspect = self.memory.suspects.pop(key, None) or Suspect(
-            self.seen, self.seen)
+        suspect = self.memory.suspects.pop(key, None) or Suspect(self.seen)
         suspect.seen = self.seen
         if expiration is None:
             if self._isNeeded(resource, owners):

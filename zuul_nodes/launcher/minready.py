@@ -113,10 +113,9 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
                 if canMake(provider.labels[name], provider)]
         if not able:
             continue
-        first = min(getPriority(provider.labels[name]) for provider in able)
-        provider = random.choice([
-            provider for provider in able
-            if getPriority(provider.labels[name]) == first])
+        # Of those that come first, any.
+        provider = min(able, key=lambda each: (
+            getPriority(each.labels[name]), random.random()))
         label = provider.labels[name]
         yield label, provider
         kind = Kind(provider.canonical_name, name, label.config_hash,

@@ -195,10 +195,12 @@ class Uploads:
         next attempt would follow at once.
         """
         now = time.monotonic()
-        # Of those that have gone meanwhile, nobody asks any more.
-        self._pauses = {
-            uuid: end for uuid, end in self._pauses.copy().items()
-            if end > now} | dict.fromkeys(uuids, now + LOCK_PAUSE)
+        # Of those that have gone meanwhile, nobody asks any more.  Other
+        # threads may add theirs now.
+        for upload_id, end in self._pauses.copy().items():
+            if end <= now:
+                self._pauses.pop(upload_id, None)
+        self._pauses.update(dict.fromkeys(uuids, now + LOCK_PAUSE))
         self.release(uuids)
 
     def contextOf(self, upload):

@@ -71,7 +71,7 @@ def makeProcess(side, hostname, config, directory):
 
 
 class Beside(World):
-    """A world in which records are what a launcher thinks, or were.
+    """A world with Zuul's launcher beside ours.
 
     Zuul's launcher looks at a record once more when it has its lock; it asks
     for that because of what it knew of records and of launchers before,
@@ -87,21 +87,23 @@ class Beside(World):
     def countEvents(self):
         """But for the requests of which Zuul's launcher has told once more,
         as it found them ended by another one."""
-        lines = [line for log in self.logs
-                 for line in log.read_text().splitlines()]
-
-        def count(request_id, text):
-            return sum(text in line and request_id in line for line in lines)
-
         events = super().countEvents()
         for request_id, number in events.items():
             if number > 1:
-                in_vain = count(request_id, ' Got request ') - sum(
-                    count(request_id, text) for text in (
-                        ' Failed to lock matching request ',
-                        ' Marking request '))
+                in_vain = self._countInVain(request_id)
                 events[request_id] -= max(0, min(in_vain, number - 1))
         return events
+
+    def _countInVain(self, request_id):
+        """:return: how often Zuul's launchers have locked a request in
+            which there was nothing to do any more."""
+        lines = [line for log in self.logs
+                 for line in log.read_text().splitlines()
+                 if request_id in line]
+        return sum(
+            (' Got request ' in line)
+            - (' Failed to lock matching request ' in line)
+            - (' Marking request ' in line) for line in lines)
 
     def expectUnlocked(self, node_id, problem):
         """Whoever uses it waits for its lock."""

@@ -35,12 +35,17 @@ def shown(steps, monkeypatch):
     shown = []
 
     def add(key, node, log):
-        found = [each.recorded for each in shown]
-        return types.SimpleNamespace(
-            complete=True, host_key_checking=True, gather_hostkeys=True,
-            log=log, result=lambda: found)
+        return makeScan(log, shown)
     monkeypatch.setattr(steps.scanner, 'add', add)
     return shown
+
+
+def makeScan(log, keys, complete=True):
+    """:return: a scan that has found these host keys."""
+    found = [key.recorded for key in keys]
+    return types.SimpleNamespace(
+        complete=complete, host_key_checking=True, gather_hostkeys=True,
+        log=log, result=lambda: found)
 
 
 def scanned(text):
@@ -280,12 +285,8 @@ def test_a_machine_that_begins_anew_while_it_is_asked(
     scans = []
 
     def add(key, node, log):
-        scan = types.SimpleNamespace(
-            complete=len(scans) != 1, host_key_checking=True,
-            gather_hostkeys=True, log=log,
-            result=lambda: [keys[0].recorded])
-        scans.append(scan)
-        return scan
+        scans.append(makeScan(log, keys[:1], complete=len(scans) != 1))
+        return scans[-1]
     monkeypatch.setattr(steps.scanner, 'add', add)
     steps.setLayout(scanned(desk()))
     steps.runUntil(lambda: any(map(isFree, steps.nodes())))

@@ -21,8 +21,7 @@ def filtered(zuul_conf):
 
 
 def fail(steps, request, log):
-    steps.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FAILED
+    steps.fail(request)
     assert ('no running launcher handles connection rack; waited 0.3 seconds'
             in log.text)
 
