@@ -66,7 +66,7 @@ def makeText(driver, connection):
         base['label-defaults'] |= {'networks': ['private'],
                                    'key-name': 'zuul'}
     else:
-        base['nodes'] = [{'name': f'192.0.2.{n}', 'label': f'label-{n}'}
+        base['nodes'] = [{'name': f'198.51.100.{n}', 'label': f'label-{n}'}
                          for n in range(NODES)]
     stanzas.append({'section': base})
     parent = 'base'

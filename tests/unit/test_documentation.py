@@ -1,5 +1,7 @@
 """What the documentation shows is what the tests run."""
 
+import ast
+import json
 import pathlib
 import re
 import string
@@ -7,6 +9,8 @@ import textwrap
 
 import pytest
 import yaml
+
+from zuul_nodes.audit import Event, Result
 
 ROOT = pathlib.Path(__file__).parents[2]
 README = (ROOT / 'README.rst').read_text()
@@ -40,6 +44,57 @@ import zuul.scheduler
 print(hasattr(zuul.scheduler.Scheduler.prime, '__wrapped__'))
 ''')
     assert result.stdout == 'True\n', result.stderr
+
+
+def test_log_config_of_the_audit_log(runProgram, tmp_path):
+    config = (ROOT / 'doc/source/examples/audit-logging.yaml').read_text()
+    path = tmp_path / 'logging.yaml'
+    path.write_text(config.replace('/var/log/zuul', str(tmp_path)))
+    result = runProgram('cook', f'''
+import logging
+from zuul.ansible import logconfig
+logconfig.load_config({str(path)!r}).apply()
+from zuul_nodes import audit
+audit.tell(audit.Event.USED, node='1')
+logging.getLogger('zuul.Launcher').info('other')
+''')
+    assert 'other' in result.stderr
+    assert 'used' not in result.stderr
+    line, = (tmp_path / 'audit.json').read_text().splitlines()
+    assert json.loads(line)['node'] == '1'
+
+
+def test_events_and_fields_of_the_audit_log():
+    """Each that the code writes is in the operators' guide, and no other."""
+    text = (ROOT / 'doc/source/operators.rst').read_text()
+    text = text.partition('\nAudit log\n')[2].partition(
+        '\nTenants that')[0]
+    events, results = text.split('This is how it went')
+    terms = [re.findall('``(.*?)``', line) for line in results.splitlines()
+             if line.startswith('``') and '``  ' not in line]
+    assert {*re.findall(r'^``(.*)``$', events, re.MULTILINE)} == {*Event}
+    assert {name for names in terms for name in names} == {*Result}
+    fields = {*re.findall(r'^``(\w+)``  ', results, re.MULTILINE)}
+    assert fields == _getFields() - {'time', 'event', 'result'}
+
+
+def _getFields():
+    """:return: the names of all fields that lines get."""
+    fields = set()
+    for path in (ROOT / 'zuul_nodes').rglob('*.py'):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call) or not call.args:
+                continue
+            if path.name != 'audit.py' and 'audit.Event.' in ast.unparse(
+                    call.args[0]):
+                fields |= {each.arg for each in call.keywords} - {None}
+    for function in ast.walk(ast.parse(
+            (ROOT / 'zuul_nodes/audit.py').read_text())):
+        if getattr(function, 'name', None) in ('_', 'tell'):
+            for table in ast.walk(function):
+                if isinstance(table, ast.Dict):
+                    fields |= {key.value for key in table.keys}
+    return fields
 
 
 def test_table_of_zuuls_tests():

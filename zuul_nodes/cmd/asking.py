@@ -6,6 +6,7 @@ import re
 import threading
 import time
 
+from zuul_nodes import messages
 from zuul_nodes.exceptions import UserError
 
 # Questions that a cloud is asked at a time.
@@ -20,28 +21,31 @@ PUBLIC = re.compile('(file|path|dir|url|id)$', re.IGNORECASE)
 SHORTEST = 6
 
 
-def ask(provider, timeout, stream):
+def ask(provider, timeout, stream, full=False):
     """
     :param BaseProvider provider: of any driver.
     :param float timeout: seconds that each question may take.
     :param stream: where to say how far it is.
+    :param bool full: whether only operators read it.
     :return: a list of dictionaries with ``object``, ``what``, ``name`` and
         ``problem``, which is empty if there is none.
     :raises UserError: it is not known what to ask.
     """
     hidden = _getSecrets(provider.connection)
+    show = messages.withoutSecrets if full else messages.forTenants
     try:
         checks = list(getChecks(provider, stream))
     except Exception as error:
-        raise UserError(_hide(
+        raise UserError(
             f'the provider "{provider.name}" can not be asked about: '
-            f'{type(error).__name__}: {error}', hidden)) from None
+            + show(_hide(f'{type(error).__name__}: {error}', hidden))
+        ) from None
     print(f'Asking {count(len(checks), "question")} about the provider '
           f'{provider.name} ...', file=stream, flush=True)
     problems = askAll([check.ask for check in checks], timeout)
     return [{'object': check.used_by, 'what': check.subject,
              'name': _hide(str(check.name), hidden),
-             'problem': _hide(problem, hidden)}
+             'problem': show(_hide(problem, hidden))}
             for check, problem in zip(checks, problems, strict=True)]
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from zuul_nodes import plugin, zuulconf
+from zuul_nodes import messages, plugin, zuulconf
 from zuul_nodes.cmd import arguments, output
 from zuul_nodes.cmd.asking import ask, count
 from zuul_nodes.exceptions import UserError
@@ -53,6 +53,10 @@ def addArguments(parser):
         '--timeout', type=arguments.seconds, default=60, metavar='SECONDS',
         help='how long each question to the cloud may take '
              '(default: %(default)s)')
+    parser.add_argument(
+        '--full', action='store_true',
+        help="show clouds' messages with the accounts, addresses and file "
+             'names in them, which are not for all who read the logs of jobs')
     parser.add_argument('--all', action='store_true',
                         help='show what is right as well')
     output.addFormatArgument(parser)
@@ -69,7 +73,8 @@ def run(args):
     except KeyboardInterrupt:
         status = _fail('interrupted')
     except Exception as error:
-        status = _fail(f'{type(error).__name__}: {error}')
+        show = messages.withoutSecrets if args.full else messages.forTenants
+        status = _fail(show(f'{type(error).__name__}: {error}'))
     _doInTime(closing.close)
     leave(status)
     return status
@@ -114,7 +119,7 @@ def check(args, closing):
     results = []
     for provider in find(config, args):
         closing.callback(provider.driver.stop)
-        results += ask(provider, args.timeout, sys.stderr)
+        results += ask(provider, args.timeout, sys.stderr, args.full)
     wrong = [result for result in results if result['problem']]
     shown = results if args.all else wrong
     if args.format == 'json':

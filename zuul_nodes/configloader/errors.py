@@ -49,6 +49,11 @@ class ValueNotAllowedError(ConfigurationSyntaxError):
     zuul_error_problem = 'value that is not allowed'
 
 
+class BoundError(ConfigurationSyntaxError):
+    zuul_error_name = 'Beyond a Bound'
+    zuul_error_problem = 'provider that is more than the operator allows'
+
+
 class SpellingError(ConfigurationSyntaxError):
     zuul_error_name = 'Attribute Given Twice'
     zuul_error_problem = 'attribute that is given twice'

@@ -6,8 +6,10 @@ from zuul import model
 import zuul.configloader
 from zuul.driver import ProviderInterface
 
+from zuul_nodes import audit
 from zuul_nodes.configloader.attributes import recast
 from zuul_nodes.configloader.errors import (
+    BoundError,
     SectionError,
     UnknownConnectionError,
     describe,
@@ -17,6 +19,7 @@ from zuul_nodes.configloader.errors import (
 )
 from zuul_nodes.configloader.flatten import Flattening
 from zuul_nodes.configloader.plain import copyStanza
+from zuul_nodes.drivers import bounds
 
 
 class ProviderConfig(model.ProviderConfig):
@@ -33,6 +36,8 @@ class ProviderConfig(model.ProviderConfig):
         try:
             flattening = self.getFlattening(layout, connections)
             config = flattening.flatten()
+            self._checkBounds(
+                connections[config['connection']], layout, config)
             self._setInternalAttributes(
                 self._withMadeUp(layout, flattening), config,
                 flattening.driver.getProviderSchemaClass()())
@@ -79,6 +84,18 @@ class ProviderConfig(model.ProviderConfig):
                 f' whose driver {connection.driver.name} has no nodes. Name '
                 f'the connection of a cloud')
         return connection
+
+    def _checkBounds(self, connection, layout, config):
+        try:
+            bounds.check(connection, layout.tenant.name, config)
+        except bounds.BoundError as error:
+            audit.tell(
+                audit.Event.REFUSED, tenant=layout.tenant.name,
+                project=self.source_context.project_canonical_name,
+                provider=self.canonical_name, reason=error)
+            raise BoundError(
+                f'The {describe(self)} may not be like that: {error}. Ask '
+                'the operator, or name another connection') from None
 
     def _withMadeUp(self, layout, flattening):
         """:return: what Zuul looks at when it adds its hashes."""

@@ -9,7 +9,7 @@ import voluptuous as vs
 from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
 from zuul_nodes.configloader.vocabulary import LABEL_ALONE, PROVIDER_ALONE
-from zuul_nodes.drivers import MOST_SLOTS
+from zuul_nodes.drivers import MOST_SLOTS, addresses
 
 # No message of Zuul's own is longer.
 LONGEST = 1000
@@ -44,6 +44,7 @@ class Validation:
         self._checkLabels()
         for image in self.config['images']:
             self._checkRetainCount(image)
+            self._checkAccess(image)
 
     def _checkProvider(self, changes, kind, name):
         # The lists have been checked.
@@ -107,6 +108,18 @@ class Validation:
                 f'The label "{label["name"]}" has {slots} "slots", '
                 f'{MOST_SLOTS} are the most. '
                 + self._describeOrigins('label', label['name'], 'slots'))
+
+    def _checkAccess(self, image):
+        """Check how to log in to nodes of an image."""
+        for attribute, (holds, words) in addresses.ACCESS.items():
+            value = image.get(attribute)
+            # Zuul takes these for none.
+            if value not in (None, '', 0) and not holds(value):
+                raise AttributeValueError(
+                    f'The image "{image["name"]}" has a wrong '
+                    f'"{attribute}": it has to be {words}. '
+                    + self._describeOrigins('image', image['name'],
+                                            attribute))
 
     def _checkRetainCount(self, image):
         count = image.get('retain-count')

@@ -21,7 +21,14 @@ What any driver may have beyond Zuul's interfaces:
 ``nodes_are_given``
     true if its nodes are machines that are there already.  One that is
     ready is connected to before a request gets it, and nodes with the same
-    address, port and user are one machine.
+    address, port and user are one machine.  What an instance has for
+    ``host_id`` counts as its address, too, if that is a name.
+``checkBounds(connection, config)``
+    raises a :class:`bounds.BoundError` if a provider's flat configuration is
+    more than the operator allows at the connection.
+``checkAddress(connection, host, address)``
+    the same, if nodes of the connection may not be at an address.  The
+    launcher is about to connect there.
 ``getJobVariables(job, item)``
     a dictionary of what a job is told in its variable ``zuul``; any driver
     may have it.  It is called in schedulers and, without an event, in
@@ -39,7 +46,7 @@ which the node has to show then.
 
 from zuul.lib.voluputil import Nullable, Optional, Required
 
-from zuul_nodes.drivers.api import extension
+from zuul_nodes.drivers.api import addresses, bounds, extension
 from zuul_nodes.drivers.api.adapter import Adapter
 from zuul_nodes.drivers.api.check import Check
 from zuul_nodes.drivers.api.driver import Driver
@@ -91,6 +98,8 @@ __all__ = [
     'Resource',
     'State',
     'TemporaryError',
+    'addresses',
+    'bounds',
     'extension',
     'forNode',
     'getKnownNeeds',

@@ -6,28 +6,22 @@ whether to go on, so that a launcher that stops does not wait for it.
 
 from concurrent.futures import FIRST_EXCEPTION, wait
 import contextlib
-import gzip
 import hashlib
 import logging
-import lzma
 import os
-import re
-import shutil
-import subprocess
 import threading
 import time
-import zlib
 
 import requests
 import urllib3
 
+from zuul_nodes import imagefiles, messages
+from zuul_nodes.imagefiles import BLOCK_SIZE, ArtifactError
 from zuul_nodes.launcher.threads import Threads
 from zuul_nodes.launcher.workqueue import getPause
 
-# Seconds for a connection, and for whatever the server sends next.
-TIMEOUT = (30, 300)
-# What is read or written at once.
-BLOCK_SIZE = 1 << 20
+# How formats end that are compressed themselves.
+COMPRESSED = ('.gz', '.xz', '.zst')
 # What one request asks for, and how many requests there are at a time.
 CHUNK_SIZE = 100 * BLOCK_SIZE
 CONNECTIONS = 5
@@ -35,10 +29,10 @@ CONNECTIONS = 5
 CHECK_INTERVAL = 1
 # How often a transfer may break without having got on.
 ATTEMPTS = 5
+# Seconds in which a download has to get on.
+WINDOW = 60
 # Seconds between two lines about it in the log.
 PROGRESS_INTERVAL = 30
-# What is left on the disk for others.
-RESERVE = 256 << 20
 # It is the file's own bytes that ranges and sizes are about.
 HEADERS = {'Accept-Encoding': 'identity'}
 # The server may answer another time.
@@ -47,42 +41,8 @@ TEMPORARY = (requests.codes.request_timeout, requests.codes.too_many_requests)
 log = logging.getLogger('zuul.Launcher')
 
 
-class ArtifactError(Exception):
-    """The artifact is not to be had, or not what it should be."""
-
-
 class IncompleteError(ArtifactError):
     """The server has not sent all; it may another time."""
-
-
-class Room:
-    """What may be written.
-
-    :param str directory: where.
-    :param int limit: most bytes of one file.
-    """
-
-    def __init__(self, directory, limit):
-        self.directory = directory
-        self.limit = limit
-
-    def check(self, size, more):
-        """
-        :param int size: bytes that the file will have, as far as is known.
-        :param int more: how many of them are about to be written.
-        :raises ArtifactError: it has no room.
-        """
-        if size > self.limit:
-            raise ArtifactError(
-                f'The image has at least {size} bytes, but {self.limit} are '
-                'the most that "image_size_limit" in the section "launcher" '
-                'of zuul.conf allows')
-        free = shutil.disk_usage(self.directory).free
-        if free < more + RESERVE:
-            raise ArtifactError(
-                f'There is no room for the image: {more} bytes are needed in '
-                f'{self.directory}, which has {free}; {RESERVE} of them are '
-                'left for others')
 
 
 class Progress:
@@ -121,56 +81,92 @@ class Progress:
                 f'{100 * self._done // self.total} %')
 
 
+class Pace:
+    """How long a download may take.
+
+    :param float timeout: seconds in all.
+    :param int rate: bytes in a second that have to come at least.
+    """
+
+    def __init__(self, timeout, rate=0):
+        self.timeout = timeout
+        self.rate = rate
+        self._end = time.monotonic() + timeout
+        self._start = time.monotonic()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def add(self, size):
+        """:param int size: bytes that have come."""
+        with self._lock:
+            self._size += size
+
+    def check(self, name):
+        """
+        :param str name: what is downloaded, for people.
+        :raises ArtifactError: it takes too long.
+        """
+        now = time.monotonic()
+        if now >= self._end:
+            raise ArtifactError(
+                f'Downloading {name} has not ended in {self.timeout:g} '
+                'seconds, which is "image_timeout" in the section "launcher" '
+                'of zuul.conf')
+        with self._lock:
+            seconds, size = now - self._start, self._size
+            if seconds < WINDOW:
+                return
+            self._start, self._size = now, 0
+        if size < self.rate * seconds:
+            raise ArtifactError(
+                f'Downloading {name} is given up: {size} bytes have come in '
+                f'{seconds:.0f} seconds, fewer than "image_minimum_rate" in '
+                'the section "launcher" of zuul.conf demands, which is '
+                f'{self.rate} a second')
+
+
 def getName(url):
     """:return: a URL without what may be a secret in it, for people."""
-    return url.partition('?')[0]
+    return messages.withoutSecrets(url)
 
 
-def getReason(error):
-    """:return: what an error says, without what may be a secret in the
-        URLs that it names."""
-    return re.sub(r'\?[^\s)]+', '', str(error))
-
-
-def download(url, path, check, room, timeout, tell=None):
+def download(source, path, check, room, pace, tell=None):
     """
-    :param str url: of a file on a web server.
+    :param Source source: of the file.
     :param str path: the file to write.
     :param check: called before each block, and while there is none; what
         it raises ends it.
     :param Room room:
-    :param float timeout: seconds that it may take in all.
+    :param Pace pace: which has just begun.
     :param tell: called with a line about the progress now and then.
     :raises ArtifactError: it is not to be had, or there is no room.
+    :raises RefusedError: it may not be had from there.
     :raises requests.RequestException: the server does not give it.
     """
-    end = time.monotonic() + timeout
+    name = getName(source.url)
     failed = threading.Event()
 
     def checkAll(more=0):
         """:param int more: bytes that are about to be written."""
         check()
         if more:
+            pace.add(more)
             # The file has its size from the beginning, but no room yet.
             room.check(size, more)
         if failed.is_set():
             raise ArtifactError('Another part could not be downloaded')
-        if time.monotonic() >= end:
-            raise ArtifactError(
-                f'Downloading {getName(url)} has not ended in {timeout:g} '
-                'seconds, which is "image_timeout" in the section "launcher" '
-                'of zuul.conf')
+        pace.check(name)
 
     # Nobody can end one that waits for a server: it is left alone.
     threads = Threads(None, 'Download', CONNECTIONS)
     try:
-        size, = _await([threads.submit('', getSize, url)], checkAll)
+        size, = _await([threads.submit('', getSize, source)], checkAll)
         room.check(size, size)
         with open(path, 'wb') as file:
             file.truncate(size)
-        progress = Progress(f'Downloading {getName(url)}', size, tell)
+        progress = Progress(f'Downloading {name}', size, tell)
         _await([
-            threads.submit('', _downloadChunk, url, path, start,
+            threads.submit('', _downloadChunk, source, path, start,
                            min(start + CHUNK_SIZE, size), size, checkAll,
                            progress)
             for start in range(0, size, CHUNK_SIZE)], checkAll)
@@ -197,22 +193,21 @@ def _await(futures, check):
     return [future.result() for future in futures]
 
 
-def getSize(url):
-    """:return: the number of bytes that there are at a URL."""
-    with requests.head(url, timeout=TIMEOUT, headers=HEADERS,
-                       allow_redirects=True) as response:
+def getSize(source):
+    """:return: the number of bytes of a Source."""
+    with source.send('HEAD', HEADERS) as response:
         if response.ok and 'content-length' in response.headers:
             return int(response.headers['content-length'])
     # A URL may be signed for nothing but GET.
-    with requests.get(url, stream=True, timeout=TIMEOUT,
-                      headers={**HEADERS, 'Range': 'bytes=0-0'}) as response:
+    with source.send(
+            'GET', {**HEADERS, 'Range': 'bytes=0-0'}) as response:
         response.raise_for_status()
         if 'content-range' in response.headers:
             return int(response.headers['content-range'].split('/')[-1])
         return int(response.headers['content-length'])
 
 
-def _downloadChunk(url, path, start, end, size, check, progress):
+def _downloadChunk(source, path, start, end, size, check, progress):
     """Download a part, from where it broke if it did.
 
     :param check: called with the number of bytes before they are written,
@@ -224,7 +219,8 @@ def _downloadChunk(url, path, start, end, size, check, progress):
         while True:
             begin = file.tell()
             try:
-                return _continue(url, file, start, end, size, check, progress)
+                return _continue(
+                    source, file, start, end, size, check, progress)
             except (requests.RequestException, IncompleteError) as error:
                 check()
                 if not _isTemporary(error):
@@ -233,16 +229,17 @@ def _downloadChunk(url, path, start, end, size, check, progress):
                 if failures >= ATTEMPTS:
                     raise
                 log.info('%s broke, going on from byte %s: %s',
-                         progress.what, file.tell(), getReason(error))
+                         progress.what, file.tell(),
+                         messages.withoutSecrets(error))
                 _pause(getPause(failures), check)
 
 
-def _continue(url, file, start, end, size, check, progress):
+def _continue(source, file, start, end, size, check, progress):
     check()
     begin = file.tell()
-    with requests.get(
-            url, stream=True, timeout=TIMEOUT, headers={
-                **HEADERS, 'Range': f'bytes={begin}-{end - 1}'}) as response:
+    name = getName(source.url)
+    with source.send('GET', {
+            **HEADERS, 'Range': f'bytes={begin}-{end - 1}'}) as response:
         response.raise_for_status()
         if response.status_code != requests.codes.partial_content:
             # The server knows no ranges, and sends everything.
@@ -254,14 +251,14 @@ def _continue(url, file, start, end, size, check, progress):
         for block in _read(response):
             if len(block) > end - file.tell():
                 raise ArtifactError(
-                    f'{getName(url)} has {size} bytes; more than those from '
+                    f'{name} has {size} bytes; more than those from '
                     f'{begin} to {end} have come')
             check(len(block))
             file.write(block)
             progress.add(len(block))
         if file.tell() != end:
             raise IncompleteError(
-                f'{getName(url)} has {size} bytes; of those from {start} to '
+                f'{name} has {size} bytes; of those from {start} to '
                 f'{end}, {file.tell() - start} have come')
 
 
@@ -289,82 +286,53 @@ def _pause(seconds, check):
         time.sleep(min(left, CHECK_INTERVAL))
 
 
-def getSuffix(path):
-    """:return: the end of a name that says how a file is compressed, or an
-        empty string."""
-    return next((suffix for suffix in OPENERS if path.endswith(suffix)), '')
-
-
 def decompress(path, check, room, tell=None):
-    """
-    :param str path: of a file; removed if it is compressed.
+    """Replace a file by what is in it, if it is compressed.
+
+    :param str path: of a file.
+    :param check: called before each block; what it raises ends it.
     :param Room room:
     :param tell: called with a line about the progress now and then.
-    :return: the path of the same file, decompressed.
-    :raises ArtifactError: it is not what it is called, or too large.
+    :raises ArtifactError: it is broken, or too large.
     """
-    suffix = getSuffix(path)
-    if not suffix:
-        return path
-    target = path.removesuffix(suffix)
-    progress = Progress(f'Decompressing {path}', 0, tell)
-    size = 0
-    try:
-        with OPENERS[suffix](path) as source, open(target, 'wb') as file:
-            while block := source.read(BLOCK_SIZE):
+    with open(path, 'rb') as source:
+        if not imagefiles.isCompressed(source):
+            return
+        target = f'{path}.new'
+        progress = Progress(
+            f'Decompressing {os.path.basename(path)}', 0, tell)
+        size = 0
+        with contextlib.closing(imagefiles.readBlocks(source)) as blocks, \
+                open(target, 'wb') as file:
+            for block in blocks:
                 check()
                 size += len(block)
                 room.check(size, len(block))
                 file.write(block)
                 progress.add(len(block))
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise ArtifactError(
-            f'Unable to decompress {path}: {error}') from error
-    os.unlink(path)
-    return target
+    os.rename(target, path)
 
 
-@contextlib.contextmanager
-def _openZstd(path):
-    try:
-        process = subprocess.Popen(
-            ['zstd', '-dqc', path], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    except FileNotFoundError:
-        raise ArtifactError(
-            'This artifact needs the program "zstd", which is not '
-            'installed here') from None
-    with process:
-        try:
-            yield process.stdout
-            messages = process.stderr.read().decode(errors='replace')
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
-        raise ArtifactError(f'"zstd" failed: {messages.strip()}')
-
-
-# How a file is compressed, by the end of its name.
-OPENERS = {'.zst': _openZstd, '.gz': gzip.open, '.xz': lzma.open}
-
-
-def verify(path, sha256, check):
+def verify(path, checksums, check):
     """
     :param str path: of a file.
-    :param str sha256: what its checksum must be, in hexadecimal; if there
-        is none, any file will do.
+    :param dict checksums: algorithm -> what the checksum must be, in
+        hexadecimal, or None; if there is none, any file will do.
+    :param check: called before each block; what it raises ends it.
     :raises ArtifactError: it is another one.
     """
-    if not sha256:
+    digests = {name: hashlib.new(name, usedforsecurity=False)
+               for name, expected in checksums.items() if expected}
+    if not digests:
         log.debug('There is no checksum for %s', path)
         return
-    digest = hashlib.sha256()
     with open(path, 'rb', buffering=0) as file:
         while block := file.read(BLOCK_SIZE):
             check()
-            digest.update(block)
-    if digest.hexdigest() != sha256.lower():
-        raise ArtifactError(
-            f'The checksum of {path} is {digest.hexdigest()}, the '
-            f'artifact says {sha256}')
+            for digest in digests.values():
+                digest.update(block)
+    for name, digest in digests.items():
+        if digest.hexdigest() != checksums[name].lower():
+            raise ArtifactError(
+                f'The {name} of {path} is {digest.hexdigest()}, the artifact '
+                f'says {checksums[name]}')

@@ -10,6 +10,7 @@ from zuul.launcher.server import ProviderNodeError
 from zuul.launcher.subnodes import SubnodeProviderNode
 from zuul.model import ProviderNode
 
+from zuul_nodes import audit, messages
 from zuul_nodes.launcher import nodetraces
 from zuul_nodes.launcher.contents import UnwritableError, serialize
 from zuul_nodes.launcher.failures import Failure, classify, describe
@@ -53,7 +54,7 @@ class Building:
             return self._followHost(node, log)
         if not (node.create_state_machine or isFor(
                 node, self.launcher.scope.findProvider(node))
-                or self.launcher.layouts.isKnown(node.tenant_name)):
+                or self.launcher.layouts.isCertain(node.tenant_name)):
             # It is made by a layout that is about to be read.
             return
         try:
@@ -66,7 +67,7 @@ class Building:
         except (ProviderNodeError, LaunchKeyscanException,
                 QuotaException) as error:
             if (isinstance(error, ProviderNodeError)
-                    and not self.launcher.layouts.isKnown(
+                    and not self.launcher.layouts.isCertain(
                         node.tenant_name)):
                 # While layouts are read, a provider may seem to be missing.
                 return
@@ -143,6 +144,8 @@ class Building:
             finally:
                 subnode._set(_active_context=None)
             transaction.update(subnode, state=State.READY, state_time=now)
+        for each in (node, *subnodes):
+            transaction.audit(audit.Event.CREATED, each)
         transaction.unlock(node)
         self.launcher.request_reconciler.addFulfilled(transaction, node, log)
         transaction.commit()
@@ -176,11 +179,12 @@ class Building:
         failure = classify(error)
         state = State.FAILED if failure in (
             Failure.PERMANENT, Failure.ATTEMPT) else State.TEMPFAILED
-        log.warning('Marking node %s as %s: %s', node, state, error,
-                    exc_info=error if failure is Failure.ATTEMPT
-                    and not isinstance(error, EXPECTED) else None)
+        log.warning('Marking node %s as %s: %s', node, state, (
+            messages.getTraceback(error) if failure is Failure.ATTEMPT
+            and not isinstance(error, EXPECTED)
+            else messages.withoutSecrets(error)))
         machine = node.create_state_machine
-        comment = describe(error)
+        comment = describe(error, node)
         if said := self.launcher.consoles.take(node):
             comment += f'; its console ends with: {said}'
         attributes = {'state': state, 'comment': comment}
@@ -205,6 +209,9 @@ class Building:
         serialize(node, self.store.context())
         transaction = self.store.transaction()
         for each in (node, *self.nodes.getSubnodes(node)):
+            transaction.audit(
+                audit.Event.CREATED, each, result=audit.Result.FAILED,
+                reason=attributes['comment'])
             transaction.update(
                 each, state_time=time.time(), create_state_machine=None,
                 create_state=node.create_state | {'failure': failure.value},
@@ -258,7 +265,7 @@ class Building:
             log.exception('Marking node %s as failed', node)
             node._set(nodescan_request=None)
             self.nodes.setState(node, State.FAILED, log,
-                                comment=describe(error))
+                                comment=describe(error, node))
             if main_node:
                 self._failHost(main_node, log)
             return

@@ -6,12 +6,16 @@ It is asked for before the node is given up, for then its instance goes.
 from zuul.exceptions import LaunchKeyscanException
 from zuul.launcher.server import LaunchTimeoutError
 
+from zuul_nodes import messages
+
 # Then, a node does not come up.
 REASONS = (LaunchKeyscanException, LaunchTimeoutError)
 # So much of it is of use: lines in the log, and characters for people who
 # wait for the node.
 LINES = 100
 LENGTH = 200
+# What is longer than that is no line.
+MOST = 1000
 
 
 class Consoles:
@@ -69,12 +73,15 @@ class Consoles:
             log.warning('Unable to read the console of node %s: %s',
                         node, problem)
         elif text:
-            log.warning('The console of node %s:\n%s', node, text)
+            log.warning('The console of node %s:\n%s', node,
+                        messages.withoutSecrets(text))
 
 
 def _shorten(text):
     """:return: the end of it, for the log, and in one line."""
     lines = text.rstrip().splitlines()
     return ('\n'.join(lines[-LINES:]),
-            ' '.join(' '.join(lines[-3:]).split())[-LENGTH:])
+            # What is cut is no secret any more.
+            messages.forTenants(' '.join(
+                line[-MOST:] for line in lines[-3:]))[-LENGTH:])
 

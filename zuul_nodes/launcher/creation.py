@@ -8,6 +8,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 from zuul.lib import tracing
 from zuul.model import ProviderNode, QuotaInformation
 
+from zuul_nodes import audit
 from zuul_nodes.drivers import getZones, turnZones
 
 TRACER = trace.get_tracer('zuul')
@@ -54,12 +55,15 @@ class Maker:
                         if host else own))
         return [node, *self._makeSlots(node, common, own, slot)]
 
-    def create(self, transaction, records):
+    def create(self, transaction, records, owner):
         """Have a transaction write a new node.
 
         :param list records: as of :meth:`makeNode`.
+        :param owner: the request or the provider that it is for.
         """
         for record in records:
+            transaction.audit(audit.Event.CREATED, owner, record,
+                              result=audit.Result.BEGUN)
             # Who makes it need not ask for its lock.
             transaction.create(
                 record, lock=record is records[0]

@@ -14,6 +14,8 @@ import time
 from kazoo.exceptions import NoNodeError
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes import audit
+from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.imagelook import KEY
 from zuul_nodes.launcher.transactions import Conflict, refuse
 from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
@@ -124,17 +126,26 @@ class Deletes:
             # The cloud has it no more.
             remove(context, upload)
             return
+        if upload.external_id:
+            self._audit(upload, result=audit.Result.BEGUN)
         # Nobody is to use it from now on.
         if upload.state != upload.State.DELETING:
             with upload.activeContext(context):
                 upload.state = upload.State.DELETING
         if upload.external_id:
             self._deleteImage(provider, upload)
+        self._audit(upload)
         if refused:
             with upload.activeContext(context):
                 upload.state = upload.State.FAILED
         else:
             remove(context, upload)
+
+    def _audit(self, upload, **fields):
+        audit.tell(
+            audit.Event.DELETED,
+            self.launcher.image_build_registry.getItem(upload.artifact_uuid),
+            upload, launcher=self.launcher.hostname, **fields)
 
     def _deleteImage(self, provider, upload):
         """Have a cloud delete an image, in a thread of its endpoint.
@@ -162,6 +173,12 @@ class Deletes:
                     provider.deleteImage, upload.external_id),
                 done, f'Deleting {upload}')
             call.result()
+        except CancelledError:
+            raise
+        except Exception as error:
+            self._audit(upload, result=audit.Result.FAILED,
+                        reason=describe(error))
+            raise
         finally:
             with self._lock:
                 self._calls.discard(call)

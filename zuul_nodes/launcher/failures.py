@@ -12,6 +12,8 @@ import socket
 
 from zuul.exceptions import QuotaException
 
+from zuul_nodes import messages
+
 # What clouds' libraries call the status of an answer.
 STATUS_ATTRIBUTES = ('http_status', 'status_code', 'status', 'code')
 # Request time-out, too early, too many requests; 5xx besides.
@@ -79,12 +81,19 @@ def getAttempts(provider):
     return min(provider.launch_attempts, MOST_ATTEMPTS)
 
 
-def describe(error):
-    """:return: an error in one line, for a record that people see."""
+def describe(error, node=None):
+    """
+    :param ProviderNode node: that it is about, whose addresses are no
+        secret.
+    :return: an error in one line, for a record that tenants see.
+    """
     # Of a key alone, nobody knows that it was missing.
     text = repr(error) if isinstance(error, KeyError) else str(error)
-    text = ' '.join(text.split())
-    return text[:500] or type(error).__name__
+    known = node and (
+        node.uuid, node.interface_ip, node.public_ipv4, node.private_ipv4,
+        node.public_ipv6, node.private_ipv6)
+    return messages.forTenants(text, known or ())[:messages.LENGTH] or (
+        type(error).__name__)
 
 
 def _getChain(error):

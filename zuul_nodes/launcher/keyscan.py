@@ -51,13 +51,17 @@ class KeyScanner:
 
     :param done: called as ``done(key, scan)`` from the scanner's thread
         when a scan is complete; not for one that was cancelled before.
+    :param checkAddress: called with a node and the address of its host,
+        before there is a connection; what it raises ends the scan.
     :param int max_active: how many may be connected to at the same time.
     """
 
     log = logging.getLogger('zuul.nodes.KeyScanner')
 
-    def __init__(self, done, max_active=100):
+    def __init__(self, done, checkAddress=lambda node, address: None,
+                 max_active=100):
         self.done = done
+        self.checkAddress = checkAddress
         self.max_active = max_active
         # What is not complete: key -> Scan.
         self._scans = {}
@@ -99,7 +103,8 @@ class KeyScanner:
             if key in self._scans:
                 return self._scans[key]
             scan = self._scans[key] = Scan(
-                key, node, log, self._sockets, request_class or Request)
+                key, node, log, self._sockets, request_class or Request,
+                self.checkAddress)
         self._pending.append(scan)
         self._sockets.wake()
         return scan
@@ -182,11 +187,12 @@ class Scan:
     :ivar float due: when to advance, if nothing happens before.
     """
 
-    def __init__(self, key, node, log, sockets, request_class):
+    def __init__(self, key, node, log, sockets, request_class, checkAddress):
         self.key = key
         self.node = node
         self.log = log
         self.request_class = request_class
+        self.checkAddress = checkAddress
         self.host_key_checking = node.host_key_checking
         self.gather_hostkeys = node.connection_type in SSH_TYPES
         self.complete = False
@@ -253,8 +259,7 @@ class Scan:
             # Waiting for the first turn is not the machine's fault.
             self._start_time = now
             self._deadline = now + self.node.boot_timeout
-            self._lookup = lookUp(
-                self.node, self.log, self._sockets, self.request_class)
+            self._lookup = lookUp(self.node, self._makeRequest, self._sockets)
         if now >= self._deadline:
             raise ConnectionTimeoutException(
                 f'Timeout connecting to {self.node.interface_ip} '
@@ -267,6 +272,13 @@ class Scan:
             self._request.start_time = self._start_time
             self._request.setWorker(self._sockets)
         return self._advanceRequest(now)
+
+    def _makeRequest(self):
+        """:return: a request, which has looked the name up, and connects
+            to that address."""
+        request = self.request_class(self.node, self.log)
+        self.checkAddress(self.node, request.sockaddr[0])
+        return request
 
     def _advanceRequest(self, now):
         request = self._request
@@ -356,19 +368,19 @@ def _getKeyType(algorithm):
     return 'ssh-rsa' if algorithm.startswith('rsa-sha2-') else algorithm
 
 
-def lookUp(node, log, sockets, request_class):
+def lookUp(node, function, sockets):
     """Look up the address of a node.
 
     :param ProviderNode node: the node.
-    :param log: for its request.
+    :param function: does it.
     :param Sockets sockets: woken as soon as it is known.
-    :return: a Future of an object of that class.
+    :return: a Future of what the function returns.
     """
     future = concurrent.futures.Future()
 
     def run():
         try:
-            future.set_result(request_class(node, log))
+            future.set_result(function())
         except Exception as error:
             future.set_exception(error)
 

@@ -25,6 +25,8 @@ from zuul.zk.event_queues import (
 )
 from zuul.zk.system import ZuulSystem
 
+from zuul_nodes.drivers import addresses, bounds
+from zuul_nodes.imagefiles import SIZE_LIMIT
 from zuul_nodes.launcher import sockets
 from zuul_nodes.launcher.caches import Builds, Uploads
 from zuul_nodes.launcher.cleanup import Cleanup
@@ -65,8 +67,9 @@ WORKERS = 8
 # Time-outs are in seconds.
 DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
             'image_timeout': 21600.0, 'endpoint_workers': 8,
-            # In bytes.
-            'image_size_limit': 100 << 30}
+            # In bytes, and in a second.
+            'image_size_limit': SIZE_LIMIT, 'image_minimum_rate': 64 << 10,
+            'require_image_checksums': False}
 # How long to wait at the end for drivers that have been called, and for
 # ZooKeeper to come back.
 STOP_TIMEOUT = 10.0
@@ -113,14 +116,22 @@ class Launcher:
                         expand_user=True), self.hostname)
         self.temp_dir = str(self.own_temp_directory.path)
         self.image_size_limit = int(self._getOption('image_size_limit'))
+        self.require_image_checksums = self._getOption(
+            'require_image_checksums')
         self.call_timeout = float(self._getOption('call_timeout'))
         self.image_timeout = float(self._getOption('image_timeout'))
+        self.image_minimum_rate = int(self._getOption('image_minimum_rate'))
+        self.image_sources = addresses.ImageSources(
+            get_default(config, 'launcher', 'image_sources'))
         self.statsd = get_statsd(
             config, {'hostname': _hostname or socket.getfqdn()})
         for driver in connections.drivers.values():
             # See the driver API; those of Zuul do not ask for it.
             driver.steps_have_threads = True
+            driver.image_sources = self.image_sources
             driver.statsd = self.statsd
+            driver.image_size_limit = self.image_size_limit
+            driver.require_image_checksums = self.require_image_checksums
         with takenInTurn():
             self._connect()
             self._makeParts()
@@ -161,7 +172,7 @@ class Launcher:
             self.zk_client, self.connections, self.system.system_id,
             lambda lock: self.createZKContext(lock, self.log),
             lambda: self.queue.add(LAYOUT), self.places.find,
-            self._setScope)
+            self._setScope, self.hostname)
         self.image_build_registry = Builds(
             self.zk_client, lambda: self.queue.add(IMAGES))
         self.image_upload_registry = Uploads(
@@ -188,7 +199,8 @@ class Launcher:
             self.call_timeout,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
             lambda: self.queue.add(IMAGES))
-        self.scanner = KeyScanner(lambda key, scan: self.queue.add(key))
+        self.scanner = KeyScanner(
+            lambda key, scan: self.queue.add(key), self._checkAddress)
         self.liveness = Liveness(self)
         self.machines = Machines(self)
         self.snapshots = Snapshots(self)
@@ -258,6 +270,11 @@ class Launcher:
     def _isGiven(self, connection_name):
         connection = self.connections.connections.get(connection_name)
         return connection is not None and isGiven(connection.driver)
+
+    def _checkAddress(self, node, address):
+        connection = self.connections.connections.get(node.connection_name)
+        if connection is not None:
+            bounds.checkAddress(connection, node.interface_ip, address)
 
     def isStatic(self, node):
         connection = self.connections.connections.get(node.connection_name)

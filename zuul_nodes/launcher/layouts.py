@@ -14,6 +14,8 @@ from zuul.zk.exceptions import LockException
 from zuul.zk.layout import LayoutProvidersStore, LayoutStateStore
 from zuul.zk.locks import tenant_read_lock
 
+from zuul_nodes import audit
+from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.scope import Scope
 from zuul_nodes.launcher.unreadable import examine, isOfRecord
@@ -31,6 +33,7 @@ class Layouts:
     :param changed: called when a layout may have changed.
     :param findFormer: as of :class:`.scope.Scope`.
     :param adopt: called with a new scope, before it counts as read.
+    :param str hostname: the launcher's name, for the audit log.
     :ivar dict tenant_providers: tenant -> its providers.
     :ivar dict states: tenant -> the layout's state that they are from.
     :ivar Scope scope: the same, to be looked up.
@@ -43,7 +46,7 @@ class Layouts:
     log = logging.getLogger('zuul.Launcher')
 
     def __init__(self, zk_client, connections, system_id, makeContext,
-                 changed, findFormer, adopt):
+                 changed, findFormer, adopt, hostname=None):
         self.zk_client = zk_client
         self.connections = connections
         self.system_id = system_id
@@ -51,6 +54,7 @@ class Layouts:
         self.changed = changed
         self.findFormer = findFormer
         self.adopt = adopt
+        self.hostname = hostname
         self.tenant_providers = {}
         self.unreadable = {}
         self.states = {}
@@ -93,6 +97,21 @@ class Layouts:
         return self.isUpToDate() and not (
             self.scope.unread if tenant_name is None
             else tenant_name in self.scope.unread)
+
+    def isCertain(self, tenant_name):
+        """As :meth:`isKnown`, for callers that give up if it is.
+
+        A watch may be late: a node or a request can be here before it tells
+        of the layout that it was made by.  So ZooKeeper is asked.
+        """
+        if not self.isKnown(tenant_name):
+            return False
+        names = ({*self.tenant_states, *self.states} if tenant_name is None
+                 else {tenant_name})
+        if any(self.states.get(name) != self.tenant_states.get(name)
+               for name in names):
+            self._tell()
+        return self.isUpToDate()
 
     def update(self):
         """Read what has changed.
@@ -167,12 +186,18 @@ class Layouts:
         for name in self._getNames(tenant_name):
             path = f'{self._getRoot(tenant_name)}/{name}/config'
             try:
-                yield BaseProvider.fromZK(
+                provider = BaseProvider.fromZK(
                     context, path, self.connections, self.system_id,
                     self.zk_client)
+                bounds.check(
+                    provider.connection, tenant_name, provider.config)
             except Exception as error:
                 if not isOfRecord(error):
                     raise
+                if isinstance(error, bounds.BoundError):
+                    audit.tell(
+                        audit.Event.REFUSED, provider, reason=error,
+                        launcher=self.hostname)
                 # It may need a driver or a connection that is not here.
                 # Its nodes are left alone.
                 self.log.exception(
@@ -180,6 +205,8 @@ class Layouts:
                     'without it:', path, tenant_name)
                 unreadable[name] = examine(
                     context, path, name, self.connections, error)
+            else:
+                yield provider
 
     def _getNames(self, tenant_name):
         """:return: yields the canonical names of a tenant's providers."""

@@ -17,6 +17,8 @@ import time
 from kazoo.exceptions import NoNodeError
 from zuul.model import ImageUpload, ProviderNode, QuotaInformation
 
+from zuul_nodes import audit
+from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.stats import makeSafe
 
 # Where the records are that tags name: tag -> path.
@@ -155,7 +157,7 @@ class Round:
             return
         self.leaked[resource.type] += 1
         if (self.started >= suspect.next_attempt
-                and self._delete(resource, suspect)
+                and self._delete(resource, suspect, owners)
                 and expiration is None and self.statsd):
             self.statsd.incr(self._getKey('leaked', resource.type))
 
@@ -224,16 +226,22 @@ class Round:
             return None
         return found
 
-    def _delete(self, resource, suspect):
-        """:return: whether the driver has accepted it."""
+    def _delete(self, resource, suspect, owners):
+        """
+        :param dict owners: tag -> id of the record of which it was.
+        :return: whether the driver has accepted it.
+        """
         suspect.attempts += 1
         pause = min(LONGEST_PAUSE, self.cleanup.interval
                     * 2 ** min(suspect.attempts - 1, 30))
         what = (resource.type, resource.unique_id,
                 self.endpoint.canonical_name)
+        self._audit(resource, owners, result=audit.Result.BEGUN)
         try:
             self.endpoint.deleteResource(resource)
-        except Exception:
+        except Exception as error:
+            self._audit(resource, owners, result=audit.Result.FAILED,
+                        reason=describe(error))
             self.log.exception(
                 'Unable to delete leaked %s %s at endpoint %s; trying again '
                 'in %s seconds:', *what, pause)
@@ -241,8 +249,17 @@ class Round:
         finally:
             # A cloud may as well say yes and do nothing.
             suspect.next_attempt = self.cleanup.clock() + pause
+        self._audit(resource, owners)
         self.log.info('Deleted leaked %s %s at endpoint %s', *what)
         return True
+
+    def _audit(self, resource, owners, **fields):
+        audit.tell(
+            audit.Event.DELETED, node=owners.get('zuul_node_uuid'),
+            upload=owners.get('zuul_upload_uuid'), resource=resource.type,
+            external_id=resource.unique_id,
+            endpoint=self.endpoint.canonical_name,
+            launcher=self.launcher.hostname, **fields)
 
     def _complain(self, thing, error, log=None):
         """Log what is left alone, once for as long as that lasts."""

@@ -11,6 +11,7 @@ import time
 import typing
 import urllib.parse
 
+from zuul_nodes import messages
 from zuul_nodes.drivers import MOST_SLOTS
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.quota import getSectionLimits
@@ -241,6 +242,6 @@ class Limits:
     def _note(self, error, *key):
         if key not in self._problems:
             # Before a cloud has been asked, this is nothing special.
-            self.log.warning('Unable to tell limits or needs of %s: %r',
-                             key, error)
+            self.log.warning('Unable to tell limits or needs of %s: %s',
+                             key, messages.withoutSecrets(repr(error)))
         self._problems[key] = describe(error)

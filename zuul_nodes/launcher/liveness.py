@@ -111,7 +111,7 @@ class Liveness:
         try:
             checkHostKeys(machine, scan, machine.host_keys)
         except LaunchKeyscanException as error:
-            reason = describe(error)
+            reason = describe(error, machine)
             nodes = self.launcher.node_reconciler
             nodes.setStateOfOther(
                 machine, State.FAILED, scan.log, comment=reason)

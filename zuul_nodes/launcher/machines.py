@@ -12,6 +12,7 @@ from kazoo.exceptions import KazooException
 from zuul.launcher.server import LaunchTimeoutError
 from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 
+from zuul_nodes import messages
 from zuul_nodes.launcher.patience import Patience
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.workqueue import getPause
@@ -85,6 +86,8 @@ class Machines:
         self._asked = set()
         self._patience = Patience(self._remind)
         self._failures = {}
+        # Nodes that were given up, though their cloud may still have them.
+        self._left = set()
 
     def isBusy(self, node_id):
         """:return: whether a step is under way; one that waits for its
@@ -107,6 +110,12 @@ class Machines:
         """The node is somebody else's, or in another state."""
         self._patience.forget(node_id)
         self._failures.pop(node_id, None)
+        self._left.discard(node_id)
+
+    def isLeft(self, node_id):
+        """:return: whether a cloud was given up that does not delete a
+            node."""
+        return node_id in self._left
 
     def create(self, node, provider, done, log):
         """Take steps towards a node.
@@ -194,13 +203,15 @@ class Machines:
         wait = getPause(attempt)
         if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
             if self._isLookedAfter(node):
-                log.error('Unable to delete node %s: %s', node, error)
+                log.error('Unable to delete node %s: %s', node,
+                          messages.withoutSecrets(error))
                 node._set(delete_state_machine=SubnodeStateMachine())
+                self._left.add(node.uuid)
                 return 0
             # Without its record, nobody would ever know of it again.
             self._patience.forget(node.uuid)
         log.warning('Unable to delete node %s, trying again in %.1f '
-                    'seconds: %s', node, wait, error, exc_info=error)
+                    'seconds: %s', node, wait, messages.getTraceback(error))
         # From what is recorded, not from what has failed half way.
         node._set(delete_state_machine=None)
         return wait

@@ -14,6 +14,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, ProviderNode
 
+from zuul_nodes import audit
 from zuul_nodes.launcher.building import Building
 from zuul_nodes.launcher.contents import isSeen, serialize
 from zuul_nodes.launcher.removal import Removal
@@ -284,6 +285,8 @@ class NodeReconciler:
         transaction = self.store.transaction()
         transaction.update(node, state=node.next_state,
                            state_time=time.time(), comment=node.next_comment)
+        transaction.audit(audit.Event.OVERRODE, node, state=node.next_state,
+                          reason=node.next_comment)
         transaction.deletePart(node.assignment)
         transaction.deletePart(node.lifecycle)
         transaction.commit()

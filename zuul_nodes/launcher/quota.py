@@ -46,4 +46,7 @@ def getLeft(limits, used):
 
 def makeQuota(limits):
     """:return: a QuotaInformation; what is not in the limits has none."""
-    return QuotaInformation(default=math.inf, **limits)
+    quota = QuotaInformation(default=math.inf)
+    # A tenant names the resources; none is an argument.
+    quota.quota.update(limits)
+    return quota

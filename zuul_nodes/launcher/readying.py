@@ -154,7 +154,7 @@ class Readying:
             return
         try:
             transaction = self.launcher.store.transaction()
-            self.launcher.maker.create(transaction, records)
+            self.launcher.maker.create(transaction, records, provider)
             self.launcher.commitNew(transaction, records)
         except UnwritableError:
             # So it is until its definition is another one.

@@ -9,6 +9,7 @@ import logging
 
 from zuul.model import ProviderNode
 
+from zuul_nodes import audit
 from zuul_nodes.launcher.layouts import LOST
 from zuul_nodes.launcher.limits import getSlotProblem
 from zuul_nodes.launcher.transactions import Conflict
@@ -100,6 +101,8 @@ class Registration:
         transaction = self.launcher.store.transaction()
         for record in records:
             transaction.create(record)
+            transaction.audit(audit.Event.CREATED, provider, record,
+                              result=audit.Result.BEGUN)
         try:
             self.launcher.commitNew(transaction, records)
         except Conflict:

@@ -3,6 +3,7 @@
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
+from zuul_nodes import audit
 from zuul_nodes.launcher import nodetraces
 from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.workqueue import getPause
@@ -129,6 +130,12 @@ class Removal:
                 node.uuid in request.nodes or not _isSeen(node, request)):
             return
         log.debug('Removing provider node %s', node)
+        is_left = self.machines.isLeft(node.uuid)
+        audit.tell(
+            audit.Event.DELETED, node,
+            result=audit.Result.FAILED if is_left else audit.Result.DONE,
+            reason=is_left and 'the cloud may still have it',
+            launcher=self.launcher.hostname)
         if self.store.remove(node):
             self.queue.addAfter(('lock', (
                 node.getPath(), node.getLockPath())), LOCK_INTERVAL)

@@ -15,6 +15,7 @@ from zuul.lib import tracing
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
+from zuul_nodes import audit
 from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.division import describeUnhandled
 from zuul_nodes.launcher.failures import (
@@ -137,7 +138,7 @@ class RequestReconciler:
             self._grant(request, decision, log)
         elif not isinstance(decision, Impossible):
             self._wait(request, decision, log)
-        elif self.launcher.layouts.isKnown(request.tenant_name):
+        elif self.launcher.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, decision.reason)
         else:
             self._tellReason(request.uuid, 'the layout that it may be from '
@@ -245,7 +246,7 @@ class RequestReconciler:
                     self.launcher.pauseProvider(
                         slot.provider.canonical_name, describe(error))
                     raise
-                self.launcher.maker.create(transaction, records)
+                self.launcher.maker.create(transaction, records, request)
                 new += records
                 by_id = {record.uuid: record for record in records}
                 if slot.host:
@@ -351,7 +352,7 @@ class RequestReconciler:
         :param list data: what its record is to say of each node.
         """
         reason = self._getEnd(request, data)
-        if reason and self.launcher.layouts.isKnown(request.tenant_name):
+        if reason and self.launcher.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, reason)
             return
         if not any(entry.keys() & FAILURES and (
@@ -423,6 +424,9 @@ class RequestReconciler:
         if state == State.FAILED:
             # Its nodes go when the scheduler has removed the record.
             log.error('Marking request %s as %s: %s', request, state, reason)
+            transaction.audit(
+                audit.Event.REFUSED, request, reason=reason,
+                label=', '.join(request.labels))
         else:
             log.debug('Marking request %s as %s', request, state)
         self._addEnd(transaction, request, state)
@@ -430,6 +434,12 @@ class RequestReconciler:
         self._forget(request.uuid)
 
     def _addEnd(self, transaction, request, state, **attributes):
+        if state == State.FULFILLED and audit.isEnabled():
+            for entry in attributes.get(
+                    'provider_node_data', request.provider_node_data):
+                transaction.audit(
+                    audit.Event.USED,
+                    self.api.getProviderNode(entry['uuid']), request)
         transaction.update(
             request, state=state,
             event_state=request.EventState.COMPLETE, **attributes)

@@ -10,6 +10,7 @@ import time
 
 from zuul.model import ImageBuildArtifact
 
+from zuul_nodes import audit
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.deletes import Deletes, remove
 from zuul_nodes.launcher.imageevents import Kind
@@ -279,12 +280,16 @@ class Retirement(ImagePart):
         if self._isBeingDeleted(artifact):
             return
         self.log.info('Deleting %s, which has no uploads', artifact)
+        audit.tell(audit.Event.DELETED, artifact,
+                   launcher=self.launcher.hostname)
         remove(context, artifact)
 
     def _send(self, artifact, tenant_name):
         transaction = self.launcher.store.transaction()
         transaction.update(artifact, _state=artifact.State.DELETING,
                            state_time=time.time())
+        transaction.audit(audit.Event.DELETED, artifact,
+                          result=audit.Result.BEGUN)
         self.events.add(
             transaction, Kind.DELETE, artifact.uuid, None, tenant_name,
             artifact.name, artifact.project_canonical_name,

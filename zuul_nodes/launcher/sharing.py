@@ -4,11 +4,17 @@ Machines that are there already can be listed by several providers: those
 of a section by each provider that is attached to it, each for its tenant.
 Each has a record of its own for such a machine.  If one of these is in
 use, the machine is, and nobody gets another.
+
+What makes a machine is its address, port and user.  A name counts as such, and
+as the address that its driver has found for it (``host_id``): others may have
+the machine by that, or by another name.
 """
 
 import collections
 
 from zuul.model import ProviderNode
+
+from zuul_nodes.drivers import addresses
 
 State = ProviderNode.State
 
@@ -24,7 +30,7 @@ class Sharing:
 
     def __init__(self, isGiven):
         self.isGiven = isGiven
-        # Uuid of a node -> where it is.
+        # Uuid of a node -> where it is, by its name and its address.
         self._places = {}
         # Where -> uuid of a node -> that of its host, or its own.
         self._machines = collections.defaultdict(dict)
@@ -37,52 +43,60 @@ class Sharing:
         :return: a set of the uuids of other nodes for which that makes a
             difference.
         """
-        place = node and self._getPlace(node)
-        old_place = self._places.get(node_id)
-        if place is None and old_place is None:
+        places = self._getPlaces(node) if node else ()
+        old_places = self._places.get(node_id, ())
+        if not (places or old_places):
             return set()
         rivals = self.getRivals(node_id)
-        was_used = self._used[old_place].pop(node_id, None) is not None
-        if old_place != place:
-            self._move(node_id, node, old_place, place)
-        is_used = place is not None and bool(
+        was_used = any([self._used[place].pop(node_id, None)
+                        for place in old_places])
+        if old_places != places:
+            self._move(node_id, node, old_places, places)
+        is_used = bool(places) and bool(
             is_claimed or node.request_id or node.state in USED_STATES)
         if is_used:
-            self._used[place][node_id] = getMachineId(node)
-        if old_place != place:
+            for place in places:
+                self._used[place][node_id] = getMachineId(node)
+        if old_places != places:
             return rivals | self.getRivals(node_id)
         return rivals if was_used != is_used else set()
 
     def isUsed(self, node):
         """:return: whether the machine of a node is used by way of another
             record of it; its slots are used apart."""
-        used = self._used.get(self._getPlace(node), {})
         return any(machine_id != getMachineId(node)
-                   for machine_id in used.values())
+                   for place in self._getPlaces(node)
+                   for machine_id in self._used.get(place, {}).values())
 
     def getRivals(self, node_id):
         """:return: a set of the uuids of other nodes that are the same
             machine; without the slots of the same host."""
-        machines = self._machines.get(self._places.get(node_id), {})
-        return {other_id for other_id, machine_id in machines.items()
-                if machine_id != machines[node_id]}
+        return {
+            other_id for place in self._places.get(node_id, ())
+            for other_id, machine_id in self._machines[place].items()
+            if machine_id != self._machines[place][node_id]}
 
-    def _move(self, node_id, node, old_place, place):
+    def _move(self, node_id, node, old_places, places):
         self._places.pop(node_id, None)
-        for places in (self._machines, self._used):
-            places[old_place].pop(node_id, None)
-            if not places[old_place]:
-                del places[old_place]
-        if place is not None:
-            self._places[node_id] = place
-            self._machines[place][node_id] = getMachineId(node)
+        for index in (self._machines, self._used):
+            for place in old_places:
+                index[place].pop(node_id, None)
+                if not index[place]:
+                    del index[place]
+        if places:
+            self._places[node_id] = places
+            for place in places:
+                self._machines[place][node_id] = getMachineId(node)
 
-    def _getPlace(self, node):
-        """:return: what makes a machine; None for one that is made, or of
-            which that is not known yet."""
+    def _getPlaces(self, node):
+        """:return: a tuple of what makes a machine; empty for one that is
+            made, or of which that is not known yet."""
         if not node.interface_ip or not self.isGiven(node.connection_name):
-            return None
-        return node.interface_ip, node.connection_port, node.username
+            return ()
+        hosts = {addresses.normalizeHost(host)
+                 for host in (node.interface_ip, node.host_id) if host}
+        return tuple((host, node.connection_port, node.username)
+                     for host in sorted(hosts))
 
 
 def getMachineId(node):

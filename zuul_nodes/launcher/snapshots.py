@@ -8,7 +8,9 @@ import time
 
 from zuul.launcher.server import ProviderNodeError
 
+from zuul_nodes import audit, messages, snapshotrecords
 from zuul_nodes.launcher.contents import serialize
+from zuul_nodes.launcher.failures import describe
 
 SNAPSHOT_INTERVAL = 1.0
 
@@ -90,12 +92,23 @@ class Snapshots:
         complete, external_id = result or (False, None)
         if error is not None:
             # It is complete, without an image: the executor says so.
-            log.error('Unable to snapshot node %s: %s', node, error,
-                      exc_info=None if isinstance(error, ProviderNodeError)
-                      else error)
+            log.error('Unable to snapshot node %s: %s', node, (
+                messages.withoutSecrets(error)
+                if isinstance(error, ProviderNodeError)
+                else messages.getTraceback(error)))
             complete = True
             snapshot._set(state_machine=None)
+        if complete:
+            audit.tell(
+                audit.Event.CREATED, node, snapshot=external_id,
+                result=audit.Result.DONE if error is None
+                else audit.Result.FAILED,
+                reason=error and describe(error),
+                launcher=self.launcher.hostname)
         try:
+            if external_id is not None and complete:
+                # The build may return it at once.
+                self._record(node, external_id)
             with self.store.context(snapshot._lock, log) as context:
                 attributes = {'complete': True, 'external_id': external_id}
                 snapshot.updateAttributes(
@@ -113,3 +126,9 @@ class Snapshots:
             if not complete:
                 self.launcher.queue.addAfter(
                     ('node', node.uuid), SNAPSHOT_INTERVAL)
+
+    def _record(self, node, url):
+        snapshotrecords.add(
+            self.store.client,
+            snapshotrecords.Snapshot(url, node.uuid, node.tenant_name),
+            int(node.snapshot.tags['zuul_expiration']))

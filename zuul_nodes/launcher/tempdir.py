@@ -3,16 +3,24 @@
 Images are large: what a launcher that was killed has left must go, and
 what another launcher on the same host is about to upload must stay.  A
 directory belongs to a living launcher as long as the file in it is locked.
+
+The root may be ``/tmp``, where all users can make files and links of any name.
+So the launchers of a user share one directory there, and no other user can
+write to it.
 """
 
 import contextlib
 import fcntl
+import logging
 import os
 import pathlib
 import shutil
+import stat
+import tempfile
 
 PREFIX = 'zuul-launcher-'
 LOCK = 'lock'
+log = logging.getLogger('zuul.Launcher')
 
 
 class TempDirectory:
@@ -24,11 +32,11 @@ class TempDirectory:
 
     def __init__(self, root, name):
         root = pathlib.Path(root)
-        self.path = root / f'{PREFIX}{name}'
         root.mkdir(parents=True, exist_ok=True)
-        # Between a directory and the lock in it, nobody may look.  In
-        # /tmp, nobody but its owner may open a file to lock it.
-        with _locked(root / f'{PREFIX}{os.getuid()}.{LOCK}', fcntl.LOCK_EX):
+        root = _getPrivate(root)
+        self.path = root / f'{PREFIX}{name}'
+        # No launcher may look between the making of a directory and its lock.
+        with _locked(root / LOCK, fcntl.LOCK_EX):
             for other in root.glob(f'{PREFIX}*/'):
                 _removeIfDead(other)
             self.path.mkdir(mode=0o700)
@@ -42,9 +50,29 @@ class TempDirectory:
         self._lock.close()
 
 
+def _getPrivate(root):
+    """:return: the directory of all launchers of this user; a new one, if
+        another user has taken its name."""
+    path = root / f'zuul-launchers-{os.getuid()}'
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+        # Also if it was made by hand.
+        path.chmod(0o700)
+        return path
+    log.warning(
+        '%s is not a directory of the user that this launcher runs as, so it '
+        'takes another one, which stays if it is killed. Remove it, or set '
+        '"temp_dir" of [launcher] to a directory that no other user can '
+        'write to', path)
+    return pathlib.Path(tempfile.mkdtemp(prefix=f'{path.name}-', dir=root))
+
+
 @contextlib.contextmanager
 def _locked(path, operation):
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(
+        path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, operation)
         yield
@@ -53,9 +81,7 @@ def _locked(path, operation):
 
 
 def _removeIfDead(directory):
-    # Another user's launchers are that user's affair, and one that ends just
-    # now removes it itself.
-    with contextlib.suppress(
-            BlockingIOError, FileNotFoundError, PermissionError), \
+    # One that ends just now removes it itself.
+    with contextlib.suppress(BlockingIOError, FileNotFoundError), \
             _locked(directory / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB):
         shutil.rmtree(directory)

@@ -25,6 +25,7 @@ from kazoo.protocol.serialization import (
 from kazoo.security import OPEN_ACL_UNSAFE
 from zuul.model import ProviderNode
 
+from zuul_nodes import audit
 from zuul_nodes.launcher.contents import CREATED, RECORDS_LOCK, Content
 
 # What is done to what is there, by the names of kazoo's methods.
@@ -94,6 +95,7 @@ class Transaction:
         self._unread = []
         self._event = None
         self._afterwards = []
+        self._audited = []
 
     def update(self, record, **attributes):
         """Write a record, if nobody has written it since it was read."""
@@ -232,6 +234,12 @@ class Transaction:
         """Call something when all has been written, and only then."""
         self._afterwards.append((function, arguments))
 
+    def audit(self, event, *things, **fields):
+        """Tell the audit log of what is written, as
+        :func:`zuul_nodes.audit.tell`."""
+        if audit.isEnabled():
+            self._audited.append((event, things, fields))
+
     def commit(self):
         """
         :raises Conflict: nothing was written; somebody else did before.
@@ -252,7 +260,7 @@ class Transaction:
             paths = self._unread + [
                 content.record.getPath() for content in (*written, *known)]
             self.store.own_writes.expect(paths)
-            stats = self._send(operations)
+            stats = self._sendAudited(operations)
         except BaseException as error:
             self.store.own_writes.discard(paths)
             # It may have been written.  What we do not know to hold must
@@ -300,6 +308,21 @@ class Transaction:
         shared = self.store.isShared()
         return [content for each, content in created.items()
                 if not (shared and isinstance(each, ProviderNode))]
+
+    def _sendAudited(self, operations):
+        self._tellAudit()
+        try:
+            return self._send(operations)
+        except BaseException as error:
+            self._tellAudit(
+                result=audit.Result.WITHDRAWN if isinstance(error, Conflict)
+                else audit.Result.UNKNOWN)
+            raise
+
+    def _tellAudit(self, **fields):
+        for event, things, own in self._audited:
+            audit.tell(event, *things, launcher=self.store.identifier,
+                       **own | fields)
 
     def _send(self, operations):
         """:return: what came of each operation."""

@@ -6,6 +6,7 @@ to is told by the thread that made it, so none waits for another one.
 
 import collections
 from concurrent.futures import wait
+import contextlib
 import dataclasses
 import os
 import tempfile
@@ -17,7 +18,10 @@ from zuul.launcher.uploadplanner import UploadPlanner
 from zuul.lib.logutil import get_annotated_logger
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes.launcher import artifacts
+from zuul_nodes import audit, imagefiles, messages, snapshotrecords
+from zuul_nodes.drivers import addresses
+from zuul_nodes.launcher import artifacts, web
+from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.threads import Stopped
 
 
@@ -90,27 +94,35 @@ class ArtifactJob:
         self.uploads = uploads
         self.launcher = uploads.launcher
         self.artifact = artifact
+        self.checksums = {
+            'md5': artifact.md5sum, 'sha256': artifact.sha256}
         self.pending = pending
         self.known = known
         # Those that we took, and of them those that no endpoint's thread
         # has taken over yet; by their ids.
         self.acquired = set()
         self.held = {}
+        # Whether the operator does not allow it.
+        self.is_refused = False
 
     def run(self):
         try:
             self.uploads.check()
             self._acquire()
+            self._check()
             self._distribute()
         except Stopped:
             self.log.debug('Not uploaded any more: %s', self.artifact)
         except LockException:
             self.log.debug('Another launcher takes what there is to do')
+        except addresses.RefusedError as error:
+            self.log.error('Unable to upload %s: %s', self.artifact, error)
+            self.is_refused = True
         except Exception:
             _logError(self.log, 'Unable to upload %s:', self.artifact)
         finally:
             for upload in list(self.held.values()):
-                self.uploads.finish(upload, None)
+                self.uploads.finish(upload, None, for_good=self.is_refused)
             self.uploads.pause({upload.uuid for upload in self.pending}
                                - self.acquired)
 
@@ -141,6 +153,30 @@ class ArtifactJob:
         finally:
             if upload.uuid not in self.held:
                 upload.releaseLock(context)
+
+    def _check(self):
+        """
+        :raises ArtifactError: nothing is to be done with the artifact.
+        """
+        if self.artifact.format == snapshotrecords.FORMAT:
+            self._checkSnapshot()
+        elif self.launcher.require_image_checksums and not any(
+                self.checksums.values()):
+            raise artifacts.ArtifactError(
+                f'{artifacts.getName(self.artifact.url)} has no checksum; '
+                'with "require_image_checksums" in the section "launcher" of '
+                'zuul.conf, its metadata have to have "sha256" or "md5sum"')
+
+    def _checkSnapshot(self):
+        artifact = self.artifact
+        # The scheduler has compared its nodes with those of the build.
+        if not snapshotrecords.find(
+                self.launcher.zk_client.client, artifact.url,
+                artifact.build_tenant_name):
+            raise artifacts.ArtifactError(
+                f'{artifacts.getName(artifact.url)} is no snapshot that a '
+                'launcher has made of a node of the tenant '
+                f'{artifact.build_tenant_name} and that has not expired')
 
     def _distribute(self):
         plans = self._plan()
@@ -213,30 +249,50 @@ class ArtifactJob:
 
     def _fetch(self, directory):
         """:return: the path of the artifact's file in a directory."""
+        self._audit(audit.Event.IMPORTED, result=audit.Result.BEGUN)
+        try:
+            path = self._fetchFile(directory)
+        except Stopped:
+            raise
+        except Exception as error:
+            self._audit(audit.Event.IMPORTED, result=audit.Result.FAILED,
+                        reason=describe(error))
+            raise
+        self._audit(audit.Event.IMPORTED)
+        return path
+
+    def _fetchFile(self, directory):
         url = self.artifact.url
         path = os.path.join(directory, self.artifact.uuid)
-        path += artifacts.getSuffix(artifacts.getName(url))
-        room = artifacts.Room(directory, self.launcher.image_size_limit)
+        room = imagefiles.Room(directory, self.launcher.image_size_limit)
         self.log.info('Downloading %s from %s to %s', self.artifact,
                       artifacts.getName(url), path)
         path = self._download(url, path, room)
         # What a driver has downloaded may be larger than it should be.
         room.check(os.path.getsize(path), 0)
-        path = artifacts.decompress(
-            path, self.uploads.check, room, self._tell)
-        artifacts.verify(path, self.artifact.sha256, self.uploads.check)
+        checksums = self.checksums
+        if self.artifact.format.endswith(artifacts.COMPRESSED):
+            # It is of such a file, or of what comes out, as otherwise.
+            with contextlib.suppress(artifacts.ArtifactError):
+                artifacts.verify(path, checksums, self.uploads.check)
+                checksums = {}
+        artifacts.decompress(path, self.uploads.check, room, self._tell)
+        artifacts.verify(path, checksums, self.uploads.check)
         return path
 
     def _download(self, url, path, room):
         try:
             artifacts.download(
-                url, path, self.uploads.check, room,
-                self.launcher.image_timeout, self._tell)
+                web.Source(url, self.launcher.image_sources), path,
+                self.uploads.check, room, artifacts.Pace(
+                    self.launcher.image_timeout,
+                    self.launcher.image_minimum_rate), self._tell)
             return path
         except Stopped:
             raise
-        except Exception as error:
-            reason = artifacts.getReason(error)
+        except Exception as caught:
+            failure = caught
+            reason = messages.withoutSecrets(failure)
             self.log.info('Unable to download %s: %s', self.artifact, reason)
         # Clouds have ways of their own to get at what is stored there.
         asked = set()
@@ -254,21 +310,29 @@ class ArtifactJob:
             except Exception as error:
                 self.log.warning('Unable to download %s by %s: %s',
                                  self.artifact, provider,
-                                 artifacts.getReason(error))
-        raise artifacts.ArtifactError(
-            f'Nobody can download {artifacts.getName(url)}: {reason}')
+                                 messages.withoutSecrets(error))
+        message = f'Nobody can download {artifacts.getName(url)}: {reason}'
+        if isinstance(failure, addresses.RefusedError):
+            raise addresses.RefusedError(message)
+        raise artifacts.ArtifactError(message)
 
     def _downloadBy(self, provider, endpoint_name, url, path):
+        download = provider.downloadUrl
+        if self.artifact.format == snapshotrecords.FORMAT:
+            download = getattr(provider, 'downloadSnapshot', download)
         # A call that is given up may still write where it was told to.
         directory = tempfile.mkdtemp(dir=os.path.dirname(path))
         return self.uploads.calls.call(
             endpoint_name, f'downloadUrl of {provider} for {self.artifact}',
-            provider.downloadUrl, url,
-            os.path.join(directory, os.path.basename(path)))
+            download, url, os.path.join(directory, os.path.basename(path)))
 
     def _tell(self, progress):
         for upload in list(self.held.values()):
             self.uploads.tell(upload, progress)
+
+    def _audit(self, event, *things, **fields):
+        audit.tell(event, self.artifact, *things,
+                   launcher=self.launcher.hostname, **fields)
 
     def _submit(self, threads, candidate, job, *args):
         future = threads.submit(candidate.upload.endpoint_name,
@@ -287,6 +351,8 @@ class ArtifactJob:
             self.uploads.check()
             log.info('Starting %s', upload)
             begun = True
+            self._audit(audit.Event.UPLOADED, upload,
+                        result=audit.Result.BEGUN)
             with self.launcher.stats.timeUpload(upload):
                 external_id = self.uploads.calls.call(
                     upload.endpoint_name,
@@ -294,8 +360,11 @@ class ArtifactJob:
                     f'the image {upload.canonical_name}', job.run, *args)
         except Stopped:
             log.debug('Not begun: %s', upload)
-        except Exception:
+        except Exception as error:
             _logError(log, 'Unable to upload image %s:', upload)
+            self._audit(audit.Event.UPLOADED, upload,
+                        result=audit.Result.FAILED,
+                        reason=describe(error))
         self.uploads.finish(upload, external_id, begun)
         for dependent, dependent_job in job.dependents:
             try:
@@ -313,7 +382,7 @@ def _logError(log, message, *args):
     """Log what is being handled, of a driver that has been given the URL of
     an artifact: that may be signed."""
     log.error(f'{message}\n%s', *args,
-              artifacts.getReason(traceback.format_exc().rstrip()))
+              messages.withoutSecrets(traceback.format_exc().rstrip()))
 
 
 def getJobs(candidate, job):

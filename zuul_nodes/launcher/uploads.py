@@ -11,7 +11,6 @@ the id of its record.  So the next attempt has another record: without the
 old one, it is known to have leaked.
 """
 
-from concurrent.futures import wait
 import json
 import logging
 import threading
@@ -23,16 +22,17 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes.launcher.calls import Calls, begin
+from zuul_nodes import audit
+from zuul_nodes.launcher.calls import Calls
+from zuul_nodes.launcher.fairness import FairPlaces
 from zuul_nodes.launcher.imagelook import KEY, getAge, getPause, isOver
 from zuul_nodes.launcher.threads import Stopped, Threads
 from zuul_nodes.launcher.transactions import Conflict
 from zuul_nodes.launcher.transfers import ArtifactJob
 
-# How many artifacts are on this machine's disk at a time, and seconds after
-# which one that still is does not count: all clouds share these places.
+# How many artifacts are on this machine's disk at a time: all clouds and
+# tenants share these places.
 ARTIFACTS = 2
-PLACE_TIME = 3600
 # For each endpoint.  Imports and copies mostly wait for the cloud.
 UPLOADS = 5
 IMPORTS = 10
@@ -67,7 +67,8 @@ class Uploads:
         self.short_calls = Calls(
             'call_timeout', launcher.call_timeout, HANGING)
         statsd = launcher.statsd
-        self.artifact_threads = Threads(statsd, 'upload_workers', ARTIFACTS)
+        self.artifact_places = FairPlaces(
+            statsd, 'upload_workers', ARTIFACTS)
         self.upload_threads = Threads(
             statsd, 'endpoint_upload_workers', UPLOADS)
         self.import_threads = Threads(
@@ -88,7 +89,7 @@ class Uploads:
 
     def _getThreads(self):
         # In the order in which one submits work to the next.
-        return (self.artifact_threads, self.upload_threads,
+        return (self.artifact_places, self.upload_threads,
                 self.import_threads)
 
     def check(self):
@@ -115,17 +116,11 @@ class Uploads:
         uuids = {upload.uuid for upload in pending}
         self.upload_uuids_in_queue |= uuids
         try:
-            self.artifact_threads.submit('', self._distribute, ArtifactJob(
-                self, artifact, pending, known))
+            self.artifact_places.submit(
+                artifact.build_tenant_name, artifact,
+                ArtifactJob(self, artifact, pending, known).run)
         except Stopped:
             self.upload_uuids_in_queue -= uuids
-
-    def _distribute(self, job):
-        """Have others wait for an artifact's place, but not for a cloud
-        that hangs: the job goes on, and the next may begin."""
-        if not wait([begin('Artifact', job.run)], PLACE_TIME).done:
-            self.log.info('%s takes more than %s seconds; another artifact '
-                          'may have its place', job.artifact, PLACE_TIME)
 
     def recover(self, upload):
         """Take an upload over that nobody is at work on any more, or begin
@@ -150,17 +145,20 @@ class Uploads:
         else:
             self._replace(upload, upload.attempt)
 
-    def finish(self, upload, external_id, begun=False):
+    def finish(self, upload, external_id, begun=False, for_good=False):
         """Record what has become of a locked upload, and unlock it.
 
         :param external_id: of the image, or None if there is none.
         :param bool begun: whether the cloud was called.
+        :param bool for_good: whether it can't succeed, however often it is
+            begun.
         """
         log = get_annotated_logger(self.log, upload=upload.uuid)
         try:
             with self.contextOf(upload) as context:
                 try:
-                    self._record(context, upload, external_id, begun)
+                    self._record(
+                        context, upload, external_id, begun, for_good)
                 finally:
                     upload.releaseLock(context)
         except Exception:
@@ -206,18 +204,22 @@ class Uploads:
     def contextOf(self, upload):
         return self.launcher.createZKContext(upload._lock, self.log)
 
-    def _record(self, context, upload, external_id, begun):
+    def _record(self, context, upload, external_id, begun, for_good):
         if external_id:
             self._recordReady(context, upload, external_id)
         elif self.stopping.is_set() and not begun:
             self._setState(context, upload, upload.State.PENDING)
-        elif upload.attempt < ATTEMPTS - 1:
+        elif upload.attempt < ATTEMPTS - 1 and not for_good:
             self._replace(upload, upload.attempt + 1)
         else:
-            self._setState(context, upload, upload.State.FAILED)
+            # It is begun again long after, as somebody may have done
+            # something about it.
+            self._setState(context, upload, upload.State.FAILED,
+                           attempt=max(upload.attempt, ATTEMPTS - 1))
 
-    def _setState(self, context, upload, state):
+    def _setState(self, context, upload, state, **attributes):
         with upload.activeContext(context):
+            upload._set(**attributes)
             upload.state = state
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
@@ -261,6 +263,10 @@ class Uploads:
         transaction.update(
             upload, external_id=external_id, _state=upload.State.READY,
             state_time=time.time())
+        transaction.audit(
+            audit.Event.UPLOADED,
+            self.launcher.image_build_registry.getItem(upload.artifact_uuid),
+            upload, external_id=external_id)
         if announce:
             # The lock is free again before there is a result.
             try:

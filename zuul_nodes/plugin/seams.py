@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from zuul_nodes.plugin import (
     buildparams,
     components,
+    imagedeletes,
     imageformats,
     launchers,
     layouts,
@@ -119,6 +120,10 @@ SEAMS = (
          '(self, job, item)',
          'formats of images are those of the layout that a job is of',
          imageformats.wrapGetImageFormats),
+    Seam('zuul.web', 'ZuulWebAPI.image_build_artifact_delete',
+         '(self, tenant_name, tenant, auth, artifact_id)',
+         'deleting a build of an image leaves other builds in service',
+         imagedeletes.wrapDeleteBuild),
     Seam('zuul.scheduler', 'Scheduler.prime',
          '(self, config)',
          'components start when the scheduler has its layouts',

@@ -12,7 +12,7 @@ import pathlib
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 VALIDITY = datetime.timedelta(days=3650)
@@ -94,7 +94,8 @@ def writePrivate(path, content):
 
 
 def _newKey():
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    # ZooKeeper signs with it for each connection, and Java is slow at RSA.
+    return ec.generate_private_key(ec.SECP256R1())
 
 
 def _name(common_name):

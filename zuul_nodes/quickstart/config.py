@@ -144,6 +144,8 @@ def writeZuulConf(path, settings, instance=''):
             'baseurl': settings.git_url,
             'poll_delay': 1,
         },
+        # Without this, no node may be the launcher's own machine.
+        'connection null': {'driver': 'static', 'hosts': LOOPBACK},
     }
     if settings.images:
         sections['connection machine'] = _getMachine(settings)

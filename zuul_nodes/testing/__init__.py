@@ -30,4 +30,5 @@ def __getattr__(name):
         'zuul_nodes.testing.nodes')
     from zuul_nodes.testing.conformance import DriverConformance
     from zuul_nodes.testing.faults import KINDS
-    return {'DriverConformance': DriverConformance, 'KINDS': KINDS}[name]
+    globals().update(DriverConformance=DriverConformance, KINDS=KINDS)
+    return globals()[name]

@@ -4,15 +4,11 @@ import contextlib
 
 import pytest
 
-from zuul_nodes.quickstart import ports
-from zuul_nodes.quickstart.certificates import Certificates
-from zuul_nodes.quickstart.zookeeper import ZooKeeper
 from zuul_nodes.testing.configuration import ConfigurationScenarios
 from zuul_nodes.testing.images import ImageScenarios
 from zuul_nodes.testing.nodes import NodeScenarios
 from zuul_nodes.testing.site import Site
-
-_ZOOKEEPER = pytest.StashKey()
+from zuul_nodes.testing.zookeeper import getZooKeeper
 
 
 class DriverConformance(ConfigurationScenarios, NodeScenarios,
@@ -99,22 +95,9 @@ def openSites(config, tmp_path_factory, driver_class, cloud):
     with contextlib.ExitStack() as stack:
         def make(**kwargs):
             site = Site(
-                _getZooKeeper(config, tmp_path_factory),
+                getZooKeeper(config, tmp_path_factory),
                 tmp_path_factory.mktemp('site'), driver_class, cloud,
                 **kwargs)
             stack.callback(site.end)
             return site
         yield make
-
-
-def _getZooKeeper(config, tmp_path_factory):
-    """:return: the only one of the session, running."""
-    if _ZOOKEEPER not in config.stash:
-        directory = tmp_path_factory.mktemp('zookeeper')
-        server = ZooKeeper(
-            directory, Certificates(directory / 'certificates'),
-            ports.freePort())
-        config.add_cleanup(server.stop)
-        server.start()
-        config.stash[_ZOOKEEPER] = server
-    return config.stash[_ZOOKEEPER]

@@ -99,6 +99,7 @@ class Site:
                 'tls_cert': str(certificates.client_cert),
                 'tls_key': str(certificates.client_key)},
             'launcher': {'temp_dir': str(self.directory / 'temp'),
+                         'image_sources': '127.0.0.1',
                          'call_timeout': str(CALL_TIMEOUT)},
             f'connection {CONNECTION}': {'driver': driver_class.name}}
         if issubclass(driver_class, Driver):

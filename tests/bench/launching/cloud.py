@@ -83,7 +83,8 @@ def makeSection(creation_time, call_time=0):
     return {f'connection {CONNECTION}': {
         'driver': CloudDriver.name, 'host': '127.0.0.1', 'port': '22',
         'username': 'zuul', 'creation-time': str(creation_time),
-        'call-time': str(call_time)}}
+        'call-time': str(call_time)},
+        'connection null': {'driver': 'static', 'hosts': '127.0.0.1'}}
 
 
 def makeRegistry(config):

@@ -141,11 +141,11 @@ def test_kubernetes(askFiles, tmp_path):
 def test_static_nodes(askFiles):
     port = ports.freePort()
     found = askFiles(StaticDriver, {
-        'name': 'other', 'driver': 'static'}, f'''
+        'name': 'office', 'driver': 'static', 'hosts': '127.0.0.1'}, f'''
 - label: {{name: desk}}
 - section:
     name: office
-    connection: null
+    connection: office
     nodes: [{{name: 127.0.0.1, label: desk, connection-port: {port}}}]
 - provider: {{name: office, section: office, labels: [desk]}}
 ''', 'office')

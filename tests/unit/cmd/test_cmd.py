@@ -1,6 +1,6 @@
 import pytest
 
-from tests.fixtures.programs import getRefusal
+from tests.fixtures.programs import getRefusal, writeConf
 
 
 def test_help_names_every_subcommand(zuulNodes):
@@ -14,8 +14,8 @@ def test_help_names_every_subcommand(zuulNodes):
         assert f'zuul-nodes {name}' in help_of_one.stdout
 
 
-def test_help_does_not_import_zuul(runProgram):
-    result = runProgram('cook', '''
+def test_help_does_not_import_zuul(runProgramAfresh):
+    result = runProgramAfresh('cook', '''
 import sys
 from zuul_nodes import cmd
 try:
@@ -31,8 +31,8 @@ def test_wrong_usage(zuulNodes, arguments):
     assert zuulNodes(*arguments).returncode == 2
 
 
-def test_run(zuulNodes):
-    result = zuulNodes('run', 'zuul-scheduler', '--version')
+def test_run_calls_zuuls_command(zuulNodesAfresh):
+    result = zuulNodesAfresh('run', 'zuul-scheduler', '--version')
     assert (result.returncode, result.stdout) == (
         0, 'Zuul version: 14.3.0\n')
 
@@ -67,25 +67,18 @@ def test_run_leaves_arguments_alone(zuulNodes, arguments, expected):
     assert expected in result.stdout
 
 
-def test_run_switched_off(zuulNodes):
+def test_run_warns_when_the_plugin_is_switched_off(zuulNodes):
     result = zuulNodes('run', 'zuul-web', '--version',
                        ZUUL_NODES_DISABLE='1')
     assert result.returncode == 0
     assert 'switched off by ZUUL_NODES_DISABLE' in result.stderr
 
 
-def test_run_of_something_else(zuulNodes):
+def test_run_refuses_a_command_that_is_not_zuuls(zuulNodes):
     result = zuulNodes('run', 'zuul-sheduler')
     line = getRefusal(result)
     assert '"zuul-sheduler" is not one of the commands of Zuul' in line
     assert 'zuul-scheduler' in line
-
-
-def writeConf(config, path):
-    """:return: the path, for a command line."""
-    with open(path, 'w') as conf:
-        config.write(conf)
-    return str(path)
 
 
 def test_launcher_stop_where_none_runs(zuulNodes, zuul_conf, tmp_path):
@@ -103,7 +96,7 @@ def test_launcher_stop_where_none_runs(zuulNodes, zuul_conf, tmp_path):
      '/no is not a directory that can be written'),
     ('launcher', 'pidfile', '/no/launcher.pid', '/no is not a directory'),
 ])
-def test_launcher_with_a_place_that_is_not_there(
+def test_launcher_refuses_a_directory_that_is_not_there(
         zuulNodes, zuul_conf, tmp_path, section, option, value, expected):
     zuul_conf.read_dict({'launcher': {
         'command_socket': tmp_path / 'launcher.socket',

@@ -12,13 +12,13 @@ import pytest
 
 from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.openstack import OpenStack
+from tests.fixtures.sshservers import SSHServer
 from zuul_nodes import cmd
 from zuul_nodes.cmd import openssh, openstackimage
 from zuul_nodes.cmd.imageerrors import BrokenImage
-from zuul_nodes.quickstart import leftovers, ports
+from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.process import waitFor
 from zuul_nodes.quickstart.quickstart import Quickstart
-from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
 
 TIMEOUT = 60
 DATA = b'QFI\xfb' + os.urandom(1000)
@@ -28,10 +28,7 @@ SERVERS = r'/compute/v2.1/servers'
 @pytest.fixture(scope='module')
 def sshd(tmp_path_factory):
     """:return: the machine that each server turns out to be."""
-    directory = tmp_path_factory.mktemp('sshd')
-    server = SSHD(directory / 'sshd_config', SSHKeys(directory / 'keys'),
-                  ports.freePort(), {**os.environ, leftovers.VARIABLE: 'dib'},
-                  directory / 'log')
+    server = SSHServer(tmp_path_factory.mktemp('sshd'))
     server.start()
     yield server
     server.stop()
@@ -119,7 +116,7 @@ def test_success(cloud, booted, dibTest, sshd, tmp_path):
         'stderr': ''}
     assert result['host-keys'] == {
         'source': 'console', 'fingerprints': [
-            f'ssh-ed25519 {HostKey(sshd.keys.host_key).fingerprint}']}
+            f'ssh-ed25519 {sshd.key.fingerprint}']}
     assert result['address'] == ports.LOOPBACK
     (server, image, data), = booted
     assert data == DATA
@@ -147,7 +144,7 @@ def test_text(cloud, booted, arguments, capsys, sshd):
     assert err == ''
     for expected in ('Boot a server ... ok, ', '| Together ', 'SUCCESS',
                      'Host keys, compared with the console:',
-                     HostKey(sshd.keys.host_key).fingerprint,
+                     sshd.key.fingerprint,
                      '    all is well'):
         assert expected in out
 
@@ -179,7 +176,7 @@ def test_wrong_host_key(cloud, booted, dibTest, sshd, tmp_path, late):
     problem, = result['problems']
     assert 'wrong host key' in problem
     assert other.fingerprint in problem
-    assert HostKey(sshd.keys.host_key).fingerprint in problem
+    assert sshd.key.fingerprint in problem
     assert (result['command'] is not None) == late
     assert isEmpty(cloud)
 

@@ -65,10 +65,10 @@ def test_wrong_version_and_broken_and_duplicate_entry_points(
             in wrong['zuul.drivers', 'static'])
 
 
-def test_zuul_itself_is_broken(zuulNodes, tmp_path):
+def test_zuul_itself_is_broken(zuulNodesAfresh, tmp_path):
     # Also then there is a table, and it has what can be told.
     tmp_path.joinpath('kubernetes.py').write_text('raise ImportError("ah")')
-    wrong = examine(zuulNodes, PYTHONPATH=str(tmp_path))
+    wrong = examine(zuulNodesAfresh, PYTHONPATH=str(tmp_path))
     assert 'ImportError: ah' in wrong['environment', 'start-up file']
     assert 'ah' in wrong[
         'seam', 'zuul.lib.connections.ConnectionRegistry.configure']

@@ -6,8 +6,7 @@ import json
 import pytest
 
 from tests.fixtures.layout import makeConnections, makeLayout
-from tests.fixtures.programs import getRefusal
-from tests.unit.cmd.test_cmd import writeConf
+from tests.fixtures.programs import getRefusal, writeConf
 from zuul_nodes.cmd import explain
 from zuul_nodes.cmd.explanation import Explained, countMerged, shorten
 from zuul_nodes.exceptions import UserError
@@ -133,7 +132,7 @@ def test_priority():
         '5 section "base" zuul.d/nodes.yaml:18']
 
 
-def test_data():
+def test_data_can_be_written_as_json():
     data = {item['attribute']: item
             for item in explained(makeTenant()).getData()}
     assert data == json.loads(json.dumps(data))
@@ -177,7 +176,7 @@ def test_attribute_by_another_name():
     ('desk', 'mode', 'does not have the label "mode". '
                      'Did you mean "node"?'),
 ])
-def test_unknown(provider, label, expected):
+def test_unknown_names_are_refused_with_suggestions(provider, label, expected):
     with pytest.raises(UserError) as caught:
         explained(makeTenant(), provider, label)
     assert expected in str(caught.value)
@@ -237,7 +236,7 @@ def test_choice_of_tenant():
     ([{1: 1}, [2]], 1),
     ([None, [2]], 1),
 ])
-def test_what_is_merged(values, count):
+def test_merged_values_are_counted(values, count):
     assert countMerged(values) == count
 
 
@@ -264,11 +263,11 @@ def run(zuulNodes, config, tmp_path, *arguments):
         config, tmp_path / 'zuul.conf'), *arguments, 'local', 'label')
 
 
-def test_no_scheduler_has_run(zuulNodes, zuul_conf, tmp_path, kazoo_client):
+def test_no_scheduler_has_run(zuulNodes, zuul_conf, tmp_path, empty_client):
     line = getRefusal(run(zuulNodes, zuul_conf, tmp_path))
     assert line.startswith('zuul-nodes explain: ZooKeeper at ')
     assert 'no scheduler has run there yet' in line
-    assert kazoo_client.get_children('/') == []
+    assert empty_client.get_children('/') == []
 
 
 def test_zookeeper_not_reachable(zuulNodes, zuul_conf, tmp_path):
@@ -295,7 +294,8 @@ def test_bad_timeout(zuulNodes, timeout):
     assert result.returncode == 2
 
 
-def test_switched_off(zuulNodes, zuul_conf, tmp_path):
+def test_explain_refuses_when_the_plugin_is_switched_off(
+        zuulNodes, zuul_conf, tmp_path):
     path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
     line = getRefusal(zuulNodes('explain', '-c', path, 'local', 'label',
                                 ZUUL_NODES_DISABLE='1'))

@@ -7,6 +7,8 @@ from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
+from tests.fixtures.programs import writeConf
+
 BUILT = 1700000000
 
 
@@ -21,9 +23,7 @@ def context(zuul_conf):
 @pytest.fixture
 def images(zuulNodes, zuul_conf, tmp_path):
     """:return: a function that runs the command."""
-    path = tmp_path / 'zuul.conf'
-    with open(path, 'w') as file:
-        zuul_conf.write(file)
+    path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
     return lambda *arguments: zuulNodes('images', '-c', path, *arguments)
 
 
@@ -76,10 +76,10 @@ def test_json(context, images):
     assert upload['external_id'] == 'ami-1'
 
 
-def test_nothing_is_there_and_nothing_is_made(images, kazoo_client):
+def test_images_without_records_writes_nothing(images, empty_client):
     result = images('--format', 'json')
     assert (result.returncode, json.loads(result.stdout)) == (0, [])
-    assert kazoo_client.get_children('/') == []
+    assert empty_client.get_children('/') == []
 
 
 def test_a_record_that_can_not_be_read(context, images):

@@ -7,8 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.fixtures.programs import getRefusal
-from tests.unit.cmd.test_cmd import writeConf
+from tests.fixtures.programs import getRefusal, writeConf
 from tests.unit.configloader.tenant import enter
 from zuul_nodes.cmd.launcher import filterConnections
 from zuul_nodes.exceptions import UserError
@@ -59,7 +58,8 @@ def configured(seams):
     ('west', ['null'], 'null'),
     ('nowhere', ['null'], 'null'),
 ])
-def test_filter(configured, option, names, expected):
+def test_connection_filter_is_that_of_arguments_or_zuul_conf(
+        configured, option, names, expected):
     assert configured(option, names) == expected
 
 
@@ -81,7 +81,7 @@ def test_no_such_connection(configured, option, names, expected):
     assert expected in str(caught.value)
 
 
-def test_connections_that_are_not_right(seams):
+def test_launcher_refuses_a_connection_of_unknown_driver(seams):
     config = configparser.ConfigParser()
     config.read_string('[connection west]\ndriver=wets\n')
     with pytest.raises(UserError, match=r'zuul\.conf: Unknown driver, wets'):
@@ -107,7 +107,7 @@ def configure(zuul_conf, tmp_path):
     return write
 
 
-def test_other_launchers_know(configure, kazoo_client):
+def test_launcher_registers_its_connection_filter(configure, kazoo_client):
     path = '/zuul/components/launcher'
     kazoo_client.ensure_path(path)
     names = queue.Queue()
@@ -128,11 +128,12 @@ def test_other_launchers_know(configure, kazoo_client):
     (['--connection', 'null', '--connection', 'nul'], {}),
     ([], {'connection_filter': 'null,nul'}),
 ])
-def test_refusal(launch, arguments, options, kazoo_client):
+def test_launcher_refuses_unknown_connections(
+        launch, arguments, options, empty_client):
     line = getRefusal(launch(*arguments, **options))
     assert line.startswith('zuul-nodes launcher: ')
     assert 'Did you mean "null"?' in line
-    assert kazoo_client.get_children('/') == []
+    assert empty_client.get_children('/') == []
 
 
 def test_a_running_launcher_is_stopped_whatever_is_configured(launch):

@@ -8,8 +8,8 @@ from zuul_nodes.cmd.readonly import ReadOnlyZooKeeper, WriteRefused
 
 
 @pytest.fixture
-def client(zuul_conf, kazoo_client):
-    kazoo_client.create('/there', b'data')
+def client(zuul_conf, empty_client):
+    empty_client.create('/there', b'data')
     zookeeper = ReadOnlyZooKeeper.fromConfig(zuul_conf)
     zookeeper.connect(10)
     yield zookeeper.client

@@ -80,7 +80,7 @@ _ATTRIBUTES = {
     'static': ({'username': 'zuul', 'connection-port': 22}, {}, {},
                {'connection': None, 'resource-limits': {'instances': 3},
                 'nodes': [{'name': '192.0.2.1', 'label': 'big'},
-                          {'name': ['desk', 'big'], 'host': '192.0.2.2',
+                          {'name': ['desk', 'big'], 'host': '192.0.2.3',
                            'aliases': 'large'}]}),
     'openstack': ({'image-id': 'f00d', 'config-drive': True},
                   {'flavor-name': 'm1.small', 'volume-size': 20},

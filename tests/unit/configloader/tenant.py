@@ -120,6 +120,18 @@ class Tenant:
         return layout, item.current_build_set.warning_messages
 
 
+class TenantWithPipelines(Tenant):
+    """One whose pipelines may have triggers and reporters."""
+
+    def load(self):
+        self.connections.configure(
+            configparser.ConfigParser(), providers=True, triggers=True,
+            reporters=True)
+        # Pipelines ask the scheduler for it.
+        self.loader.scheduler.sql = None
+        super().load()
+
+
 class Item:
 
     def __init__(self, tenant, files):

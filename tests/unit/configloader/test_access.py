@@ -3,7 +3,8 @@
 import pytest
 
 from tests.unit.configloader.tenant import Tenant, getErrors
-from tests.unit.configloader.test_proposal import (
+from tests.unit.configloader.tenantfiles import (
+    BASE_FILE,
     FILES,
     JOB,
     JOBS_FILE,
@@ -43,7 +44,7 @@ ALIAS = {**ONE_MORE, LABELS_FILE: LABELS.replace(
     # The provider for a request is one that has the label itself.
     (ALIAS, NOT_OFFERED + 'Attach it to one of: "desk"'),
 ])
-def test_unknown(changed, expected):
+def test_label_that_is_unknown_or_not_offered_is_an_error(changed, expected):
     assert expected in load(changed)
     assert load(changed, use_nodepool=True) == []
 
@@ -63,12 +64,12 @@ def test_unknown(changed, expected):
             - testjob:
                 nodeset: {nodes: {name: node, label: sid}}
     '''])
-def test_wherever_a_nodeset_is(jobs):
+def test_label_that_is_not_offered_is_an_error_in_any_nodeset(jobs):
     errors = load({**ONE_MORE, JOBS_FILE: jobs})
     assert errors == [NOT_OFFERED + 'Attach it to one of: "desk"']
 
 
-def test_an_error_says_it_all():
+def test_provider_in_error_hides_labels_that_are_not_offered():
     # Where a provider is an error, labels that it may offer are none.
     changed = {**ONE_MORE, PROVIDER_FILE: SECTION
                + PROVIDER.replace('[debian]', '[debian, sod]')}
@@ -79,12 +80,10 @@ def test_an_error_says_it_all():
     assert error == 'The label "x" was not found. There are none.'
 
 
-def test_errors_that_were_there_are_recognised():
+def test_errors_that_were_there_before_keep_their_key():
     # Else Zuul would blame a change for the errors of others.
-    tenant = Tenant({**FILES, **ONE_MORE, (
-        'config', 'main', 'zuul.yaml'): FILES[
-            'config', 'main', 'zuul.yaml'] + JOB.replace(
-                'testjob', 'other') % 'x'})
+    tenant = Tenant({**FILES, **ONE_MORE, BASE_FILE: FILES[BASE_FILE]
+                     + JOB.replace('testjob', 'other') % 'x'})
     assert len(tenant.errors) == 2
     layout, _ = tenant.propose({
         LABELS_FILE: '# Hello.\n' + LABELS + NEW_LABEL
@@ -96,7 +95,7 @@ def test_errors_that_were_there_are_recognised():
         error.key for error in tenant.layout.loading_errors.errors}
 
 
-def test_others_are_not_concerned():
+def test_other_objects_are_loaded_beside_unknown_label():
     # The tenant keeps what it has, whatever is wrong about it.
     tenant = Tenant({**FILES, **ONE_MORE})
     assert tenant.layout.jobs.keys() >= {'base', 'testjob'}

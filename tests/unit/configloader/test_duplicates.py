@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.configloader.tenant import Tenant, getErrors
-from tests.unit.configloader.test_proposal import (
+from tests.unit.configloader.tenantfiles import (
     BASE_FILE,
     FILES,
     JOBS,
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures('seams')
 STABLE_FILE = ('nodes', 'stable', 'zuul.d/labels.yaml')
 
 
-def test_two_projects():
+def test_name_in_two_projects_is_an_error():
     errors = Tenant({
         **FILES, BASE_FILE: JOBS + LABELS + SECTION + PROVIDER}).errors
     kinds = ['Image', 'Flavor', 'Label', 'Section', 'Provider']
@@ -31,18 +31,18 @@ def test_two_projects():
         'zuul.d/labels.yaml, line 5. Rename one of them, or take it out')
 
 
-def test_one_file():
+def test_name_twice_in_one_file_is_an_error():
     error, = Tenant({**FILES, LABELS_FILE: LABELS
                      + '- flavor: {name: small}\n'}).errors
     assert 'line 3, and one' in error
     assert 'line 10. Rename' in error
 
 
-def test_identical_in_two_branches():
+def test_identical_definitions_in_two_branches_are_no_error():
     assert Tenant({**FILES, STABLE_FILE: '# Hello.\n' + LABELS}).errors == []
 
 
-def test_different_in_two_branches():
+def test_different_definitions_in_two_branches_are_an_error():
     error, = Tenant({
         **FILES, STABLE_FILE: LABELS.replace('Stable', 'Old')}).errors
     assert 'branch main, file zuul.d/labels.yaml, line 5, and' in error
@@ -50,7 +50,7 @@ def test_different_in_two_branches():
     assert error.endswith('the definitions must be identical')
 
 
-def test_of_a_change():
+def test_duplicate_in_a_change_is_an_error():
     tenant = Tenant(FILES)
     layout, _ = tenant.propose({
         PROVIDER_FILE: SECTION + PROVIDER + PROVIDER})
@@ -58,7 +58,7 @@ def test_of_a_change():
     assert error.startswith('Provider desk already defined: ')
 
 
-def test_errors_that_were_there_are_recognised():
+def test_errors_that_were_there_before_keep_their_key():
     tenant = Tenant({**FILES, BASE_FILE: JOBS + LABELS})
     layout, _ = tenant.propose({BASE_FILE: JOBS + '# Hello.\n' + LABELS},
                                trusted=True)
@@ -66,7 +66,7 @@ def test_errors_that_were_there_are_recognised():
         error.key for error in tenant.layout.loading_errors.errors}
 
 
-def test_other_objects_are_zuuls():
+def test_duplicates_of_other_objects_are_zuuls_errors():
     secret = '- semaphore: {name: one}\n'
     error, = Tenant({**FILES, LABELS_FILE: LABELS + secret + secret}).errors
     assert error == 'Semaphore one already defined'

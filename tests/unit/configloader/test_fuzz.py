@@ -16,6 +16,7 @@ from zuul import model
 import zuul.configloader
 from zuul.exceptions import ConfigurationSyntaxError
 
+from tests.fixtures.examples import countExamples
 from tests.fixtures.layout import PARSERS, makeConnections
 from tests.unit.configloader.documents import (
     CONNECTIONS,
@@ -29,8 +30,8 @@ from zuul_nodes.plugin import layouts, parsers
 from zuul_nodes.plugin.extensions import Extensions
 
 # Of each kind; hypothesis may give fewer that are different.
-DOCUMENTS = 800
-ENOUGH = 500
+DOCUMENTS = countExamples(2000)
+ENOUGH = DOCUMENTS * 5 // 8
 SECONDS = 5
 CHARACTERS = 10_000
 # Zuul shows some lines of the file, however long they are.
@@ -162,6 +163,7 @@ def test_what_is_right(loader, driver):
     assert len(layout.providers) == 2
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize('kind', PARSERS)
 def test_what_is_wrong(loader, kind):
     seen = set()

@@ -3,9 +3,11 @@
 import pytest
 
 from tests.fixtures.layout import makeProvider, parse
-from tests.unit.configloader.test_precedence import (
+from tests.unit.configloader.levels import (
+    PLACE,
     ZUUL_CONF,
     document,
+    load,
     view,
 )
 from zuul_nodes.configloader.errors import (
@@ -15,12 +17,6 @@ from zuul_nodes.configloader.errors import (
     UnknownAttributeError,
     UnknownNameError,
 )
-
-PLACE = r'\(project example.com/nodes, branch main, file .*, line 1\)'
-
-
-def load(**attributes):
-    return makeProvider(document(**attributes), ZUUL_CONF)
 
 
 @pytest.mark.parametrize('level, expected', [
@@ -81,7 +77,8 @@ def test_missing_value():
     ('label', 'launch-timeout', 'long'), ('label', 'connection-port', 'http'),
     ('label', 'public-ipv4', 3),
 ])
-def test_wrong_value_of_what_is_not_the_labels(level, attribute, value):
+def test_wrong_value_of_common_attribute_names_the_label(
+        level, attribute, value):
     with pytest.raises(AttributeValueError,
                        match=f'The label "node" .*"{attribute}"'):
         load(**{level: {attribute: value}})
@@ -149,7 +146,7 @@ def test_quota():
         load(section={'quota': {}, 'resource-limits': {}})
 
 
-def test_not_attached():
+def test_label_of_image_that_is_not_attached_is_an_error():
     with pytest.raises(UnknownNameError, match=(
             rf'The label "node" {PLACE} needs the image "other", which is not '
             rf'attached to the provider "desk" {PLACE}. Add it to "images" of'
@@ -222,7 +219,7 @@ def test_limit_of_retained_images():
         makeProvider(text, ZUUL_CONF)
 
 
-def test_a_limit_in_an_entry_is_no_matter_of_defaults():
+def test_limit_of_an_entry_overrides_that_of_defaults():
     text = document(
         image={'type': 'zuul'},
         provider={'image-defaults': {'max-retain-count': 2}},
@@ -243,7 +240,7 @@ def test_final_by_default(defaults, final):
     assert flavor.final is final
 
 
-def test_final_stanza():
+def test_final_in_a_stanza_is_an_error():
     with pytest.raises(UnknownAttributeError, match=(
             r'The label "node" .* is "final", which only an entry for it')):
         load(label={'final': True})
@@ -256,7 +253,7 @@ def test_unknown_attribute_in_defaults():
         load(section={'label-defaults': {'boot-timout': 3}})
 
 
-def test_the_line_is_that_of_the_entry():
+def test_error_names_the_line_of_the_entry():
     text = '''
 - image: {name: debian, type: cloud}
 - section:
@@ -290,7 +287,7 @@ def test_equality_sees_attributes(stanza):
     ({'a': 'b'}, ['a']), ({'a': 'b'}, 3), ({'a': 'b'}, None),
     (['a'], {'a': 'b'}), (3, {'a': 'b'}),
 ])
-def test_tags_that_are_none(own, defaults):
+def test_tags_of_a_wrong_type_are_an_error(own, defaults):
     with pytest.raises(AttributeValueError, match='has a wrong "'):
         load(label={'tags': own},
              section={'label-defaults': {'tags': defaults}})

@@ -1,68 +1,25 @@
 """The eight levels: which of two values a node gets."""
 
 import itertools
-import json
 
 import pytest
 
 from tests.fixtures.layout import makeProvider
+from tests.unit.configloader.levels import (
+    LEVELS,
+    ZUUL_CONF,
+    document,
+    load,
+    view,
+)
 from zuul_nodes.drivers import forNode, getZones
 
-ZUUL_CONF = '[connection cloud]\ndriver=aws\n'
-LEVELS = ('image', 'flavor', 'label', 'section', 'image in section',
-          'flavor in section', 'provider', 'label in provider')
 PAIRS = list(itertools.combinations(LEVELS, 2))
-
-
-def document(**attributes):
-    """:param attributes: level -> what is said there.
-    :return: a configuration with an image, a flavor and a label."""
-    said = {level: attributes.pop(level, {}) for level in (
-        *LEVELS, 'base section', 'base image', 'base label',
-        'label in section', 'image in provider')}
-    assert not attributes
-    return json.dumps([
-        {'image': {'name': 'debian', 'type': 'cloud', **said['image']}},
-        {'image': {'name': 'other', 'type': 'cloud', 'username': 'other'}},
-        {'flavor': {'name': 'small', **said['flavor']}},
-        {'label': {'name': 'node', 'image': 'debian', 'flavor': 'small',
-                   **said['label']}},
-        {'label': {'name': 'neighbour', 'image': 'debian',
-                   'flavor': 'small'}},
-        {'section': {
-            'name': 'base', 'abstract': True, 'connection': 'cloud',
-            'region': 'here',
-            'images': [{'name': 'debian', 'image-id': 'ami-1',
-                        **said['base image']}],
-            'labels': [{'name': 'node', **said['base label']}],
-            **said['base section']}},
-        {'section': {
-            'name': 'desk', 'parent': 'base',
-            'images': [{'name': 'debian', **said['image in section']}],
-            'flavors': [{'name': 'small', 'instance-type': 't3.small',
-                         **said['flavor in section']}],
-            'labels': [{'name': 'node', **said['label in section']}],
-            **said['section']}},
-        {'provider': {
-            'name': 'desk', 'section': 'desk',
-            'images': [{'name': 'debian', **said['image in provider']}],
-            'labels': [{'name': 'node', **said['label in provider']},
-                       'neighbour'],
-            **said['provider']}},
-    ])
 
 
 def getNode(**attributes):
     """:return: provider, label, image and flavor as a node has them."""
-    return view(makeProvider(document(**attributes), ZUUL_CONF), 'node')
-
-
-def view(provider, name):
-    provider = forNode(provider, name, '')
-    label = provider.labels[name]
-    return {'provider': provider, 'label': label,
-            'image': provider.images[label.image],
-            'flavor': provider.flavors[label.flavor]}
+    return view(load(**attributes), 'node')
 
 
 def test_there_are_28_pairs():
@@ -119,10 +76,9 @@ def test_lists_concatenate(below, above):
 
 @pytest.mark.parametrize('level', ['label', 'label in provider'])
 @pytest.mark.parametrize('attribute', ['username', 'market-type'])
-def test_what_a_label_says_is_its_own(level, attribute):
+def test_attributes_of_a_label_concern_no_other_label(level, attribute):
     value = {'username': 'zuul', 'market-type': 'spot'}[attribute]
-    provider = makeProvider(document(**{level: {attribute: value}}),
-                            ZUUL_CONF)
+    provider = load(**{level: {attribute: value}})
     kind = {'username': 'image', 'market-type': 'flavor'}[attribute]
     attribute = attribute.replace('-', '_')
     assert getattr(view(provider, 'node')[kind], attribute) == value
@@ -147,7 +103,7 @@ def test_what_a_label_says_is_its_own(level, attribute):
     ('image in provider', 'provider'),
     ('image in provider', 'label in provider'),
 ])
-def test_other_places(below, above):
+def test_places_beside_the_eight_levels_override_in_order(below, above):
     node = getNode(**{
         below: {'volume-size': 10, 'iops': 100, 'tags': {'a': 'weak'}},
         above: {'volume-size': 20, 'tags': {'b': 'strong'}}})
@@ -156,7 +112,7 @@ def test_other_places(below, above):
     assert label.tags == {'a': 'weak', 'b': 'strong'}
 
 
-def test_what_only_an_image_has_at_the_provider():
+def test_entry_of_an_image_in_the_provider_overrides_the_provider():
     node = getNode(provider={'username': 'zuul', 'python-path': '/opt/python'},
                    **{'image in provider': {'username': 'Administrator'}})
     assert node['image'].username == 'Administrator'
@@ -164,7 +120,7 @@ def test_what_only_an_image_has_at_the_provider():
 
 
 @pytest.mark.parametrize('level', ['image in section', 'image in provider'])
-def test_one_attribute_in_place_of_another(level):
+def test_image_filters_replace_image_id(level):
     # The section above has an "image-id".
     node = getNode(**{level: {'image-filters': [{'name': 'x'}]}})
     assert node['image'].image_id is None
@@ -190,7 +146,7 @@ def test_defaults_fill_in(kind, stanza, entry, attribute):
         assert value(**{place: defaults, entry: {attribute: 7}}) == 7
 
 
-def test_place_of_defaults():
+def test_defaults_count_like_entries_of_the_section():
     # They count like an entry for each object in the section.
     defaults = {'label-defaults': {'volume-size': 6}}
     for weaker in ('image', 'flavor', 'section', 'image in section',
@@ -213,7 +169,7 @@ def test_defaults_of_tags_merge():
     assert node['label'].tags == {'a': '1', 'b': '2', 'c': '3'}
 
 
-def test_what_all_nodes_have_is_not_uploaded():
+def test_attributes_of_nodes_do_not_change_the_image_hash():
     def getHash(**attributes):
         text = document(image={'type': 'zuul'}, **attributes)
         provider = makeProvider(text.replace('"image-id": "ami-1"', ''),
@@ -233,8 +189,7 @@ def test_what_all_nodes_have_is_not_uploaded():
 @pytest.mark.parametrize('make', [
     lambda zones: zones, lambda zones: {'label-defaults': zones}])
 def test_availability_zones(make, zones, az, several):
-    provider = makeProvider(
-        document(section=make({'availability-zones': zones})), ZUUL_CONF)
+    provider = load(section=make({'availability-zones': zones}))
     label = provider.labels['node']
     assert label.az == az
     assert getattr(label, 'zuul_nodes', {}).get('zones') == several

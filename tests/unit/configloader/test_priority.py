@@ -5,25 +5,16 @@ import copy
 
 import pytest
 
-from tests.fixtures.layout import (
-    makeConnections,
-    makeLayout,
-    makeProvider,
-)
-from tests.unit.configloader.test_precedence import ZUUL_CONF, document
+from tests.fixtures.layout import makeConnections, makeLayout
+from tests.unit.configloader.levels import PLACE, document, load
 from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownAttributeError,
 )
 from zuul_nodes.drivers import forNode, getOwn
 
-PLACE = r'\(project example.com/nodes, branch main, file .*, line 1\)'
 # Its flavors have a priority of another kind.
 AZURE_CONF = '[connection cloud]\ndriver=azure\n'
-
-
-def load(**attributes):
-    return makeProvider(document(**attributes), ZUUL_CONF)
 
 
 def getPriorities(provider):
@@ -44,7 +35,7 @@ def getPriorities(provider):
     (5, None, 100, None),
     (100, None, None, None),
 ])
-def test_the_nearest_counts(base, section, provider, expected):
+def test_nearest_priority_counts(base, section, provider, expected):
     levels = {'base section': base, 'section': section, 'provider': provider}
     found = getPriorities(load(**{
         level: {'priority': value} for level, value in levels.items()
@@ -57,7 +48,7 @@ def test_null_is_the_default():
         'priority': None}))['node'] is None
 
 
-def test_nothing_is_made_or_uploaded_anew():
+def test_priority_changes_no_hash():
     def getHashes(provider):
         return ([label.config_hash for label in provider.labels.values()],
                 [(image.config_hash, image.zuul_config_hash)
@@ -66,7 +57,7 @@ def test_nothing_is_made_or_uploaded_anew():
     assert getHashes(load(section={'priority': 5})) == getHashes(load())
 
 
-def test_no_record_of_the_provider_has_it():
+def test_priority_is_not_in_the_record_of_the_provider():
     # Zuul would refuse to read it.
     provider = load(section={'priority': 5})
     assert 'priority' not in provider.config
@@ -78,12 +69,12 @@ def test_no_record_of_the_provider_has_it():
     {'section': {'quota': {'instances': 10}}},
     {'section': {'priority': 5, 'quota': {'instances': 10}}},
 ])
-def test_no_node_is_made_differently(attributes):
+def test_provider_of_a_node_is_the_same_with_a_priority(attributes):
     provider = load(**attributes)
     assert forNode(provider, 'node', '') is provider
 
 
-def test_beside_what_a_label_says():
+def test_priority_is_beside_attributes_of_a_label():
     provider = load(section={'quota': {'instances': 10}},
                     provider={'priority': 5}, label={'launch-timeout': 7})
     assert provider.labels['node'].zuul_nodes == {
@@ -115,12 +106,12 @@ def test_wrong_value(level, origin, value):
 
 @pytest.mark.parametrize('level', [
     'image', 'flavor', 'label', 'image in section', 'label in provider'])
-def test_only_providers_have_it(level):
+def test_priority_elsewhere_is_an_error(level):
     with pytest.raises(UnknownAttributeError, match='"priority", which the'):
         load(**{level: {'priority': 5}})
 
 
-def test_misspelt():
+def test_misspelt_priority_is_an_error():
     with pytest.raises(UnknownAttributeError, match=(
             r'"priorty", .* Did you mean "priority"\?')):
         load(provider={'priorty': 5})
@@ -137,7 +128,7 @@ def flattenAzure(**attributes):
         layout, makeConnections(config))
 
 
-def test_a_driver_whose_flavors_have_another():
+def test_priority_of_azure_flavors_is_another():
     config = flattenAzure(section={'priority': 5}, **{
         'flavor in section': {'priority': 'spot'}})
     assert config['labels'][0]['zuul_nodes'] == {'priority': 5}

@@ -2,66 +2,24 @@
 
 import pytest
 
-from tests.unit.configloader.tenant import (
-    CONFIG,
-    NODES,
-    Tenant,
-    getErrors,
+from tests.unit.configloader.tenant import Tenant, getErrors
+from tests.unit.configloader.tenantfiles import (
+    BASE_FILE,
+    FILES,
+    JOB,
+    JOBS,
+    JOBS_FILE,
+    LABELS,
+    LABELS_FILE,
+    NEW_LABEL,
+    PROVIDER,
+    PROVIDER_FILE,
+    SECTION,
 )
 from zuul_nodes.configloader.proposal import Proposal
 
 pytestmark = pytest.mark.usefixtures('seams')
 
-JOBS = '''
-- job:
-    name: base
-    parent: null
-'''
-LABELS = '''\
-- image: {name: debian, type: cloud}
-
-- flavor: {name: small}
-
-- label:
-    name: debian
-    image: debian
-    flavor: small
-    description: Stable.
-'''
-SECTION = '''
-- section:
-    name: desk
-    connection: null
-    images: [debian]
-    flavors: [small]
-    nodes: [{name: 192.0.2.1, label: debian}]
-'''
-PROVIDER = '''
-- provider:
-    name: desk
-    section: desk
-    labels: [debian]
-'''
-NEW_LABEL = '''
-- label: {name: sid, image: debian, flavor: small}
-'''
-JOB = '''
-- job:
-    name: testjob
-    nodeset:
-      nodes: [{name: node, label: %s}]
-'''
-
-BASE_FILE = (CONFIG, 'main', 'zuul.yaml')
-LABELS_FILE = (NODES, 'main', 'zuul.d/labels.yaml')
-PROVIDER_FILE = (NODES, 'main', 'zuul.d/provider.yaml')
-JOBS_FILE = (NODES, 'main', 'zuul.d/jobs.yaml')
-FILES = {
-    BASE_FILE: JOBS,
-    LABELS_FILE: LABELS,
-    PROVIDER_FILE: SECTION + PROVIDER,
-    JOBS_FILE: JOB % 'debian',
-}
 KINDS = ('images', 'flavors', 'labels', 'sections', 'providers')
 
 
@@ -86,7 +44,7 @@ def check(tenant, layout, *but):
     {LABELS_FILE: '# Hello.\n' + LABELS},
     {LABELS_FILE: None, PROVIDER_FILE: SECTION + LABELS + PROVIDER},
 ])
-def test_nothing_to_say(tenant, files):
+def test_change_of_other_things_has_no_warning(tenant, files):
     layout, warnings = tenant.propose(files)
     assert warnings == getErrors(layout) == []
     check(tenant, layout)
@@ -114,7 +72,7 @@ def test_jobs_are_speculative(tenant):
     ({LABELS_FILE: LABELS.replace('name: small', 'name: small, '
                                   'description: x')}, '',
      'The flavor "small" '),
-    ({PROVIDER_FILE: (SECTION + PROVIDER).replace('192.0.2.1', '192.0.2.2')},
+    ({PROVIDER_FILE: (SECTION + PROVIDER).replace('192.0.2.1', '192.0.2.3')},
      '', 'The section "desk" '),
     ({PROVIDER_FILE: SECTION + PROVIDER + '    launch-timeout: 60\n'}, '',
      'The provider "desk" '),
@@ -122,7 +80,7 @@ def test_jobs_are_speculative(tenant):
     ({LABELS_FILE: LABELS + '\n- image: {name: sid, type: zuul}\n'},
      'images', 'The image "sid" '),
 ])
-def test_one_is_named(tenant, files, but, expected):
+def test_warning_names_a_changed_object(tenant, files, but, expected):
     layout, warnings = tenant.propose(files)
     assert getErrors(layout) == []
     warning, = warnings
@@ -132,7 +90,7 @@ def test_one_is_named(tenant, files, but, expected):
     assert not hasattr(layout, 'proposed')
 
 
-def test_removal(tenant):
+def test_warnings_name_removed_objects(tenant):
     layout, warnings = tenant.propose({
         LABELS_FILE: None, PROVIDER_FILE: None, JOBS_FILE: None})
     assert getErrors(layout) == []
@@ -152,7 +110,7 @@ def test_changes_ahead_are_not_named(tenant):
     check(tenant, layout)
 
 
-def test_a_config_project():
+def test_change_of_config_project_is_warned_of_once():
     tenant = Tenant({**FILES, BASE_FILE: JOBS + LABELS, LABELS_FILE: ''})
     files = {BASE_FILE: JOBS + LABELS + NEW_LABEL}
     layout, warnings = tenant.propose(files, trusted=True)
@@ -165,7 +123,7 @@ def test_a_config_project():
     check(tenant, layout)
 
 
-def test_said_once(tenant):
+def test_warning_is_not_repeated(tenant):
     files = {LABELS_FILE: LABELS + NEW_LABEL}
     _, warnings = tenant.propose(files)
     layout, _ = tenant.propose(files)
@@ -175,7 +133,7 @@ def test_said_once(tenant):
     assert len(warnings) == 1
 
 
-def test_not_too_much(tenant):
+def test_number_of_warnings_is_limited(tenant):
     labels = ''.join(NEW_LABEL.replace('sid', f'sid{number}')
                      for number in range(200))
     _, warnings = tenant.propose({LABELS_FILE: LABELS + labels})
@@ -200,7 +158,7 @@ def test_not_too_much(tenant):
       + PROVIDER.replace('[debian]', '[]')},
      'no provider of this tenant offers it'),
 ])
-def test_what_is_proposed_is_validated(tenant, files, expected):
+def test_errors_of_a_change_are_found(tenant, files, expected):
     layout, _ = tenant.propose(files)
     errors = getErrors(layout)
     assert any(expected in error for error in errors), errors
@@ -208,7 +166,7 @@ def test_what_is_proposed_is_validated(tenant, files, expected):
     check(tenant, layout)
 
 
-def test_not_readable_is_not_removed(tenant):
+def test_object_in_error_is_not_named_as_removed(tenant):
     layout, warnings = tenant.propose({
         LABELS_FILE: LABELS.replace('image: debian', 'image: []')})
     assert getErrors(layout)
@@ -221,7 +179,7 @@ NEW_ON_PROVIDER = {
 }
 
 
-def test_a_job_needs_what_must_merge_first(tenant):
+def test_warning_names_job_that_needs_a_new_label(tenant):
     layout, warnings = tenant.propose(
         {**NEW_ON_PROVIDER, JOBS_FILE: JOB % 'sid'})
     # It is right when it has merged.
@@ -236,7 +194,7 @@ def test_a_job_needs_what_must_merge_first(tenant):
     check(tenant, layout)
 
 
-def test_a_nodeset_needs_what_a_change_ahead_adds(tenant):
+def test_warning_names_nodeset_that_needs_a_label_ahead(tenant):
     layout, warnings = tenant.propose({JOBS_FILE: '''
         - nodeset:
             name: pair
@@ -247,7 +205,7 @@ def test_a_nodeset_needs_what_a_change_ahead_adds(tenant):
     assert warning.startswith('The nodeset "pair" ')
 
 
-def test_nodepool_is_asked_until_then():
+def test_warning_names_nodepool_when_it_is_used():
     tenant = Tenant(FILES, use_nodepool=True)
     layout, warnings = tenant.propose(
         {**NEW_ON_PROVIDER, JOBS_FILE: JOB % 'sid'})
@@ -255,7 +213,7 @@ def test_nodepool_is_asked_until_then():
     assert warnings[0].endswith('and Nodepool is asked for nodes.')
 
 
-def test_a_fault_of_ours_holds_nothing_up(tenant, monkeypatch):
+def test_error_in_the_plugin_is_a_warning(tenant, monkeypatch):
     monkeypatch.setattr(Proposal, 'warn', lambda self, item, layout: 1 / 0)
     layout, _ = tenant.propose({LABELS_FILE: LABELS + NEW_LABEL})
     error, = layout.loading_errors.errors
@@ -264,7 +222,7 @@ def test_a_fault_of_ours_holds_nothing_up(tenant, monkeypatch):
     check(tenant, layout)
 
 
-def test_errors_that_are_there_already():
+def test_errors_that_were_there_before_are_no_errors_of_a_change():
     """A change elsewhere is not to blame, though the text gets another."""
     broken = PROVIDER.replace('name: desk', 'name: broken').replace(
         'labels: [debian]', 'labels: [unheard-of]')

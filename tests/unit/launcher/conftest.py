@@ -13,38 +13,59 @@ from tests.fixtures.cloud import (
     Clock,
     Cloud,
     Keeper,
+    StatsServer,
     callNow,
 )
-from tests.fixtures.images import ImageLauncher
+from tests.fixtures.ending import endWith
+from tests.fixtures.hostkeys import HostKey
+from tests.fixtures.images import IMAGE, ImageLauncher
+from tests.fixtures.keyscans import connects, makeScanner, scanner
 from tests.fixtures.launcher import Steps
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
-from zuul_nodes.launcher import missing, patience, superseded, uploads
+from tests.fixtures.sshservers import listen, makeHost, sshd
+from tests.fixtures.worlds import makeWorld, undivided
+from zuul_nodes.launcher import (
+    missing,
+    patience,
+    sockets,
+    superseded,
+    surplus,
+    uploads,
+)
 from zuul_nodes.launcher.cleanup import Cleanup
+
+# Fixtures that are in modules of their own.
+__all__ = ['connects', 'listen', 'makeHost', 'makeScanner', 'makeWorld',
+           'scanner', 'sshd', 'undivided']
 
 
 @pytest.fixture
 def log(caplog):
-    caplog.set_level(logging.INFO, 'zuul')
+    """:return: pytest's caplog, with all that Zuul and launchers log."""
+    caplog.set_level(logging.DEBUG, 'zuul')
     return caplog
 
 
 @pytest.fixture
-def steps(zuul_conf, tmp_path):
-    """A launcher that takes the steps that a test tells it to."""
-    zuul_conf.read_dict({'launcher': {'temp_dir': tmp_path}})
-    launcher = Steps(zuul_conf)
-    yield launcher
-    launcher.end()
+def client(zk_client):
+    """:return: Kazoo's client, connected, with our sockets."""
+    sockets.install(zk_client.client)
+    return zk_client.client
 
 
 @pytest.fixture
-def several(zuul_conf, tmp_path):
+def steps(request, zuul_conf, tmp_path):
+    """A launcher that takes the steps that a test tells it to."""
+    zuul_conf.read_dict({'launcher': {'temp_dir': tmp_path}})
+    return endWith(request, Steps(zuul_conf))
+
+
+@pytest.fixture
+def several(request, zuul_conf, tmp_path):
     """Launchers, none at first, that take steps together."""
-    several = Several(zuul_conf, tmp_path)
-    yield several
-    several.end()
+    return endWith(request, Several(zuul_conf, tmp_path))
 
 
 @pytest.fixture
@@ -56,10 +77,21 @@ def pair(several):
 
 
 @pytest.fixture
-def racks(monkeypatch):
-    racks = Racks(monkeypatch)
-    yield racks
-    racks.end()
+def racks(request, monkeypatch):
+    return endWith(request, Racks(monkeypatch))
+
+
+@pytest.fixture(scope='module')
+def keys(tmp_path_factory):
+    """:return: two host keys."""
+    directory = tmp_path_factory.mktemp('keys')
+    return [HostKey(directory / name) for name in ('first', 'second')]
+
+
+@pytest.fixture
+def surplus_at_once(monkeypatch):
+    """Whether there are too many ready nodes is looked at all the time."""
+    monkeypatch.setattr(surplus, 'LOOK_INTERVAL', 0.01)
 
 
 @pytest.fixture
@@ -89,12 +121,17 @@ def passed(monkeypatch):
 
 
 @pytest.fixture
-def image_launcher(zuul_conf, tmp_path, monkeypatch):
+def image_launcher(request, zuul_conf, tmp_path, monkeypatch):
     monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
     monkeypatch.setattr(missing, 'SETTLE_TIME', 0)
-    launcher = ImageLauncher(zuul_conf, tmp_path)
-    yield launcher
-    launcher.end()
+    return endWith(request, ImageLauncher(zuul_conf, tmp_path))
+
+
+@pytest.fixture
+def server(file_server):
+    """A web server with the file ``/image``."""
+    file_server.files['image'] = IMAGE
+    return file_server
 
 
 @pytest.fixture
@@ -121,10 +158,10 @@ def makeKeeper(zuul_conf, clouds):
         endpoints."""
     keepers = []
 
-    def make(hostname='one'):
+    def make(hostname='one', layout=BOTH):
         keeper = Keeper(zuul_conf, clouds, hostname)
         keepers.append(keeper)
-        keeper.setLayout(BOTH)
+        keeper.setLayout(layout)
         return keeper
     yield make
     # The registry is that of the first.
@@ -136,6 +173,12 @@ def makeKeeper(zuul_conf, clouds):
 @pytest.fixture
 def keeper(makeKeeper):
     return makeKeeper()
+
+
+@pytest.fixture
+def stats_server(request, zuul_conf):
+    """A statsd for the keepers and launchers that a test makes later."""
+    return endWith(request, StatsServer(zuul_conf))
 
 
 @pytest.fixture

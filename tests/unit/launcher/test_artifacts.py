@@ -4,6 +4,7 @@ import gzip
 import logging
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -12,25 +13,21 @@ import types
 import pytest
 import requests
 
-from tests.fixtures.images import TIMEOUT, waitFor
-from zuul_nodes.launcher import artifacts
-from zuul_nodes.launcher.artifacts import ArtifactError, Progress, Room
-
-DATA = os.urandom(1000)
+from tests.fixtures.fileserver import makeSource
+from tests.fixtures.images import IMAGE, TIMEOUT
+from tests.fixtures.waiting import waitFor
+from zuul_nodes import imagefiles, messages
+from zuul_nodes.imagefiles import ArtifactError, Room
+from zuul_nodes.launcher import artifacts, web
+from zuul_nodes.launcher.artifacts import Pace, Progress
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(artifacts, 'getPause', lambda attempt: 0.01)
-    monkeypatch.setattr(artifacts, 'RESERVE', 0)
+    monkeypatch.setattr(imagefiles, 'RESERVE', 0)
     monkeypatch.setattr(artifacts, 'BLOCK_SIZE', 10)
     monkeypatch.setattr(artifacts, 'CHECK_INTERVAL', 0.01)
-
-
-@pytest.fixture
-def server(file_server):
-    file_server.files['image'] = DATA
-    return file_server
 
 
 @pytest.fixture
@@ -45,7 +42,8 @@ def download(server, tmp_path, room):
     target = tmp_path / 'image'
 
     def download(path='/image'):
-        artifacts.download(server.url + path, target, noCheck, room, TIMEOUT)
+        artifacts.download(
+            makeSource(server, path), target, noCheck, room, Pace(TIMEOUT))
         return target.read_bytes()
     return download
 
@@ -63,72 +61,74 @@ def getRanges(server):
     '/image', '/whole/image', '/signed/image?token=1', '/moved/image'])
 def test_download(download, server, monkeypatch, path):
     monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 128)
-    assert download(path) == DATA
+    assert download(path) == IMAGE
     if path == '/image':
         assert len(getRanges(server)) == 8
 
 
-def test_a_transfer_that_breaks_goes_on_from_there(download, server):
+def test_download_that_breaks_is_resumed(download, server):
     server.breaks = [100, 300, 0]
-    assert download() == DATA
+    assert download() == IMAGE
     assert getRanges(server) == ['bytes=0-999', 'bytes=100-999',
                                  'bytes=400-999', 'bytes=400-999']
 
 
-def test_a_part_that_breaks(download, server, monkeypatch):
+def test_part_of_a_download_that_breaks_is_resumed(
+        download, server, monkeypatch):
     monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 500)
     monkeypatch.setattr(artifacts, 'CONNECTIONS', 1)
     server.breaks = [500, 100]
-    assert download() == DATA
+    assert download() == IMAGE
     assert getRanges(server) == ['bytes=0-499', 'bytes=500-999',
                                  'bytes=600-999']
 
 
-def test_a_server_without_ranges_begins_anew(download, server):
+def test_download_without_ranges_begins_anew(download, server):
     server.breaks = [100, 300]
-    assert download('/whole/image') == DATA
+    assert download('/whole/image') == IMAGE
     assert len(getRanges(server)) == 3
 
 
-def test_a_server_that_is_overloaded(download, server):
+def test_download_from_overloaded_server_is_retried(download, server):
     server.failures = [503, 429, 500]
-    assert download() == DATA
+    assert download() == IMAGE
 
 
-def test_a_server_that_refuses(download, server):
+def test_download_that_is_refused_is_not_retried(download, server):
     server.failures = [403]
     with pytest.raises(requests.HTTPError, match='403'):
         download()
     assert len(getRanges(server)) == 1
 
 
-def test_what_never_gets_on_comes_to_an_end(download, server):
+def test_download_that_makes_no_progress_fails(download, server):
     server.breaks = [100] + [0] * 100
     with pytest.raises(requests.RequestException):
         download()
     assert len(getRanges(server)) == 1 + artifacts.ATTEMPTS
 
 
-def test_what_gets_on_may_break_more_often(download, server):
+def test_download_that_makes_progress_may_break_more_often(download, server):
     server.breaks = [10, 0, 0] * artifacts.ATTEMPTS
-    assert download() == DATA
+    assert download() == IMAGE
 
 
-def test_less_than_was_told(download):
+def test_download_fails_when_less_arrives_than_announced(download):
     with pytest.raises(ArtifactError, match='of those from 0 to 1000, 999'):
         download('/broken/image')
 
 
 @pytest.mark.parametrize('path', ['/image', '/whole/image'])
-def test_more_than_was_told(download, server, tmp_path, path):
+def test_download_stops_when_more_arrives_than_announced(
+        download, server, tmp_path, path):
     server.excess = os.urandom(1 << 20)
     with pytest.raises(ArtifactError, match='more than those from 0 to 1000'):
         download(path)
     assert len(getRanges(server)) == 1
-    assert (tmp_path / 'image').stat().st_size == len(DATA)
+    assert (tmp_path / 'image').stat().st_size == len(IMAGE)
 
 
-def test_an_end_while_waiting_for_a_server(server, tmp_path, room):
+def test_stop_ends_wait_for_overloaded_server(server, tmp_path, room):
     class End(Exception):
         pass
     checks = []
@@ -140,11 +140,12 @@ def test_an_end_while_waiting_for_a_server(server, tmp_path, room):
     server.failures = [503]
     with pytest.raises(End):
         artifacts.download(
-            f'{server.url}/image', tmp_path / 'image', check, room, TIMEOUT)
+            makeSource(server), tmp_path / 'image', check, room,
+            Pace(TIMEOUT))
 
 
 def test_every_request_has_a_timeout(download, server, monkeypatch):
-    monkeypatch.setattr(artifacts, 'TIMEOUT', (1, 0.1))
+    monkeypatch.setattr(web, 'TIMEOUT', (1, 0.1))
     server.answers.clear()
     for path in ('/image', '/signed/image'):
         with pytest.raises(OSError, match='timed out'):
@@ -152,13 +153,13 @@ def test_every_request_has_a_timeout(download, server, monkeypatch):
 
 
 def test_a_part_has_a_timeout(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(artifacts, 'TIMEOUT', (1, 0.1))
+    monkeypatch.setattr(web, 'TIMEOUT', (1, 0.1))
     monkeypatch.setattr(artifacts, 'ATTEMPTS', 1)
     server.answers.clear()
     (tmp_path / 'image').touch()
     with pytest.raises(OSError, match='timed out'):
         artifacts._downloadChunk(
-            f'{server.url}/image', tmp_path / 'image', 0, 10, 10, noCheck,
+            makeSource(server), tmp_path / 'image', 0, 10, 10, noCheck,
             Progress('Downloading', 10))
 
 
@@ -168,7 +169,7 @@ class TestSlow:
 
     @pytest.fixture(params=['silent', 'drips'])
     def server(self, server, request, monkeypatch):
-        monkeypatch.setattr(artifacts, 'BLOCK_SIZE', len(DATA))
+        monkeypatch.setattr(artifacts, 'BLOCK_SIZE', len(IMAGE))
         server.drips = request.param == 'drips'
         if request.param == 'silent':
             server.answers.clear()
@@ -182,10 +183,10 @@ class TestSlow:
             thread for thread in threading.enumerate()
             if thread not in before and thread.name.startswith('Download')]
 
-    def download(self, server, tmp_path, room, check, timeout):
+    def download(self, server, tmp_path, room, check, timeout, rate=0):
         artifacts.download(
-            f'{server.url}/image?token=secret', tmp_path / 'image', check,
-            room, timeout)
+            makeSource(server, '/image?token=secret'), tmp_path / 'image',
+            check, room, Pace(timeout, rate))
 
     def test_a_download_has_a_timeout_in_all(
             self, server, tmp_path, room, threads):
@@ -200,7 +201,20 @@ class TestSlow:
         server.answers.set()
         waitFor(lambda: not threads())
 
-    def test_it_ends_when_it_is_asked_to(
+    def test_a_download_has_to_get_on(
+            self, server, tmp_path, room, threads, monkeypatch):
+        monkeypatch.setattr(artifacts, 'WINDOW', 0.2)
+        with pytest.raises(ArtifactError) as caught:
+            self.download(server, tmp_path, room, noCheck, TIMEOUT, 1000)
+        assert re.fullmatch(
+            rf'Downloading {server.url}/image is given up: \d bytes have come '
+            'in 0 seconds, fewer than "image_minimum_rate" in the section '
+            '"launcher" of zuul.conf demands, which is 1000 a second',
+            str(caught.value))
+        server.answers.set()
+        waitFor(lambda: not threads())
+
+    def test_download_ends_when_it_is_asked_to(
             self, server, tmp_path, room, threads):
         class End(Exception):
             pass
@@ -213,6 +227,17 @@ class TestSlow:
         server.answers.set()
         waitFor(lambda: not threads())
         assert len(server.requests) <= 2
+
+
+def test_a_download_that_gets_on_may_be_slow(
+        server, tmp_path, room, monkeypatch):
+    """Each window begins anew."""
+    server.drips = True
+    server.files['image'] = IMAGE[:10]
+    monkeypatch.setattr(artifacts, 'WINDOW', 0.2)
+    artifacts.download(makeSource(server), tmp_path / 'image', noCheck, room,
+                       Pace(TIMEOUT, 5))
+    assert (tmp_path / 'image').read_bytes() == IMAGE[:10]
 
 
 def test_secrets_in_urls_are_not_shown():
@@ -229,7 +254,7 @@ def test_secrets_in_errors_are_not_shown(
     with pytest.raises(requests.HTTPError) as caught:
         download(f'{path}?token=secret')
     assert 'secret' in str(caught.value)
-    reason = artifacts.getReason(caught.value)
+    reason = messages.withoutSecrets(caught.value)
     assert 'secret' not in reason + caplog.text
     assert f'{server.url}{path}' in reason
 
@@ -237,9 +262,9 @@ def test_secrets_in_errors_are_not_shown(
 def test_secrets_in_errors_of_connections_are_not_shown(server):
     server.end()
     with pytest.raises(requests.ConnectionError) as caught:
-        artifacts.getSize(f'{server.url}/image?token=secret')
+        artifacts.getSize(makeSource(server, '/image?token=secret'))
     assert 'secret' in str(caught.value)
-    assert 'secret' not in artifacts.getReason(caught.value)
+    assert 'secret' not in messages.withoutSecrets(caught.value)
 
 
 # Room
@@ -253,17 +278,17 @@ def test_an_image_that_is_too_large_is_not_downloaded(
     assert getRanges(server) == []
 
 
-def test_a_disk_that_is_full(download, server, monkeypatch):
-    monkeypatch.setattr(artifacts, 'RESERVE', 1 << 60)
+def test_download_fails_when_disk_is_full(download, server, monkeypatch):
+    monkeypatch.setattr(imagefiles, 'RESERVE', 1 << 60)
     with pytest.raises(ArtifactError, match='no room for the image'):
         download()
     assert getRanges(server) == []
 
 
-def test_a_disk_that_others_fill(download, server, monkeypatch):
-    """The other part, another image, whoever."""
-    free = iter([len(DATA), 500, 5])
-    monkeypatch.setattr(artifacts.shutil, 'disk_usage', lambda path: (
+def test_download_fails_when_others_fill_the_disk(
+        download, server, monkeypatch):
+    free = iter([len(IMAGE), 500, 5])
+    monkeypatch.setattr(imagefiles.shutil, 'disk_usage', lambda path: (
         types.SimpleNamespace(free=next(free))))
     with pytest.raises(ArtifactError, match='no room for the image'):
         download()
@@ -279,64 +304,63 @@ def compressZstd(data):
 
 needs_zstd = pytest.mark.skipif(
     not shutil.which('zstd'), reason='the program zstd is not installed')
-KINDS = pytest.mark.parametrize('suffix, compress', [
-    pytest.param('.zst', compressZstd, marks=needs_zstd),
-    ('.gz', gzip.compress), ('.xz', lzma.compress)], ids=str)
+KINDS = pytest.mark.parametrize('compress', [
+    pytest.param(compressZstd, marks=needs_zstd), gzip.compress,
+    lzma.compress])
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(name, data):
-        path = tmp_path / name
+def decompress(tmp_path, room):
+    """:return: a function that writes a file, decompresses it, and gives
+        what it has then."""
+    path = tmp_path / 'image'
+
+    def decompress(data):
         path.write_bytes(data)
-        return str(path)
-    return write
+        artifacts.decompress(str(path), noCheck, room)
+        assert list(tmp_path.iterdir()) == [path]
+        return path.read_bytes()
+    return decompress
 
 
 @KINDS
-def test_decompress(write, room, tmp_path, suffix, compress):
-    path = write(f'image{suffix}', compress(DATA))
-    target = artifacts.decompress(path, noCheck, room)
-    assert target == str(tmp_path / 'image')
-    assert (tmp_path / 'image').read_bytes() == DATA
-    assert not os.path.exists(path)
-
-
-@pytest.mark.parametrize('name', ['image', 'image.raw', 'zst'])
-def test_what_is_not_compressed(write, room, name):
-    path = write(name, DATA)
-    assert artifacts.decompress(path, noCheck, room) == path
+def test_decompress(decompress, compress):
+    assert decompress(compress(IMAGE)) == IMAGE
 
 
 @KINDS
-def test_what_is_not_what_it_is_called(write, room, suffix, compress):
-    path = write(f'image{suffix}', DATA)
+def test_file_of_several_parts_is_decompressed(decompress, compress):
+    assert decompress(compress(IMAGE) + compress(IMAGE)) == 2 * IMAGE
+
+
+def test_xz_streams_may_have_padding(decompress):
+    stream, zeros = lzma.compress(IMAGE), bytes(4)
+    assert decompress(stream + zeros + stream + zeros) == 2 * IMAGE
+
+
+@needs_zstd
+def test_zstd_file_may_begin_with_a_frame_to_skip(decompress):
+    assert decompress(bytes.fromhex('502a4d1804000000') + b'size'
+                      + compressZstd(IMAGE)) == IMAGE
+
+
+@pytest.mark.parametrize('content', [IMAGE, b''])
+def test_file_that_is_not_compressed_is_not_changed(decompress, content):
+    assert decompress(content) == content
+
+
+@KINDS
+def test_truncated_file_is_refused(decompress, compress):
     with pytest.raises(ArtifactError):
-        artifacts.decompress(path, noCheck, room)
+        decompress(compress(IMAGE)[:-100])
 
 
-@KINDS
-def test_half_a_file(write, room, suffix, compress):
-    path = write(f'image{suffix}', compress(DATA)[:-100])
-    with pytest.raises(ArtifactError):
-        artifacts.decompress(path, noCheck, room)
-
-
-@KINDS
-def test_a_bomb(write, room, tmp_path, monkeypatch, suffix, compress):
-    """It is small, and would fill the disk."""
-    monkeypatch.setattr(artifacts, 'BLOCK_SIZE', 1000)
-    path = write(f'image{suffix}', compress(bytes(10000000)))
-    with pytest.raises(ArtifactError, match='image_size_limit'):
-        artifacts.decompress(path, noCheck, room)
-    assert (tmp_path / 'image').stat().st_size <= room.limit
-
-
-def test_without_zstd(write, room, tmp_path, monkeypatch):
-    path = write('image.zst', DATA)
+@needs_zstd
+def test_zstd_file_needs_the_program_zstd(decompress, tmp_path, monkeypatch):
+    data = compressZstd(IMAGE)
     monkeypatch.setenv('PATH', str(tmp_path))
     with pytest.raises(ArtifactError, match='not installed'):
-        artifacts.decompress(path, noCheck, room)
+        decompress(data)
 
 
 # What people see

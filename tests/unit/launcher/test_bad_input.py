@@ -14,7 +14,7 @@ from zuul.web import NodesetRequestConverter
 from tests.fixtures.launcher import CONNECTIONS, makeProviders
 from tests.fixtures.racks import cloud, finish, isDone, randomText
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
-from tests.unit.launcher.test_registration import desk
+from tests.fixtures.staticlayouts import oneStaticNode
 from zuul_nodes.configloader import validation
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.plugin import registry
@@ -24,19 +24,10 @@ State = ProviderNode.State
 DAY = 86400
 
 
-def waits(launcher, request):
-    launcher.runUntil(lambda: launcher.planner.getReason(request.uuid))
-    return launcher.planner.getReason(request.uuid)
-
-
 def end(launcher, racks):
     """All requests are done with: nothing is left, nor remembered."""
-    for request in launcher.api.getNodesetRequests():
-        finish(launcher, request)
-    launcher.runUntil(lambda: not launcher.api.getProviderNodes()
-                      and not launcher.api.getNodesetRequests())
+    launcher.endAll(racks)
     launcher.run()
-    assert racks.instances == {}
     assert isForgotten(launcher)
 
 
@@ -60,7 +51,7 @@ def waitFor(launcher, log, text):
 # Labels
 
 
-def test_an_unknown_label(steps, racks, log):
+def test_request_for_unknown_label_fails(steps, racks, log):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big', 'bigger')
     steps.fail(request)
@@ -70,7 +61,7 @@ def test_an_unknown_label(steps, racks, log):
     end(steps, racks)
 
 
-def test_a_label_of_another_tenant(steps, racks, log):
+def test_request_for_label_of_another_tenant_fails(steps, racks, log):
     steps.setLayout(cloud('one', labels='[other]'))
     steps.setLayout(cloud('two'), 'another')
     steps.fail(steps.addRequest('big'))
@@ -78,18 +69,19 @@ def test_a_label_of_another_tenant(steps, racks, log):
     assert racks.created == []
 
 
-def test_an_unknown_tenant(steps, racks, log):
+def test_request_of_unknown_tenant_fails(steps, racks, log):
     steps.setLayout(cloud('one'))
     steps.fail(steps.addRequest('big', tenant='nobody'))
     assert 'no provider of tenant nobody has it' in log.text
 
 
-def test_a_label_that_is_removed_while_its_request_waits(steps, racks, log):
+def test_waiting_request_fails_when_its_label_is_removed(steps, racks, log):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     first, second, third = (
         steps.addRequest(label) for label in ('other', 'big', 'other'))
     steps.serve(first)
-    assert 'provider one has 1 instances, 1 in use' in waits(steps, second)
+    assert 'provider one has 1 instances, 1 in use' in (
+        steps.waitForReason(second))
     steps.setLayout(cloud(
         'one', labels='[other]', resource_limits='{instances: 1}'))
     steps.fail(second)
@@ -100,8 +92,8 @@ def test_a_label_that_is_removed_while_its_request_waits(steps, racks, log):
     end(steps, racks)
 
 
-def test_a_label_that_is_removed_while_its_node_is_made(steps, racks):
-    """Who was promised it gets it."""
+def test_request_gets_building_node_whose_label_is_removed(steps, racks):
+    """The node was granted before."""
     steps.setLayout(cloud('one'))
     racks.slow.add('one')
     request = steps.addRequest('big')
@@ -113,7 +105,7 @@ def test_a_label_that_is_removed_while_its_node_is_made(steps, racks):
     end(steps, racks)
 
 
-def test_no_labels(steps, racks):
+def test_request_without_labels_is_served_at_once(steps, racks):
     """There is nothing to wait for."""
     steps.setLayout(cloud('one'))
     assert steps.serve(steps.addRequest()) == []
@@ -126,9 +118,9 @@ def test_no_labels(steps, racks):
 
 
 @pytest.mark.parametrize('others', [True, False])
-def test_a_tenant_that_is_deleted(steps, racks, others):
-    """Its nodes stay while they are used, and then go, though nobody may
-    have a provider there any more."""
+def test_unused_nodes_of_deleted_tenant_go(steps, racks, others):
+    """Nodes in use stay until they are given back, though there may be no
+    provider at their cloud any more."""
     steps.setLayout(cloud('one'))
     if others:
         steps.setLayout(cloud('two'), 'another')
@@ -156,21 +148,21 @@ def test_a_tenant_that_is_deleted(steps, racks, others):
     assert racks.instances == {}
 
 
-def test_requests_of_a_tenant_that_is_deleted(steps, racks):
+def test_waiting_request_of_deleted_tenant_fails(steps, racks):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     steps.setLayout(cloud('two'), 'another')
     request = steps.addRequest('big')
     steps.serve(request)
     waiting = steps.addRequest('big')
-    waits(steps, waiting)
+    steps.waitForReason(waiting)
     deleteTenant(steps)
     steps.fail(waiting)
 
 
 @pytest.mark.parametrize('others', [True, False])
-def test_a_provider_that_moves(steps, racks, monkeypatch, others):
-    """What it has made where it was is deleted there, and nothing of that
-    is given to anybody."""
+def test_nodes_of_moved_provider_are_deleted_where_they_were_made(
+        steps, racks, monkeypatch, others):
+    """None of them serves a request."""
     places = {}
     create, delete = racks.create, racks.delete
 
@@ -203,8 +195,8 @@ def test_a_provider_that_moves(steps, racks, monkeypatch, others):
     end(steps, racks)
 
 
-def test_a_provider_that_moves_while_it_makes_a_node(steps, racks):
-    """Nobody's failure: the node is made where the provider is now."""
+def test_node_is_made_again_when_its_provider_moves(steps, racks):
+    """That counts as no failed attempt."""
     steps.setLayout(cloud('one', launch_attempts=1))
     racks.setPause(1000)
     racks.slow.add('one')
@@ -226,7 +218,7 @@ def test_a_provider_that_moves_while_it_makes_a_node(steps, racks):
 
 @pytest.mark.parametrize('limits', [
     '{instances: -1}', '{instances: 0}', '{instances: -99999999999999999}'])
-def test_limits_without_room(steps, racks, log, limits):
+def test_request_fails_when_limits_leave_no_quota(steps, racks, log, limits):
     steps.setLayout(cloud('one', resource_limits=limits))
     request = steps.addRequest('big')
     steps.fail(request)
@@ -234,7 +226,7 @@ def test_limits_without_room(steps, racks, log, limits):
     assert racks.created == []
 
 
-def test_limits_beyond_reason(steps, racks):
+def test_provider_with_huge_limits_serves_requests(steps, racks):
     limits = f'{{instances: {2**63 - 1}}}'
     steps.setLayout(cloud('one', resource_limits=limits))
     steps.serve(steps.addRequest('big'))
@@ -245,10 +237,9 @@ def test_limits_beyond_reason(steps, racks):
     (-1, 'endpoint rack has 0 instances in all, 1 needed'),
     (math.nan, 'endpoint rack has 0 instances in all, 1 needed'),
     ('many', 'limits of one are not known')])
-def test_a_cloud_with_absurd_quotas(
+def test_absurd_quota_of_a_cloud_concerns_no_other_provider(
         steps, racks, monkeypatch, log, limit, reason):
-    """Nothing is made there, people are told why, and others are not
-    concerned."""
+    """The provider makes no nodes, and requests tell why."""
     def getEndpointLimits(provider):
         return QuotaInformation(
             default=math.inf,
@@ -260,7 +251,7 @@ def test_a_cloud_with_absurd_quotas(
     request = steps.addRequest('big')
     steps.serve(steps.addRequest('big', tenant='another'))
     if limit == 'many':
-        assert reason in waits(steps, request)
+        assert reason in steps.waitForReason(request)
     else:
         steps.fail(request)
         assert reason in log.text
@@ -269,8 +260,8 @@ def test_a_cloud_with_absurd_quotas(
 
 @pytest.mark.parametrize('need', [
     {'instances': -5}, {'instances': 0}, {}, {'cores': -1, 'instances': 1}])
-def test_nodes_that_need_less_than_nothing(steps, racks, monkeypatch, need):
-    """They make no room for others."""
+def test_negative_needs_of_a_label_add_no_quota(
+        steps, racks, monkeypatch, need):
     monkeypatch.setattr(
         ShelfProvider, 'getQuotaForLabel', lambda provider, label:
         QuotaInformation(**need if label.name == 'other'
@@ -284,7 +275,7 @@ def test_nodes_that_need_less_than_nothing(steps, racks, monkeypatch, need):
     assert 1 <= sum(map(isDone, requests)) <= 2
 
 
-def test_numbers_of_labels_that_are_absurd(steps, racks, log):
+def test_negative_min_ready_and_max_nodes_make_no_nodes(steps, racks, log):
     text = cloud('one').replace(
         'name: big, image: debian,',
         'name: big, image: debian, min-ready: -3, max-nodes: -1,')
@@ -295,7 +286,8 @@ def test_numbers_of_labels_that_are_absurd(steps, racks, log):
     assert 'label big has 0 nodes in all, 1 needed' in log.text
 
 
-def test_a_machine_of_too_many_nodes(steps, racks, log, monkeypatch):
+def test_request_for_label_with_too_many_slots_fails(
+        steps, racks, log, monkeypatch):
     """A scheduler without this configuration loader may have let it
     through."""
     monkeypatch.setattr(validation, 'MOST_SLOTS', math.inf)
@@ -309,9 +301,10 @@ def test_a_machine_of_too_many_nodes(steps, racks, log, monkeypatch):
     assert racks.created == ['one']
 
 
-def test_a_static_machine_of_too_many_nodes(steps, log, monkeypatch):
+def test_static_node_with_too_many_slots_is_not_registered(
+        steps, log, monkeypatch):
     monkeypatch.setattr(validation, 'MOST_SLOTS', math.inf)
-    steps.setLayout(desk(slots=1000000))
+    steps.setLayout(oneStaticNode(slots=1000000))
     steps.fail(steps.addRequest('big'))
     problem = '"slots" of label big are 1000000, 1000 are the most'
     assert f'desk has not enough nodes: {problem}' in log.text
@@ -319,8 +312,8 @@ def test_a_static_machine_of_too_many_nodes(steps, log, monkeypatch):
     assert steps.nodes() == []
 
 
-def test_more_attempts_than_a_record_can_hold(steps, racks):
-    """Each would be there with the name of the provider."""
+def test_request_records_no_more_than_100_failed_attempts(steps, racks):
+    """Each is recorded with the name of its provider."""
     racks.errors['one'] = PermanentError('no such flavor')
     steps.setLayout(cloud('one', 'two', launch_attempts=10 ** 6))
     request = steps.addRequest('big')
@@ -332,8 +325,9 @@ def test_more_attempts_than_a_record_can_hold(steps, racks):
 
 
 @pytest.mark.parametrize('options', ['', 'min-ready: 1, '])
-def test_a_label_that_is_larger_than_a_record(steps, racks, log, options):
-    """ZooKeeper would end the connection of whoever writes it."""
+def test_request_fails_when_its_node_record_is_too_large(
+        steps, racks, log, options):
+    """ZooKeeper would end the connection of the launcher that writes it."""
     options += f'tags: {{x: "{randomText(2 * 1024 * 1024)}"}},'
     steps.setLayout(cloud('two'), 'another')
     states = []
@@ -347,8 +341,7 @@ def test_a_label_that_is_larger_than_a_record(steps, racks, log, options):
     end(steps, racks)
 
 
-def test_what_is_refused_while_another_provider_is_full(steps, racks):
-    """The web UI shows the request meanwhile."""
+def test_web_ui_shows_provider_that_has_refused_waiting_request(steps, racks):
     text = cloud('one', 'two', labels='[big, other]',
                  resource_limits='{instances: 1}')
     first, second = text.split('    name: two')
@@ -378,8 +371,7 @@ def test_what_is_refused_while_another_provider_is_full(steps, racks):
 
 
 @pytest.mark.parametrize('seconds', [DAY, -DAY])
-def test_the_clock_jumps_while_a_node_is_made(steps, racks, jump, seconds):
-    """It is not late because of that."""
+def test_clock_jump_does_not_time_out_a_launch(steps, racks, jump, seconds):
     steps.setLayout(cloud('one', launch_timeout=3600))
     racks.slow.add('one')
     request = steps.addRequest('big')
@@ -398,8 +390,7 @@ def test_the_clock_jumps_while_a_node_is_made(steps, racks, jump, seconds):
 
 
 @pytest.mark.parametrize('seconds', [DAY, -DAY])
-def test_the_clock_jumps_while_nodes_are_used(steps, racks, jump, seconds):
-    """Nobody loses a node to that; what is held without an end stays."""
+def test_clock_jump_deletes_no_used_or_held_node(steps, racks, jump, seconds):
     own = {'big': {}}
     steps.setLayout(cloud('one').replace(
         'checking: false', 'checking: false, max-age: 60, max-ready-age: 60'),
@@ -419,8 +410,8 @@ def test_the_clock_jumps_while_nodes_are_used(steps, racks, jump, seconds):
     assert racks.deleted == []
 
 
-def test_the_clock_jumps_ahead_of_ready_nodes(steps, racks, jump):
-    """They are as old as they seem: others take their place."""
+def test_clock_jump_makes_ready_nodes_too_old(steps, racks, jump):
+    """Requests get new nodes then."""
     steps.setLayout(cloud('one'))
     old = [steps.addNode(steps.getProvider('one'), 'big', state=State.READY,
                          max_ready_age=3600) for _ in range(2)]
@@ -436,8 +427,8 @@ def test_the_clock_jumps_ahead_of_ready_nodes(steps, racks, jump):
                    == {node.uuid, young.uuid})
 
 
-def test_the_clock_jumps_back(steps, racks, jump):
-    """Records from the future do no harm."""
+def test_records_from_the_future_are_served(steps, racks, jump):
+    """The clock was set back after they were written."""
     steps.setLayout(cloud('one'))
     ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY,
                           max_ready_age=3600, max_age=3600,
@@ -460,7 +451,7 @@ def garble(launcher, path):
 @pytest.mark.parametrize('data', [
     b'garbage', b'', b'shelf\x00{}', b'shelf\x00garbage',
     b'unheard\x00{"uuid": "x"}'])
-def test_a_node_that_can_not_be_read(steps, racks, log, data):
+def test_unreadable_node_record_is_reported_and_kept(steps, racks, log, data):
     steps.setLayout(cloud('one'))
     node_id = uuid.uuid4().hex
     path = f'/zuul/nodes/nodes/{node_id}'
@@ -474,8 +465,8 @@ def test_a_node_that_can_not_be_read(steps, racks, log, data):
     assert steps.zk_client.client.get(path)[0] == data
 
 
-def test_a_node_that_can_not_be_read_any_more(steps, racks, log):
-    """Of a node that is ready, of one that is used, and of one's parts."""
+def test_nodes_that_become_unreadable_are_not_deleted(steps, racks, log):
+    """Of a ready node the record, of a used one the assignment, too."""
     steps.setLayout(cloud('one'))
     ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
     used = steps.addRequest('other')
@@ -491,7 +482,8 @@ def test_a_node_that_can_not_be_read_any_more(steps, racks, log):
 
 
 @pytest.mark.parametrize('data', [b'garbage', b'', b'[]', b'{"labels": 7}'])
-def test_a_request_that_can_not_be_read(steps, racks, log, data):
+def test_unreadable_request_is_reported_and_concerns_no_other(
+        steps, racks, log, data):
     steps.setLayout(cloud('one'))
     request_id = uuid.uuid4().hex
     path = f'/zuul/nodeset/requests/{request_id}'
@@ -511,8 +503,8 @@ def test_a_request_that_can_not_be_read(steps, racks, log, data):
     {'provider_node_data': None},
     {'preferred_provider': 7}, {'image_names': [7]}, {'pipeline_name': None},
     {'tenant_name': None}, {'span_info': {'name': 7}}], ids=repr)
-def test_a_request_with_nonsense(steps, racks, attributes):
-    """Whatever becomes of it, others are served."""
+def test_request_with_invalid_attributes_concerns_no_other(
+        steps, racks, attributes):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('big')
     steps.serve(used)
@@ -538,8 +530,9 @@ def test_a_request_with_nonsense(steps, racks, attributes):
     assert other.state == other.State.FULFILLED
 
 
-def test_a_provider_that_can_not_be_read(steps, racks, log):
-    """Its tenant has the others, and its nodes are left alone."""
+def test_unreadable_provider_is_reported_and_keeps_its_nodes(
+        steps, racks, log):
+    """Its tenant still has its other providers."""
     steps.setLayout(cloud('one', 'two'))
     provider = steps.getProvider('one')
     node = steps.addNode(provider, 'big', state=State.READY)
@@ -555,7 +548,8 @@ def test_a_provider_that_can_not_be_read(steps, racks, log):
     assert node.state == State.READY
 
 
-def test_a_provider_with_an_unknown_driver(steps, racks, log, zuul_conf):
+def test_request_waits_for_provider_with_unknown_driver(
+        steps, racks, log, zuul_conf):
     class UnknownDriver(ShelfDriver):
         name = 'unheard'
 
@@ -580,12 +574,12 @@ def test_a_provider_with_an_unknown_driver(steps, racks, log, zuul_conf):
     waitFor(steps, log, 'Unable to read the provider at '
             '/zuul/tenant/strange/provider')
     # Other launchers may know it.
-    assert 'there is no connection third in its zuul.conf' in waits(
-        steps, request)
+    assert 'there is no connection third in its zuul.conf' in (
+        steps.waitForReason(request))
     connections.stop()
 
 
-def test_reservations_that_can_not_be_read(steps, racks, log):
+def test_unreadable_reservations_are_reported_and_ignored(steps, racks, log):
     steps.setLayout(cloud('one'))
     client = steps.zk_client.client
     root = '/zuul/zuul-nodes/reservations'
@@ -602,13 +596,13 @@ def test_reservations_that_can_not_be_read(steps, racks, log):
 # Requests that go
 
 
-def test_a_request_that_is_deleted_while_it_waits(steps, racks):
+def test_deleted_waiting_request_does_not_block_the_next_one(steps, racks):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('other')
     steps.serve(used)
     request, behind = steps.addRequest('big'), steps.addRequest('big')
-    waits(steps, request)
-    waits(steps, behind)
+    steps.waitForReason(request)
+    steps.waitForReason(behind)
     with steps.context() as context:
         request.delete(context)
     finish(steps, used)
@@ -616,8 +610,7 @@ def test_a_request_that_is_deleted_while_it_waits(steps, racks):
     end(steps, racks)
 
 
-def test_a_request_that_is_deleted_while_its_node_is_made(steps, racks):
-    """Somebody else may have it."""
+def test_building_node_of_deleted_request_serves_another(steps, racks):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     racks.slow.add('one')
     request = steps.addRequest('big')
@@ -633,8 +626,8 @@ def test_a_request_that_is_deleted_while_its_node_is_made(steps, racks):
     end(steps, racks)
 
 
-def test_a_request_that_is_deleted_when_it_is_done(steps, racks):
-    """The job never began; its node is as good as new."""
+def test_ready_node_of_deleted_request_serves_another(steps, racks):
+    """No job has used the node."""
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
     node, = steps.serve(request)
@@ -646,7 +639,7 @@ def test_a_request_that_is_deleted_when_it_is_done(steps, racks):
 
 
 @pytest.mark.parametrize('moment', ['plan', 'confirm'])
-def test_a_request_that_is_deleted_while_it_is_granted(
+def test_request_deleted_while_it_is_granted_leaves_nothing_behind(
         steps, racks, monkeypatch, moment):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     request = steps.addRequest('big')
@@ -666,7 +659,7 @@ def test_a_request_that_is_deleted_while_it_is_granted(
     end(steps, racks)
 
 
-def test_a_request_that_is_deleted_while_its_node_fails(steps, racks):
+def test_failed_node_of_deleted_request_is_not_retried(steps, racks):
     steps.setLayout(cloud('one'))
     racks.hang('one')
     racks.errors['one'] = [RuntimeError('it does not boot')]

@@ -14,11 +14,11 @@ from tests.fixtures.cloud import (
     callNow,
     getRunning,
     leak,
-    runUntil,
 )
 from tests.fixtures.racks import cloud as layout
 from tests.fixtures.racks import isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.cleanup import PATIENCE, Cleanup, Turn
 
 RACK = ('endpoint', 'rack/rack')
@@ -92,9 +92,9 @@ def test_endpoint_that_hangs(keeper, clouds, cloud, clock, caplog):
     cloud.pauses['listResources'] = threading.Event()
     cleanup.reconcile('rack/rack')
     cleanup.reconcile('other/other')
-    runUntil(lambda: not clouds['other'].names)
+    waitFor(lambda: not clouds['other'].names)
     # Nothing is begun on top of it, and quotas do not wait.
-    runUntil(lambda: added.count(RACK) == 1)
+    waitFor(lambda: added.count(RACK) == 1)
     for _ in range(3):
         clock.now += INTERVAL
         cleanup.reconcile('rack/rack')
@@ -104,7 +104,7 @@ def test_endpoint_that_hangs(keeper, clouds, cloud, clock, caplog):
     hanging = cloud.pauses.pop('listResources')
     clock.now += PATIENCE
     cleanup.reconcile('rack/rack')
-    runUntil(lambda: not cloud.names)
+    waitFor(lambda: not cloud.names)
     assert 'No progress in cleanUp of endpoint rack/rack' in caplog.text
     # And has nothing to say when it wakes up.
     leak(keeper, cloud, 'new')
@@ -168,10 +168,10 @@ def test_it_is_prepared_first(keeper, cloud, clock):
         clock.now += INTERVAL
     assert len(threads.threads) == 1
     cloud.pauses['postConfig'].set()
-    runUntil(lambda: RACK in keeper.queue.added)
+    waitFor(lambda: RACK in keeper.queue.added)
     assert count(cloud, 'listResources') == 0
     cleanup.reconcile('rack/rack')
-    runUntil(lambda: count(cloud, 'listResources') == 1)
+    waitFor(lambda: count(cloud, 'listResources') == 1)
 
 
 def test_one_name_at_two_endpoints(steps, racks, clouds):
@@ -210,7 +210,7 @@ def test_endpoint_that_is_gone(keeper, cloud, reconcile):
 
 def test_one_launcher_does_it(makeKeeper, cloud, clock):
     keepers = [makeKeeper(name) for name in ('one', 'two')]
-    runUntil(lambda: sorted(getRunning()) == ['one', 'two'])
+    waitFor(lambda: sorted(getRunning()) == ['one', 'two'])
     cleanups = [Cleanup(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
                 for keeper in keepers]
     leak(keepers[0], cloud)
@@ -238,7 +238,7 @@ def test_one_launcher_does_it(makeKeeper, cloud, clock):
                   if call[0] == 'refreshQuotaLimits') == [False, True, True]
     leak(keepers[0], cloud)
     first.component_info.state = LauncherComponent.STOPPED
-    runUntil(lambda: getRunning() == [second.component_info.hostname])
+    waitFor(lambda: getRunning() == [second.component_info.hostname])
     # The other one has to see for itself.
     reconcile()
     assert cloud.names == {'leaked'}
@@ -249,7 +249,7 @@ def test_one_launcher_does_it(makeKeeper, cloud, clock):
 def test_what_was_seen_before_another_launcher_took_over(makeKeeper, cloud,
                                                          clock):
     keepers = [makeKeeper(name) for name in ('one', 'two')]
-    runUntil(lambda: sorted(getRunning()) == ['one', 'two'])
+    waitFor(lambda: sorted(getRunning()) == ['one', 'two'])
     cleanup, = (
         each for each in (
             Cleanup(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
@@ -259,7 +259,7 @@ def test_what_was_seen_before_another_launcher_took_over(makeKeeper, cloud,
     def reconcile(state):
         component = cleanup.launcher.component_info
         component.state = state
-        runUntil(lambda: (component.hostname in getRunning())
+        waitFor(lambda: (component.hostname in getRunning())
                  == (state == component.RUNNING))
         clock.now += INTERVAL
         cleanup.reconcile('rack/rack')
@@ -275,7 +275,7 @@ def test_what_was_seen_before_another_launcher_took_over(makeKeeper, cloud,
 
 def test_only_who_handles_the_connection(makeKeeper, cloud, clock):
     makeKeeper('one').component_info.connection_filter = ['other']
-    runUntil(lambda: [component.connection_filter for component in
+    waitFor(lambda: [component.connection_filter for component in
                       COMPONENT_REGISTRY.registry.all('launcher')]
              == [['other']])
     second = makeKeeper('two')
@@ -303,7 +303,7 @@ def test_limits_are_asked_for_anew(keeper, cloud, reconcile, makeKeeper):
     provider = keeper.tenant_providers['tenant'][0]
     assert {provider.canonical_name} in keeper.planner.changed
     other = makeKeeper('two')
-    runUntil(lambda: getLimits(other) == {'instances': 8})
+    waitFor(lambda: getLimits(other) == {'instances': 8})
 
 
 def test_limits_are_asked_for_sooner_after_an_error(keeper, cloud,

@@ -3,29 +3,23 @@
 import contextlib
 import dataclasses
 import itertools
-import os
 import time
 import types
 import typing
 
 import pytest
-from zuul.driver.static import staticendpoint
-from zuul.exceptions import QuotaException
 from zuul.model import HoldRequest, ProviderNode, SnapshotStatus
 from zuul.zk.nodepool import ZooKeeperNodepool
 
-from tests.fixtures import inventory, launcher, snapshots
+from tests.fixtures import launcher, snapshots
 from tests.fixtures.cloud import getRunning
-from tests.fixtures.crash import World, crashEverywhere, hurry
+from tests.fixtures.crash import crashEverywhere
 from tests.fixtures.crash_process import makeProcess
 from tests.fixtures.fuse import Killed
-from tests.fixtures.hostkeys import HostKey
-from zuul_nodes.launcher import division as division_module
-from zuul_nodes.launcher import machines as machines_module
-from zuul_nodes.launcher import workqueue as workqueue_module
+from tests.fixtures.sshservers import SSHServer
+from tests.fixtures.staticlayouts import oneStaticNode
+from zuul_nodes.launcher import workqueue
 from zuul_nodes.launcher.launcher import LAYOUT
-from zuul_nodes.quickstart import leftovers, ports
-from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
 
 State = ProviderNode.State
 # For how long a node is held (seconds).
@@ -34,72 +28,18 @@ HOLD = 0.2
 pytestmark = pytest.mark.crash
 
 
-@pytest.fixture
-def makeWorld(zuul_conf, tmp_path, monkeypatch):
-    """:return: a function that makes a :class:`World` with a layout."""
-    inventory.install(monkeypatch.setattr)
-    snapshots.install(monkeypatch.setattr)
-    monkeypatch.setattr(inventory.Inventory, 'create', createOrRefuse)
-    monkeypatch.setattr(inventory.Inventory, 'delete', deleteOrRefuse)
-    # Each step is written, as with a cloud that takes its time.
-    monkeypatch.setattr(machines_module, 'UNRECORDED', 0)
-    monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
-
-    def make(text, own=None, **states):
-        world = World(zuul_conf, tmp_path)
-        stack.callback(world.end)
-        world.launcher.setLayout(text, own=own)
-        world.rest(**states)
-        world.inventory.created = 0
-        return world
-    with hurry(monkeypatch), contextlib.ExitStack() as stack:
-        yield make
-
-
-def createOrRefuse(cloud, node_id, create=inventory.Inventory.create):
-    """The setting ``full`` is for one call."""
-    if cloud.isSet('full'):
-        cloud.set('full', False)
-        raise QuotaException('there is no room')
-    create(cloud, node_id)
-
-
-def deleteOrRefuse(cloud, instance_id, delete=inventory.Inventory.delete):
-    """The setting ``refusing`` is for one call."""
-    if cloud.isSet('refusing'):
-        cloud.set('refusing', False)
-        raise ConnectionError('the cloud does not answer')
-    delete(cloud, instance_id)
-
-
 @pytest.fixture(scope='module')
 def machine(tmp_path_factory):
     """All instances of the cloud are the same real machine; of which the
     connection has the host key."""
-    directory = tmp_path_factory.mktemp('machine')
-    keys = SSHKeys(directory)
-    sshd = SSHD(directory / 'config', keys, ports.freePort(),
-                {**os.environ, leftovers.VARIABLE: str(directory)},
-                directory / 'log')
-    sshd.start()
+    server = SSHServer(tmp_path_factory.mktemp('machine'))
+    server.start()
     with pytest.MonkeyPatch.context() as monkeypatch:
         rack = launcher.CONNECTIONS['connection rack']
-        monkeypatch.setitem(rack, 'port', str(sshd.port))
-        monkeypatch.setitem(rack, 'key', HostKey(keys.host_key).recorded)
+        monkeypatch.setitem(rack, 'port', str(server.port))
+        monkeypatch.setitem(rack, 'key', server.key.recorded)
         yield
-    sshd.stop()
-
-
-@pytest.fixture
-def undivided(monkeypatch):
-    """All is done by the launcher that has been there longest."""
-    monkeypatch.setattr(
-        'zuul.zk.launcher.launcher_score', lambda name, item: name)
-    monkeypatch.setattr(
-        division_module, 'endpoint_score', lambda name, endpoint: name)
-    monkeypatch.setattr(
-        division_module, 'scores_for_label',
-        lambda label, names: {name: name for name in names})
+    server.stop()
 
 
 CLOUD = '''
@@ -126,23 +66,6 @@ SHELF = '''
     name: shelf
     section: rack
     labels: [new]
-'''
-DESK = '''
-- image: {name: debian, type: cloud}
-- flavor: {name: local}
-- label: {name: big, image: debian, flavor: local}
-- section:
-    name: desk
-    connection: null
-    images: [debian]
-    flavors: [local]
-    nodes:
-      - {name: 127.0.0.1, connection-port: 22, username: zuul, label: big}
-- provider:
-    name: desk
-    section: desk
-    label-defaults: {host-key-checking: false, slots: 1}
-    labels: [big]
 '''
 
 
@@ -380,10 +303,11 @@ LIVES = {
     'ready': Life(liveWithReadyNode, cloud('min-ready: 1'), 12,
                   {'ready': 1}),
     'left': Life(liveWithWhatIsLeft, cloud(), 12),
-    'static': Life(liveWithStaticNode, DESK, 3, {'ready': 1}),
-    'static failure': Life(liveWithStaticFailure, DESK, 7, {'ready': 1}),
-    'static slots': Life(liveWithStaticSlots, DESK.replace(
-        'slots: 1', 'slots: 2'), 14, {'slot_host': 1, 'ready': 2}),
+    'static': Life(liveWithStaticNode, oneStaticNode(), 3, {'ready': 1}),
+    'static failure': Life(liveWithStaticFailure, oneStaticNode(), 7,
+                           {'ready': 1}),
+    'static slots': Life(liveWithStaticSlots, oneStaticNode(slots=2), 14,
+                         {'slot_host': 1, 'ready': 2}),
     'outdated': Life(liveWithOutdatedNode, cloud('min-ready: 1'), 12,
                      {'ready': 1}),
     'slots': Life(liveWithSlots, cloud('slots: 2'), 16),
@@ -411,19 +335,21 @@ def crash(makeWorld, life, **options):
     return len(points)
 
 
-def test_killed_at_any_point(makeWorld, undivided, life):
+def test_launcher_killed_at_any_point_is_replaced(makeWorld, undivided, life):
     # Otherwise most of what it does was not seen.
     assert crash(makeWorld, life) >= life.points
 
 
-def test_connection_lost_at_any_write(makeWorld, undivided, life):
-    """Whether something was written is not known then; the session goes
-    on, and with it the launcher."""
+def test_launcher_goes_on_when_connection_is_lost_at_any_write(
+        makeWorld, undivided, life):
+    """The launcher does not know whether the write was done; its session goes
+    on."""
     assert crash(makeWorld, life, cut=True) >= 3
 
 
-def test_killed_again_and_again(makeWorld, undivided, life):
-    """Nobody gets further than a step more than the one before."""
+def test_launchers_killed_again_and_again_make_progress(
+        makeWorld, undivided, life):
+    """Each launcher gets one step further than the one before it."""
     world = makeWorld(life.text, **life.states)
     world.lifetimes = (
         (number, number % 2) for number in itertools.count(2))
@@ -434,9 +360,9 @@ def test_killed_again_and_again(makeWorld, undivided, life):
     assert world.deaths >= 3
 
 
-def test_connection_lost_when_a_node_is_given(
+def test_launcher_leaves_node_alone_when_connection_is_lost(
         makeWorld, undivided, machine, monkeypatch):
-    """Who does not know whether the lock is gone leaves the node alone."""
+    """It does not know whether it has still the lock of the node."""
     world = makeWorld(cloud(checking='true'))
     fuse = world.launcher.fuse
     fuse.arm(cut=True)
@@ -446,7 +372,7 @@ def test_connection_lost_when_a_node_is_given(
                if 'Create events' in point)
     # A job is quicker than the launcher's next look.
     monkeypatch.setattr(
-        workqueue_module, 'getPause', lambda *args, **kwargs: 1)
+        workqueue, 'getPause', lambda *args, **kwargs: 1)
     fuse.arm(number, after=True, cut=True)
     request = world.waitFulfilled(world.addRequest('big'))
     assert fuse.blown
@@ -463,8 +389,8 @@ def test_connection_lost_when_a_node_is_given(
     assert not world.problems
 
 
-def test_killed_while_another_works(makeWorld):
-    """Of many requests, both have their share."""
+def test_requests_are_served_when_one_of_two_launchers_is_killed(makeWorld):
+    """Both launchers have a share of the requests."""
     world = makeWorld(cloud())
     for number in range(1, 40, 5):
         if not world.standby:
@@ -481,8 +407,9 @@ def test_killed_while_another_works(makeWorld):
     assert world.deaths >= 5
 
 
-def test_taken_over_before_the_layout_is_read(makeWorld, undivided):
-    """A provider that is new to a launcher is not one that is gone."""
+def test_standby_that_has_not_read_a_layout_keeps_its_nodes(
+        makeWorld, undivided):
+    """A provider that a launcher does not know yet is not one that is gone."""
     world = makeWorld(cloud())
     world.setStandby()
     handlers = world.standby.handlers
@@ -503,9 +430,10 @@ def test_taken_over_before_the_layout_is_read(makeWorld, undivided):
     assert not world.problems
 
 
-def test_signal_9(makeWorld, zuul_conf, tmp_path):
-    """Real processes, of which one dies with nodes being made, another
-    with nodes being deleted."""
+def test_launcher_processes_killed_by_signal_9_are_replaced(
+        makeWorld, zuul_conf, tmp_path):
+    """One process is killed while nodes are made, another while they are
+    deleted."""
     # The shortest that the server allows.
     zuul_conf.read_dict({'zookeeper': {'session_timeout': '4'}})
     world = makeWorld(cloud())
@@ -560,8 +488,9 @@ ENDS = {
 
 
 @pytest.mark.parametrize('assigned', [False, True])
-def test_every_state_without_an_owner(makeWorld, assigned):
-    """Also if the request to which the node is assigned is gone."""
+def test_node_in_any_state_without_owner_becomes_ready_or_goes(
+        makeWorld, assigned):
+    """Also if the node is assigned to a request that is gone."""
     assert ENDS.keys() == set(State)
     world = makeWorld(cloud())
     provider = world.launcher.getProvider('rack')

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.crash
 
 
 @pytest.fixture
-def makeWorld(zuul_conf, tmp_path, monkeypatch, file_server):
+def makeImageWorld(zuul_conf, tmp_path, monkeypatch, file_server):
     """:return: a function that makes an :class:`ImageWorld`, where each of
         the providers has one build of the image in service, or more."""
     imagecrash.install(monkeypatch.setattr)
@@ -89,9 +89,9 @@ LIVES = {
     'live, first, number',
     [(live, first, number) for live, first, number, _ in LIVES.values()],
     ids=LIVES)
-def test_launcher_killed_at_any_point(makeWorld, live, first, number):
+def test_launcher_killed_at_any_point(makeImageWorld, live, first, number):
     points, failures = crashEverywhere(
-        lambda: makeWorld('rack', **first), live)
+        lambda: makeImageWorld('rack', **first), live)
     print(len(points), *points, sep='\n')
     assert not failures, '\n'.join(failures)
     # Otherwise most of what it does was not seen.
@@ -99,10 +99,10 @@ def test_launcher_killed_at_any_point(makeWorld, live, first, number):
 
 
 @pytest.mark.parametrize('name', ['missing', 'refused'])
-def test_scheduler_killed_at_any_point(makeWorld, name):
+def test_scheduler_killed_at_any_point(makeImageWorld, name):
     live, first, _, number = LIVES[name]
     points, failures = crashEverywhere(
-        lambda: makeWorld('rack', **first), live,
+        lambda: makeImageWorld('rack', **first), live,
         getFuse=lambda world: world.scheduler.fuse)
     print(len(points), *points, sep='\n')
     assert not failures, '\n'.join(failures)
@@ -110,9 +110,9 @@ def test_scheduler_killed_at_any_point(makeWorld, name):
 
 
 @pytest.mark.parametrize('after', [False, True])
-def test_killed_again_and_again(makeWorld, after):
-    """Nobody gets further than a few steps more than the one before."""
-    world = makeWorld('rack', 'other', builds=2)
+def test_launchers_killed_again_and_again_make_progress(makeImageWorld, after):
+    """Each launcher gets a few steps further than the one before it."""
+    world = makeImageWorld('rack', 'other', builds=2)
     world.lifetimes = ((number, after) for number in itertools.count(2))
     world.launcher.fuse.arm(1, after)
     liveWithTwoClouds(world)
@@ -120,9 +120,9 @@ def test_killed_again_and_again(makeWorld, after):
     assert world.deaths >= 5
 
 
-def test_an_upload_that_was_given_up_ends_later(makeWorld):
-    """What it has made goes, and nothing else."""
-    world = makeWorld('rack', builds=2)
+def test_image_of_upload_that_was_given_up_is_deleted(makeImageWorld):
+    """Nothing else is deleted."""
+    world = makeImageWorld('rack', builds=2)
     cloud, late = world.clouds['rack'], threading.Event()
     cloud.delays = [late]
     calls = world.launcher.images.uploads.calls
@@ -140,9 +140,10 @@ def test_an_upload_that_was_given_up_ends_later(makeWorld):
     assert not world.problems
 
 
-def test_event_of_another_launcher(image_launcher, pipelines):
-    """It has sent the event that deletes the file after we have decided
-    that the artifact goes, and before we have the lock."""
+def test_launcher_does_not_repeat_delete_event_of_another(
+        image_launcher, pipelines):
+    """The other launcher sends the event after this one has decided that the
+    artifact goes, and before this one has the lock."""
     artifact, _ = (image_launcher.addArtifact('fedora', timestamp=number)
                    for number in (1, 2))
     retirement = image_launcher.images.retirement
@@ -158,9 +159,9 @@ def test_event_of_another_launcher(image_launcher, pipelines):
         assert not artifact.exists(context)
 
 
-def test_an_upload_becomes_ready_between_two_looks(
+def test_event_of_upload_that_becomes_ready_meanwhile_is_kept(
         image_launcher, pipelines, monkeypatch):
-    """Its event is not forgotten because we do not know that yet."""
+    """The launcher does not know yet that the upload is ready."""
     upload = image_launcher.addUpload(
         image_launcher.addArtifact(), _state='uploading')
     events = image_launcher.images.events

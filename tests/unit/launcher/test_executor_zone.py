@@ -7,7 +7,7 @@ from zuul.launcher.client import LauncherClient
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import addProvider, cloud, isDone
-from tests.unit.launcher.test_registration import desk
+from tests.fixtures.staticlayouts import oneStaticNode
 
 State = ProviderNode.State
 
@@ -35,14 +35,14 @@ def serve(launcher, *labels, **kwargs):
     return of_nodes, client.getNodesetInfo(seen).zone
 
 
-def test_new_nodes(steps, racks):
+def test_new_nodes_have_executor_zone_of_their_label(steps, racks):
     steps.setLayout(zones(cloud('one'), big='east'))
     assert serve(steps, 'big', 'big') == (['east', 'east'], 'east')
     assert serve(steps, 'other') == ([None], None)
 
 
-def test_ready_nodes(steps, racks):
-    """As their records say, from whatever time that is."""
+def test_ready_nodes_have_executor_zone_of_their_record(steps, racks):
+    """Whatever the label says now."""
     steps.setLayout(
         zones(cloud('one'), big='east').replace(
             'name: big,', 'name: big, min-ready: 2,'))
@@ -53,7 +53,7 @@ def test_ready_nodes(steps, racks):
                if node.uuid in ready)
 
 
-def test_a_ready_node_and_a_new_one(steps, racks):
+def test_nodeset_of_ready_and_new_node_has_one_executor_zone(steps, racks):
     steps.setLayout(zones(cloud('one'), big='east'))
     steps.addNode(steps.getProvider('one'), 'big', state=State.READY,
                   executor_zone='east')
@@ -61,7 +61,7 @@ def test_a_ready_node_and_a_new_one(steps, racks):
     assert len(racks.created) == 1
 
 
-def test_slots(steps, racks):
+def test_slots_have_executor_zone_of_their_label(steps, racks):
     steps.setLayout(zones(cloud('one'), big='east').replace(
         'name: big,', 'name: big, slots: 2,'))
     assert serve(steps, 'big') == (['east'], 'east')
@@ -71,14 +71,13 @@ def test_slots(steps, racks):
 
 
 @pytest.mark.parametrize('slots', [1, 2])
-def test_static_nodes(steps, slots):
-    steps.setLayout(zones(desk(slots=slots), big='east'))
+def test_static_nodes_have_executor_zone_of_their_label(steps, slots):
+    steps.setLayout(zones(oneStaticNode(slots=slots), big='east'))
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == slots)
     assert serve(steps, 'big') == (['east'], 'east')
 
 
-def test_a_provider_in_another_zone(steps, racks):
-    """When one has failed, the zone is that of the next."""
+def test_node_of_next_provider_has_executor_zone_of_that(steps, racks):
     steps.setLayout(
         zones(cloud('one', launch_attempts=1), big='east') + addProvider(
             'two', labels='[{name: big, executor-zone: west}]'))

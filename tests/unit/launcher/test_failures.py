@@ -1,6 +1,5 @@
 """What fails is tried again where and when that is of use."""
 
-import logging
 import types
 
 import pytest
@@ -65,26 +64,6 @@ def impatient(zuul_conf):
     zuul_conf.read_dict({'launcher': {'call_timeout': '0.3'}})
 
 
-@pytest.fixture
-def log(caplog):
-    caplog.set_level(logging.DEBUG, 'zuul')
-    return caplog
-
-
-def serve(launcher, request):
-    """:return: the provider's name of each of its nodes."""
-    return [node.provider.rsplit('/', 1)[-1]
-            for node in launcher.serve(request)]
-
-
-def end(launcher, racks):
-    """All requests are done with: nothing is left."""
-    for request in launcher.api.getNodesetRequests():
-        finish(launcher, request)
-    launcher.runUntil(lambda: not launcher.api.getProviderNodes())
-    assert racks.instances == {}
-
-
 @pytest.mark.parametrize('error, failure', [
     (QuotaException('full'), Failure.QUOTA),
     (CloudError(failure='quota'), Failure.QUOTA),
@@ -120,25 +99,25 @@ def end(launcher, racks):
     (botocore('AnyThing', 503), Failure.TEMPORARY),
     (RuntimeError(), Failure.ATTEMPT),
 ], ids=repr)
-def test_what_an_error_means(error, failure):
+def test_classify_errors_of_clouds(error, failure):
     assert classify(error) is failure
 
 
-def test_errors_that_caused_each_other():
+def test_classify_errors_that_caused_each_other():
     first, second = RuntimeError(), RuntimeError()
     first.__cause__, second.__cause__ = second, first
     assert classify(first) is Failure.ATTEMPT
 
 
-def test_errors_are_described_in_one_line():
+def test_describe_errors_in_one_line():
     assert describe(RuntimeError('it is\n  full ')) == 'it is full'
     assert describe(RuntimeError()) == 'RuntimeError'
     assert describe(KeyError('size')) == "KeyError('size')"
     assert len(describe(RuntimeError('x' * 9999))) == 500
 
 
-def test_no_quota(steps, racks, log):
-    """The request waits, with a reason, and is served when there is."""
+def test_request_waits_while_provider_has_no_quota(steps, racks, log):
+    """The request tells why it waits, and is served when there is quota."""
     steps.setLayout(cloud('one', launch_attempts=1))
     racks.setPause(1000)
     racks.errors['one'] = [QuotaException('2 cores left,\n4 needed')] * 2
@@ -159,23 +138,23 @@ def test_no_quota(steps, racks, log):
         # The end of the pause.
         steps.planner.resume(steps.getProvider('one').canonical_name)
         steps.runUntil(lambda: not waits())
-    assert serve(steps, request) == ['one']
+    assert steps.servedBy(request) == ['one']
     # An attempt was not used up, though there is but one.
     assert racks.created == ['one'] * 3
     assert request.provider_node_data[0]['failed_providers'] == []
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_there_is_quota_again(steps, racks):
-    """A node goes at the cloud that had no room: the provider does not
-    wait for the end of its pause.  If it was of no use, it waits again."""
+def test_deleted_node_ends_pause_for_want_of_quota(steps, racks):
+    """When a node at the same cloud is deleted, the provider is tried before
+    its pause is over, and paused again if that was of no use."""
     steps.setLayout(cloud('one', 'two', labels='[big]', launch_attempts=1)
                     + addProvider('three', labels='[other]', priority=3))
     racks.setPause(1000)
     racks.errors['two'] = QuotaException('full')
     used = [steps.addRequest('other') for _ in range(2)]
     for each in used:
-        assert serve(steps, each) == ['three']
+        assert steps.servedBy(each) == ['three']
     racks.errors['one'] = [QuotaException('full')] * 2
     request = steps.addRequest('big')
     for number, each in enumerate(used, 1):
@@ -184,12 +163,12 @@ def test_there_is_quota_again(steps, racks):
             and 'is paused' in (
                 steps.planner.getReason(request.uuid) or '')))
         finish(steps, each)
-    assert serve(steps, request) == ['one']
-    end(steps, racks)
+    assert steps.servedBy(request) == ['one']
+    steps.endAll(racks)
 
 
-def test_a_pause_that_ended_early(steps, racks):
-    """Its time does not end the next one."""
+def test_pause_that_ended_early_does_not_end_the_next(steps, racks):
+    """The end of the first pause comes while the second goes on."""
     steps.setLayout(cloud('one'))
     name = steps.getProvider('one').canonical_name
     racks.setPause(0.1)
@@ -204,15 +183,15 @@ def test_a_pause_that_ended_early(steps, racks):
     assert ends == [name]
 
 
-def test_a_pause_ends_by_itself(steps, racks):
+def test_pause_of_a_provider_ends_by_itself(steps, racks):
     steps.setLayout(cloud('one'))
     racks.setPause(0.05)
     racks.errors['one'] = [QuotaException('full')] * 3
-    assert serve(steps, steps.addRequest('big')) == ['one']
+    assert steps.servedBy(steps.addRequest('big')) == ['one']
     assert racks.created == ['one'] * 4
 
 
-def test_pauses_get_longer_and_begin_anew(steps, racks, monkeypatch):
+def test_back_off_grows_and_is_reset_by_success(steps, racks, monkeypatch):
     steps.setLayout(cloud('one'))
     pauses = []
 
@@ -221,16 +200,16 @@ def test_pauses_get_longer_and_begin_anew(steps, racks, monkeypatch):
         return 0.02
     monkeypatch.setattr('zuul_nodes.launcher.launcher.getPause', getPause)
     racks.errors['one'] = [QuotaException('full')] * 3
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     assert pauses == [0, 1, 2]
     racks.errors['one'] = [QuotaException('full')]
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     assert pauses == [0, 1, 2, 0]
 
 
-def test_what_was_gone_before_it_was_seen_to_fail(
+def test_min_ready_pauses_when_a_building_node_vanishes(
         steps, racks, kazoo_client):
-    """Another launcher has made it, and may have been quick."""
+    """Another launcher has made the node, and deleted it when it failed."""
     steps.setLayout(cloud('one'))
     provider = steps.getProvider('one')
     node = steps.addNode(provider, 'big', state=State.BUILDING)
@@ -241,8 +220,8 @@ def test_what_was_gone_before_it_was_seen_to_fail(
     assert steps.ready._canMake(provider.labels['other'], provider)
 
 
-def test_a_machine_that_was_gone_counts_once(steps, racks, monkeypatch):
-    """Whatever number of slots it had."""
+def test_min_ready_pauses_once_for_a_machine_with_slots(
+        steps, racks, monkeypatch):
     paused = []
     monkeypatch.setattr(steps.ready, 'pause', paused.append)
     steps.setLayout(cloud('one').replace('name: big,', 'name: big, slots: 3,'))
@@ -255,71 +234,71 @@ def test_a_machine_that_was_gone_counts_once(steps, racks, monkeypatch):
     assert paused == [host]
 
 
-def test_nodes_that_fail_together(steps, racks, log):
-    """The provider is paused once, and not for longer than for one."""
+def test_nodes_that_fail_together_pause_provider_once(steps, racks, log):
+    """The pause is no longer than for one node."""
     steps.setLayout(cloud('one', 'two'))
     racks.setPause(1000)
     racks.errors['one'] = QuotaException('full')
     requests = [steps.addRequest('big') for _ in range(5)]
     for request in requests:
-        assert serve(steps, request) == ['two']
+        assert steps.servedBy(request) == ['two']
     assert log.text.count('is paused for 1000.0 seconds: full') == 1
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_no_quota_here_but_elsewhere(steps, racks):
+def test_request_goes_to_next_provider_without_quota(steps, racks):
     steps.setLayout(cloud('one', 'two'))
     racks.setPause(1000)
     racks.errors['one'] = QuotaException('full')
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
     # It is not asked again before the pause is over.
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
     assert racks.created == ['one', 'two', 'two']
-    end(steps, racks)
+    steps.endAll(racks)
 
 
 @pytest.mark.parametrize('error', TEMPORARY.values(), ids=TEMPORARY)
-def test_a_cloud_that_does_not_answer(steps, racks, error):
+def test_request_goes_to_next_provider_when_cloud_does_not_answer(
+        steps, racks, error):
     steps.setLayout(cloud('one', 'two', launch_attempts=1))
     racks.setPause(1000)
     racks.errors['one'] = error
     request = steps.addRequest('big')
-    assert serve(steps, request) == ['two']
+    assert steps.servedBy(request) == ['two']
     entry, = request.provider_node_data
     name = steps.getProvider('one').canonical_name
     assert entry['temporary'] == {name: str(error)}
     assert entry['failed_providers'] == []
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_no_cloud_answers(steps, racks):
-    """It is no use to go on with others: all are forgiven."""
+def test_request_waits_while_no_cloud_answers(steps, racks):
+    """When all providers have failed that way, all are tried again."""
     steps.setLayout(cloud('one', 'two', launch_attempts=1))
     racks.setPause(0.02)
     racks.errors.update(
         one=[ConnectionError('down')] * 2, two=[ConnectionError('down')] * 2)
     request = steps.addRequest('big')
-    serve(steps, request)
+    steps.serve(request)
     assert sorted(racks.created[:4]) == ['one', 'one', 'two', 'two']
     assert racks.created[0] != racks.created[1]
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_attempts(steps, racks):
-    """A provider has some, then it is the next one's turn."""
+def test_launch_is_retried_and_then_goes_to_next_provider(steps, racks):
     steps.setLayout(cloud('one', 'two', launch_attempts=2))
     racks.errors['one'] = RuntimeError('it does not boot')
     request = steps.addRequest('big')
-    assert serve(steps, request) == ['two']
+    assert steps.servedBy(request) == ['two']
     assert racks.created == ['one', 'one', 'two']
     entry, = request.provider_node_data
     name = steps.getProvider('one').canonical_name
     assert entry['failed_providers'] == [name, name]
     assert entry['reasons'] == {name: 'it does not boot'}
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_no_attempts_are_left(steps, racks, log):
+def test_request_fails_when_all_attempts_have_failed(steps, racks, log):
     steps.setLayout(cloud('one', 'two', launch_attempts=2))
     racks.errors['one'] = RuntimeError('it does not boot')
     racks.errors['two'] = RuntimeError('no such image')
@@ -336,22 +315,22 @@ def test_no_attempts_are_left(steps, racks, log):
     # The pipeline is told.
     events = steps.result_events['tenant']['check']
     assert [event.request_id for event in events] == [request.uuid]
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_attempts_for_two_nodes(steps, racks):
-    """If one of them has to go elsewhere, both do."""
+def test_nodeset_goes_to_next_provider_when_one_node_fails(steps, racks):
     steps.setLayout(cloud('one', 'two', launch_attempts=2))
     racks.errors['one', 'big'] = [RuntimeError('it does not boot')]
     # When the first has failed, the other one need not have done so yet.
     racks.errors['one', 'other'] = RuntimeError('it does not boot')
     request = steps.addRequest('big', 'other')
-    assert serve(steps, request) == ['two', 'two']
+    assert steps.servedBy(request) == ['two', 'two']
     name = steps.getProvider('one').canonical_name
     assert request.provider_node_data[1]['failed_providers'] == [name] * 2
 
 
-def test_no_attempts_are_left_for_two_nodes(steps, racks):
+def test_request_for_two_nodes_fails_when_all_attempts_have_failed(
+        steps, racks):
     steps.setLayout(cloud('one', 'two', launch_attempts=2))
     for name in ('one', 'two'):
         racks.errors[name] = RuntimeError('it does not boot')
@@ -359,33 +338,32 @@ def test_no_attempts_are_left_for_two_nodes(steps, racks):
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
     assert set(racks.created) == {'one', 'two'}
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_an_attempt_and_then_no_answer(steps, racks):
-    """Of the two, only one counts against the attempts."""
+def test_temporary_error_does_not_count_as_attempt(steps, racks):
     steps.setLayout(cloud('one', launch_attempts=2))
     racks.setPause(0.02)
     racks.errors['one'] = [
         RuntimeError('it does not boot'), ConnectionError('down'),
         QuotaException('full')]
     request = steps.addRequest('big')
-    assert serve(steps, request) == ['one']
+    assert steps.servedBy(request) == ['one']
     assert len(request.provider_node_data[0]['failed_providers']) == 1
 
 
-def test_what_can_not_work(steps, racks):
+def test_permanent_error_is_not_retried(steps, racks):
     steps.setLayout(cloud('one', 'two'))
     racks.errors['one'] = CloudError('no such flavor', failure='permanent')
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
     assert racks.created == ['one', 'two']
     # That goes for one node; the next request may be another matter.
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     assert racks.created[2:] == ['one', 'two']
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_what_can_not_work_anywhere(steps, racks, log):
+def test_request_fails_when_all_errors_are_permanent(steps, racks, log):
     steps.setLayout(cloud('one', 'two'))
     for name in ('one', 'two'):
         racks.errors[name] = CloudError(
@@ -396,12 +374,11 @@ def test_what_can_not_work_anywhere(steps, racks, log):
     assert racks.created == ['one', 'two']
     assert 'one: no flavor one' in log.text
     assert 'two: no flavor two' in log.text
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_one_of_two_fails(steps, racks):
-    """What the other has come to is given back while the request waits,
-    and is there for others."""
+def test_ready_node_of_waiting_nodeset_serves_another_request(steps, racks):
+    """The node that did not fail is given back while the request waits."""
     steps.setLayout(cloud('one'))
     racks.setPause(1000)
     racks.errors['one', 'other'] = [QuotaException('full')]
@@ -413,38 +390,37 @@ def test_one_of_two_fails(steps, racks):
     assert node.request_id is None
     # Whoever is ahead may take it.
     another = steps.addRequest('big', priority=-1)
-    assert serve(steps, another) == ['one']
+    assert steps.servedBy(another) == ['one']
     assert another.nodes == [node.uuid]
     assert request.state == request.State.REQUESTED
     steps.planner.resume(steps.getProvider('one').canonical_name)
-    assert serve(steps, request) == ['one', 'one']
-    end(steps, racks)
+    assert steps.servedBy(request) == ['one', 'one']
+    steps.endAll(racks)
 
 
-def test_one_of_two_fails_while_the_other_is_made(steps, racks):
-    """Its machine is not thrown away: it is finished for whom it may
-    concern."""
+def test_building_node_of_failed_nodeset_is_finished(steps, racks):
+    """It serves another request."""
     steps.setLayout(cloud('one', 'two'))
     racks.setPause(1000)
     racks.errors['one', 'other'] = QuotaException('full')
     racks.slow.add('one')
     request = steps.addRequest('big', 'other')
-    assert serve(steps, request) == ['two', 'two']
+    assert steps.servedBy(request) == ['two', 'two']
     node, = (node for node in steps.nodes() if node.uuid not in request.nodes)
     assert node.state == State.BUILDING
     assert node.request_id is None
     racks.slow.clear()
     steps.runUntil(lambda: node.state == State.READY)
     # To the launcher, such a node is anybody's.
-    assert serve(steps, steps.addRequest('big')) == ['one']
+    assert steps.servedBy(steps.addRequest('big')) == ['one']
 
 
-def test_one_of_two_fails_while_others_wait(steps, racks):
-    """What is given up is for nobody behind."""
+def test_failed_nodeset_is_retried_before_those_behind(steps, racks):
+    """The node that it gives back serves no request behind it."""
     steps.setLayout(cloud('one', resource_limits='{instances: 2}'))
     used = [steps.addRequest('big') for _ in range(2)]
     for request in used:
-        serve(steps, request)
+        steps.serve(request)
     racks.errors['one'] = [None, RuntimeError()]
     several, other = (steps.addRequest(*labels) for labels in (
         ['big', 'big'], ['big']))
@@ -456,20 +432,20 @@ def test_one_of_two_fails_while_others_wait(steps, racks):
     steps.runUntil(lambda: isDone(several) or isDone(other))
     assert not isDone(other)
     finish(steps, several)
-    serve(steps, other)
-    end(steps, racks)
+    steps.serve(other)
+    steps.endAll(racks)
 
 
-def test_from_several_providers_as_a_last_resort(steps, racks):
+def test_nodeset_comes_from_several_providers_as_a_last_resort(steps, racks):
     steps.setLayout(cloud('one', 'two'))
     for key in (('one', 'big'), ('two', 'other')):
         racks.errors[key] = CloudError('never', failure='permanent')
     request = steps.addRequest('big', 'other')
-    assert serve(steps, request) == ['two', 'one']
-    end(steps, racks)
+    assert steps.servedBy(request) == ['two', 'one']
+    steps.endAll(racks)
 
 
-def test_launch_timeout(steps, racks):
+def test_launch_timeout_ends_an_attempt(steps, racks):
     own = {'big': {'provider': {'launch-timeout': 0.1}}}
     steps.setLayout(cloud('one', 'two', launch_attempts=1), own=own)
     racks.slow.add('one')
@@ -484,7 +460,8 @@ def test_launch_timeout(steps, racks):
     steps.runUntil(lambda: set(racks.instances.values()) == {'two'})
 
 
-def test_a_launch_timeout_is_that_of_the_label(steps, racks):
+def test_launch_timeout_of_a_label_overrides_that_of_its_provider(
+        steps, racks):
     own = {'big': {'provider': {'launch-timeout': 0.1}}}
     steps.setLayout(cloud('one', launch_attempts=1), own=own)
     racks.slow.add('one')
@@ -493,10 +470,10 @@ def test_a_launch_timeout_is_that_of_the_label(steps, racks):
     assert impatient.state == impatient.State.FAILED
     assert patient.state == patient.State.ACCEPTED
     racks.slow.clear()
-    serve(steps, patient)
+    steps.serve(patient)
 
 
-def test_a_driver_that_hangs(impatient, steps, racks, log):
+def test_hanging_driver_fails_its_launches_only(impatient, steps, racks, log):
     steps.setLayout(cloud('one', launch_attempts=1))
     steps.setLayout(cloud('two', connection='other'), 'another')
     racks.hang('one')
@@ -505,7 +482,7 @@ def test_a_driver_that_hangs(impatient, steps, racks, log):
     requests = [steps.addRequest('big') for _ in range(9)]
     steps.runUntil(lambda: 'one' in racks.reached)
     # Elsewhere, nobody notices.
-    assert serve(steps, steps.addRequest('big', tenant='another')) == ['two']
+    assert steps.servedBy(steps.addRequest('big', tenant='another')) == ['two']
     steps.runUntil(lambda: all(
         request.state == request.State.REQUESTED and (
             request.nodes or steps.planner.getReason(request.uuid))
@@ -526,21 +503,23 @@ def test_a_driver_that_hangs(impatient, steps, racks, log):
     racks.hanging.clear()
     steps.planner.resume(steps.getProvider('one').canonical_name)
     for request in requests:
-        assert serve(steps, request) == ['one']
+        assert steps.servedBy(request) == ['one']
         assert request.nodes[0] in racks.instances
 
 
-def test_a_driver_that_hangs_has_another_beside_it(impatient, steps, racks):
+def test_request_goes_to_next_provider_when_driver_hangs(
+        impatient, steps, racks):
     steps.setLayout(
         cloud('one', launch_attempts=1)
         + addProvider('two', priority=2))
     racks.hang('one')
     racks.setPause(1000)
     request = steps.addRequest('big')
-    assert serve(steps, request) == ['two']
+    assert steps.servedBy(request) == ['two']
 
 
-def test_a_driver_that_can_not_begin(steps, racks, monkeypatch):
+def test_request_goes_to_next_provider_when_driver_can_not_begin(
+        steps, racks, monkeypatch):
     steps.setLayout(cloud('one', 'two', launch_attempts=2))
     good = ShelfProvider.getCreateStateMachine
 
@@ -551,15 +530,15 @@ def test_a_driver_that_can_not_begin(steps, racks, monkeypatch):
     monkeypatch.setattr(
         ShelfProvider, 'getCreateStateMachine', getCreateStateMachine)
     request = steps.addRequest('big')
-    assert serve(steps, request) == ['two']
+    assert steps.servedBy(request) == ['two']
     entry, = request.provider_node_data
     assert entry['reasons'] == {
         steps.getProvider('one').canonical_name: "KeyError('flavor')"}
-    end(steps, racks)
+    steps.endAll(racks)
 
 
-def test_a_provider_that_can_not_be_made(steps, racks, monkeypatch, log):
-    """One of a tenant's; the tenant has the others, and so have others."""
+def test_provider_that_can_not_be_made_concerns_no_other(
+        steps, racks, monkeypatch, log):
     good = ShelfProvider.parseFlavor
 
     def parseFlavor(provider, *args):
@@ -570,16 +549,17 @@ def test_a_provider_that_can_not_be_made(steps, racks, monkeypatch, log):
     steps.writeLayout(cloud('one', 'two'))
     monkeypatch.setattr(ShelfProvider, 'parseFlavor', parseFlavor)
     steps.runUntil(lambda: 'tenant' in steps.tenant_providers)
-    assert serve(steps, steps.addRequest('big')) == ['two']
-    assert serve(steps, steps.addRequest(
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest(
         'big', tenant='another')) == ['three']
     assert 'ValueError: it is too big' in log.text
     assert racks.created == ['two', 'three']
 
 
 @pytest.mark.parametrize('method', ['getEndpointLimits', 'getEndpoint'])
-def test_a_driver_that_can_not_answer(steps, racks, monkeypatch, log, method):
-    """Others serve; if there are none, the request says why it waits."""
+def test_request_goes_to_next_provider_when_driver_can_not_answer(
+        steps, racks, monkeypatch, log, method):
+    """If there is no other provider, the request tells why it waits."""
     good = getattr(ShelfProvider, method)
     broken = {'one'}
 
@@ -589,7 +569,7 @@ def test_a_driver_that_can_not_answer(steps, racks, monkeypatch, log, method):
         return good(provider, *args)
     monkeypatch.setattr(ShelfProvider, method, answer)
     steps.setLayout(cloud('one', 'two'))
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
     broken.add('two')
     steps.setLayout(cloud('one', 'two'))
     request = steps.addRequest('big')
@@ -600,10 +580,10 @@ def test_a_driver_that_can_not_answer(steps, racks, monkeypatch, log, method):
     # When it can, nobody waits any longer.
     broken.clear()
     steps.setLayout(cloud('one', 'two'))
-    assert serve(steps, request) == ['one']
+    assert steps.servedBy(request) == ['one']
 
 
-def test_a_driver_that_can_not_tell_what_is_needed(
+def test_request_goes_to_next_provider_when_needs_are_unknown(
         steps, racks, monkeypatch, log):
     broken = {'one'}
     monkeypatch.setattr(
@@ -611,7 +591,7 @@ def test_a_driver_that_can_not_tell_what_is_needed(
         {}['flavor'] if provider.name in broken
         else QuotaInformation(instances=1))
     steps.setLayout(cloud('one', 'two'))
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
     broken.add('two')
     steps.setLayout(cloud('one', 'two'))
     request = steps.addRequest('big')
@@ -620,8 +600,9 @@ def test_a_driver_that_can_not_tell_what_is_needed(
     assert "one can not tell what it needs: KeyError('flavor')" in log.text
 
 
-def test_a_driver_that_can_not_describe_a_node(steps, racks, monkeypatch, log):
-    """No record can be written of what it is to make."""
+def test_request_goes_to_next_provider_when_node_has_no_description(
+        steps, racks, monkeypatch, log):
+    """The driver raises an error before there is a record of the node."""
     steps.setLayout(cloud('one', 'two'))
     good = ShelfProvider.getNodeTags
 
@@ -630,18 +611,17 @@ def test_a_driver_that_can_not_describe_a_node(steps, racks, monkeypatch, log):
             raise LookupError('no tags')
         return good(provider, *args)
     monkeypatch.setattr(ShelfProvider, 'getNodeTags', getNodeTags)
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
     assert 'LookupError: no tags' in log.text
     assert racks.created == ['two']
-    end(steps, racks)
+    steps.endAll(racks)
 
 
 @pytest.mark.parametrize('error', [None, RuntimeError('no boot')], ids=repr)
 @pytest.mark.parametrize('where', ['machine', 'node', 'nothing', 'much'])
-def test_a_driver_that_says_what_can_not_be_written(
+def test_attempt_fails_when_its_state_can_not_be_written(
         steps, racks, monkeypatch, log, where, error):
-    """It is that driver's failure, whatever else fails there, and the
-    request goes elsewhere."""
+    """Whether or not the driver raises an error, too."""
     good = CreateMachine.advance, CreateMachine.toDict
 
     def advance(machine):
@@ -666,7 +646,7 @@ def test_a_driver_that_says_what_can_not_be_written(
     monkeypatch.setattr(CreateMachine, 'toDict', toDict)
     steps.setLayout(cloud('one', 'two', launch_attempts=1))
     request = steps.addRequest('big')
-    assert serve(steps, request) == ['two']
+    assert steps.servedBy(request) == ['two']
     assert racks.created == ['one', 'two']
     assert str(error or {'much': 'more than ZooKeeper takes'}.get(
         where, 'not JSON serializable')) in log.text
@@ -675,7 +655,8 @@ def test_a_driver_that_says_what_can_not_be_written(
     assert racks.instances == {}
 
 
-def test_an_endpoint_that_can_not_start(steps, racks, monkeypatch, log):
+def test_endpoint_that_can_not_start_concerns_no_other(
+        steps, racks, monkeypatch, log):
     def startEndpoint(endpoint):
         if endpoint.name == 'rack':
             raise RuntimeError('no key')
@@ -683,14 +664,12 @@ def test_an_endpoint_that_can_not_start(steps, racks, monkeypatch, log):
         ShelfDriver._endpoint_class, 'startEndpoint', startEndpoint)
     steps.writeLayout(cloud('one'))
     steps.setLayout(cloud('two', connection='other'), 'another')
-    assert serve(steps, steps.addRequest('big', tenant='another')) == ['two']
+    assert steps.servedBy(steps.addRequest('big', tenant='another')) == ['two']
     steps.runUntil(lambda: 'RuntimeError: no key' in log.text)
     assert 'Unable to look after endpoint rack/rack' in log.text
 
 
-def test_a_cloud_that_does_not_say_what_is_needed(
-        steps, racks, monkeypatch):
-    """Its requests wait until it does; they do not fail."""
+def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
     silent = [ConnectionError('no route')] * 2
 
     def refresh(provider, label, update):
@@ -702,16 +681,16 @@ def test_a_cloud_that_does_not_say_what_is_needed(
     request = steps.addRequest('big')
     steps.runUntil(lambda: 'one: is being prepared: no route' in (
         steps.planner.getReason(request.uuid) or ''))
-    assert serve(steps, request) == ['one']
+    assert steps.servedBy(request) == ['one']
     assert not silent
 
 
 @pytest.mark.parametrize('error, attempts, interval', [
     (PermanentError('no such flavor'), 1, 1000),
     (ValueError('no such flavor'), 3, 0.01)], ids=['permanent', 'unknown'])
-def test_a_cloud_that_never_says_what_is_needed(
+def test_request_fails_when_cloud_never_tells_its_needs(
         steps, racks, monkeypatch, log, error, attempts, interval):
-    """It is asked as often as it would be for a node."""
+    """The cloud is asked as often as a launch would be tried."""
     def refresh(provider, label, update):
         if provider.name == 'one':
             raise error
@@ -732,4 +711,4 @@ def test_a_cloud_that_never_says_what_is_needed(
     assert 'one can not tell what it needs: no such flavor' in log.text
     # Others are not concerned.
     steps.setLayout(cloud('one', 'two', labels='[big]'))
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest('big')) == ['two']

@@ -54,13 +54,6 @@ def starts(steps, racks, monkeypatch):
     starts.release.set()
 
 
-def read(launcher, text, tenant='tenant'):
-    """Write a layout, and wait until it is read."""
-    launcher.writeLayout(text, tenant)
-    launcher.runUntil(lambda: launcher.layouts.isUpToDate()
-                      and tenant in launcher.tenant_providers)
-
-
 def serve(launcher, *requests):
     launcher.runUntil(lambda: all(map(isDone, requests)))
     assert {request.state for request in requests} == {
@@ -70,12 +63,12 @@ def serve(launcher, *requests):
 def test_a_start_that_hangs(steps, starts, racks):
     """Layouts are read, and what others can serve is served."""
     starts.todo = [starts.hang]
-    read(steps, BOTH)
+    steps.readLayout(BOTH)
     steps.runUntil(starts.reached.is_set)
     serve(steps, steps.addRequest('big'), steps.addRequest('other'))
-    read(steps, BOTH, 'neighbour')
+    steps.readLayout(BOTH, 'neighbour')
     serve(steps, steps.addRequest('other', tenant='neighbour'))
-    read(steps, cloud('one', labels='[big]'))
+    steps.readLayout(cloud('one', labels='[big]'))
     request = steps.addRequest('big')
     steps.runUntil(lambda: steps.planner.getReason(request.uuid))
     assert ('one: is being prepared: endpoint rack/rack is being started'
@@ -91,7 +84,7 @@ def test_a_start_that_fails(steps, starts, racks, caplog):
     that keeps waiting."""
     steps.cleanup.interval = 0.1
     starts.todo = [starts.fail] * 3
-    read(steps, cloud('one'))
+    steps.readLayout(cloud('one'))
     serve(steps, steps.addRequest('big'))
     assert starts.number == 4
     assert racks.created == ['one']
@@ -110,7 +103,7 @@ def test_what_a_request_waits_for(steps, starts, racks, how, problem):
     steps.cleanup.interval = 1000
     steps.pools.timeout = 0.3
     starts.todo = [getattr(starts, how)]
-    read(steps, cloud('one'))
+    steps.readLayout(cloud('one'))
     request = steps.addRequest('big')
     steps.runUntil(lambda: steps.planner.getReason(request.uuid))
     steps.runUntil(lambda: 'one: is being prepared: endpoint rack/rack: '
@@ -118,7 +111,7 @@ def test_what_a_request_waits_for(steps, starts, racks, how, problem):
     # When it has started, nobody waits any longer.
     starts.release.set()
     steps.cleanup.interval = 0
-    read(steps, cloud('one'))
+    steps.readLayout(cloud('one'))
     serve(steps, request)
 
 
@@ -126,7 +119,7 @@ def test_a_start_that_hangs_does_not_hold_up_a_stop(
         steps, starts, monkeypatch):
     monkeypatch.setattr(launcher_module, 'STOP_TIMEOUT', 0.1)
     starts.todo = [starts.hang]
-    read(steps, BOTH)
+    steps.readLayout(BOTH)
     steps.runUntil(starts.reached.is_set)
     stopping = threading.Thread(target=steps.stop, daemon=True)
     stopping.start()

@@ -12,7 +12,7 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.nodepool import ZooKeeperNodepool
 
 from tests.fixtures.racks import cloud, isDone
-from tests.unit.launcher.test_registration import desk
+from tests.fixtures.staticlayouts import oneStaticNode
 from zuul_nodes.launcher.news import Relations
 
 State = ProviderNode.State
@@ -83,19 +83,8 @@ def waitForHold(launcher, nodes):
     launcher.run()
 
 
-def isGone(launcher, nodes):
-    return not {node.uuid for node in nodes} & {
-        node.uuid for node in launcher.nodes()}
-
-
-def look(launcher, nodes):
-    """As at the next look at nodes, whenever that is."""
-    for node in nodes:
-        launcher.queue.add(('node', node.uuid))
-    launcher.run()
-
-
-def test_until_it_expires(steps, racks, executor, jump):
+def test_held_nodes_stay_until_their_hold_expires(
+        steps, racks, executor, jump):
     steps.setLayout(cloud('one'))
     hold = executor.addHold(expiration=3600)
     nodes = executor.runJob('big', 'other', hold=hold)
@@ -104,23 +93,23 @@ def test_until_it_expires(steps, racks, executor, jump):
     assert {node.hold_expiration for node in nodes} == {3600}
     # The next job has other nodes.
     others = executor.runJob('big')
-    steps.runUntil(lambda: isGone(steps, others))
-    look(steps, nodes)
+    steps.runUntil(lambda: steps.isGone(*others))
+    steps.lookAt(*nodes)
     assert racks.instances.keys() == {node.uuid for node in nodes}
     jump(3601)
-    look(steps, nodes)
-    steps.runUntil(lambda: isGone(steps, nodes))
+    steps.lookAt(*nodes)
+    steps.runUntil(lambda: steps.isGone(*nodes))
     assert racks.instances == {}
     # Of the request, Zuul knows what it was.
     assert executor.records.getHoldRequest(hold.id).nodes[0]['nodes'] == [
         node.uuid for node in nodes]
 
 
-def test_it_expires_without_being_looked_at(steps, racks, executor):
+def test_expired_hold_ends_without_anything_happening(steps, racks, executor):
     steps.setLayout(cloud('one'))
     begin = time.time()
     nodes = executor.runJob('big', hold=executor.addHold(expiration=1))
-    steps.runUntil(lambda: isGone(steps, nodes))
+    steps.runUntil(lambda: steps.isGone(*nodes))
     assert time.time() - begin >= 1
     assert racks.instances == {}
 
@@ -128,15 +117,15 @@ def test_it_expires_without_being_looked_at(steps, racks, executor):
 @pytest.mark.parametrize('label', ['', 'max-age: 60,', 'reuse: true,'],
                          ids=['node', 'age', 'reuse'])
 @pytest.mark.parametrize('expiration', [None, 3600])
-def test_until_nobody_needs_it(steps, racks, executor, jump, expiration,
-                               label):
-    """Whoever has held it lets it go, before that if there is a time."""
+def test_held_nodes_go_when_their_hold_is_deleted(
+        steps, racks, executor, jump, expiration, label):
+    """Also before the hold expires."""
     steps.setLayout(cloud('one').replace('name: big,', f'name: big, {label}'))
     hold = executor.addHold(expiration)
     nodes = executor.runJob('big', hold=hold)
     waitForHold(steps, nodes)
     jump(1800)
-    look(steps, nodes)
+    steps.lookAt(*nodes)
     assert {node.state for node in nodes} == {State.HOLD}
     assert racks.instances
     executor.deleteHold(hold)
@@ -150,7 +139,7 @@ def test_until_nobody_needs_it(steps, racks, executor, jump, expiration,
     assert executor.records.getHoldRequests() == []
 
 
-def test_as_often_as_it_was_asked_for(steps, racks, executor):
+def test_hold_keeps_nodes_of_as_many_jobs_as_it_counts(steps, racks, executor):
     steps.setLayout(cloud('one'))
     hold = executor.addHold(count=2)
     nodes = executor.runJob('big', hold=hold) + executor.runJob(
@@ -158,20 +147,22 @@ def test_as_often_as_it_was_asked_for(steps, racks, executor):
     waitForHold(steps, nodes)
     assert len(racks.instances) == 2
     executor.deleteHold(hold)
-    steps.runUntil(lambda: isGone(steps, nodes))
+    steps.runUntil(lambda: steps.isGone(*nodes))
 
 
-def test_nothing_is_kept_in_mind_of_a_job(steps, racks, executor):
-    """Its request is gone before its nodes."""
+def test_launcher_forgets_job_with_its_last_node(steps, racks, executor):
+    """The request of the job is gone before its nodes."""
     steps.setLayout(cloud('one'))
     nodes = executor.runJob('big', 'other')
-    steps.runUntil(lambda: isGone(steps, nodes))
-    assert not steps.news._assigned
-    assert not steps.news._relations
+    steps.runUntil(lambda: steps.isGone(*nodes))
+    # The thread that tells of changes comes after the cache.
+    steps.runUntil(lambda: not (
+        steps.news._assigned or steps.news._relations))
 
 
-def test_a_node_comes_while_the_last_one_goes(steps, monkeypatch):
-    """Threads tell of different nodes at the same time."""
+def test_node_assigned_while_the_last_one_goes_is_not_forgotten(
+        steps, monkeypatch):
+    """Two threads tell of different nodes at the same time."""
     news = steps.news
 
     def relate(node_id, request_id='job'):
@@ -191,7 +182,7 @@ def test_a_node_comes_while_the_last_one_goes(steps, monkeypatch):
     assert news._assigned == {'job': {'new'}}
 
 
-def test_a_held_node_takes_room(steps, racks, executor):
+def test_held_node_uses_quota(steps, racks, executor):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     hold = executor.addHold()
     nodes = executor.runJob('big', hold=hold)
@@ -201,43 +192,42 @@ def test_a_held_node_takes_room(steps, racks, executor):
     executor.deleteHold(hold)
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FULFILLED
-    assert isGone(steps, nodes)
+    assert steps.isGone(*nodes)
 
 
-def test_a_held_node_stays_when_its_label_has_gone(steps, racks, executor):
+def test_held_node_stays_when_its_label_is_removed(steps, racks, executor):
     steps.setLayout(cloud('one'))
     hold = executor.addHold()
     nodes = executor.runJob('big', hold=hold)
     waitForHold(steps, nodes)
     steps.setLayout(cloud('two', labels='[other]'))
-    look(steps, nodes)
+    steps.lookAt(*nodes)
     assert {node.state for node in nodes} == {State.HOLD}
     executor.deleteHold(hold)
-    steps.runUntil(lambda: isGone(steps, nodes))
+    steps.runUntil(lambda: steps.isGone(*nodes))
     assert racks.instances == {}
 
 
-def test_a_held_machine_stays_when_its_entry_has_gone(steps, executor):
-    steps.setLayout(desk())
+def test_held_static_node_stays_when_its_entry_is_removed(steps, executor):
+    steps.setLayout(oneStaticNode())
     hold = executor.addHold()
     nodes = executor.runJob('big', hold=hold)
     waitForHold(steps, nodes)
-    steps.setLayout(desk().replace('127.0.0.1', '127.0.0.2'))
+    steps.setLayout(oneStaticNode().replace('127.0.0.1', '127.0.0.2'))
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
-    look(steps, nodes)
+    steps.lookAt(*nodes)
     assert {node.state for node in nodes} == {State.HOLD}
     executor.deleteHold(hold)
-    steps.runUntil(lambda: isGone(steps, nodes))
+    steps.runUntil(lambda: steps.isGone(*nodes))
 
 
-def test_a_slot_of_a_machine_beside_others(steps, executor, jump):
-    """When its time is over, it is as any other slot that was used."""
-    steps.setLayout(desk(slots=3))
+def test_held_slot_becomes_ready_when_its_hold_expires(steps, executor, jump):
+    steps.setLayout(oneStaticNode(slots=3))
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3)
     nodes = executor.runJob('big', hold=executor.addHold(expiration=3600))
     waitForHold(steps, nodes)
     before = {node.uuid for node in steps.nodes()}
     jump(3601)
-    look(steps, nodes)
+    steps.lookAt(*nodes)
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3)
     assert {node.uuid for node in steps.nodes()} == before

@@ -8,16 +8,9 @@ import pytest
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.exceptions import ConnectionTimeoutException, LaunchKeyscanException
 
-from tests.fixtures.hostkeys import HostKey
 from zuul_nodes.launcher.hostkeys import checkHostKeys, getExpectedHostKeys
 
 State = StaticProviderNode.State
-
-
-@pytest.fixture(scope='module')
-def keys(tmp_path_factory):
-    directory = tmp_path_factory.mktemp('keys')
-    return [HostKey(directory / name) for name in ('first', 'second')]
 
 
 def makeNode(host_keys=(), **attributes):
@@ -43,13 +36,13 @@ class Scan:
         return self.found
 
 
-def test_expected_and_found(keys):
+def test_expected_host_key_that_is_found_is_recorded(keys):
     first, second = keys
     scan = Scan([first.recorded, second.recorded])
     assert checkHostKeys(makeNode(), scan, [second.line]) == [second.recorded]
 
 
-def test_not_expected(keys, caplog):
+def test_host_key_that_is_not_expected_is_refused(keys, caplog):
     first, second = keys
     node = makeNode([first.recorded])
     with pytest.raises(LaunchKeyscanException,
@@ -63,7 +56,7 @@ def test_not_expected(keys, caplog):
         f'found ssh-ed25519 {second.fingerprint}')
 
 
-def test_nothing_is_known(keys):
+def test_any_host_key_is_recorded_when_none_is_expected(keys):
     first, second = keys
     node = makeNode([first.recorded])
     assert checkHostKeys(node, Scan([second.recorded]), []) == [
@@ -72,7 +65,7 @@ def test_nothing_is_known(keys):
     assert checkHostKeys(node, Scan([]), []) == [first.recorded]
 
 
-def test_no_host_keys_were_read(keys):
+def test_scan_without_host_keys_keeps_the_recorded_ones(keys):
     node = makeNode([keys[0].recorded])
     for scan in (None, Scan([], gather_hostkeys=False)):
         assert checkHostKeys(node, scan, [keys[1].line]) == node.host_keys
@@ -81,7 +74,7 @@ def test_no_host_keys_were_read(keys):
 @pytest.mark.parametrize('gather_hostkeys', [True, False])
 @pytest.mark.parametrize('error', [
     ConnectionTimeoutException('too late'), OSError('too late')])
-def test_it_was_not_reached(error, gather_hostkeys, caplog):
+def test_node_that_was_not_reached_is_refused(error, gather_hostkeys, caplog):
     with pytest.raises(LaunchKeyscanException, match='too late') as raised:
         checkHostKeys(makeNode(), Scan(error, gather_hostkeys), [])
     assert raised.value.__cause__ is error
@@ -100,7 +93,8 @@ def test_it_was_not_reached(error, gather_hostkeys, caplog):
 ])
 @pytest.mark.parametrize('identity', [
     {'uuid': 'machine'}, {'uuid': 'slot', 'main_node_id': 'machine'}])
-def test_expected(entry, state, expected, identity):
+def test_expected_host_keys_are_those_of_record_or_entry(
+        entry, state, expected, identity):
     nodes = {} if entry is None else {
         'machine': types.SimpleNamespace(host_keys=entry)}
     node = makeNode(['record'])
@@ -109,7 +103,7 @@ def test_expected(entry, state, expected, identity):
         node, types.SimpleNamespace(nodes=nodes)) == expected
 
 
-def test_expected_of_another_driver():
+def test_expected_host_keys_of_a_driver_without_entries():
     node = makeNode(['record'], state=State.USED)
     provider = types.SimpleNamespace(nodes={'node': object()})
     assert getExpectedHostKeys(node, provider) == []

@@ -6,18 +6,11 @@ import pytest
 from zuul.driver.static import staticendpoint
 from zuul.model import ProviderNode
 
-from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfInstance, ShelfProvider
-from tests.unit.launcher.test_registration import desk, giveBack, use
+from tests.fixtures.staticlayouts import giveBack, oneStaticNode, use
 
 State = ProviderNode.State
-
-
-@pytest.fixture(scope='module')
-def keys(tmp_path_factory):
-    directory = tmp_path_factory.mktemp('keys')
-    return [HostKey(directory / name) for name in ('first', 'second')]
 
 
 @pytest.fixture
@@ -54,14 +47,8 @@ def scanned(text):
 
 def expecting(key, slots):
     """:return: configuration: a machine that has to show that key."""
-    return scanned(desk(slots=slots)).replace(
+    return scanned(oneStaticNode(slots=slots)).replace(
         'python-path:', f'host-key: {key.recorded}\n        python-path:')
-
-
-def serve(launcher, *labels):
-    """:return: a request, and its nodes."""
-    request = launcher.addRequest(*labels)
-    return request, launcher.serve(request)
 
 
 def isFree(node):
@@ -69,27 +56,29 @@ def isFree(node):
 
 
 @pytest.mark.parametrize('slots', ['', 'slots: 2,'], ids=['node', 'slots'])
-def test_what_is_expected(steps, racks, shown, expect, keys, slots):
-    """No other key is believed, whatever else the machine shows."""
+def test_node_has_only_the_host_key_that_is_expected(
+        steps, racks, shown, expect, keys, slots):
+    """Whatever other host keys the machine shows."""
     steps.setLayout(scanned(
         cloud('one').replace('name: big,', f'name: big, {slots}')))
     expect(keys[0])
     shown[:] = keys
-    _, (node,) = serve(steps, 'big')
+    _, (node,) = steps.serveNew('big')
     assert node.host_keys == [keys[0].recorded]
 
 
-def test_nothing_is_expected(steps, racks, shown, keys):
+def test_node_has_all_host_keys_when_none_is_expected(
+        steps, racks, shown, keys):
     steps.setLayout(scanned(cloud('one')))
     shown[:] = keys
-    _, (node,) = serve(steps, 'big')
+    _, (node,) = steps.serveNew('big')
     assert node.host_keys == [key.recorded for key in keys]
 
 
 @pytest.mark.parametrize('slots', ['', 'slots: 2,'], ids=['node', 'slots'])
-def test_a_new_node_that_shows_another(
+def test_launcher_fails_new_node_that_shows_another_host_key(
         steps, racks, shown, expect, keys, slots, caplog):
-    """It counts as an attempt, and the machine goes."""
+    """That counts as an attempt, and the machine is deleted."""
     steps.setLayout(scanned(cloud('one', launch_attempts=2).replace(
         'name: big,', f'name: big, {slots}')))
     expect(keys[0])
@@ -108,7 +97,7 @@ def test_a_new_node_that_shows_another(
     assert racks.instances == {}
 
 
-def test_the_next_one_shows_the_right_one(
+def test_launcher_retries_when_a_node_shows_another_host_key(
         steps, racks, shown, expect, keys):
     steps.setLayout(scanned(cloud('one', launch_attempts=2)))
     expect(keys[0])
@@ -121,15 +110,16 @@ def test_the_next_one_shows_the_right_one(
     steps.runUntil(lambda: len(racks.instances) == 1)
 
 
-def test_a_used_node_that_shows_another(steps, racks, shown, keys, caplog):
-    """Somebody may have taken its place meanwhile."""
+def test_launcher_deletes_used_node_that_shows_another_host_key(
+        steps, racks, shown, keys, caplog):
+    """Another machine may have its address now."""
     steps.setLayout(scanned(cloud('one')).replace(
         'name: big,', 'name: big, reuse: true,'))
     shown[:] = [keys[0]]
-    request, (node,) = serve(steps, 'big')
+    request, (node,) = steps.serveNew('big')
     finish(steps, request)
     steps.runUntil(lambda: isFree(node))
-    request, nodes = serve(steps, 'big')
+    request, nodes = steps.serveNew('big')
     assert nodes == [node]
     assert node.host_keys == [keys[0].recorded]
     shown[:] = [keys[1]]
@@ -139,16 +129,16 @@ def test_a_used_node_that_shows_another(steps, racks, shown, keys, caplog):
     assert f'found ssh-ed25519 {keys[1].fingerprint}' in caplog.text
 
 
-def test_a_used_slot_that_shows_another(
+def test_launcher_retires_machine_when_used_slot_shows_another_key(
         steps, racks, shown, keys, monkeypatch):
-    """Nobody gets its machine any more, and that goes when the last of its
-    slots is given back; whatever the driver thinks of reuse."""
+    """The machine serves no more requests, and is deleted when its last slot
+    is given back, even if the driver would reuse it."""
     monkeypatch.setattr(ShelfProvider, 'canReuseNode', lambda *args: True)
     steps.setLayout(scanned(cloud('one')).replace(
         'name: big,', 'name: big, slots: 3, reuse: true,'))
     shown[:] = [keys[0]]
-    first, (bad,) = serve(steps, 'big')
-    second, (used,) = serve(steps, 'big')
+    first, (bad,) = steps.serveNew('big')
+    second, (used,) = steps.serveNew('big')
     spare, = (node for node in steps.nodes(State.READY)
               if not node.request_id)
     host, = steps.nodes(State.SLOT_HOST)
@@ -163,7 +153,7 @@ def test_a_used_slot_that_shows_another(
     assert used.state == State.READY and used.request_id == second.uuid
     assert list(racks.instances) == [host.uuid]
     shown[:] = [keys[0]]
-    third, (other,) = serve(steps, 'big')
+    third, (other,) = steps.serveNew('big')
     assert other.main_node_id != host.uuid
     # Though it would show the right one again.
     finish(steps, second)
@@ -174,9 +164,9 @@ def test_a_used_slot_that_shows_another(
 
 
 @pytest.mark.parametrize('slots', [1, 2])
-def test_a_static_node_that_shows_another(
+def test_static_node_that_shows_another_host_key_is_not_ready(
         steps, shown, keys, slots, monkeypatch):
-    """It does not come back before it shows what is configured."""
+    """It becomes ready when it shows the host key that is configured."""
     steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[1]]
     steps.runUntil(lambda: any(
@@ -188,7 +178,7 @@ def test_a_static_node_that_shows_another(
 
 
 @pytest.mark.parametrize('slots', [1, 2])
-def test_a_static_node_that_shows_another_while_a_request_waits(
+def test_request_waits_for_static_node_to_show_its_host_key(
         steps, shown, keys, slots, monkeypatch):
     steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[1]]
@@ -218,14 +208,13 @@ def waitForAll(launcher, slots, monkeypatch):
     launcher.runUntil(
         lambda: sum(map(isFree, launcher.nodes())) == slots
         and len(launcher.nodes()) == (slots if slots == 1 else slots + 1))
-    serve(launcher, *['big'] * slots)
+    launcher.serveNew(*['big'] * slots)
 
 
-def test_a_static_slot_that_failed_when_its_launcher_died(
+def test_machine_of_failed_static_slot_is_renewed_after_launcher_died(
         steps, shown, keys, monkeypatch):
-    """The machine is looked at as if it were new; nothing goes in circles
-    until then."""
-    steps.setLayout(scanned(desk(slots=2)))
+    """The machine is scanned like a new one, and not polled until then."""
+    steps.setLayout(scanned(oneStaticNode(slots=2)))
     shown[:] = [keys[0]]
     steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == 2)
     bad, _ = filter(isFree, steps.nodes())
@@ -242,15 +231,15 @@ def test_a_static_slot_that_failed_when_its_launcher_died(
     assert len(looks) < 100
 
 
-def test_a_static_slot_that_shows_another_after_use(
+def test_static_machine_is_renewed_when_used_slot_shows_another_key(
         steps, shown, keys, monkeypatch):
-    """The others stay as long as they are used; then the machine is looked
-    at as if it were new."""
+    """The other slots stay as long as they are used; then the machine is
+    scanned like a new one."""
     steps.setLayout(expecting(keys[0], slots=2))
     shown[:] = [keys[0]]
     steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == 2)
-    first, (bad,) = serve(steps, 'big')
-    second, (used,) = serve(steps, 'big')
+    first, (bad,) = steps.serveNew('big')
+    second, (used,) = steps.serveNew('big')
     shown[:] = [keys[1]]
     finish(steps, first)
     steps.runUntil(lambda: bad.state == State.FAILED
@@ -263,12 +252,12 @@ def test_a_static_slot_that_shows_another_after_use(
 
 
 @pytest.mark.parametrize('slots', [1, 2])
-def test_a_static_node_that_shows_another_after_use(
+def test_used_static_node_that_shows_another_host_key_is_not_ready(
         steps, shown, keys, slots, monkeypatch):
     steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[0]]
     steps.runUntil(lambda: any(map(isFree, steps.nodes())))
-    request, (node,) = serve(steps, 'big')
+    request, (node,) = steps.serveNew('big')
     assert node.host_keys == [keys[0].recorded]
     shown[:] = [keys[1]]
     finish(steps, request)
@@ -279,20 +268,20 @@ def test_a_static_node_that_shows_another_after_use(
     waitForAll(steps, slots, monkeypatch)
 
 
-def test_a_machine_that_begins_anew_while_it_is_asked(
+def test_changed_configuration_restarts_host_key_scan(
         steps, monkeypatch, keys):
-    """It does not answer after a job, and the configuration changes."""
+    """The machine does not answer the scan after a job."""
     scans = []
 
     def add(key, node, log):
         scans.append(makeScan(log, keys[:1], complete=len(scans) != 1))
         return scans[-1]
     monkeypatch.setattr(steps.scanner, 'add', add)
-    steps.setLayout(scanned(desk()))
+    steps.setLayout(scanned(oneStaticNode()))
     steps.runUntil(lambda: any(map(isFree, steps.nodes())))
     giveBack(steps, use(steps, 'big'))
     steps.runUntil(lambda: len(scans) == 2)
-    steps.setLayout(scanned(desk(label='other')))
+    steps.setLayout(scanned(oneStaticNode(label='other')))
     steps.runUntil(lambda: [node.label for node in filter(
         isFree, steps.nodes())] == ['other'])
     assert len(scans) == 3

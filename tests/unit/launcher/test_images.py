@@ -5,12 +5,9 @@ import types
 
 import pytest
 
-from tests.fixtures.images import (
-    LAYOUT,
-    PROVIDER,
-    TIMEOUT,
-    waitFor,
-)
+from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT
+from tests.fixtures.waiting import waitFor
+from zuul_nodes.launcher import workqueue
 from zuul_nodes.launcher.deletes import DELETES
 from zuul_nodes.launcher.images import NoImageError
 from zuul_nodes.launcher.retirement import getKept
@@ -280,19 +277,31 @@ def test_one_bad_record_concerns_its_image_only(launcher):
 
 # Deletes
 
-def test_a_delete_that_fails_is_tried_again_after_a_pause(launcher):
+def test_a_delete_that_fails_is_tried_again(launcher, monkeypatch):
+    monkeypatch.setattr(workqueue, 'getPause', lambda attempt: 0.01)
     cloud = launcher.clouds['rack']
     cloud.errors = [RuntimeError('the cloud says no')] * 2
     upload = launcher.addReady('image', _state='deleting')
     launcher.images.reconcile()
-    waitFor(lambda: cloud.calls)
-    # Looking at it does not mean trying it.
-    for _ in range(20):
-        launcher.images.reconcile()
-    assert len(cloud.calls) == 1
     waitFor(lambda: isGone(launcher, upload))
     assert cloud.calls == ['delete'] * 3
     assert not cloud.images
+
+
+def test_to_look_at_a_delete_that_has_failed_does_not_try_it_again(
+        launcher, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(
+        workqueue, 'getPause',
+        lambda attempt: pauses.append(attempt) or 2 * TIMEOUT)
+    cloud = launcher.clouds['rack']
+    cloud.errors = [RuntimeError('the cloud says no')]
+    launcher.addReady('image', _state='deleting')
+    launcher.images.reconcile()
+    waitFor(lambda: pauses)
+    for _ in range(20):
+        launcher.images.reconcile()
+    assert cloud.calls == ['delete']
 
 
 def test_deletes_do_not_wait_for_uploads_nor_for_one_another(

@@ -4,11 +4,9 @@ import collections
 import contextlib
 import errno
 import gc
-import logging
 import os
 import pathlib
 import queue
-import shutil
 import socket
 import threading
 import time
@@ -19,165 +17,16 @@ from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.exceptions import ConnectionTimeoutException
 from zuul.launcher import server
 
-from tests.fixtures.hostkeys import HostKey
+from tests.fixtures.keyscans import LOG, Scanner, makeNode
+from tests.fixtures.sshservers import LOOPBACK
 from zuul_nodes.launcher import keyscan
 from zuul_nodes.launcher.keyscan import KeyScanner, needsScan
 from zuul_nodes.quickstart import ports
-from zuul_nodes.quickstart.process import Process, waitFor
-from zuul_nodes.quickstart.sshd import PRIVILEGE_SEPARATION_DIRECTORY
-
-LOOPBACK = ports.LOOPBACK
-LOG = logging.getLogger('scan')
-KEY_TYPES = ('ed25519', 'ecdsa', 'rsa')
-
-
-def makeNode(port, **attributes):
-    return types.SimpleNamespace(**{
-        'host_key_checking': True, 'boot_timeout': 60,
-        'connection_type': 'ssh', 'interface_ip': LOOPBACK,
-        'connection_port': port, **attributes})
-
-
-class Scanner(KeyScanner):
-    """Keeps what is done for a test to wait for.
-
-    :ivar list timeouts: for how long it was ready to wait, each time.
-    """
-
-    def __init__(self, **kwargs):
-        self.results = queue.Queue()
-        self.timeouts = []
-        super().__init__(lambda *result: self.results.put(result), **kwargs)
-
-    def _getTimeout(self):
-        self.timeouts.append(super()._getTimeout())
-        return self.timeouts[-1]
-
-    def next(self):
-        """:return: (key, scan) of the next one that is complete."""
-        key, scan = self.results.get(timeout=30)
-        assert scan.complete
-        return key, scan
-
-
-@pytest.fixture
-def makeScanner():
-    scanners = []
-
-    def make(**kwargs):
-        scanner = Scanner(**kwargs)
-        scanners.append(scanner)
-        scanner.start()
-        return scanner
-    yield make
-    for scanner in scanners:
-        scanner.stop()
-        scanner.join()
-
-
-@pytest.fixture
-def scanner(makeScanner):
-    return makeScanner()
-
-
-@pytest.fixture
-def connects(monkeypatch):
-    """:return: a list of the addresses that were connected to."""
-    addresses = []
-
-    class Socket(socket.socket):
-        def connect(self, address):
-            addresses.append(address)
-            super().connect(address)
-
-    monkeypatch.setattr(server.NodescanRequest, '_socket_class', Socket)
-    return addresses
-
-
-@pytest.fixture(scope='module')
-def sshd(tmp_path_factory):
-    """:return: a real server: its ``port`` and its ``keys``."""
-    if shutil.which('sshd') is None:
-        pytest.skip('needs sshd')
-    directory = tmp_path_factory.mktemp('sshd')
-    keys = [HostKey(directory / kind, kind) for kind in KEY_TYPES]
-    port = ports.freePort()
-    config = directory / 'sshd_config'
-    config.write_text('\n'.join([
-        f'ListenAddress {LOOPBACK}', f'Port {port}', 'PidFile none',
-        'MaxStartups 1000', *(f'HostKey {key.path}' for key in keys)]))
-    if os.geteuid() == 0:
-        PRIVILEGE_SEPARATION_DIRECTORY.mkdir(mode=0o755, exist_ok=True)
-    process = Process('sshd', [shutil.which('sshd'), '-D', '-e', '-f', config],
-                      directory / 'log', os.environ)
-    process.start()
-    process.waitFor(lambda: not ports.isFree(port), 'it does not listen', 15)
-    yield types.SimpleNamespace(
-        port=port, keys={key.recorded for key in keys})
-    process.stop()
-
-
-class Listener:
-    """Accepts connections and says nothing, as far as a test can see.
-
-    :param port: where; any if None.
-    """
-
-    def __init__(self, port=None, family=socket.AF_INET, address=LOOPBACK):
-        self.socket = socket.socket(family)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind((address, port or ports.freePort()))
-        self.socket.listen(1000)
-        self.socket.settimeout(30)
-        self.port = self.socket.getsockname()[1]
-        self.connections = []
-
-    def accept(self, count=1):
-        """Returns when there are so many more connections."""
-        for _ in range(count):
-            self.connections.append(self.socket.accept()[0])
-            self.connections[-1].settimeout(30)
-
-    def isQuiet(self):
-        """:return: whether nobody else is about to connect."""
-        self.socket.settimeout(0.1)
-        try:
-            self.accept()
-        except TimeoutError:
-            return True
-        finally:
-            self.socket.settimeout(30)
-        return False
-
-    def isLeft(self):
-        """:return: True, as soon as the others have closed all."""
-        for connection in self.connections:
-            with contextlib.suppress(ConnectionResetError):
-                while connection.recv(1024):
-                    pass
-        return True
-
-    def close(self):
-        self.socket.close()
-        for connection in self.connections:
-            connection.close()
-
-
-@pytest.fixture
-def listen():
-    """:return: a function that makes a :class:`Listener`."""
-    listeners = []
-
-    def make(*args, **kwargs):
-        listeners.append(Listener(*args, **kwargs))
-        return listeners[-1]
-    yield make
-    for listener in listeners:
-        listener.close()
+from zuul_nodes.quickstart.process import waitFor
 
 
 @pytest.mark.parametrize('connection_type', ['ssh', 'network_cli'])
-def test_host_keys(scanner, sshd, connection_type):
+def test_scan_finds_all_host_keys(scanner, sshd, connection_type):
     scan = scanner.add('node', makeNode(
         sshd.port, connection_type=connection_type), LOG)
     assert scan.host_key_checking
@@ -187,7 +36,7 @@ def test_host_keys(scanner, sshd, connection_type):
     assert scanner.length() == 0
 
 
-def test_host_keys_of_many(scanner, sshd):
+def test_scanner_finds_host_keys_of_many_nodes(scanner, sshd):
     scans = {key: scanner.add(key, makeNode(sshd.port), LOG)
              for key in range(20)}
     assert dict(scanner.next() for _ in scans) == scans
@@ -200,7 +49,8 @@ def test_host_keys_of_many(scanner, sshd):
     # Only an IPv4 address of itself.
     {'interface_ip': '::ffff:127.0.0.1'},
 ])
-def test_names_and_addresses(scanner, sshd, attributes, monkeypatch):
+def test_scan_accepts_names_and_mapped_addresses(
+        scanner, sshd, attributes, monkeypatch):
     lookup = socket.getaddrinfo
     monkeypatch.setattr(socket, 'getaddrinfo', lambda host, port: lookup(
         host, port, 0 if ':' in host else socket.AF_INET))
@@ -209,7 +59,7 @@ def test_names_and_addresses(scanner, sshd, attributes, monkeypatch):
     assert set(scan.result()) == sshd.keys
 
 
-def test_ipv6(scanner, listen):
+def test_scan_connects_over_ipv6(scanner, listen):
     try:
         listener = listen(family=socket.AF_INET6, address='::1')
     except OSError:
@@ -220,8 +70,7 @@ def test_ipv6(scanner, listen):
     assert scan.result() == []
 
 
-def test_no_ssh(scanner, listen):
-    """Of others no more is wanted than that they accept a connection."""
+def test_scan_without_ssh_needs_a_connection_only(scanner, listen):
     listener = listen()
     scan = scanner.add(
         'node', makeNode(listener.port, connection_type='winrm'), LOG)
@@ -237,7 +86,8 @@ def test_no_ssh(scanner, listen):
     {'host_key_checking': False}, {'host_key_checking': None},
     {'connection_port': None}, {'connection_port': 0},
     {'interface_ip': None}, {'interface_ip': ''}])
-def test_no_scan(scanner, connects, attributes):
+def test_node_without_check_or_address_is_not_scanned(
+        scanner, connects, attributes):
     node = makeNode(22, **attributes)
     assert not needsScan(node)
     scan = scanner.add('node', node, LOG)
@@ -246,7 +96,7 @@ def test_no_scan(scanner, connects, attributes):
     assert not connects
 
 
-def test_a_scan():
+def test_node_with_check_and_address_needs_a_scan():
     assert needsScan(makeNode(22))
     assert needsScan(makeNode(5986, connection_type='winrm'))
     node = StaticProviderNode()
@@ -254,7 +104,8 @@ def test_a_scan():
     assert needsScan(node)
 
 
-def test_refused_at_first(scanner, connects, sshd, listen, monkeypatch):
+def test_scan_is_retried_when_its_connection_is_refused(
+        scanner, connects, sshd, listen, monkeypatch):
     monkeypatch.setattr(keyscan, 'RETRY', 0.1)
     port = ports.freePort()
     scan = scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
@@ -267,7 +118,8 @@ def test_refused_at_first(scanner, connects, sshd, listen, monkeypatch):
     assert len(scanner.timeouts) < 4 * len(connects)
 
 
-def test_no_route_at_first(scanner, connects, listen, monkeypatch):
+def test_scan_is_retried_when_there_is_no_route(
+        scanner, connects, listen, monkeypatch):
     monkeypatch.setattr(keyscan, 'RETRY', 0.1)
 
     class Socket(server.NodescanRequest._socket_class):
@@ -285,7 +137,7 @@ def test_no_route_at_first(scanner, connects, listen, monkeypatch):
     assert len(connects) == 3
 
 
-def test_not_in_time(scanner, connects, listen, monkeypatch):
+def test_scan_fails_after_boot_timeout(scanner, connects, listen, monkeypatch):
     monkeypatch.setattr(keyscan, 'RETRY', 0.1)
     silent, full = listen(), listen()
     # The queue of what it is to accept has one place.
@@ -305,8 +157,9 @@ def test_not_in_time(scanner, connects, listen, monkeypatch):
     assert scanner.length() == 0
 
 
-def test_an_attempt_takes_too_long(scanner, connects, listen, monkeypatch):
-    """A packet may be lost; a new connection may get through."""
+def test_scan_connects_again_when_an_attempt_takes_too_long(
+        scanner, connects, listen, monkeypatch):
+    """A packet may be lost where a new connection gets through."""
     full = listen()
     full.socket.listen(0)
     with socket.create_connection((LOOPBACK, full.port)):
@@ -323,8 +176,10 @@ def test_an_attempt_takes_too_long(scanner, connects, listen, monkeypatch):
         waitFor(lambda: len(connects) > 1, 'it is tried again', 30)
 
 
-def test_it_goes_away_again(scanner, connects, sshd, listen, monkeypatch):
-    """Its first answer is no promise: no hot loop, and an end."""
+def test_scan_fails_when_its_machine_goes_away_again(
+        scanner, connects, sshd, listen, monkeypatch):
+    """A first answer does not lead to a hot loop, nor to a scan without
+    end."""
     listener = listen()
     scan = scanner.add('node', makeNode(listener.port, boot_timeout=1.5), LOG)
     listener.accept()
@@ -337,7 +192,8 @@ def test_it_goes_away_again(scanner, connects, sshd, listen, monkeypatch):
     assert len(scanner.timeouts) < 30
 
 
-def test_it_comes_back(scanner, connects, sshd, listen, monkeypatch):
+def test_scan_goes_on_when_its_machine_comes_back(
+        scanner, connects, sshd, listen, monkeypatch):
     monkeypatch.setattr(keyscan, 'RETRY', 0.1)
     listener = listen()
     scan = scanner.add('node', makeNode(listener.port), LOG)
@@ -369,7 +225,7 @@ def copy(source, sink):
         sink.shutdown(socket.SHUT_RDWR)
 
 
-def test_unknown_name(scanner, listen):
+def test_scan_of_unknown_name_fails(scanner, listen):
     scan = scanner.add('unknown', makeNode(
         22, interface_ip='no-such-host.invalid'), LOG)
     assert scanner.next() == ('unknown', scan)
@@ -381,8 +237,8 @@ def test_unknown_name(scanner, listen):
 
 
 @pytest.mark.parametrize('end', ['answer', 'timeout', 'cancel'])
-def test_slow_name(scanner, listen, monkeypatch, end):
-    """The look-up of one name keeps nobody else waiting."""
+def test_slow_name_lookup_does_not_delay_other_scans(
+        scanner, listen, monkeypatch, end):
     lookup, answer = socket.getaddrinfo, threading.Event()
 
     def getaddrinfo(host, port):
@@ -418,8 +274,8 @@ def test_slow_name(scanner, listen, monkeypatch, end):
             'its thread ends', 10)
 
 
-def test_many_at_once(makeScanner, listen):
-    """Each of them is connected to while all others still are."""
+def test_scanner_connects_to_many_nodes_at_once(makeScanner, listen):
+    """All connections are open at the same time."""
     scanner, listener = makeScanner(max_active=200), listen()
     for key in range(200):
         scanner.add(key, makeNode(listener.port), LOG)
@@ -430,7 +286,7 @@ def test_many_at_once(makeScanner, listen):
     assert listener.isLeft()
 
 
-def test_many_come_to_an_end(scanner, listen):
+def test_scanner_completes_many_scans(scanner, listen):
     listener = listen()
     for key in range(200):
         scanner.add(
@@ -439,7 +295,7 @@ def test_many_come_to_an_end(scanner, listen):
     assert scanner.length() == 0
 
 
-def test_no_more_than_that(makeScanner, listen):
+def test_scanner_connects_to_no_more_nodes_than_it_may(makeScanner, listen):
     scanner, listener = makeScanner(max_active=3), listen()
     for key in range(8):
         scanner.add(key, makeNode(listener.port), LOG)
@@ -457,8 +313,9 @@ def test_no_more_than_that(makeScanner, listen):
     assert listener.isQuiet()
 
 
-def test_turns(makeScanner, connects, listen):
-    """Those that do not answer hold nobody up."""
+def test_scans_that_get_no_answer_do_not_delay_others(
+        makeScanner, connects, listen):
+    """They give up their turn after each attempt."""
     scanner, listener = makeScanner(max_active=1), listen()
     for key in range(3):
         scanner.add(key, makeNode(ports.freePort()), LOG)
@@ -473,16 +330,17 @@ def test_turns(makeScanner, connects, listen):
     assert first[3:] == [listener.port] * 3
 
 
-def test_the_wait_for_a_turn_does_not_count(makeScanner, listen):
+def test_wait_for_a_turn_does_not_count_against_boot_timeout(
+        makeScanner, listen):
     scanner, listener = makeScanner(max_active=1), listen()
+    start = time.monotonic()
     for key in range(2):
         scanner.add(key, makeNode(listener.port, boot_timeout=0.5), LOG)
-    start = time.monotonic()
     assert [scanner.next()[0] for _ in range(2)] == [0, 1]
     assert time.monotonic() - start >= 1
 
 
-def test_cancel(scanner, listen):
+def test_cancelled_scan_is_never_completed(scanner, listen):
     listener = listen()
     scan = scanner.add('node', makeNode(listener.port), LOG)
     listener.accept()
@@ -500,8 +358,7 @@ def test_cancel(scanner, listen):
     scanner.cancel('unknown')
 
 
-def test_idle(scanner, listen):
-    """Nothing happens unless there is something to do."""
+def test_scanner_sleeps_while_there_is_nothing_to_do(scanner, listen):
     listener = listen()
     scanner.add('node', makeNode(listener.port), LOG)
     listener.accept()
@@ -515,9 +372,10 @@ def test_idle(scanner, listen):
     assert count < len(scanner.timeouts) < count + 5
 
 
-def test_stop(listen, sshd):
-    """Nothing is left of anything."""
+def test_stopped_scanner_leaves_nothing_open(listen, sshd):
+    """No connection, thread, pipe or file is left."""
     listener = listen()
+    free_port = ports.freePort()
     files, threads = getOpenFiles(), set(threading.enumerate())
     scanner = Scanner(max_active=5)
     scanner.start()
@@ -525,7 +383,7 @@ def test_stop(listen, sshd):
     scanner.next()
     for key in range(8):
         scanner.add(key, makeNode(listener.port), LOG)
-    scanner.add('refused', makeNode(ports.freePort()), LOG)
+    scanner.add('refused', makeNode(free_port), LOG)
     listener.accept(5)
     scanner.cancel(0)
     listener.accept()
@@ -559,14 +417,14 @@ def getOpenFiles():
     return names
 
 
-def test_it_was_never_started():
+def test_scanner_that_was_never_started_can_be_stopped():
     scanner = Scanner()
     scanner.add('node', makeNode(22), LOG)
     scanner.stop()
     scanner.join()
 
 
-def test_error_in_what_follows(caplog, listen):
+def test_error_after_a_scan_does_not_stop_the_scanner(caplog, listen):
     keys = queue.Queue()
 
     def done(key, scan):
@@ -585,8 +443,7 @@ def test_error_in_what_follows(caplog, listen):
     assert 'ValueError: what follows' in caplog.text
 
 
-def test_error_in_a_scan(scanner, listen):
-    """It is that scan's."""
+def test_error_in_a_scan_is_its_result(scanner, listen):
     port = listen().port
     scanner.add('bad', makeNode(port, boot_timeout=None), LOG)
     key, scan = scanner.next()
@@ -604,8 +461,8 @@ class Broken(keyscan.Request):
         raise RuntimeError('no end')
 
 
-def test_error_at_the_end_of_a_scan(scanner, listen, caplog):
-    """It is that scan's, whatever becomes of it."""
+def test_error_in_the_cleanup_of_a_scan_is_its_result(scanner, listen, caplog):
+    """Other scans go on."""
     listener = listen()
     scanner.add('given up', makeNode(listener.port), LOG, Broken)
     listener.accept()
@@ -622,8 +479,8 @@ def test_error_at_the_end_of_a_scan(scanner, listen, caplog):
 
 
 @pytest.mark.parametrize('timeout', [2**31 // 1000 + 60, 10**30])
-def test_patience_beyond_reason(scanner, listen, timeout):
-    """Others are scanned while a machine has a lifetime to answer."""
+def test_scanner_accepts_absurd_boot_timeout(scanner, listen, timeout):
+    """Others are scanned while one node has decades to answer."""
     listener = listen()
     scanner.add('patient', makeNode(listener.port, boot_timeout=timeout), LOG)
     listener.accept()

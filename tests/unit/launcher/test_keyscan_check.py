@@ -2,20 +2,12 @@
 
 import pytest
 
-from tests.unit.launcher import test_keyscan
-from tests.unit.launcher.test_keyscan import LOG, makeNode
+from tests.fixtures.keyscans import LOG, makeNode
 from zuul_nodes.launcher.keyscan import Check
-
-__all__ = ['connects', 'keys', 'makeScanner', 'scanner', 'sshd']
-
-connects = test_keyscan.connects
-makeScanner = test_keyscan.makeScanner
-scanner = test_keyscan.scanner
-sshd = test_keyscan.sshd
 
 
 @pytest.fixture
-def keys(sshd):
+def keys_by_type(sshd):
     """:return: type -> the host key of that type."""
     return {key.split()[0]: key for key in sshd.keys}
 
@@ -28,7 +20,7 @@ def check(scanner, sshd, *known):
     return scan.result()
 
 
-def test_all_are_known(scanner, connects, sshd):
+def test_check_takes_any_host_key_that_is_known(scanner, connects, sshd):
     key, = check(scanner, sshd, *sshd.keys)
     assert key in sshd.keys
     assert len(connects) == 1
@@ -36,13 +28,15 @@ def test_all_are_known(scanner, connects, sshd):
 
 @pytest.mark.parametrize('key_type', [
     'ssh-ed25519', 'ecdsa-sha2-nistp256', 'ssh-rsa'])
-def test_one_is_known(scanner, connects, sshd, keys, key_type):
+def test_check_asks_for_the_host_key_that_is_known(
+        scanner, connects, sshd, keys_by_type, key_type):
     """The machine may show another one first."""
-    assert check(scanner, sshd, keys[key_type])[-1] == keys[key_type]
+    assert check(scanner, sshd, keys_by_type[key_type])[-1] == (
+        keys_by_type[key_type])
     assert len(connects) <= 2
 
 
-def test_none_is_known(scanner, connects, sshd):
+def test_check_takes_any_host_key_when_none_is_known(scanner, connects, sshd):
     key, = check(scanner, sshd)
     assert key in sshd.keys
     assert len(connects) == 1
@@ -50,8 +44,9 @@ def test_none_is_known(scanner, connects, sshd):
 
 @pytest.mark.parametrize('key_type, number', [
     ('ssh-ed25519', 1), ('ecdsa-sha2-nistp256', 2), ('ssh-dss', 1)])
-def test_another_is_known(scanner, connects, sshd, keys, key_type, number):
-    """Also one of a type that it does not have."""
+def test_check_finds_other_host_keys_than_the_known_one(
+        scanner, connects, sshd, key_type, number):
+    """Also if the machine has no host key of the known type."""
     found = check(scanner, sshd, f'{key_type} AAAA')
     assert found
     assert set(found) <= sshd.keys

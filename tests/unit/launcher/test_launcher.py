@@ -3,13 +3,13 @@
 import os
 import socket
 import threading
-import time
 import types
 
 import pytest
 from zuul.lib.connections import ConnectionRegistry
 from zuul.zk.components import COMPONENT_REGISTRY
 
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher import launcher as module
 from zuul_nodes.launcher.launcher import WORKERS, makeName
@@ -29,6 +29,19 @@ def config(zuul_conf, tmp_path):
         'tracing': {'enabled': 'true', 'protocol': 'no such protocol'},
     })
     return zuul_conf
+
+
+@pytest.fixture
+def findThreads(zookeeper):
+    """:return: a function that finds the threads of a test's launchers.
+
+    In the same process, other tests may have left some that wait for a
+    driver.
+    """
+    before = set(threading.enumerate())
+    return lambda: [thread for thread in threading.enumerate()
+                    if thread not in before
+                    and thread.name.startswith('Launcher')]
 
 
 @pytest.fixture
@@ -57,12 +70,11 @@ def test_life(launcher, kazoo_client, tmp_path):
     assert left == set()
 
 
-def test_only_its_own_threads_are_taken_in_turn(launcher):
+def test_only_its_own_threads_are_taken_in_turn(findThreads, launcher):
     """Those of a scheduler, in the same process, are as before."""
     launcher.start()
     own = [launcher.zk_client.client._connection._connection_routine,
-           *(thread for thread in threading.enumerate()
-             if thread.name.startswith('Launcher'))]
+           *findThreads()]
     policies = {os.sched_getscheduler(thread.native_id) for thread in own}
     launcher.stop()
     launcher.join()
@@ -118,7 +130,7 @@ def test_a_driver_that_hangs_does_not_hold_up_a_stop(launcher, monkeypatch):
 def lonely(config, zookeeper, tmp_path):
     """:return: a launcher, and the ZooKeeper that only it uses."""
     server = ZooKeeper(tmp_path / 'zookeeper', zookeeper.certificates,
-                       ports.freePort())
+                       ports.freePort(), is_durable=False)
     server.start()
     config['zookeeper']['hosts'] = server.hosts
     connections = ConnectionRegistry()
@@ -130,7 +142,7 @@ def lonely(config, zookeeper, tmp_path):
 
 
 @pytest.mark.parametrize('begun', [False, True])
-def test_stop_without_zookeeper(lonely, monkeypatch, begun):
+def test_stop_without_zookeeper(findThreads, lonely, monkeypatch, begun):
     """It may go before the stop, or when that has begun."""
     monkeypatch.setattr(module, 'STOP_TIMEOUT', 0.1)
     launcher, server = lonely
@@ -139,12 +151,12 @@ def test_stop_without_zookeeper(lonely, monkeypatch, begun):
     if begun:
         launcher.stop()
     server.stop()
-    wait(lambda: launcher.zk_client.suspended or launcher.zk_client.lost)
+    waitFor(lambda: launcher.zk_client.suspended or launcher.zk_client.lost)
     if not begun:
         # It is not going to get an answer.
         launcher.queue.add(('lock', (
             '/zuul/nodes/nodes/gone', '/zuul/nodes/locks/gone')))
-        wait(lambda: not launcher.queue.isIdle())
+        waitFor(lambda: not launcher.queue.isIdle())
 
     def end():
         if not begun:
@@ -157,12 +169,4 @@ def test_stop_without_zookeeper(lonely, monkeypatch, begun):
     assert client.client_state == 'CLOSED'
     # Otherwise Python would wait for it at its exit.
     assert not client.handler.running
-    assert not [thread.name for thread in threading.enumerate()
-                if thread.name.startswith('Launcher')]
-
-
-def wait(predicate):
-    end = time.monotonic() + 30
-    while not predicate():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+    assert findThreads() == []

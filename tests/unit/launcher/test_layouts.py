@@ -1,7 +1,6 @@
 """When the layouts of all tenants count as read."""
 
 import json
-import time
 import types
 
 from kazoo.exceptions import ConnectionLoss
@@ -9,23 +8,21 @@ import pytest
 from zuul.model import ProviderNode
 from zuul.zk.locks import tenant_write_lock
 
-from tests.fixtures.launcher import TIMEOUT, makeProviders
+from tests.fixtures.launcher import makeProviders
 from tests.fixtures.racks import cloud, isDone
-from tests.unit.launcher.test_registration import desk, readyNode
+from tests.fixtures.staticlayouts import oneStaticNode, readyNode
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.layouts import Layouts
 
 
-def test_a_tenant_that_is_gone_before_it_can_be_read(
+def test_layout_that_was_read_before_a_tenant_went_is_used(
         steps, racks, monkeypatch):
-    """What was read of another one before is used all the same."""
+    """The update has failed after it had read one of two tenants."""
     layouts = steps.layouts
     names = {'tenant', 'another'}
     for name in names:
         steps.writeLayout(cloud('one'), name)
-    end = time.monotonic() + TIMEOUT
-    while not names <= set(layouts.tenant_states):
-        assert time.monotonic() < end
-        time.sleep(0.005)
+    waitFor(lambda: names <= set(layouts.tenant_states))
     read = []
     update = layouts._updateTenant
 
@@ -47,8 +44,37 @@ def test_a_tenant_that_is_gone_before_it_can_be_read(
     assert request.state == request.State.FULFILLED
 
 
-def test_an_update_that_ends_while_somebody_asks(steps, monkeypatch):
-    """It does not see that somebody is about to wait for it."""
+@pytest.fixture
+def late(steps):
+    """Have a tenant, "late", whose layout no watch has told of yet."""
+    steps.setLayout(cloud('one'))
+    steps.run()
+    steps.layouts.tenant_states._callback = lambda: None
+    steps.writeLayout(cloud('two'), 'late')
+    assert steps.layouts.isUpToDate()
+
+
+def test_request_is_here_before_its_layout(steps, racks, late):
+    request = steps.addRequest('big', tenant='late')
+    assert steps.servedBy(request) == ['two']
+
+
+@pytest.mark.parametrize('tenant', [None, 'late'])
+def test_node_is_here_before_its_layout(steps, racks, late, tenant):
+    """Another launcher has made its record, for a tenant or to be ready."""
+    provider, = makeProviders(
+        steps.connections, cloud('two'), 'late', zk_client=steps.zk_client)
+    node = steps.addNode(provider, 'big', state=ProviderNode.State.BUILDING)
+    with steps.context() as context:
+        node.assign(context, None, tenant)
+    steps.runUntil(lambda: node.state not in (
+        node.State.REQUESTED, node.State.BUILDING))
+    assert node.state == node.State.READY
+
+
+def test_layouts_are_up_to_date_when_update_ends_during_the_question(
+        steps, monkeypatch):
+    """The update ends before it sees the mark that a caller waits."""
     def putOff(layouts, value):
         layouts.update()
     steps.run()
@@ -59,8 +85,9 @@ def test_an_update_that_ends_while_somebody_asks(steps, monkeypatch):
     assert steps.layouts.isUpToDate()
 
 
-def test_the_planner_knows_what_counts_as_read(steps, monkeypatch):
-    """No request is refused by what was before."""
+def test_planner_gets_new_scope_before_layouts_count_as_read(
+        steps, monkeypatch):
+    """No request fails because of the former layout."""
     before = steps.layouts._read
     known = []
     setScope = steps.planner.setScope
@@ -74,8 +101,8 @@ def test_the_planner_knows_what_counts_as_read(steps, monkeypatch):
     assert steps.planner.scope is steps.layouts.scope
 
 
-def test_others_are_told_that_it_works(steps, monkeypatch):
-    """And static nodes registered, though there was no connection when the
+def test_launcher_tells_that_it_runs_after_connection_loss(steps, monkeypatch):
+    """It registers static nodes, too, though it had no connection when the
     layouts had been read."""
     component = steps.component_info
     component.state = component.STOPPED
@@ -88,16 +115,16 @@ def test_others_are_told_that_it_works(steps, monkeypatch):
         return client.set(path, data)
     monkeypatch.setattr(component, 'client', types.SimpleNamespace(
         client=types.SimpleNamespace(set=write)))
-    steps.writeLayout(desk())
+    steps.writeLayout(oneStaticNode())
     readyNode(steps)
     assert not errors
     content, _ = client.get(component.path)
     assert json.loads(content)['state'] == component.RUNNING
 
 
-def test_a_tenant_that_is_locked_when_a_launcher_starts(
+def test_locked_tenant_does_not_delay_others_when_launcher_starts(
         steps, racks, no_grace):
-    """Others do not wait for it, and what it has stays."""
+    """The nodes of the locked tenant stay."""
     text = cloud('one')
     provider, = makeProviders(
         steps.connections, text, zk_client=steps.zk_client)
@@ -122,8 +149,7 @@ def test_a_tenant_that_is_locked_when_a_launcher_starts(
     assert steps.layouts.isKnown()
 
 
-def test_a_tenant_that_is_locked_when_it_changes(steps, racks, log):
-    """What was read of it before is good for others."""
+def test_locked_tenant_keeps_its_former_layout(steps, racks, log):
     steps.setLayout(cloud('one'))
     with tenant_write_lock(steps.zk_client, 'tenant'):
         steps.writeLayout(cloud('one', labels='[other]'))
@@ -136,8 +162,8 @@ def test_a_tenant_that_is_locked_when_it_changes(steps, racks, log):
     assert log.text.count('Unable to read the layout of tenant tenant') == 1
 
 
-def test_a_locked_tenant_that_goes(steps, racks, log):
-    """Who waits for it learns that."""
+def test_request_of_locked_tenant_fails_when_the_tenant_goes(
+        steps, racks, log):
     request = steps.addRequest('big')
     with tenant_write_lock(steps.zk_client, 'tenant'):
         steps.writeLayout(cloud('one'))

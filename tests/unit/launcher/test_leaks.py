@@ -12,23 +12,15 @@ from tests.fixtures.cloud import (
     INTERVAL,
     CloudInstance,
     CloudResource,
-    StatsServer,
     leak,
-    runUntil,
 )
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.leaks import LONGEST_PAUSE, MEMORY
 from zuul_nodes.launcher.unreadable import Unreadable
 
 NODES = '/zuul/nodes/nodes'
 UPLOADS = '/zuul/image-uploads/uploads'
-
-
-@pytest.fixture
-def server(zuul_conf):
-    server = StatsServer(zuul_conf)
-    yield server
-    server.end()
 
 
 @pytest.fixture
@@ -53,8 +45,8 @@ def prepared(cleanup, keeper):
     ('floating-ip', 'zuul_node_uuid'),
     ('image', 'zuul_upload_uuid'),
 ])
-def test_goes_when_it_is_seen_twice(keeper, cloud, goRound, resource_type,
-                                    tag):
+def test_leaked_resource_is_deleted_when_seen_twice(
+        keeper, cloud, goRound, resource_type, tag):
     cloud.add(resource_type, 'leaked', keeper.tags(**{tag: '42'}))
     goRound()
     # Somebody else asks for a round.
@@ -64,7 +56,8 @@ def test_goes_when_it_is_seen_twice(keeper, cloud, goRound, resource_type,
     assert cloud.names == set()
 
 
-def test_what_was_away_is_seen_anew(keeper, cloud, goRound):
+def test_resource_that_was_away_must_be_seen_twice_again(
+        keeper, cloud, goRound):
     leak(keeper, cloud)
     goRound()
     resource = cloud.resources.pop()
@@ -83,13 +76,13 @@ def test_what_was_away_is_seen_anew(keeper, cloud, goRound):
     {'zuul_system_id': '', 'zuul_expiration': '1'},
     {'zuul_node_uuid': '42'},
 ])
-def test_not_ours(cloud, goRound, tags):
+def test_resource_without_tags_of_this_zuul_stays(cloud, goRound, tags):
     cloud.add('instance', 'foreign', tags)
     goRound(3)
     assert cloud.attempts == {}
 
 
-def test_without_an_identity_nothing_is_ours(keeper, cloud, goRound):
+def test_resource_stays_while_the_system_id_is_unknown(keeper, cloud, goRound):
     keeper.system.system_id = None
     cloud.add('instance', 'foreign', {'zuul_node_uuid': '42'})
     goRound(3)
@@ -115,7 +108,7 @@ def test_upload_with_a_record(keeper, cloud, goRound):
     assert cloud.attempts == {}
 
 
-def test_one_of_two_owners_is_enough(keeper, cloud, goRound):
+def test_resource_with_one_of_two_owners_stays(keeper, cloud, goRound):
     node = keeper.addNode()
     cloud.add('image', 'image', keeper.tags(
         zuul_upload_uuid='gone', zuul_node_uuid=node.uuid,
@@ -144,7 +137,7 @@ def test_record_that_the_caches_do_not_see(makeKeeper, keeper, cloud,
     for cache in (keeper.api.nodes_cache, keeper.image_upload_registry):
         cache.stop()
         cache.client.remove_listener(cache._sessionListener)
-        runUntil(lambda cache=cache: not cache._event_worker.is_alive())
+        waitFor(lambda cache=cache: not cache._event_worker.is_alive())
     writer = makeKeeper('two')
     record = (writer.addNode() if tag == 'zuul_node_uuid'
               else writer.addUpload())
@@ -228,9 +221,10 @@ class Demanding(ShelfProviderNode, subclass_id='demanding'):
         return ['template-used']
 
 
-def test_what_nodes_have_in_common(keeper, cloud, goRound, prepared):
+def test_required_infrastructure_resource_stays(
+        keeper, cloud, goRound, prepared):
     Demanding.new(keeper.context(), endpoint_name='rack')
-    runUntil(keeper.api.getProviderNodes)
+    waitFor(keeper.api.getProviderNodes)
     for name in ('configured', 'used', 'leaked'):
         cloud.add('template', name, keeper.tags())
     cloud.required = [cloud.resources[0]]
@@ -240,8 +234,8 @@ def test_what_nodes_have_in_common(keeper, cloud, goRound, prepared):
     assert cloud.names == {'configured', 'used'}
 
 
-def test_nobody_knows_what_nodes_have_in_common(keeper, cloud, goRound,
-                                                prepared):
+def test_no_resource_goes_while_required_ones_are_unknown(
+        keeper, cloud, goRound, prepared):
     cloud.add('template', 'template', keeper.tags())
     leak(keeper, cloud)
     cloud.errors['listRequiredInfrastructureResources'] = RuntimeError('?')
@@ -252,9 +246,10 @@ def test_nobody_knows_what_nodes_have_in_common(keeper, cloud, goRound,
     assert cloud.names == set()
 
 
-def test_a_provider_that_is_not_prepared_may_need_it(keeper, cloud, goRound,
-                                                     cleanup):
-    """Drivers know what providers have in common of those only that are."""
+def test_no_resource_goes_while_a_provider_is_not_prepared(
+        keeper, cloud, goRound, cleanup):
+    """Drivers tell of prepared providers only which resources these have in
+    common."""
     cloud.add('template', 'template', keeper.tags())
     leak(keeper, cloud)
     keeper.setLayout(BOTH)
@@ -268,8 +263,8 @@ def test_a_provider_that_is_not_prepared_may_need_it(keeper, cloud, goRound,
     assert cloud.names == set()
 
 
-def test_a_provider_that_can_not_be_read_may_need_it(keeper, cloud, goRound,
-                                                     prepared):
+def test_no_resource_goes_while_a_provider_is_unreadable(
+        keeper, cloud, goRound, prepared):
     cloud.add('template', 'template', keeper.tags())
     keeper.unreadable['tenant'] = {
         'example.com%2Fnodes/rack-other': Unreadable('no driver')}
@@ -280,8 +275,8 @@ def test_a_provider_that_can_not_be_read_may_need_it(keeper, cloud, goRound,
     assert cloud.names == set()
 
 
-def test_a_layout_that_is_not_read_yet_may_need_it(keeper, cloud, goRound,
-                                                   prepared, monkeypatch):
+def test_no_resource_goes_while_a_layout_is_unread(
+        keeper, cloud, goRound, prepared, monkeypatch):
     cloud.add('template', 'template', keeper.tags())
     with monkeypatch.context() as context:
         context.setattr(keeper.layouts, 'isKnown', lambda: False)
@@ -291,8 +286,8 @@ def test_a_layout_that_is_not_read_yet_may_need_it(keeper, cloud, goRound,
     assert cloud.names == set()
 
 
-def test_a_node_that_can_not_be_read_may_need_it(keeper, cloud, goRound,
-                                                 prepared, kazoo_client):
+def test_no_resource_goes_while_a_node_is_unreadable(
+        keeper, cloud, goRound, prepared, kazoo_client):
     cloud.add('template', 'template', keeper.tags())
     kazoo_client.create(f'{NODES}/42', b'no record', makepath=True)
     goRound(3)
@@ -330,7 +325,8 @@ def test_failing_deletion_backs_off(keeper, cloud, goRound, caplog):
     assert cloud.names == {'last'}
 
 
-def test_list_that_breaks_off(keeper, cloud, goRound):
+def test_leaked_resource_behind_an_error_in_the_list_is_remembered(
+        keeper, cloud, goRound):
     leak(keeper, cloud, 'first')
     leak(keeper, cloud, 'last')
     goRound()
@@ -343,8 +339,8 @@ def test_list_that_breaks_off(keeper, cloud, goRound):
     assert cloud.names == set()
 
 
-def test_list_that_always_breaks_off(keeper, cloud, goRound):
-    """What has gone is not remembered for ever."""
+def test_resources_missing_in_incomplete_lists_are_forgotten(
+        keeper, cloud, goRound):
     leak(keeper, cloud, 'first')
     goRound()
     resources = cloud.resources[:]
@@ -363,7 +359,8 @@ class Unknown(CloudInstance):
         raise LookupError('no such flavor')
 
 
-def test_usage_of_others(keeper, cloud, goRound, makeKeeper):
+def test_usage_of_unmanaged_instances_is_counted(
+        keeper, cloud, goRound, makeKeeper):
     node = keeper.addNode()
     cloud.instances = [
         CloudInstance(tags, {'instances': 1, 'cores': cores})
@@ -385,7 +382,7 @@ def test_usage_of_others(keeper, cloud, goRound, makeKeeper):
     goRound()
     assert quota_cache.getUnmanagedUsage() == expected
     other = makeKeeper('two').getEndpoint('rack').quota_cache
-    runUntil(lambda: other.getUnmanagedUsage() == expected)
+    waitFor(lambda: other.getUnmanagedUsage() == expected)
 
 
 def test_resources_do_not_wait_for_instances(keeper, cloud, goRound):
@@ -403,7 +400,7 @@ def test_no_deletion_after_the_stop(keeper, cloud, goRound):
     assert cloud.attempts == {}
 
 
-def test_metrics(server, keeper, cloud, goRound):
+def test_metrics(stats_server, keeper, cloud, goRound):
     leak(keeper, cloud)
     cloud.add('volume', 'foreign', {})
     cloud.add('image', 'old', keeper.tags(zuul_expiration='1'))
@@ -412,15 +409,15 @@ def test_metrics(server, keeper, cloud, goRound):
     gauges = {f'{key}.{name}|g' for name in (
         'unmanaged.instance:0', 'unmanaged.volume:1', 'leaked.volume:0')}
     goRound()
-    assert set(server.receiveAll(keeper.statsd)) == {
+    assert set(stats_server.receiveAll(keeper.statsd)) == {
         *gauges, f'{key}.leaked.instance:0|g'}
     gauges |= {f'{key}.leaked.{kind}:1|g' for kind in ('instance', 'image')}
     goRound()
     # It is nobody's fault that the image was to go.
-    assert set(server.receiveAll(keeper.statsd)) == {
+    assert set(stats_server.receiveAll(keeper.statsd)) == {
         *gauges, f'{key}.leaked.instance:1|c'}
     goRound()
-    server.receiveAll(keeper.statsd)
+    stats_server.receiveAll(keeper.statsd)
     goRound()
     # There still, but not tried again so soon.
-    assert set(server.receiveAll(keeper.statsd)) == gauges
+    assert set(stats_server.receiveAll(keeper.statsd)) == gauges

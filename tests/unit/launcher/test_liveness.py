@@ -1,6 +1,5 @@
 """A static node is given out only if it still answers, as what it was."""
 
-import os
 import socket
 import types
 
@@ -8,66 +7,19 @@ import pytest
 from zuul.exceptions import ConnectionTimeoutException
 from zuul.model import ProviderNode
 
-from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.racks import cloud, finish, isDone
-from tests.unit.launcher.test_keyscan import Listener
+from tests.fixtures.sshservers import Listener
+from tests.fixtures.staticlayouts import checkedStaticNodes
 from zuul_nodes.launcher import keyscan, liveness
 from zuul_nodes.launcher.ledger import END
-from zuul_nodes.quickstart import leftovers, ports
-from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
+from zuul_nodes.quickstart import ports
 
 State = ProviderNode.State
 
-DESK = '''
-- image: {{name: debian, type: cloud}}
-- flavor: {{name: local}}
-- label: {{name: big, image: debian, flavor: local}}
-- section:
-    name: desk
-    connection: null
-    images: [debian]
-    flavors: [local]
-    nodes: {nodes}
-- provider:
-    name: desk
-    section: desk
-    label-defaults: {defaults}
-    labels: [big]
-'''
-
-
-def desk(*port_numbers, defaults='{boot-timeout: 30}', **attributes):
-    """:return: configuration: a machine at each port of this one."""
-    attributes = {key.replace('_', '-'): value
-                  for key, value in attributes.items()}
-    return DESK.format(defaults=defaults, nodes=[
-        {'name': '127.0.0.1', 'connection-port': port, 'username': 'zuul',
-         'label': 'big', **attributes} for port in port_numbers])
-
-
-@pytest.fixture
-def makeHost(tmp_path):
-    """:return: a function that gives a real sshd, which has one key; and
-        what it shows.  A port can be given."""
-    hosts = []
-
-    def make(port=None):
-        directory = tmp_path / f'host-{len(hosts)}'
-        keys = SSHKeys(directory)
-        sshd = SSHD(directory / 'config', keys, port or ports.freePort(),
-                    {**os.environ, leftovers.VARIABLE: str(tmp_path)},
-                    directory / 'log')
-        hosts.append(sshd)
-        sshd.start()
-        sshd.key = HostKey(keys.host_key)
-        return sshd
-    yield make
-    for sshd in hosts:
-        sshd.stop()
-
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch):
+def retry_soon(monkeypatch):
+    """The launcher repeats a scan that gets no answer at once."""
     monkeypatch.setattr(keyscan, 'RETRY', 0.05)
 
 
@@ -98,33 +50,21 @@ def waitForReady(launcher, number=1):
     return find()
 
 
-def serve(launcher, *labels):
-    """:return: a request, and its nodes."""
-    request = launcher.addRequest(*labels)
-    return request, launcher.serve(request)
-
-
-def waitInVain(launcher, *requests):
-    """Run until nothing is left for requests but to wait."""
-    launcher.runUntil(lambda: all(
-        launcher.planner.getReason(request.uuid) for request in requests))
-    assert not any(map(isDone, requests))
-
-
-def test_one_that_answers(steps, checks, makeHost):
-    steps.setLayout(desk(makeHost().port))
+def test_launcher_checks_static_node_for_each_request(steps, checks, makeHost):
+    steps.setLayout(checkedStaticNodes(makeHost().port))
     node, = waitForReady(steps)
     for number in (1, 2):
-        request, nodes = serve(steps, 'big')
+        request, nodes = steps.serveNew('big')
         assert nodes == [node]
         assert checks == [node.uuid] * number
         finish(steps, request)
         waitForReady(steps)
 
 
-def test_another_one_is_taken(steps, checks, makeHost, monkeypatch):
+def test_launcher_takes_next_static_node_when_one_does_not_answer(
+        steps, checks, makeHost, monkeypatch):
     hosts = {host.port: host for host in (makeHost(), makeHost())}
-    steps.setLayout(desk(*hosts))
+    steps.setLayout(checkedStaticNodes(*hosts))
     waitForReady(steps, 2)
     provider = steps.getProvider('desk')
     first, second = map(steps.api.getProviderNode,
@@ -132,22 +72,23 @@ def test_another_one_is_taken(steps, checks, makeHost, monkeypatch):
     hosts[first.connection_port].stop()
     # The other one has to answer within this time.
     monkeypatch.setattr(liveness, 'TIMEOUT', 3)
-    _, nodes = serve(steps, 'big')
+    _, nodes = steps.serveNew('big')
     assert nodes == [second]
     assert checks == [first.uuid, second.uuid]
     assert first.state == State.FAILED
     assert not first.request_id
 
 
-def test_it_comes_back(steps, makeHost, jump, caplog, monkeypatch):
+def test_static_node_that_failed_its_liveness_check_comes_back(
+        steps, makeHost, jump, caplog, monkeypatch):
     host = makeHost()
-    steps.setLayout(desk(host.port))
+    steps.setLayout(checkedStaticNodes(host.port))
     node, = waitForReady(steps)
     host.stop()
     with monkeypatch.context() as context:
         context.setattr(liveness, 'TIMEOUT', 0)
         request = steps.addRequest('big')
-        waitInVain(steps, request)
+        steps.runUntilWaiting(request)
     reason = f'Timeout connecting to 127.0.0.1 on port {host.port}'
     assert node.state == State.FAILED
     assert reason in node.comment
@@ -162,17 +103,18 @@ def test_it_comes_back(steps, makeHost, jump, caplog, monkeypatch):
 
 
 @pytest.mark.parametrize('known', [False, True])
-def test_another_key(steps, makeHost, jump, known):
-    """Where the configuration has none, the machine may have a new one,
-    but not in a job that has been told of the old one."""
+def test_liveness_check_fails_static_node_with_changed_host_key(
+        steps, makeHost, jump, known):
+    """Without a configured host key, the machine may have a new one after
+    that, but not in a job that has been told of the old one."""
     host = makeHost()
-    steps.setLayout(desk(host.port, **(
+    steps.setLayout(checkedStaticNodes(host.port, **(
         {'host_key': host.key.line} if known else {})))
     node, = waitForReady(steps)
     host.stop()
     other = makeHost(host.port)
     request = steps.addRequest('big')
-    waitInVain(steps, request)
+    steps.runUntilWaiting(request)
     assert node.state == State.FAILED
     assert node.comment == (
         f'expected the host key ssh-ed25519 {host.key.fingerprint}; '
@@ -188,10 +130,10 @@ def test_another_key(steps, makeHost, jump, known):
     assert node.host_keys == [other.key.recorded]
 
 
-def test_it_answers_too_late(steps, makeHost, monkeypatch):
-    """As long as it has time, it is tried again."""
+def test_liveness_check_is_retried_until_its_timeout(
+        steps, makeHost, monkeypatch):
     host = makeHost()
-    steps.setLayout(desk(host.port))
+    steps.setLayout(checkedStaticNodes(host.port))
     node, = waitForReady(steps)
     host.stop()
     monkeypatch.setattr(liveness, 'TIMEOUT', 30)
@@ -202,26 +144,26 @@ def test_it_answers_too_late(steps, makeHost, monkeypatch):
     assert request.nodes == [node.uuid]
 
 
-def test_no_ssh(steps, checks, monkeypatch):
-    """It has to accept a connection, no more."""
+def test_liveness_check_without_ssh_needs_a_connection_only(
+        steps, checks, monkeypatch):
     listener = Listener()
-    steps.setLayout(desk(listener.port, connection_type='winrm'))
+    steps.setLayout(checkedStaticNodes(listener.port, connection_type='winrm'))
     node, = waitForReady(steps)
-    request, nodes = serve(steps, 'big')
+    request, nodes = steps.serveNew('big')
     assert nodes == [node]
     assert checks == [node.uuid]
     finish(steps, request)
     waitForReady(steps)
     listener.close()
     monkeypatch.setattr(liveness, 'TIMEOUT', 0)
-    waitInVain(steps, steps.addRequest('big'))
+    steps.runUntilWaiting(steps.addRequest('big'))
     assert node.state == State.FAILED
 
 
-def test_slots(steps, checks, makeHost, monkeypatch):
-    """The machine is asked once for all who want it."""
+def test_liveness_check_is_made_once_for_all_slots_of_a_machine(
+        steps, checks, makeHost, monkeypatch):
     host = makeHost()
-    steps.setLayout(desk(host.port, defaults='{slots: 2}'))
+    steps.setLayout(checkedStaticNodes(host.port, defaults='{slots: 2}'))
     waitForReady(steps, 2)
     machine, = steps.nodes(State.SLOT_HOST)
     requests = [steps.addRequest('big') for _ in range(2)]
@@ -233,7 +175,7 @@ def test_slots(steps, checks, makeHost, monkeypatch):
     with monkeypatch.context() as context:
         context.setattr(liveness, 'TIMEOUT', 0)
         waiting = steps.addRequest('big')
-        waitInVain(steps, waiting)
+        steps.runUntilWaiting(waiting)
     used = steps.api.getProviderNode(requests[1].nodes[0])
     assert machine.state == State.FAILED
     assert 'Timeout' in machine.comment
@@ -246,14 +188,15 @@ def test_slots(steps, checks, makeHost, monkeypatch):
     assert len(steps.nodes()) == 3
 
 
-def test_those_that_are_not_scanned(steps, checks):
-    steps.setLayout(desk(ports.freePort(), host_key_checking=False))
-    serve(steps, 'big')
+def test_no_liveness_check_without_host_key_checking(steps, checks):
+    steps.setLayout(checkedStaticNodes(
+        ports.freePort(), host_key_checking=False))
+    steps.serveNew('big')
     assert checks == []
 
 
-def test_those_of_clouds(steps, racks, checks):
-    """They are made to be used at once."""
+def test_no_liveness_check_of_cloud_nodes(steps, racks, checks):
+    """They are made shortly before they are used."""
     with socket.create_server(('127.0.0.1', 0)) as server:
         steps.setLayout(cloud('one').replace(
             'labels: [big, other]', 'labels: [{name: big, min-ready: 1}]'))
@@ -261,23 +204,25 @@ def test_those_of_clouds(steps, racks, checks):
         for node in steps.nodes():
             node._set(host_key_checking=True,
                       connection_port=server.getsockname()[1])
-        serve(steps, 'big')
+        steps.serveNew('big')
     assert checks == []
 
 
-def test_scanned_just_now(steps, checks, makeHost, monkeypatch):
+def test_no_liveness_check_soon_after_host_key_scan(
+        steps, checks, makeHost, monkeypatch):
     monkeypatch.setattr(liveness, 'RECENT', 3600)
-    steps.setLayout(desk(makeHost().port))
+    steps.setLayout(checkedStaticNodes(makeHost().port))
     for _ in range(2):
-        request, (node,) = serve(steps, 'big')
+        request, (node,) = steps.serveNew('big')
         finish(steps, request)
         steps.runUntil(lambda node=node: not node.request_id)
     assert checks == []
 
 
-def test_the_request_is_gone_meanwhile(steps, makeHost, monkeypatch):
+def test_liveness_check_serves_next_request_when_the_first_is_deleted(
+        steps, makeHost, monkeypatch):
     host = makeHost()
-    steps.setLayout(desk(host.port))
+    steps.setLayout(checkedStaticNodes(host.port))
     node, = waitForReady(steps)
     host.stop()
     monkeypatch.setattr(liveness, 'TIMEOUT', 30)
@@ -294,10 +239,11 @@ def test_the_request_is_gone_meanwhile(steps, makeHost, monkeypatch):
     assert other.nodes == [node.uuid]
 
 
-def test_the_node_is_renewed_meanwhile(steps, makeHost, monkeypatch):
-    """What a check finds is said of the node as it was."""
+def test_failed_liveness_check_does_not_concern_renewed_node(
+        steps, makeHost, monkeypatch):
+    """The check has begun before the node was renewed."""
     host = makeHost()
-    steps.setLayout(desk(host.port))
+    steps.setLayout(checkedStaticNodes(host.port))
     node, = waitForReady(steps)
     scan = None
 
@@ -315,7 +261,7 @@ def test_the_node_is_renewed_meanwhile(steps, makeHost, monkeypatch):
         context.setattr(steps.scanner, 'add', add)
         request = steps.addRequest('big')
         steps.runUntil(lambda: scan)
-    steps.setLayout(desk(host.port, python_path='/opt/python'))
+    steps.setLayout(checkedStaticNodes(host.port, python_path='/opt/python'))
     steps.runUntil(lambda: node.python_path == '/opt/python')
     waitForReady(steps)
     scan.complete = True

@@ -15,18 +15,12 @@ from tests.fixtures.crash import (
 )
 from tests.fixtures.fuse import Killed
 from tests.fixtures.racks import isDone
-from tests.unit.launcher import test_crash, test_several_static
-from tests.unit.launcher.test_liveness import desk, makeHost
+from tests.fixtures.staticlayouts import checkedStaticNodes
 from zuul_nodes.launcher import keyscan, liveness
-
-__all__ = ['makeHost', 'makeWorld', 'undivided']
 
 State = ProviderNode.State
 
 pytestmark = pytest.mark.crash
-
-makeWorld = test_crash.makeWorld
-undivided = test_crash.undivided
 
 
 def forget(launcher):
@@ -36,12 +30,11 @@ def forget(launcher):
 
 
 @pytest.mark.parametrize('standby', [False, True])
-def test_killed_while_it_checks(makeWorld, makeHost, undivided, standby,
-                                monkeypatch):
-    """Nothing is left of it."""
+def test_launcher_killed_during_liveness_check_leaves_nothing_behind(
+        makeWorld, makeHost, undivided, standby, monkeypatch):
     monkeypatch.setattr(liveness, 'TIMEOUT', 30)
     host = makeHost()
-    world = makeWorld(desk(host.port), ready=1)
+    world = makeWorld(checkedStaticNodes(host.port), ready=1)
     if standby:
         world.setStandby()
     forget(world.launcher)
@@ -64,8 +57,9 @@ def test_killed_while_it_checks(makeWorld, makeHost, undivided, standby,
     assert not world.problems
 
 
-def test_killed_at_any_point(makeWorld, makeHost, undivided, monkeypatch):
-    """A node goes out of service, and comes back."""
+def test_launcher_killed_at_any_point_of_a_failed_liveness_check(
+        makeWorld, makeHost, undivided, monkeypatch):
+    """The static node fails, and comes back."""
     monkeypatch.setattr(keyscan, 'RETRY', 0.02)
     monkeypatch.setattr(liveness, 'TIMEOUT', 0)
     monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
@@ -84,19 +78,20 @@ def test_killed_at_any_point(makeWorld, makeHost, undivided, monkeypatch):
         world.rest(ready=1)
 
     points, failures = crashEverywhere(
-        lambda: makeWorld(desk(host.port), ready=1), live)
+        lambda: makeWorld(checkedStaticNodes(host.port), ready=1), live)
     print(len(points), *points, sep='\n')
     assert not failures, '\n'.join(failures)
     assert len(points) >= 5
 
 
 @pytest.mark.parametrize('tenants', [('one', 'two'), ('one', 'one')])
-def test_one_job_at_a_time(pair, makeHost, tenants):
-    """Launchers that check the same node for different requests."""
-    text = desk(makeHost().port)
+def test_launchers_check_static_node_for_one_request_at_a_time(
+        pair, makeHost, tenants):
+    """Two launchers check the same node for different requests."""
+    text = checkedStaticNodes(makeHost().port)
     for tenant in set(tenants):
         pair.setLayout(text, tenant)
-    node_id, = test_several_static.waitForReady(pair, 1)
+    node_id, = pair.waitForReady(1)
     for launcher in pair.launchers:
         forget(launcher)
     requests = [pair.addRequest(launcher, 'big', tenant=tenant)
@@ -113,13 +108,14 @@ def test_one_job_at_a_time(pair, makeHost, tenants):
             forget(launcher)
 
 
-def test_who_does_not_handle_it_does_not_check(several, makeHost):
-    """It may have no way to get there."""
+def test_launcher_checks_no_node_whose_connection_it_does_not_handle(
+        several, makeHost):
+    """Its network may not reach the node."""
     several.add('first')
     other = several.add('second', connection_filter='rack')
     host = makeHost()
-    several.setLayout(desk(host.port))
-    node_id, = test_several_static.waitForReady(several, 1)
+    several.setLayout(checkedStaticNodes(host.port))
+    node_id, = several.waitForReady(1)
     host.stop()
     for launcher in several.launchers:
         forget(launcher)

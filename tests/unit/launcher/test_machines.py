@@ -19,7 +19,7 @@ TIMEOUT = 10
 
 
 @pytest.fixture
-def jump(monkeypatch):
+def letPass(monkeypatch):
     """:return: a function that lets some seconds pass for machines."""
     passed = []
     monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
@@ -28,16 +28,17 @@ def jump(monkeypatch):
 
 
 @pytest.mark.parametrize('next_state', [State.USED, State.OUTDATED])
-def test_the_time_of_a_deletion_begins_with_it(
-        steps, racks, jump, monkeypatch, next_state):
-    """A user wants a node to go that has been built for an hour."""
+def test_timeout_of_a_deletion_begins_with_the_deletion(
+        steps, racks, letPass, monkeypatch, next_state):
+    """A user asks for the deletion of a node that is being made for an
+    hour."""
     monkeypatch.setattr(machines, 'getPause', lambda attempt: 0.02)
     steps.setLayout(cloud('one'))
     racks.slow.add('one')
     node = steps.addNode(
         steps.getProvider('one'), 'big', state=State.BUILDING)
     steps.runUntil(lambda: racks.instances)
-    jump(3600)
+    letPass(3600)
     racks.delete_errors['one'] = [ConnectionError('down')] * 2
     with steps.context() as context:
         node.setNextState(context, next_state, 'it is odd')
@@ -46,14 +47,14 @@ def test_the_time_of_a_deletion_begins_with_it(
     assert racks.instances == {}
 
 
-def test_a_deletion_has_its_time(steps, racks, jump, monkeypatch):
+def test_deletion_ends_after_its_timeout(steps, racks, letPass, monkeypatch):
     monkeypatch.setattr(machines, 'getPause', lambda attempt: 0.02)
     steps.setLayout(cloud('one'))
     racks.delete_errors['one'] = ConnectionError('down')
     steps.addNode(steps.getProvider('one'), 'big', state=State.USED)
     steps.runUntil(lambda: len(racks.deleted) >= 3)
     assert steps.nodes()
-    jump(machines.DELETE_TIMEOUT)
+    letPass(machines.DELETE_TIMEOUT)
     steps.runUntil(lambda: not steps.nodes())
 
 
@@ -215,8 +216,8 @@ def write(comment):
     return write
 
 
-def test_a_step(subject, rack, node, saved, log):
-    """The driver writes to the node, only while it is called."""
+def test_driver_writes_to_a_node_only_while_it_is_called(
+        subject, rack, node, saved, log):
     results = []
     rack.script = [[write('first'), write('last')]]
     subject.create(
@@ -232,8 +233,9 @@ def test_a_step(subject, rack, node, saved, log):
         node.comment = 'later'
 
 
-def test_an_endpoint_that_is_had_once(subject, rack, node, log, monkeypatch):
-    """A driver that does not give it any more keeps no node at work."""
+def test_lost_endpoint_of_a_node_does_not_keep_it_busy(
+        subject, rack, node, log, monkeypatch):
+    """The driver gives the endpoint of the provider no more."""
     machine = Waiting()
     monkeypatch.setattr(
         rack, 'getCreateStateMachine', lambda *args: machine)
@@ -271,7 +273,7 @@ def polled(subject, rack, node, log):
         machine=machine, results=results, step=step, create=create)
 
 
-def test_nobody_is_told_when_nothing_has_happened(passed, polled, rack):
+def test_poll_without_progress_is_not_reported(passed, polled, rack):
     assert polled.step() == (1, 0)
     polled.create()
     assert polled.step() == (1, 1)
@@ -286,7 +288,7 @@ def test_nobody_is_told_when_nothing_has_happened(passed, polled, rack):
     assert polled.step() == (2, 1)
 
 
-def test_what_one_has_taken_is_when_others_are_looked_at(
+def test_duration_of_one_launch_times_the_look_at_others(
         subject, rack, node, log, passed):
     looks = []
     subject.launcher.queue.addAt = lambda *look: looks.append(look)
@@ -310,8 +312,7 @@ def test_what_one_has_taken_is_when_others_are_looked_at(
     assert looks == [(('node', other.uuid), 10.5)]
 
 
-def test_an_error_is_told_also_when_nothing_had_happened(
-        polled, subject, node):
+def test_error_after_polls_without_progress_is_reported(polled, subject, node):
     polled.step()
     polled.create()
     assert polled.step() == (1, 1)
@@ -321,7 +322,7 @@ def test_an_error_is_told_also_when_nothing_had_happened(
     assert not subject.isBusy(node.uuid)
 
 
-def test_a_lost_lock_is_told_also_when_nothing_had_happened(polled, node):
+def test_lost_lock_after_polls_without_progress_is_reported(polled, node):
     polled.step()
     polled.create()
     assert polled.step() == (1, 1)
@@ -329,9 +330,9 @@ def test_a_lost_lock_is_told_also_when_nothing_had_happened(polled, node):
     assert polled.step() == (2, 0)
 
 
-def test_who_waits_for_its_cloud_can_be_something_else(
+def test_node_that_waits_for_its_cloud_is_not_busy(
         polled, subject, rack, node):
-    """A user may want it to go."""
+    """A user may ask for its deletion meanwhile."""
     polled.step()
     polled.create()
     assert polled.step() == (1, 1)
@@ -339,10 +340,10 @@ def test_who_waits_for_its_cloud_can_be_something_else(
     assert rack.calls == []
 
 
-def test_who_has_asked_meanwhile_need_not_wait_for_the_cloud(
-        polled, subject, rack, node, jump):
+def test_node_that_was_looked_at_during_a_step_is_queued_at_once(
+        polled, subject, rack, node, letPass):
     polled.step()
-    jump(1)
+    letPass(1)
     polled.create()
     keys = []
     subject.launcher.queue = types.SimpleNamespace(add=keys.append)
@@ -352,20 +353,19 @@ def test_who_has_asked_meanwhile_need_not_wait_for_the_cloud(
     assert not subject.isBusy(node.uuid)
 
 
-def test_the_time_of_a_creation_begins_with_its_first_step(
-        polled, subject, rack, jump):
-    """It may have waited for a thread of its endpoint for long."""
+def test_timeout_of_a_launch_begins_with_its_first_step(
+        polled, subject, rack, letPass):
+    """The step may have waited for a thread of the endpoint for long."""
     rack.launch_timeout = 60
-    jump(3600)
+    letPass(3600)
     assert polled.step() == (1, 0)
     polled.create()
-    jump(3600)
+    letPass(3600)
     with pytest.raises(LaunchTimeoutError):
         polled.step()
 
 
-def test_a_deletion_that_is_tried_again_begins_anew(
-        subject, rack, node, log, passed):
+def test_retried_deletion_is_timed_anew(subject, rack, node, log, passed):
     found = []
     rack.getDeleteStateMachine = lambda *args: found[-1]
 
@@ -390,8 +390,7 @@ def test_a_deletion_that_is_tried_again_begins_anew(
 
 @pytest.mark.parametrize('state, known', [
     (statemachine.StateMachine.START, 1), ('asked', 0)])
-def test_only_what_is_begun_here_tells_how_long_it_takes(
-        polled, subject, state, known):
+def test_only_launches_begun_here_are_timed(polled, subject, state, known):
     polled.machine.state = state
     polled.step()
     polled.create()
@@ -401,7 +400,7 @@ def test_only_what_is_begun_here_tells_how_long_it_takes(
     assert len(subject._patience._usual) == known
 
 
-def test_nobody_waits_for_a_node_whose_lock_is_lost(steps, racks):
+def test_node_whose_lock_is_lost_is_not_waited_for(steps, racks):
     steps.setLayout(cloud('one'))
     racks.slow.add('one')
     node = steps.addNode(
@@ -424,7 +423,8 @@ def giveUp(subject, rack, node, late, log):
     assert not subject.isBusy(node.uuid)
 
 
-def test_a_late_step_writes_nothing(subject, rack, node, saved, late, log):
+def test_late_step_of_a_driver_writes_nothing(
+        subject, rack, node, saved, late, log):
     rack.script = [[late.hang, write('late')]]
     giveUp(subject, rack, node, late, log)
     late.end()
@@ -433,8 +433,9 @@ def test_a_late_step_writes_nothing(subject, rack, node, saved, late, log):
     assert saved == []
 
 
-def test_a_late_step_beside_another(subject, rack, node, saved, late, log):
-    """It ends while the next one is under way, which gets on."""
+def test_late_step_does_not_disturb_the_next_one(
+        subject, rack, node, saved, late, log):
+    """The late step ends while the next one is under way."""
     def writeLate(node):
         late.hang(node)
         node.comment = 'late'
@@ -450,8 +451,8 @@ def test_a_late_step_beside_another(subject, rack, node, saved, late, log):
     assert saved == [None]
 
 
-def test_a_late_step_that_begins_late(subject, rack, node, log):
-    """Its thread was not given time before."""
+def test_late_step_that_begins_late_fails(subject, rack, node, log):
+    """Its thread has not run before."""
     subject.create(node, rack, lambda wait, error: None, log)
     (late, end), = rack.calls
     end(None, TimeoutError())

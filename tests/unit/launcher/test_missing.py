@@ -6,8 +6,9 @@ import types
 import pytest
 from zuul.model import EventInfo
 
-from tests.fixtures.images import LAYOUT, waitFor
+from tests.fixtures.images import LAYOUT
 from tests.fixtures.pipelines import Pipelines
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import imageevents, imagelook, missing
 
 BUILD = ['debian']

@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import logging
 import socket
 import time
 
@@ -21,6 +20,7 @@ from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.racks import DeleteMachine, cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
+from zuul_nodes import snapshotrecords
 from zuul_nodes.launcher import (
     creation,
     machines,
@@ -33,12 +33,6 @@ from zuul_nodes.launcher.transactions import Conflict, Transaction
 
 State = ProviderNode.State
 DAY = 86400
-
-
-@pytest.fixture
-def log(caplog):
-    caplog.set_level(logging.DEBUG, 'zuul')
-    return caplog
 
 
 class Executor:
@@ -106,37 +100,19 @@ def options(**labels):
     return text
 
 
-def serve(launcher, request):
-    """:return: the request's nodes."""
-    launcher.runUntil(lambda: isDone(request))
-    assert request.state == request.State.FULFILLED
-    return [launcher.api.getProviderNode(node) for node in request.nodes]
-
-
 def deleteRequest(launcher, request):
     with launcher.context() as context:
         request.delete(context)
 
 
-def look(launcher, *nodes):
-    """As at the next look at nodes, whenever that is."""
-    for node in nodes:
-        launcher.queue.add(('node', node.uuid))
-    launcher.run()
+# Use and reuse
 
 
-def isGone(launcher, *nodes):
-    return not {node.uuid for node in nodes} & {
-        node.uuid for node in launcher.nodes()}
-
-
-# Use and re-use
-
-
-def test_a_node_is_used_once(steps, racks, executor, kazoo_client):
+def test_used_node_is_deleted_when_it_is_given_back(
+        steps, racks, executor, kazoo_client):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     own = executor.use(node)
     deleteRequest(steps, request)
     steps.run()
@@ -144,15 +120,16 @@ def test_a_node_is_used_once(steps, racks, executor, kazoo_client):
     assert node.state == State.IN_USE
     assert node.uuid in racks.instances
     executor.giveBack(own)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert racks.instances == {}
     for kind in ('nodes', 'locks'):
         assert kazoo_client.get_children(f'/zuul/nodes/{kind}') == []
-    another, = serve(steps, steps.addRequest('big'))
+    another, = steps.serve(steps.addRequest('big'))
     assert another is not node
 
 
-def test_nobody_looks_in_vain(steps, racks, executor, looks, monkeypatch):
+def test_launcher_looks_once_at_each_event_of_a_node(
+        steps, racks, executor, looks, monkeypatch):
     in_vain = []
     handle = steps.queue.handle
 
@@ -171,7 +148,7 @@ def test_nobody_looks_in_vain(steps, racks, executor, looks, monkeypatch):
     looks.clear()
     request = steps.addRequest('big')
     catchUp()
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     catchUp()
     steps.run()
     assert looks[('request', request.uuid)] == 1
@@ -180,15 +157,14 @@ def test_nobody_looks_in_vain(steps, racks, executor, looks, monkeypatch):
     deleteRequest(steps, request)
     executor.giveBack(own)
     catchUp()
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     catchUp()
     steps.run()
     assert in_vain == []
 
 
-def test_a_request_that_is_not_known_yet(
+def test_node_granted_by_another_launcher_to_unseen_request_is_kept(
         steps, racks, kazoo_client, monkeypatch, log):
-    """What it was given by another launcher is not taken from it."""
     steps.setLayout(cloud('one'))
     node = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
     held = []
@@ -221,119 +197,117 @@ def test_a_request_that_is_not_known_yet(
     assert node.state == State.READY
 
 
-def test_a_node_that_its_user_has_lost(steps, racks, executor):
-    """An executor that was killed says nothing."""
+def test_node_in_use_is_deleted_when_its_executor_dies(steps, racks, executor):
+    """An executor that was killed gives nothing back."""
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     own = executor.use(node)
     deleteRequest(steps, request)
     steps.run()
     own.releaseLock(executor.context)
     executor.nodes.clear()
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert racks.instances == {}
 
 
-def test_reuse(steps, racks, executor):
+def test_used_node_is_reused(steps, racks, executor):
     steps.setLayout(options(big='reuse: true'))
     first = steps.addRequest('big')
-    node, = serve(steps, first)
+    node, = steps.serve(first)
     own = executor.use(node)
     second = steps.addRequest('other', 'big')
-    other, another = serve(steps, second)
+    other, another = steps.serve(second)
     assert node not in (other, another)
     executor.giveBack(own)
     deleteRequest(steps, first)
     steps.runUntil(lambda: node.state == State.READY and not node.request_id)
-    assert serve(steps, steps.addRequest('big')) == [node]
+    assert steps.serve(steps.addRequest('big')) == [node]
     assert len(racks.created) == 3
     assert node.uuid in racks.instances
     # Others are not made for it.
     finish(steps, second)
-    steps.runUntil(lambda: isGone(steps, other))
+    steps.runUntil(lambda: steps.isGone(other))
 
 
-def test_a_driver_may_be_against_reuse(steps, racks, monkeypatch):
+def test_driver_can_refuse_to_reuse_a_node(steps, racks, monkeypatch):
     monkeypatch.setattr(
         ShelfProvider, 'canReuseNode', lambda provider, node: False)
     steps.setLayout(options(big='reuse: true'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
 
 
 @pytest.mark.parametrize('change', [
     {'state': State.READY, 'request_time': time.time() - DAY},
     {'label_config_hash': 'old'}], ids=['old', 'changed'])
-def test_what_is_not_reused(steps, racks, change):
-    """What is too old, or not as its label says any more."""
+def test_used_node_that_is_old_or_outdated_is_not_reused(steps, racks, change):
     steps.setLayout(options(big='reuse: true, max-age: 3600'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     with steps.context() as context:
         node.updateAttributes(context, **change)
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert racks.instances == {}
 
 
 # What users ask for
 
 
-def test_hold(steps, racks, executor, jump):
-    """What a job has left stays as it is for as long as it was asked
-    for."""
+def test_held_node_stays_until_its_hold_expires(steps, racks, executor, jump):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big', 'big', 'big')
-    nodes = serve(steps, request)
+    nodes = steps.serve(request)
     for node, expiration in zip(nodes, (None, 3600, 2 * DAY), strict=True):
         own = executor.use(node)
         executor.giveBack(own, State.HOLD, comment='look at it',
                           hold_expiration=expiration)
     deleteRequest(steps, request)
     steps.runUntil(lambda: not steps.api.getNodesetRequests())
-    look(steps, *nodes)
+    steps.lookAt(*nodes)
     assert {node.state for node in nodes} == {State.HOLD}
     # It is nobody else's.
-    assert serve(steps, steps.addRequest('big'))[0] not in nodes
+    assert steps.serve(steps.addRequest('big'))[0] not in nodes
     jump(DAY)
-    look(steps, *nodes)
-    steps.runUntil(lambda: isGone(steps, nodes[1]))
-    assert not isGone(steps, nodes[0])
-    assert not isGone(steps, nodes[2])
+    steps.lookAt(*nodes)
+    steps.runUntil(lambda: steps.isGone(nodes[1]))
+    assert not steps.isGone(nodes[0])
+    assert not steps.isGone(nodes[2])
     assert nodes[1].uuid not in racks.instances
 
 
-def test_a_hold_ends_by_itself(steps, racks):
+def test_expired_hold_ends_without_anything_happening(steps, racks):
     steps.setLayout(cloud('one'))
     begin = time.time()
     node = steps.addNode(steps.getProvider('one'), 'big', state=State.HOLD,
                          hold_expiration=1, state_time=begin)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert 1 <= time.time() - begin < 5
 
 
-def test_what_is_held_until_it_is_not_any_more(steps, racks):
+def test_held_node_goes_when_it_is_released(steps, racks):
     steps.setLayout(cloud('one'))
     node = steps.addNode(steps.getProvider('one'), 'big', state=State.HOLD)
     steps.run()
     with steps.context() as context:
         node.updateAttributes(context, state=State.USED)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
 
 
 @pytest.mark.parametrize('next_state', [State.USED, State.OUTDATED])
-def test_a_user_wants_a_node_to_go(steps, racks, next_state):
+def test_ready_node_goes_when_a_user_asks_for_it(steps, racks, next_state):
     steps.setLayout(cloud('one'))
     node = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
     with steps.context() as context:
         node.setNextState(context, next_state, 'it is odd')
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
 
 
-def test_a_user_wants_a_node_to_be_held(steps, racks, kazoo_client):
+def test_ready_node_is_held_when_a_user_asks_for_it(
+        steps, racks, kazoo_client):
     steps.setLayout(cloud('one'))
     node = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
     with steps.context() as context:
@@ -343,20 +317,20 @@ def test_a_user_wants_a_node_to_be_held(steps, racks, kazoo_client):
     assert node.next_state is None
     assert not kazoo_client.exists(node.lifecycle.getPath())
     assert not node.hasLock()
-    assert serve(steps, steps.addRequest('big')) != [node]
+    assert steps.serve(steps.addRequest('big')) != [node]
 
 
 @pytest.mark.parametrize('reuse', ['false', 'true'])
-def test_what_a_user_wants_can_wait(steps, racks, executor, reuse):
-    """Of a node in use, it is done afterwards."""
+def test_node_in_use_goes_to_state_a_user_asked_for_afterwards(
+        steps, racks, executor, reuse):
     steps.setLayout(options(big=f'reuse: {reuse}'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     own = executor.use(node)
     with steps.context() as context:
         node.setNextState(context, State.HOLD, 'it is odd')
     steps.runUntil(lambda: node.next_state)
-    look(steps, node)
+    steps.lookAt(node)
     assert node.state == State.IN_USE
     executor.giveBack(own)
     deleteRequest(steps, request)
@@ -369,54 +343,54 @@ def test_what_a_user_wants_can_wait(steps, racks, executor, reuse):
 # Age
 
 
-def test_max_ready_age(steps, racks):
+def test_node_older_than_max_ready_age_is_deleted(steps, racks):
     steps.setLayout(options(big='max-ready-age: 1'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
-    look(steps, node)
+    node, = steps.serve(request)
+    steps.lookAt(node)
     begin = time.time()
     ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY,
                           max_ready_age=1, state_time=begin)
-    steps.runUntil(lambda: isGone(steps, ready))
+    steps.runUntil(lambda: steps.isGone(ready))
     assert 1 <= time.time() - begin < 5
     # Waiting for its job, it is not ready for anybody.
-    look(steps, node)
+    steps.lookAt(node)
     assert node.state == State.READY
 
 
-def test_a_node_that_was_given_back_gets_old(steps, racks):
+def test_unused_node_that_was_given_back_reaches_max_ready_age(steps, racks):
     steps.setLayout(options(big='max-ready-age: 1'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     deleteRequest(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert racks.instances == {}
 
 
 @pytest.mark.parametrize('retention, kept', [(None, False), (3600, True)])
-def test_max_age(steps, racks, jump, retention, kept):
-    """But not before what was paid for anyway."""
+def test_node_older_than_max_age_goes_after_min_retention_time(
+        steps, racks, jump, retention, kept):
     steps.setLayout(cloud('one'))
     node = steps.addNode(
         steps.getProvider('one'), 'big', state=State.READY, max_age=60,
         min_retention_time=retention)
     steps.run()
     jump(600)
-    look(steps, node)
+    steps.lookAt(node)
     assert (node.state == State.READY) is kept
     jump(2 * 3600)
-    look(steps, node)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.lookAt(node)
+    steps.runUntil(lambda: steps.isGone(node))
 
 
-def test_the_time_until_a_node_may_go(steps, racks):
-    """Somebody comes back by then, without being asked."""
+def test_node_goes_when_min_retention_time_is_over(steps, racks):
+    """The launcher looks at it then, without an event."""
     steps.setLayout(cloud('one'))
     begin = time.time()
     node = steps.addNode(
         steps.getProvider('one'), 'big', state=State.READY, max_age=5,
         request_time=begin - 10, min_retention_time=11)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert 1 <= time.time() - begin < 5
 
 
@@ -424,14 +398,14 @@ AGES = 'max-age: 60, max-ready-age: 30'
 
 
 @pytest.mark.parametrize('state', ['held', 'in use', 'spare', 'assigned'])
-def test_what_stays_longer_is_not_looked_at_all_the_time(
+def test_node_that_stays_beyond_its_age_is_not_polled(
         steps, racks, executor, looks, jump, state):
-    """Nothing but time passes: there is nothing new to be seen."""
+    """Nothing but time passes."""
     steps.setLayout(options(big=(
         'slots: 2, max-ready-age: 30' if state == 'spare'
         else f'slots: 2, {AGES}' if state == 'in use' else AGES)))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     if state != 'assigned':
         own = executor.use(node)
     if state == 'held':
@@ -439,7 +413,7 @@ def test_what_stays_longer_is_not_looked_at_all_the_time(
         deleteRequest(steps, request)
         steps.runUntil(lambda: not node.is_locked)
     jump(3600)
-    look(steps, *steps.nodes())
+    steps.lookAt(*steps.nodes())
     if state == 'in use':
         # What nobody has used has gone.
         steps.runUntil(lambda: len(steps.nodes()) == 2)
@@ -453,15 +427,15 @@ def test_what_stays_longer_is_not_looked_at_all_the_time(
         state, State.IN_USE)
 
 
-def test_a_spare_slot_gets_old_when_the_other_has_gone(
+def test_spare_slot_reaches_max_ready_age_after_the_used_one_goes(
         steps, racks, executor, jump):
     steps.setLayout(options(big='slots: 2, max-ready-age: 30'))
     request = steps.addRequest('big')
-    used, = serve(steps, request)
+    used, = steps.serve(request)
     own = executor.use(used)
     spare, = steps.nodes(State.READY)
     jump(3600)
-    look(steps, spare)
+    steps.lookAt(spare)
     assert spare.state == State.READY
     executor.giveBack(own)
     deleteRequest(steps, request)
@@ -472,18 +446,18 @@ def test_a_spare_slot_gets_old_when_the_other_has_gone(
 # Labels
 
 
-def test_aliases(steps, racks):
+def test_request_for_alias_gets_node_of_its_label(steps, racks):
     steps.setLayout(options(big='aliases: [other]'))
     provider = steps.getProvider('one')
     nodes = [steps.addNode(provider, 'big', state=state)
              for state in (State.READY, State.BUILDING)]
     for node in nodes:
-        assert serve(steps, steps.addRequest('other')) == [node]
+        assert steps.serve(steps.addRequest('other')) == [node]
     # What is to be made is of the label itself.
-    assert serve(steps, steps.addRequest('other'))[0].label == 'other'
+    assert steps.serve(steps.addRequest('other'))[0].label == 'other'
 
 
-def test_tags(steps, racks):
+def test_new_node_has_tags(steps, racks):
     steps.setLayout(options(
         big='tags: {job: "{job_name} of {tenant_name}", who: us}, '
             'min-ready: 1'))
@@ -493,7 +467,7 @@ def test_tags(steps, racks):
     # It is not for any job.
     assert ready.tags == {
         'who': 'us', 'zuul_node_uuid': ready.uuid, **fixed}
-    first, second = serve(steps, steps.addRequest(
+    first, second = steps.serve(steps.addRequest(
         'big', 'big', job_name='build'))
     node = second if first is ready else first
     assert node.tags == {
@@ -512,11 +486,11 @@ def hostOf(launcher):
     return host
 
 
-def test_slots(steps, racks):
-    """Two requests share a machine, and it goes after both."""
+def test_two_requests_share_a_machine_with_slots(steps, racks):
+    """The machine is deleted after both."""
     steps.setLayout(SLOTS)
     first, second = steps.addRequest('big'), steps.addRequest('big')
-    nodes = serve(steps, first) + serve(steps, second)
+    nodes = steps.serve(first) + steps.serve(second)
     host = hostOf(steps)
     assert {node.main_node_id for node in nodes} == {host.uuid}
     assert sorted(node.slot for node in nodes) == [0, 1]
@@ -524,21 +498,21 @@ def test_slots(steps, racks):
     assert list(racks.instances) == [host.uuid]
     assert {node.quota.getResources().get('instances', 0)
             for node in nodes} == {0}
-    third, = serve(steps, steps.addRequest('big'))
+    third, = steps.serve(steps.addRequest('big'))
     assert third.main_node_id != host.uuid
     finish(steps, first)
-    steps.runUntil(lambda: isGone(steps, nodes[0]))
-    look(steps, host)
+    steps.runUntil(lambda: steps.isGone(nodes[0]))
+    steps.lookAt(host)
     assert host.uuid in racks.instances
     finish(steps, second)
-    steps.runUntil(lambda: isGone(steps, host, *nodes))
+    steps.runUntil(lambda: steps.isGone(host, *nodes))
     assert list(racks.instances) == [third.main_node_id]
 
 
-def test_a_nodeset_on_one_machine(steps, racks):
+def test_nodeset_gets_slots_of_one_machine(steps, racks):
     steps.setLayout(SLOTS)
     request = steps.addRequest('big', 'big')
-    nodes = serve(steps, request)
+    nodes = steps.serve(request)
     assert nodes[0] is not nodes[1]
     assert list(racks.instances) == [hostOf(steps).uuid]
     finish(steps, request)
@@ -546,17 +520,16 @@ def test_a_nodeset_on_one_machine(steps, racks):
     assert racks.instances == {}
 
 
-def test_slots_that_nobody_has_used(steps, racks, jump):
-    """When the machine is too old they go, but not while a job is there.
-    """
+def test_unused_slots_go_when_their_machine_is_too_old(steps, racks, jump):
+    """But not while a job uses another slot of the machine."""
     steps.setLayout(options(big='slots: 2, max-age: 60'))
     request = steps.addRequest('big')
-    used, = serve(steps, request)
+    used, = steps.serve(request)
     with steps.context() as context:
         used.updateAttributes(context, state=State.IN_USE)
     spare, = steps.nodes(State.READY)
     jump(3600)
-    look(steps, used, spare, hostOf(steps))
+    steps.lookAt(used, spare, hostOf(steps))
     assert used.state == State.IN_USE
     assert racks.deleted == []
     finish(steps, request)
@@ -564,27 +537,26 @@ def test_slots_that_nobody_has_used(steps, racks, jump):
     assert racks.instances == {}
 
 
-def test_a_slot_that_is_ready_for_long(steps, racks, jump):
-    """It stays as long as another one of the machine is used, and so is
-    good for somebody."""
+def test_old_ready_slot_stays_beside_a_used_one(steps, racks, jump):
+    """The machine stays anyway, so the slot can serve a request."""
     steps.setLayout(options(big='slots: 2, max-ready-age: 60'))
-    used, = serve(steps, steps.addRequest('big'))
+    used, = steps.serve(steps.addRequest('big'))
     with steps.context() as context:
         used.updateAttributes(context, state=State.IN_USE)
     spare, = steps.nodes(State.READY)
     jump(3600)
-    look(steps, used, spare, hostOf(steps))
-    assert serve(steps, steps.addRequest('big')) == [spare]
+    steps.lookAt(used, spare, hostOf(steps))
+    assert steps.serve(steps.addRequest('big')) == [spare]
     assert len(racks.instances) == 1
 
 
-def test_a_machine_with_slots_that_fails(steps, racks):
-    """Its slots do, and the request goes on to another."""
+def test_request_goes_to_next_machine_when_one_with_slots_fails(steps, racks):
+    """All slots fail with their machine."""
     text = cloud('one', 'two', launch_attempts=1)
     steps.setLayout(text.replace('name: big,', 'name: big, slots: 2,'))
     racks.errors['one'] = [RuntimeError('it does not boot')]
     request = steps.addRequest('big', 'big')
-    nodes = serve(steps, request)
+    nodes = steps.serve(request)
     assert {node.provider.rsplit('/', 1)[-1] for node in nodes} == {'two'}
     steps.runUntil(lambda: len(steps.nodes()) == 3)
     finish(steps, request)
@@ -592,15 +564,15 @@ def test_a_machine_with_slots_that_fails(steps, racks):
     assert racks.instances == {}
 
 
-def test_slots_are_reused(steps, racks):
+def test_used_slots_are_reused(steps, racks):
     steps.setLayout(options(big='slots: 2, reuse: true'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     finish(steps, request)
     steps.runUntil(lambda: node.state == State.READY and not node.request_id)
     requests = [steps.addRequest('big') for _ in range(2)]
     assert node in [each for request in requests
-                    for each in serve(steps, request)]
+                    for each in steps.serve(request)]
     assert racks.created == ['one']
 
 
@@ -633,7 +605,7 @@ def snapshot(steps, racks, executor, monkeypatch):
 
     def snapshot(**attributes):
         steps.setLayout(cloud('one'))
-        node, = serve(steps, steps.addRequest('big'))
+        node, = steps.serve(steps.addRequest('big'))
         own = executor.use(node)
         own.updateAttributes(
             executor.context, tags={'zuul_node_uuid': 'x', 'who': 'us'},
@@ -650,13 +622,16 @@ def snapshot(steps, racks, executor, monkeypatch):
     return snapshot
 
 
-def test_snapshot(steps, snapshot, monkeypatch, executor, kazoo_client):
+def test_executor_gets_snapshot_of_its_node(
+        steps, snapshot, monkeypatch, executor, kazoo_client, audited):
     monkeypatch.setattr(
         ShelfProvider, 'getSnapshotStateMachine',
         lambda provider, node, log: SnapshotMachine(node, 2))
     taken = snapshot(snapshot_expiration=3600)
     steps.runUntil(lambda: snapshot.isComplete(taken))
     assert taken.external_id == 'image-1'
+    assert audited.getEvents(snapshot='image-1', tenant='tenant') == [
+        ('created', 'done')]
     # It outlives the node.
     assert 'zuul_node_uuid' not in taken.tags
     assert taken.tags['who'] == 'us'
@@ -665,6 +640,8 @@ def test_snapshot(steps, snapshot, monkeypatch, executor, kazoo_client):
     assert kazoo_client.get_children(taken.getLockPath()) == []
     # The executor has its node back.
     own, = executor.nodes
+    assert snapshotrecords.find(
+        kazoo_client, 'image-1', 'tenant') == {own.uuid}
     executor.giveBack(own)
     steps.runUntil(lambda: steps.nodes()[0].state == State.USED)
 
@@ -680,8 +657,8 @@ class UnwritableMachine(SnapshotMachine):
     (lambda node: SnapshotMachine(node, 1000), 'Timeout snapshotting node'),
     (lambda node: UnwritableMachine(node, 2), 'not JSON serializable'),
 ], ids=['none', 'error', 'timeout', 'unwritable'])
-def test_no_snapshot(steps, snapshot, monkeypatch, log, machine, text):
-    """The executor does not wait for ever."""
+def test_failed_snapshot_does_not_block_the_executor(
+        steps, snapshot, monkeypatch, log, audited, machine, text):
     monkeypatch.setattr(
         ShelfProvider, 'getSnapshotStateMachine',
         lambda provider, node, log: machine(node))
@@ -689,12 +666,12 @@ def test_no_snapshot(steps, snapshot, monkeypatch, log, machine, text):
     steps.runUntil(lambda: snapshot.isComplete(taken))
     assert taken.external_id is None
     assert text in log.text
+    assert ('created', 'failed') in audited.getEvents()
 
 
 @pytest.mark.parametrize('seconds', [DAY, -DAY])
-def test_the_clock_jumps_while_a_snapshot_is_made(
+def test_clock_jump_does_not_change_the_timeout_of_a_snapshot(
         steps, snapshot, monkeypatch, jump, seconds):
-    """It is neither late because of that nor has it more time."""
     machine = []
     monkeypatch.setattr(
         ShelfProvider, 'getSnapshotStateMachine',
@@ -724,20 +701,21 @@ def attempts(monkeypatch):
     return attempts
 
 
-def test_a_deletion_that_fails(steps, racks, attempts, log):
+def test_failed_deletion_is_retried(steps, racks, attempts, log):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     racks.delete_errors['one'] = [ConnectionError('down')] * 3
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert attempts == [0, 1, 2]
     assert racks.deleted == [node.uuid] * 4
     assert racks.instances == {}
     assert f'Unable to delete node {node}, trying again in' in log.text
 
 
-def test_a_deletion_that_can_not_begin(steps, racks, attempts, monkeypatch):
+def test_deletion_that_can_not_begin_is_retried(
+        steps, racks, attempts, monkeypatch):
     good = ShelfProvider.getDeleteStateMachine
     errors = [KeyError('network')] * 2
 
@@ -749,46 +727,45 @@ def test_a_deletion_that_can_not_begin(steps, racks, attempts, monkeypatch):
         ShelfProvider, 'getDeleteStateMachine', getDeleteStateMachine)
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert attempts == [0, 1]
     assert racks.instances == {}
 
 
-def test_a_deletion_that_never_succeeds(
+def test_record_goes_when_deletion_never_succeeds(
         steps, racks, attempts, monkeypatch, log):
-    """What is left is the clean-up's."""
+    """The clean-up deletes what is left in the cloud."""
     monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     racks.delete_errors['one'] = ConnectionError('down')
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert f'Unable to delete node {node}: down' in log.text
     assert list(racks.instances) == [node.uuid]
 
 
-def test_a_deletion_that_can_never_begin(
+def test_record_goes_when_deletion_can_never_begin(
         steps, racks, attempts, monkeypatch, log):
-    """As one that never succeeds."""
     monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
     monkeypatch.setattr(
         ShelfProvider, 'getDeleteStateMachine',
         lambda provider, node, log: {}['network'])
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert f"Unable to delete node {node}: 'network'" in log.text
     assert list(racks.instances) == [node.uuid]
 
 
-def test_a_deletion_that_goes_on_from_what_was_written(
+def test_deletion_is_resumed_from_its_recorded_state(
         steps, racks, attempts, monkeypatch):
-    """Not from what could not be."""
+    """Not from a state that could not be written."""
     states = []
     good = DeleteMachine.__init__, DeleteMachine.advance
 
@@ -805,33 +782,39 @@ def test_a_deletion_that_goes_on_from_what_was_written(
     monkeypatch.setattr(DeleteMachine, 'advance', advance)
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert states == [({}, {})] * 3
     assert attempts == [0, 1]
 
 
-def test_a_deletion_that_can_never_be_written(
-        steps, racks, attempts, monkeypatch, log):
-    """As one that never succeeds."""
-    monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
+def test_record_goes_when_deletion_can_never_be_recorded(
+        steps, racks, monkeypatch, log):
+    attempts = []
+
+    def getPause(attempt):
+        attempts.append(attempt)
+        if len(attempts) == 3:
+            monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0)
+        return 0.02
+    monkeypatch.setattr(machines, 'getPause', getPause)
     monkeypatch.setattr(DeleteMachine, 'advance',
                         lambda machine: setattr(machine, 'state', 'deleting'))
     monkeypatch.setattr(DeleteMachine, 'toDict',
                         lambda machine: {'state': b'no text'})
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
-    assert attempts[:3] == [0, 1, 2]
+    steps.runUntil(lambda: steps.isGone(node))
+    assert attempts == [0, 1, 2]
     assert 'not JSON serializable' in log.text
     assert list(racks.instances) == [node.uuid]
 
 
-def test_steps_that_fail_whatever_they_come_to(steps, racks, monkeypatch):
-    """Each pause is longer, and nobody comes before it is over."""
+def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
+    """The launcher does not look at the node before a pause is over."""
     attempts, looks = [], []
     created = steps.node_reconciler.building._created
 
@@ -847,13 +830,13 @@ def test_steps_that_fail_whatever_they_come_to(steps, racks, monkeypatch):
     monkeypatch.setattr(workqueue, 'getPause', getPause)
     monkeypatch.setattr(steps.node_reconciler.building, '_created', fail)
     steps.setLayout(cloud('one'))
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
     assert attempts == list(range(5))
     assert looks[:6] == list(range(6))
     assert not steps.node_reconciler._failures
 
 
-def test_neither_creation_nor_deletion_succeeds(
+def test_request_fails_when_neither_launch_nor_deletion_succeeds(
         steps, racks, attempts, monkeypatch, log):
     monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0.2)
     steps.setLayout(cloud('one', launch_attempts=1))
@@ -865,20 +848,20 @@ def test_neither_creation_nor_deletion_succeeds(
     node, = steps.nodes()
     assert request.nodes == [node.uuid]
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     assert f'Unable to delete node {node}: down' in log.text
 
 
-def test_deletions_that_fail_hold_up_nobody(steps, racks):
+def test_failing_deletions_do_not_delay_other_requests(steps, racks):
     steps.setLayout(cloud('one'))
     requests = [steps.addRequest('big') for _ in range(5)]
     for request in requests:
-        serve(steps, request)
+        steps.serve(request)
     racks.delete_errors['one'] = [ConnectionError('down')] * 5
     for request in requests:
         finish(steps, request)
     steps.runUntil(lambda: len(racks.deleted) >= 5)
-    serve(steps, steps.addRequest('big'))
+    steps.serve(steps.addRequest('big'))
 
 
 # Host keys
@@ -894,7 +877,8 @@ def closed_port(zuul_conf):
     return port
 
 
-def test_boot_timeout(steps, racks, closed_port, log):
+def test_node_that_does_not_answer_within_boot_timeout_fails(
+        steps, racks, closed_port, log):
     text = cloud('one', launch_attempts=2).replace(
         'host-key-checking: false', 'boot-timeout: 1')
     steps.setLayout(text)
@@ -928,14 +912,14 @@ def spans(monkeypatch):
     return exporter.get_finished_spans
 
 
-def test_spans(steps, racks, spans):
+def test_spans_of_a_request_and_its_nodes_are_exported(steps, racks, spans):
     steps.setLayout(cloud('one'))
     root = trace.get_tracer('zuul').start_span('NodesetRequest')
     request = steps.addRequest(
         'big', span_info=tracing.getSpanInfo(root), job_name='build')
-    node, = serve(steps, request)
+    node, = steps.serve(request)
     finish(steps, request)
-    steps.runUntil(lambda: isGone(steps, node))
+    steps.runUntil(lambda: steps.isGone(node))
     steps.run()
     by_name = {span.name: span for span in spans()}
     assert by_name.keys() == {
@@ -968,21 +952,21 @@ def getRequestSpan(request, spans):
     return span
 
 
-def test_the_span_of_a_request_that_waits(steps, racks, spans):
+def test_span_of_a_waiting_request_covers_its_wait(steps, racks, spans):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     first = steps.addRequest('big')
-    serve(steps, first)
+    steps.serve(first)
     request = steps.addRequest('big')
     steps.runUntil(lambda: steps.planner.getReason(request.uuid))
     seen = time.time_ns()
     finish(steps, first)
-    serve(steps, request)
+    steps.serve(request)
     span = getRequestSpan(request, spans)
     assert span.start_time < seen < span.end_time
 
 
 @pytest.mark.parametrize('is_ready', [True, False])
-def test_the_span_of_a_request_that_is_not_written_at_once(
+def test_request_whose_write_is_retried_has_one_span(
         steps, racks, spans, monkeypatch, is_ready):
     steps.setLayout(cloud('one'))
     if is_ready:
@@ -998,12 +982,12 @@ def test_the_span_of_a_request_that_is_not_written_at_once(
 
     monkeypatch.setattr(Transaction, '_send', conflictOnce)
     request = steps.addRequest('big')
-    serve(steps, request)
+    steps.serve(request)
     assert conflicts
     assert getRequestSpan(request, spans).attributes['state'] == 'fulfilled'
 
 
-def test_spans_of_what_fails(steps, racks, spans):
+def test_spans_of_failed_launches_have_an_error(steps, racks, spans):
     steps.setLayout(cloud('one', launch_attempts=1))
     racks.errors['one'] = RuntimeError('it does not boot')
     root = trace.get_tracer('zuul').start_span('NodesetRequest')

@@ -13,6 +13,7 @@ from hypothesis.stateful import (
 )
 from zuul.model import ProviderNode
 
+from tests.fixtures.examples import countExamples
 from tests.fixtures.planning import (
     Endpoint,
     Label,
@@ -334,12 +335,12 @@ class Planning(RuleBasedStateMachine):
 
 
 Planning.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=40, deadline=None,
+    max_examples=countExamples(1000), stateful_step_count=40, deadline=None,
     suppress_health_check=list(HealthCheck))
 TestPlanning = Planning.TestCase
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=countExamples(500), deadline=None)
 @given(providers=st.integers(1, 4), size=st.integers(3, 8),
        need=st.integers(2, 8), chance=st.randoms(use_true_random=False))
 def test_nobody_is_overtaken_for_ever(providers, size, need, chance):
@@ -368,7 +369,7 @@ def test_nobody_is_overtaken_for_ever(providers, size, need, chance):
     assert world.getNodes(large)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=countExamples(2000), deadline=None)
 @given(shares=st.lists(
     st.lists(st.integers(1, 5), min_size=1, max_size=3),
     min_size=2, max_size=3), chance=st.randoms(use_true_random=False))

@@ -9,43 +9,27 @@ from tests.fixtures.planning import (
     StaticProvider,
     World,
     makeRequest,
+    smallProvider,
 )
 from zuul_nodes.launcher.planner import Grant, Impossible, Wait, getRank
 from zuul_nodes.launcher.reservations import Reservation
-
-BIG = Label('big', {'instances': 3})
-
-
-def one():
-    """:return: a provider of single nodes and of one that takes all."""
-    return Provider('a', 'small', BIG, limits={'instances': 3})
-
-
-def fill(world, number, label, **kwargs):
-    """:return: requests that have been served."""
-    requests = []
-    for _ in range(number):
-        request, decision = world.request(label, **kwargs)
-        assert isinstance(decision, Grant)
-        requests.append(request)
-    return requests
 
 
 @pytest.mark.parametrize('shared', [
     {'section': {'name': 'site/rack', 'limits': {'instances': 1}}},
     {'endpoint': Endpoint('region', {'instances': 1})}])
-def test_room_at_another_provider(shared):
-    """What it frees is of use here, if there is a limit for both."""
+def test_node_deleted_at_another_provider_frees_shared_limit(shared):
+    """Whether the limit is that of a section or of an endpoint."""
     world = World(Provider('a', 'big', **shared),
                   Provider('b', 'small', **shared))
-    done, = fill(world, 1, 'big')
+    done, = world.fill(1, 'big')
     request, wait = world.request('small')
     assert 'has 1 instances, 1 in use, 1 needed' in wait.reason
     world.finish(done)
     assert world.woken == [request.uuid]
 
 
-def test_the_number_of_nodes_of_a_tenant():
+def test_max_nodes_of_a_label_count_for_each_tenant():
     def provider(name, tenant):
         return Provider(name, Label('big', max_nodes=2), tenant=tenant,
                         endpoint=Endpoint(name))
@@ -53,8 +37,8 @@ def test_the_number_of_nodes_of_a_tenant():
     world = World(a, b, provider('a', 'other'))
     # It counts for both tenants as long as it is nobody's.
     world.addNode(a, 'big')
-    fill(world, 1, 'big')
-    first, = fill(world, 1, 'big')
+    world.fill(1, 'big')
+    first, = world.fill(1, 'big')
     request, wait = world.request('big')
     assert 'label big has 2 nodes, 2 in use, 1 needed' in wait.reason
     for _ in range(2):
@@ -71,12 +55,12 @@ def test_the_number_of_nodes_of_a_tenant():
     assert isinstance(world.request(*['big'] * 3)[1], Impossible)
 
 
-def test_only_what_is_needed_can_lack():
+def test_resource_that_a_label_does_not_need_has_no_limit():
     world = World(Provider(
         'a', Label('big', {'cores': 4}), Label('odd', {'cores': 0}),
         limits={'cores': 4}))
-    fill(world, 1, 'big')
-    fill(world, 5, 'odd')
+    world.fill(1, 'big')
+    world.fill(5, 'odd')
     assert isinstance(world.request('big')[1], Wait)
 
 
@@ -99,9 +83,9 @@ def desks(number, *addresses):
     return world
 
 
-def test_who_needs_several_machines_is_not_overtaken_by_another_tenant():
+def test_large_request_keeps_shared_machines_from_other_tenants():
     world = desks(2)
-    running = fill(world, 2, 'desk', tenant='second')
+    running = world.fill(2, 'desk', tenant='second')
     large, _ = world.request('desk', 'desk', tenant='first')
     served = []
     for _ in range(2):
@@ -111,9 +95,9 @@ def test_who_needs_several_machines_is_not_overtaken_by_another_tenant():
     assert [grant.request_id for grant in served] == [large.uuid]
 
 
-def test_machines_of_another_tenant_are_kept_no_longer():
+def test_shared_machines_are_released_with_their_reservation():
     world = desks(2)
-    fill(world, 1, 'desk', tenant='second')
+    world.fill(1, 'desk', tenant='second')
     large, _ = world.request('desk', 'desk', tenant='first')
     small, wait = world.request('desk', tenant='second')
     assert isinstance(wait, Wait)
@@ -121,11 +105,11 @@ def test_machines_of_another_tenant_are_kept_no_longer():
     assert world.woken == [small.uuid]
 
 
-def test_the_machines_that_only_another_tenant_has_are_not_kept():
+def test_request_keeps_no_machine_of_another_tenant_only():
     world = desks(2, 'apart')
-    fill(world, 1, 'desk', tenant='first')
+    world.fill(1, 'desk', tenant='first')
     world.request('desk', 'desk', tenant='first')
-    request, = fill(world, 1, 'desk', tenant='second')
+    request, = world.fill(1, 'desk', tenant='second')
     node, = world.getNodes(request)
     assert node.interface_ip == 'apart'
 
@@ -139,8 +123,8 @@ def other(**kwargs):
         'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
 
 
-def test_the_reservations_of_other_launchers():
-    world = World(one())
+def test_request_waits_for_reservation_of_another_launcher():
+    world = World(smallProvider())
     world.planner.setReservations(other())
     request, wait = world.request('small')
     assert 'kept for request' in wait.reason
@@ -149,24 +133,24 @@ def test_the_reservations_of_other_launchers():
     assert world.woken == [request.uuid]
 
 
-def test_those_of_requests_behind_do_not_count():
-    world = World(one())
+def test_reservation_of_a_request_behind_does_not_count():
+    world = World(smallProvider())
     request = makeRequest('small')
     world.planner.setReservations(other())
     assert isinstance(world.planner.plan(request), Grant)
 
 
-def test_what_is_to_be_published():
-    world = World(one())
-    fill(world, 1, 'small')
+def test_waiting_request_has_a_reservation_to_publish():
+    world = World(smallProvider())
+    world.fill(1, 'small')
     request, _ = world.request('big')
     assert world.planner.getReservations() == {request.uuid: (Reservation(
         'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
 
 
-def test_what_is_published_until_others_see_the_nodes():
-    world = World(one())
-    small, = fill(world, 1, 'small')
+def test_reservation_is_published_until_the_request_is_granted():
+    world = World(smallProvider())
+    small, = world.fill(1, 'small')
     world.request('big')
     reservations = world.planner.getReservations()
     world.finish(small)
@@ -175,17 +159,17 @@ def test_what_is_published_until_others_see_the_nodes():
     assert world.planner.getReservations() == {}
 
 
-def test_reservations_of_an_unknown_provider():
+def test_reservation_counts_when_its_provider_becomes_known():
     world = World()
     world.planner.setReservations(other())
-    world.setProviders(one())
+    world.setProviders(smallProvider())
     assert isinstance(world.request('small')[1], Wait)
 
 
-def test_nodes_that_are_to_be_ready():
-    """For these, all launchers give up what nobody can use; a request does
-    not wait for them."""
-    ours, others = World(one()), World(one())
+def test_missing_min_ready_nodes_reserve_what_surplus_nodes_have():
+    """All launchers delete surplus nodes for them; requests do not wait for
+    them."""
+    ours, others = World(smallProvider()), World(smallProvider())
     provider, = ours.planner.scope.by_name['a']
     for world in ours, others:
         node = world.addNode(world.planner.scope.by_name['a'][0], 'small')
@@ -198,7 +182,7 @@ def test_nodes_that_are_to_be_ready():
     assert others.planner.getReservations() == {}
     assert others.planner.getObstacle(
         others.planner.scope.by_name['a'][0], 'small') is None
-    fill(others, 3, 'small')
+    others.fill(3, 'small')
 
     # It is another launcher's turn.
     others.planner.setMissing({(provider, 'big')})
@@ -217,7 +201,7 @@ def test_nodes_that_are_to_be_ready():
     assert not others.planner.isShort(node)
 
 
-def test_all_slots_of_a_machine_that_is_to_be_ready():
+def test_missing_machine_with_slots_needs_room_of_all_slots():
     provider = Provider('a', Label('big', max_nodes=3, slots=2))
     world = World(provider)
     nodes = [world.addNode(provider, 'big') for _ in range(2)]

@@ -9,32 +9,18 @@ from tests.fixtures.planning import (
     Provider,
     StaticProvider,
     World,
+    bigLabel,
     makeRequest,
+    smallProvider,
 )
 from zuul_nodes.launcher.planner import Grant, Impossible, Wait
 
 State = ProviderNode.State
-BIG = Label('big', {'instances': 3})
 
 
-def one(**kwargs):
-    """:return: a provider of single nodes and of one that takes all."""
-    return Provider('a', 'small', BIG, limits={'instances': 3}, **kwargs)
-
-
-def fill(world, number, label='small'):
-    """:return: requests that have been served."""
-    requests = []
-    for _ in range(number):
-        request, decision = world.request(label)
-        assert isinstance(decision, Grant)
-        requests.append(request)
-    return requests
-
-
-def test_what_becomes_free_is_for_the_first():
-    world = World(one())
-    running = fill(world, 3)
+def test_freed_quota_goes_to_the_first_in_the_queue():
+    world = World(smallProvider())
+    running = world.fill(3)
     waiting = [world.request('small')[0] for _ in range(3)]
     for done, request in zip(running, waiting, strict=True):
         world.finish(done)
@@ -42,10 +28,10 @@ def test_what_becomes_free_is_for_the_first():
         assert isinstance(world.serve()[0], Grant)
 
 
-def test_who_comes_later_does_not_overtake():
-    """Even between a request's being woken and its being planned."""
-    world = World(one())
-    done, *_ = fill(world, 3)
+def test_later_request_does_not_overtake():
+    """Not even after a request was woken, and before it is planned."""
+    world = World(smallProvider())
+    done, *_ = world.fill(3)
     first, _ = world.request('small')
     world.finish(done)
     for labels in (['small'], ['big']):
@@ -56,9 +42,9 @@ def test_who_comes_later_does_not_overtake():
 
 @pytest.mark.parametrize('urgent', [
     {'priority': -1}, {'_relative_priority': -1}, {'age': 999}], ids=str)
-def test_who_is_more_urgent_is_first(urgent):
-    world = World(one())
-    done, *_ = fill(world, 3)
+def test_request_of_higher_priority_is_served_first(urgent):
+    world = World(smallProvider())
+    done, *_ = world.fill(3)
     world.request('small')
     request, wait = world.request('small', **urgent)
     assert wait.reservation == ('a',)
@@ -67,9 +53,9 @@ def test_who_is_more_urgent_is_first(urgent):
     assert world.woken == [request.uuid]
 
 
-def test_a_request_becomes_more_urgent():
-    world = World(one())
-    done, *_ = fill(world, 3)
+def test_waiting_request_moves_ahead_with_its_priority():
+    world = World(smallProvider())
+    done, *_ = world.fill(3)
     (first, _), (second, wait) = (world.request('small') for _ in range(2))
     assert '1 requests that need the same are ahead' in wait.reason
     assert first.uuid in wait.reason
@@ -86,12 +72,11 @@ def test_a_request_becomes_more_urgent():
 
 
 @pytest.mark.parametrize('fails', [False, True], ids=str)
-def test_the_first_leaves(fails):
-    """It is cancelled, or does not need the same any more; the next one has
-    something reserved at once."""
+def test_next_request_gets_reservation_when_the_first_leaves(fails):
+    """The first is cancelled, or does not need the same nodes any more."""
     world = World(StaticProvider('desks', ['desk']),
                   StaticProvider('tables', ['desk']))
-    fill(world, 2, 'desk')
+    world.fill(2, 'desk')
     (first, _), (second, _) = (world.request('desk') for _ in range(2))
     if fails:
         first._set(provider_node_data=[
@@ -102,10 +87,10 @@ def test_the_first_leaves(fails):
     assert second.uuid in world.planner.getReservations()
 
 
-def test_a_request_alone_in_its_line_becomes_more_urgent():
-    """Those between its former place and its present one wait for it."""
-    world = World(one())
-    running = fill(world, 3)
+def test_large_request_moves_ahead_of_smaller_ones():
+    """The smaller requests wait for it then."""
+    world = World(smallProvider())
+    running = world.fill(3)
     large, _ = world.request('big', _relative_priority=2)
     for _ in range(3):
         world.request('small', _relative_priority=1)
@@ -116,10 +101,10 @@ def test_a_request_alone_in_its_line_becomes_more_urgent():
     assert world.woken == [large.uuid]
 
 
-def test_a_request_alone_in_its_line_becomes_less_urgent():
-    """It does not wait for itself, nor do those who are ahead now."""
-    world = World(one())
-    running = fill(world, 3)
+def test_large_request_moves_behind_smaller_ones():
+    """Neither the smaller requests nor itself wait for it any more."""
+    world = World(smallProvider())
+    running = world.fill(3)
     large, _ = world.request('big')
     small, _ = world.request('small', _relative_priority=1)
     large._set(_relative_priority=2)
@@ -133,18 +118,19 @@ def test_a_request_alone_in_its_line_becomes_less_urgent():
     assert world.woken == [large.uuid]
 
 
-def test_nobody_who_can_not_use_it_is_woken():
-    world = World(one(), Provider('b', 'other', limits={'instances': 1}))
-    other, = fill(world, 1, 'other')
-    fill(world, 3)
+def test_freed_quota_wakes_no_request_that_can_not_use_it():
+    world = World(smallProvider(),
+                  Provider('b', 'other', limits={'instances': 1}))
+    other, = world.fill(1, 'other')
+    world.fill(3)
     world.request('small')
     world.finish(other)
     assert world.woken == []
 
 
-def test_a_large_request_in_a_stream_of_small_ones():
-    world = World(one())
-    running = fill(world, 3)
+def test_large_request_is_served_in_a_stream_of_small_ones():
+    world = World(smallProvider())
+    running = world.fill(3)
     large, wait = world.request('big')
     assert wait.reservation == ('a',)
     served = []
@@ -155,18 +141,18 @@ def test_a_large_request_in_a_stream_of_small_ones():
     assert [grant.request_id for grant in served] == [large.uuid]
 
 
-def test_others_go_on_elsewhere():
-    world = World(one(), Provider('b', 'small'))
-    fill(world, 1)
+def test_request_behind_is_served_by_another_provider():
+    world = World(smallProvider(), Provider('b', 'small'))
+    world.fill(1)
     _, wait = world.request('big')
     assert wait.reservation == ('a',)
     _, grant = world.request('small')
     assert grant.slots[0].provider.name == 'b'
 
 
-def test_nodes_that_are_there_are_kept():
+def test_free_static_node_is_kept_for_large_request():
     world = World(StaticProvider('desks', *[['desk']] * 2))
-    first, second = fill(world, 2, 'desk')
+    first, second = world.fill(2, 'desk')
     both, wait = world.request('desk', 'desk')
     assert wait.reservation == ('desks',)
     single, _ = world.request('desk')
@@ -179,31 +165,31 @@ def test_nodes_that_are_there_are_kept():
     assert world.woken == [single.uuid]
 
 
-def test_no_more_are_kept_than_are_needed():
-    """What else is missing may take days."""
+def test_large_request_keeps_no_more_static_nodes_than_it_needs():
+    """It may take days until it can be served."""
     world = World(StaticProvider('desks', ['chair'], *[['desk']] * 5))
-    used, = fill(world, 1, 'chair')
+    used, = world.fill(1, 'chair')
     large, wait = world.request('chair', 'desk', 'desk')
     assert wait.reservation == ('desks',)
-    fill(world, 3, 'desk')
+    world.fill(3, 'desk')
     assert isinstance(world.request('desk')[1], Wait)
     world.finish(used)
     assert world.woken == [large.uuid]
 
 
-def test_nodes_are_kept_no_longer():
+def test_static_nodes_are_released_with_their_reservation():
     world = World(StaticProvider('desks', *[['desk']] * 2))
-    fill(world, 1, 'desk')
+    world.fill(1, 'desk')
     both, _ = world.request('desk', 'desk')
     single, _ = world.request('desk')
     world.planner.forget(both.uuid)
     assert world.woken == [single.uuid]
 
 
-def test_two_requests_for_all_static_nodes():
-    """None holds what the other waits for."""
+def test_two_requests_for_all_static_nodes_are_both_served():
+    """Neither keeps nodes that the other waits for."""
     world = World(StaticProvider('desks', *[['desk']] * 3))
-    blocker, = fill(world, 1, 'desk')
+    blocker, = world.fill(1, 'desk')
     waiting = [world.request(*['desk'] * 3)[0] for _ in range(2)]
     assert len(world.getNodes(blocker)) == 1
     for done, request in zip([blocker, *waiting], waiting, strict=False):
@@ -212,10 +198,11 @@ def test_two_requests_for_all_static_nodes():
             request.uuid]
 
 
-def test_requests_reserve_different_providers():
-    world = World(one(), Provider('b', BIG, limits={'instances': 3}))
-    fill(world, 1)
-    fill(world, 1, 'big')
+def test_requests_of_different_kinds_reserve_different_providers():
+    world = World(smallProvider(),
+                  Provider('b', bigLabel(), limits={'instances': 3}))
+    world.fill(1)
+    world.fill(1, 'big')
     first, wait = world.request('big')
     assert wait.reservation == ('a',)
     # Nobody who needs the same is behind with a reservation of its own.
@@ -227,11 +214,12 @@ def test_requests_reserve_different_providers():
 
 
 @pytest.mark.parametrize('name', 'ab')
-def test_what_is_reserved_stays_where_it_is(name):
-    """Nothing is lost of what has been kept, whichever of equal providers
-    is looked at anew, and whichever would be chosen then."""
-    world = World(one(), Provider('b', 'small', BIG, limits={'instances': 3}))
-    fill(world, 6)
+def test_reservation_stays_at_its_provider(name):
+    """Whichever of equal providers is looked at, and whichever would be chosen
+    anew."""
+    world = World(smallProvider(), Provider(
+        'b', 'small', bigLabel(), limits={'instances': 3}))
+    world.fill(6)
     large, wait = world.request('big')
     world.planner.shuffle = list.reverse
     for number in range(3):
@@ -247,28 +235,29 @@ def test_what_is_reserved_stays_where_it_is(name):
     assert world.plan(large).reservation == wait.reservation
 
 
-def test_what_is_reserved_in_a_new_layout():
-    """The provider is gone, or counts where it did not."""
-    world = World(one(), Provider('b', BIG, limits={'instances': 3}))
-    fill(world, 1)
-    fill(world, 1, 'big')
+def test_reservation_moves_when_new_layout_has_no_such_provider():
+    """Before that, another provider shares the limit of the endpoint."""
+    world = World(smallProvider(),
+                  Provider('b', bigLabel(), limits={'instances': 3}))
+    world.fill(1)
+    world.fill(1, 'big')
     large, wait = world.request('big')
     assert wait.reservation == ('a',)
     region = Endpoint('region', {'instances': 3})
-    world.setProviders(one(endpoint=region), Provider(
+    world.setProviders(smallProvider(endpoint=region), Provider(
         'c', 'small', endpoint=region))
     assert isinstance(world.request('small')[1], Wait)
-    world.setProviders(Provider('b', BIG, limits={'instances': 3}))
+    world.setProviders(Provider('b', bigLabel(), limits={'instances': 3}))
     assert world.plan(large).reservation == ('b',)
 
 
-def test_what_is_reserved_moves_on():
-    """From where it has become impossible, and from where no nodes are
-    made."""
-    providers = [Provider(name, BIG, limits={'instances': 3}, priority=rank)
-                 for rank, name in enumerate('abc')]
+def test_reservation_moves_when_its_provider_can_not_serve():
+    """The provider is paused, or its limits have become too small."""
+    providers = [
+        Provider(name, bigLabel(), limits={'instances': 3}, priority=rank)
+        for rank, name in enumerate('abc')]
     world = World(*providers)
-    fill(world, 3, 'big')
+    world.fill(3, 'big')
     large, wait = world.request('big')
     assert wait.reservation == ('a',)
     world.planner.pause('a', float('inf'), 'a test')
@@ -283,11 +272,12 @@ def test_what_is_reserved_moves_on():
     (StaticProvider('a', ['rare'], *[['small']] * 3), 3),
     (Provider('a', Label('rare', max_nodes=1), 'small',
               limits={'instances': 5}), 4)], ids=['static', 'max-nodes'])
-def test_those_ahead_may_wait_for_something_else(provider, number):
-    """It may take days until they are served."""
+def test_large_request_is_served_while_those_ahead_need_other_nodes(
+        provider, number):
+    """It may take days until those ahead are served."""
     world = World(provider)
-    fill(world, 1, 'rare')
-    running = fill(world, number)
+    world.fill(1, 'rare')
+    running = world.fill(number)
     assert world.request('rare')[1].reservation == ('a',)
     large, wait = world.request('small', 'small', 'small')
     assert wait.reservation == ('a',)
@@ -299,15 +289,15 @@ def test_those_ahead_may_wait_for_something_else(provider, number):
     assert served[0].request_id == large.uuid
 
 
-def test_who_waits_for_max_nodes_keeps_no_room():
-    """Not before it could use it; then it does."""
+def test_request_that_waits_for_max_nodes_keeps_no_quota():
+    """It keeps quota when max-nodes would let it have a node."""
     world = World(Provider('a', Label('rare', max_nodes=1), 'small',
                            limits={'instances': 3}))
-    first, = fill(world, 1, 'rare')
-    running = fill(world, 2)
+    first, = world.fill(1, 'rare')
+    running = world.fill(2)
     rare, _ = world.request('rare')
     world.finish(running.pop())
-    running += fill(world, 1)
+    running += world.fill(1)
     urgent, _ = world.request('small', priority=-1)
     world.request('small')
     world.finish(first)
@@ -317,11 +307,11 @@ def test_who_waits_for_max_nodes_keeps_no_room():
     assert world.woken == [rare.uuid]
 
 
-def test_what_is_reserved_goes_to_the_next_in_line():
-    world = World(one(priority=1), Provider(
-        'b', BIG, limits={'instances': 3}))
-    small, = fill(world, 1)
-    running, = fill(world, 1, 'big')
+def test_next_request_gets_reservation_when_the_first_is_served():
+    world = World(smallProvider(priority=1), Provider(
+        'b', bigLabel(), limits={'instances': 3}))
+    small, = world.fill(1)
+    running, = world.fill(1, 'big')
     first, second = (world.request('big')[0] for _ in range(2))
     world.finish(running)
     assert [grant.request_id for grant in world.serve()] == [first.uuid]
@@ -331,22 +321,23 @@ def test_what_is_reserved_goes_to_the_next_in_line():
     assert [grant.request_id for grant in world.serve()] == [second.uuid]
 
 
-def test_the_provider_that_makes_nodes_is_reserved():
+def test_reservation_is_at_a_provider_whose_connection_is_handled():
     world = World(
         Provider('a', 'big', priority=1, connection='nobody'),
         Provider('b', 'big', limits={'instances': 1}),
         isHandled='rack'.__eq__)
-    fill(world, 1, 'big')
+    world.fill(1, 'big')
     assert world.request('big')[1].reservation == ('b',)
 
 
-def test_where_others_leave_room_is_reserved():
-    """They may never go; if they do, it is served there all the same."""
+def test_reservation_is_at_a_provider_with_quota_beside_unmanaged_nodes():
+    """The other provider still serves the request when the unmanaged instances
+    are gone."""
     region = Endpoint('region', {'instances': 4})
     region.quota_cache.quota = {'instances': 2}
-    world = World(Provider('b', BIG, endpoint=region, priority=1),
-                  one(priority=2))
-    running = fill(world, 3)
+    world = World(Provider('b', bigLabel(), endpoint=region, priority=1),
+                  smallProvider(priority=2))
+    running = world.fill(3)
     large, wait = world.request('big')
     assert wait.reservation == ('a',)
     world.request('small')
@@ -358,9 +349,9 @@ def test_where_others_leave_room_is_reserved():
             if grant.request_id == large.uuid] == ['b']
 
 
-def test_what_is_reserved_ends():
-    world = World(one())
-    fill(world, 1)
+def test_reservation_ends_with_its_request():
+    world = World(smallProvider())
+    world.fill(1)
     large, _ = world.request('big')
     small, _ = world.request('small')
     assert world.woken == []
@@ -371,9 +362,9 @@ def test_what_is_reserved_ends():
     assert world.planner.getReason(large.uuid) is None
 
 
-def test_room_that_nobody_took():
-    world = World(one())
-    done, *_ = fill(world, 3)
+def test_next_request_is_woken_when_the_first_does_not_take_its_quota():
+    world = World(smallProvider())
+    done, *_ = world.fill(3)
     first, second = (world.request('small')[0] for _ in range(2))
     world.finish(done)
     assert world.woken == [first.uuid]
@@ -381,9 +372,9 @@ def test_room_that_nobody_took():
     assert world.woken == [first.uuid, second.uuid]
 
 
-def test_a_grant_that_could_not_be_written():
-    world = World(one())
-    fill(world, 2)
+def test_released_grant_wakes_the_next_request():
+    world = World(smallProvider())
+    world.fill(2)
     grant = world.planner.plan(makeRequest('small'))
     request, wait = world.request('small')
     assert isinstance(wait, Wait)
@@ -391,8 +382,8 @@ def test_a_grant_that_could_not_be_written():
     assert world.woken == [request.uuid]
 
 
-def test_a_grant_counts_until_the_records_do():
-    provider = one()
+def test_grant_counts_until_its_records_are_seen():
+    provider = smallProvider()
     world = World(provider)
     request = makeRequest('small', 'small', 'small')
     grant = world.planner.plan(request)
@@ -406,9 +397,9 @@ def test_a_grant_counts_until_the_records_do():
     assert len(world.woken) == 1
 
 
-def test_a_node_that_comes_back():
+def test_returned_node_goes_to_the_first_that_can_use_it():
     world = World(StaticProvider('desks', ['desk'], ['desk', 'chair']))
-    first, second = fill(world, 2, 'desk')
+    first, second = world.fill(2, 'desk')
     world.request('desk')
     chair, _ = world.request('chair')
     world.finish(second)
@@ -419,20 +410,20 @@ def test_a_node_that_comes_back():
     assert world.woken == []
 
 
-def test_all_who_can_be_served_are_woken_at_once():
-    provider = one()
+def test_raised_limit_wakes_all_requests_that_can_be_served():
+    provider = smallProvider()
     world = World(provider)
-    fill(world, 3)
+    world.fill(3)
     waiting = [world.request('small')[0] for _ in range(5)]
     provider.resource_limits = {'instances': 7}
     world.planner.limitsChanged(['a'])
     assert world.woken == [request.uuid for request in waiting[:4]]
 
 
-def test_limits_that_became_too_small():
-    provider = one()
+def test_waiting_requests_fail_when_limits_become_too_small():
+    provider = smallProvider()
     world = World(provider)
-    fill(world, 1)
+    world.fill(1)
     waiting = [world.request('big')[0] for _ in range(2)]
     provider.resource_limits = {'instances': 2}
     world.planner.limitsChanged(['a'])
@@ -441,8 +432,8 @@ def test_limits_that_became_too_small():
     assert world.planner.getReservations() == {}
 
 
-def test_what_nobody_told_of():
-    """It is enough that the first in a line is planned again."""
+def test_change_without_event_is_found_when_the_first_is_planned():
+    """The others that wait for the same are woken then."""
     handled = set()
     world = World(Provider('a', 'small', limits={'instances': 2}),
                   isHandled=handled.__contains__)
@@ -452,7 +443,7 @@ def test_what_nobody_told_of():
     assert world.woken == [others[0].uuid]
 
 
-def test_what_is_not_zuuls():
+def test_request_waits_for_quota_of_unmanaged_instances():
     endpoint = Endpoint('region', {'instances': 2})
     world = World(Provider('a', 'small', endpoint=endpoint))
     endpoint.quota_cache.quota = {'instances': 2}
@@ -464,9 +455,9 @@ def test_what_is_not_zuuls():
     assert world.woken == [request.uuid]
 
 
-def test_a_new_layout():
-    world = World(one())
-    fill(world, 3)
+def test_new_layout_wakes_all_waiting_requests():
+    world = World(smallProvider())
+    world.fill(3)
     kept, gone = world.request('small')[0], world.request('big')[0]
     world.setProviders(
         Provider('a', 'small', limits={'instances': 3}),
@@ -476,17 +467,18 @@ def test_a_new_layout():
     assert {type(decision) for decision in decisions} == {Grant, Impossible}
 
 
-def test_a_layout_that_comes_later():
+def test_node_that_is_older_than_the_layout_is_granted():
     world = World()
-    provider = one()
+    provider = smallProvider()
     world.addNode(provider, 'small')
     assert isinstance(world.request('small')[1], Impossible)
     world.setProviders(provider)
     assert world.request('small')[1].slots[0].node
 
 
-def test_the_reason_names_all_providers():
-    """Whichever of them is looked at anew; and those that are out."""
+def test_reason_of_waiting_request_names_all_providers():
+    """Also those that were not looked at last, and those that have given
+    up."""
     world = World(
         *(Provider(name, 'small', limits={'instances': 1}) for name in 'abc'),
         Provider('d', 'small', attempts=1), Provider('e', 'other'))
@@ -506,13 +498,13 @@ def test_the_reason_names_all_providers():
     assert 'c:' not in world.planner.getReason(request.uuid)
 
 
-def test_what_can_not_be_tried_stops_nobody_else(caplog):
+def test_error_in_planning_concerns_no_other_request(caplog):
     broken = []
     world = World(
         Provider('a', 'small', 'odd', limits={'instances': 3}),
         canUse=lambda request, provider, label_name: (
             label_name != 'odd' or not broken or broken.index(None)))
-    running = fill(world, 3)
+    running = world.fill(3)
     odd, _ = world.request('odd')
     small, _ = world.request('small')
     broken.append('now')
@@ -525,7 +517,7 @@ def test_what_can_not_be_tried_stops_nobody_else(caplog):
 
 # Cost
 
-def test_only_what_may_have_changed_is_looked_at():
+def test_planner_looks_at_changed_providers_only():
     """However many different requests wait."""
     looked = []
     labels = [f'label{number}' for number in range(20)]
@@ -540,12 +532,13 @@ def test_only_what_may_have_changed_is_looked_at():
     assert set(looked) == {'b'} and len(looked) <= 3 * len(labels)
 
 
-def test_the_number_of_those_who_wait_is_of_no_account():
-    """Whoever is served, nobody else is looked at."""
+def test_planner_looks_at_no_other_waiting_request():
+    """However many requests wait."""
     looked = []
     world = World(
-        one(), canUse=lambda request, *args: looked.append(request) or True)
-    done, *_ = fill(world, 3)
+        smallProvider(),
+        canUse=lambda request, *args: looked.append(request) or True)
+    done, *_ = world.fill(3)
     for _ in range(200):
         world.request('small')
     looked.clear()

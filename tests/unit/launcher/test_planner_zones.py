@@ -133,7 +133,7 @@ def test_the_zone_with_the_most():
         assert not any(isNew(grant))
 
 
-@pytest.mark.parametrize('order', itertools.permutations(ZONES, 2))
+@pytest.mark.parametrize('order', list(itertools.permutations(ZONES, 2)))
 def test_the_zone_of_the_nearest(order):
     provider, world = makeWorld()
     for zone, state in zip(order, ORDER, strict=True):

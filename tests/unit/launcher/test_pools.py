@@ -10,7 +10,7 @@ import unittest.mock
 import pytest
 from zuul.provider import BaseProviderEndpoint
 
-from tests.fixtures.images import waitFor
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import pools as pools_module
 from zuul_nodes.launcher.pools import Call, Pool, Pools
 

@@ -44,12 +44,6 @@ def attempts(monkeypatch):
     return attempts
 
 
-def serve(launcher, *labels):
-    """:return: a request, and its nodes."""
-    request = launcher.addRequest(*labels)
-    return request, launcher.serve(request)
-
-
 def addElsewhere(launcher, **kwargs):
     """:return: a node where nobody has had a provider yet."""
     return launcher.addNode(
@@ -63,10 +57,10 @@ def getReasons(log):
             for record in log.records if 'stays: ' in record.getMessage()]
 
 
-def test_a_provider_that_goes(steps, racks):
+def test_nodes_of_removed_provider_go_when_they_are_unused(steps, racks):
     steps.setLayout(cloud('one'))
     steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
-    request, (node,) = serve(steps, 'other')
+    request, (node,) = steps.serveNew('other')
     steps.setLayout(ELSEWHERE)
     steps.runUntil(lambda: steps.nodes() == [node])
     # Somebody waits for that one.
@@ -78,15 +72,15 @@ def test_a_provider_that_goes(steps, racks):
 
 @pytest.mark.parametrize('label', ['big', 'big, slots: 2'],
                          ids=['node', 'slots'])
-def test_a_provider_that_goes_without_a_launcher(
+def test_next_launcher_deletes_nodes_of_removed_provider(
         makeLauncher, racks, monkeypatch, label):
-    """By the next one, which knows nobody who ever had it."""
+    """It has never had the provider."""
     started = []
     monkeypatch.setattr(ShelfEndpoint, 'startEndpoint',
                         lambda endpoint: started.append(endpoint.name))
     launcher = makeLauncher()
     launcher.setLayout(cloud('one').replace('name: big', f'name: {label}'))
-    request, _ = serve(launcher, 'big')
+    request, _ = launcher.serveNew('big')
     assert racks.instances
     launcher.writeLayout(ELSEWHERE)
     started.clear()
@@ -99,13 +93,13 @@ def test_a_provider_that_goes_without_a_launcher(
 
 
 @pytest.mark.parametrize('answer', ['error', 'nothing'])
-def test_a_provider_that_goes_for_its_cloud_is_down(
+def test_record_stays_while_cloud_of_removed_provider_is_down(
         steps, racks, monkeypatch, answer):
-    """Nobody looks there for what has leaked; so the record stays."""
+    """The clean-up does not look for leaked resources there."""
     monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0)
     monkeypatch.setattr(machines, 'getPause', lambda attempt: 0.01)
     steps.setLayout(cloud('one'))
-    request, (node,) = serve(steps, 'big')
+    request, (node,) = steps.serveNew('big')
     if answer == 'error':
         racks.delete_errors['one'] = ConnectionError('down')
     else:
@@ -120,7 +114,8 @@ def test_a_provider_that_goes_for_its_cloud_is_down(
     assert racks.instances == {}
 
 
-def test_a_provider_that_goes_while_its_node_is_made(makeLauncher, racks):
+def test_building_node_of_removed_provider_is_made_elsewhere(
+        makeLauncher, racks):
     launcher = makeLauncher()
     launcher.setLayout(cloud('one'))
     racks.slow.add('one')
@@ -135,8 +130,9 @@ def test_a_provider_that_goes_while_its_node_is_made(makeLauncher, racks):
     assert node.request_id == request.uuid
 
 
-def test_an_endpoint_that_nobody_knows(steps, racks, attempts, log):
-    """The record stays, with a reason that is told once."""
+def test_record_at_unknown_endpoint_stays_with_a_reason(
+        steps, racks, attempts, log):
+    """The reason is logged once."""
     steps.setLayout(cloud('one'))
     node = addElsewhere(steps)
     steps.runUntil(lambda: len(attempts) >= 3)
@@ -149,7 +145,7 @@ def test_an_endpoint_that_nobody_knows(steps, racks, attempts, log):
     assert racks.deleted == []
 
 
-def test_nodes_that_can_not_be_deleted_keep_nobody_busy(
+def test_nodes_that_can_not_be_deleted_are_not_polled(
         steps, racks, monkeypatch):
     monkeypatch.setattr(removal, 'getPause', lambda *args, **kwargs: 1000)
     looks = []
@@ -160,13 +156,14 @@ def test_nodes_that_can_not_be_deleted_keep_nobody_busy(
     for state in (State.USED, State.READY):
         addElsewhere(steps, state=state)
     # What comes of it all is seen by the time that others are served.
-    serve(steps, 'big')
-    serve(steps, 'big')
+    steps.serveNew('big')
+    steps.serveNew('big')
     assert 2 <= len(looks) <= 6
 
 
-def test_an_endpoint_that_gets_a_provider(steps, racks, monkeypatch, log):
-    """It is not waited for the next attempt."""
+def test_node_is_deleted_when_its_endpoint_gets_a_provider(
+        steps, racks, monkeypatch, log):
+    """The deletion does not wait for the end of its pause."""
     monkeypatch.setattr(removal, 'getPause', lambda *args, **kwargs: 1000)
     steps.setLayout(cloud('one'))
     node = addElsewhere(steps)
@@ -176,12 +173,12 @@ def test_an_endpoint_that_gets_a_provider(steps, racks, monkeypatch, log):
     assert racks.deleted == [node.uuid]
 
 
-def test_a_provider_that_can_not_be_used(makeLauncher, racks, monkeypatch,
-                                         attempts, log):
-    """Its driver may have changed since."""
+def test_record_stays_while_its_former_provider_can_not_be_used(
+        makeLauncher, racks, monkeypatch, attempts, log):
+    """The driver may have changed since."""
     launcher = makeLauncher()
     launcher.setLayout(cloud('one'))
-    request, (node,) = serve(launcher, 'big')
+    request, (node,) = launcher.serveNew('big')
     launcher.writeLayout(ELSEWHERE)
     good = ShelfDriver.getProvider
     broken = [True]
@@ -204,7 +201,7 @@ def test_a_provider_that_can_not_be_used(makeLauncher, racks, monkeypatch,
 
 
 @pytest.mark.parametrize('data', [b'', b'garbage', b'{}', b'[]'])
-def test_a_place_that_can_not_be_read(steps, racks, attempts, log, data):
+def test_record_at_unreadable_place_stays(steps, racks, attempts, log, data):
     steps.setLayout(cloud('one'))
     steps.zk_client.client.create(f'{ROOT}/other/other', data, makepath=True)
     addElsewhere(steps)
@@ -217,8 +214,8 @@ def test_a_place_that_can_not_be_read(steps, racks, attempts, log, data):
     assert steps.places.find(('other', 'other')).name == 'two'
 
 
-def test_places_are_written_once(steps, racks):
-    """Labels are of no matter, but what says where it is."""
+def test_place_is_written_once_for_all_labels(steps, racks):
+    """It is written again when the provider changes."""
     for labels in ('[big]', '[big, other]'):
         for tenant in ('another', 'tenant'):
             steps.setLayout(cloud('one', labels=labels), tenant)
@@ -232,8 +229,7 @@ def test_places_are_written_once(steps, racks):
     steps.runUntil(lambda: read() == (1, True))
 
 
-def test_places_are_written_as_soon_as_that_is_possible(
-        steps, racks, monkeypatch):
+def test_write_of_a_place_is_retried(steps, racks, monkeypatch):
     good = steps.places._write
     errors = [ConnectionLoss(), ConnectionLoss()]
 
@@ -244,6 +240,6 @@ def test_places_are_written_as_soon_as_that_is_possible(
     monkeypatch.setattr(steps.places, '_write', write)
     steps.setLayout(cloud('one'))
     # Nobody has to wait for that.
-    serve(steps, 'big')
+    steps.serveNew('big')
     steps.runUntil(lambda: steps.zk_client.client.exists(
         f'{ROOT}/rack/rack'))

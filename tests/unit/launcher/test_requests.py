@@ -39,17 +39,11 @@ def getEvents(launcher):
             for event in launcher.result_events['tenant']['check']]
 
 
-def end(launcher, racks, *requests):
-    for request in requests:
-        finish(launcher, request)
-    launcher.runUntil(lambda: not launcher.nodes())
-    assert racks.instances == {}
-
-
 # Why they wait
 
-def test_another_reason(steps, racks, monkeypatch, caplog):
-    """It is told of those who are first, though nothing plans them anew."""
+def test_new_reason_is_logged_for_the_first_requests_only(
+        steps, racks, monkeypatch, caplog):
+    """Even if nothing plans these requests anew."""
     caplog.set_level(logging.INFO, 'zuul')
     steps.setLayout(cloud('one', resource_limits='{instances: 2}'))
     running = steps.addRequest('big', 'big')
@@ -80,8 +74,7 @@ def test_another_reason(steps, racks, monkeypatch, caplog):
 # That wait and have nodes
 
 
-def test_nodes_of_a_request_that_waits(steps, racks):
-    """It gets them again, as anybody would."""
+def test_waiting_request_gets_its_nodes_again(steps, racks):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big', 'other')
     nodes = serve(steps, request)
@@ -89,10 +82,10 @@ def test_nodes_of_a_request_that_waits(steps, racks):
     steps.runUntil(lambda: len(getEvents(steps)) == 2)
     assert serve(steps, request) == nodes
     assert racks.created == ['one', 'one']
-    end(steps, racks, request)
+    steps.endAll(racks)
 
 
-def test_one_of_the_nodes_has_gone(steps, racks):
+def test_waiting_request_gets_another_node_for_one_that_has_gone(steps, racks):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big', 'other')
     kept, lost = serve(steps, request)
@@ -106,12 +99,12 @@ def test_one_of_the_nodes_has_gone(steps, racks):
     assert second != lost
     assert racks.created == ['one'] * 3
     racks.instances.pop(lost)
-    end(steps, racks, request)
+    steps.endAll(racks)
 
 
-def test_others_may_have_the_nodes_of_a_request_that_waits(steps, racks):
-    """It holds nothing: one of them is served at once, and the other when
-    there is room again."""
+def test_nodes_of_waiting_request_serve_another(steps, racks):
+    """One of the requests is served at once, the other when there is quota
+    again."""
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     request = steps.addRequest('big')
     nodes = serve(steps, request)
@@ -125,7 +118,7 @@ def test_others_may_have_the_nodes_of_a_request_that_waits(steps, racks):
     assert not any(last.nodes)
     finish(steps, first)
     assert serve(steps, last) != nodes
-    end(steps, racks, last)
+    steps.endAll(racks)
 
 
 # That have ended, and nobody was told
@@ -133,8 +126,9 @@ def test_others_may_have_the_nodes_of_a_request_that_waits(steps, racks):
 
 @pytest.mark.parametrize('label, state', [
     ('big', 'fulfilled'), ('unknown', 'failed')])
-def test_nobody_was_told(steps, racks, label, state):
-    """The pipeline is, once."""
+def test_pipeline_is_told_of_request_whose_event_is_pending(
+        steps, racks, label, state):
+    """It is told once."""
     steps.setLayout(cloud('one'))
     request = steps.addRequest(label)
     steps.runUntil(lambda: isDone(request))
@@ -152,7 +146,7 @@ def test_nobody_was_told(steps, racks, label, state):
         steps.runUntil(lambda: isDone(request))
     assert getEvents(steps) == told
     assert (request.state, request.nodes) == (state, nodes)
-    end(steps, racks, request)
+    steps.endAll(racks)
 
 
 # That are being served by launchers which go
@@ -178,7 +172,7 @@ def accepted(several, racks):
 
 
 @pytest.mark.crash
-def test_nobody_handles_the_connection_of_a_node_any_more(
+def test_accepted_request_fails_when_nobody_handles_its_connection(
         several, racks, accepted, caplog):
     caplog.set_level(logging.INFO, 'zuul')
     planner, request = accepted(0.3)
@@ -195,7 +189,7 @@ def test_nobody_handles_the_connection_of_a_node_any_more(
 
 
 @pytest.mark.crash
-def test_somebody_handles_the_connection_of_a_node_again(
+def test_accepted_request_is_served_when_its_connection_is_handled(
         several, racks, accepted):
     planner, request = accepted(1000)
     unhandled = planner.request_reconciler._unhandled
@@ -209,8 +203,8 @@ def test_somebody_handles_the_connection_of_a_node_again(
     several.endAll(racks)
 
 
-def test_a_request_becomes_more_urgent(steps, racks):
-    """As the scheduler says it, with a record beside the request's."""
+def test_scheduler_raises_priority_of_waiting_request(steps, racks):
+    """It writes a record beside that of the request."""
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('big')
     serve(steps, used)

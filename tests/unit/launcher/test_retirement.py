@@ -4,15 +4,10 @@ import types
 
 import pytest
 
-from tests.fixtures.images import (
-    LAYOUT,
-    PROVIDER,
-    TIMEOUT,
-    Cloud,
-    waitFor,
-)
+from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT, Cloud
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
+from tests.fixtures.waiting import waitFor
 from zuul_nodes import imagelayouts
 from zuul_nodes.launcher import retirement
 

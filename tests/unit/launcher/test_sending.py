@@ -8,7 +8,7 @@ from kazoo.exceptions import ConnectionLoss
 from kazoo.protocol.states import KazooState
 import pytest
 
-from zuul_nodes.launcher import sending, sockets
+from zuul_nodes.launcher import sending
 from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.sending import LARGEST, OVERHEAD, Bell
 
@@ -26,7 +26,7 @@ def isRinging(bell):
     return bool(select.select([bell], [], [], 0)[0])
 
 
-def test_bell(bell):
+def test_bell_rings_until_it_is_hushed(bell):
     assert not isRinging(bell)
     for _ in range(3):
         bell.send(b'\0')
@@ -38,7 +38,7 @@ def test_bell(bell):
     assert isRinging(bell)
 
 
-def test_bell_of_a_closed_connection(bell):
+def test_closed_bell_raises_error(bell):
     bell.close()
     bell.close()
     # Kazoo tells whoever asks.
@@ -46,12 +46,6 @@ def test_bell_of_a_closed_connection(bell):
         bell.send(b'\0')
     with pytest.raises(ValueError):
         isRinging(bell)
-
-
-@pytest.fixture
-def client(zk_client):
-    sockets.install(zk_client.client)
-    return zk_client.client
 
 
 class Gate:
@@ -86,7 +80,7 @@ def gate(client, monkeypatch):
     return Gate(client, monkeypatch)
 
 
-def test_what_waits_is_sent_at_once(client, gate):
+def test_waiting_requests_are_sent_together(client, gate):
     paths = [f'/{number}' for number in range(20)]
     answers = [client.create_async(path) for path in paths]
     gate.open()
@@ -96,7 +90,7 @@ def test_what_waits_is_sent_at_once(client, gate):
     assert not isRinging(client._connection._read_sock)
 
 
-def test_more_than_is_sent_at_once(client, gate):
+def test_more_requests_than_fit_are_sent_in_several_pieces(client, gate):
     number = 3 * sending.MOST_REQUESTS
     answers = [client.exists_async('/') for _ in range(number)]
     gate.open()
@@ -104,8 +98,7 @@ def test_more_than_is_sent_at_once(client, gate):
     assert 3 <= len(gate.sent) <= 5
 
 
-def test_asked_by_many(client):
-    """None of them waits for ever, whoever rings first."""
+def test_requests_of_many_threads_are_all_sent(client):
     def ask(name):
         client.create(name, b'0')
         for number in range(200):
@@ -123,8 +116,8 @@ def test_asked_by_many(client):
     assert sorted(done) == names
 
 
-def test_connection_is_lost_before_it_is_sent(client, gate):
-    """Who asked is told; what is asked later is not held up by it."""
+def test_unsent_requests_fail_when_connection_is_lost(client, gate):
+    """Later requests are not delayed by them."""
     answers = [client.create_async(f'/{number}') for number in range(20)]
     client._connection._socket.shutdown(socket.SHUT_RDWR)
     gate.open()
@@ -134,8 +127,8 @@ def test_connection_is_lost_before_it_is_sent(client, gate):
     assert client.retry(client.get_children, '/')
 
 
-def test_nobody_waits_to_ask_without_a_connection(client, monkeypatch):
-    """A pipe would be full by then."""
+def test_requests_without_connection_do_not_block(client, monkeypatch):
+    """Not even if there are more than fit into a pipe."""
     def fail(*args, **kwargs):
         may_connect.wait(TIMEOUT)
         return connect(*args, **kwargs)
@@ -159,7 +152,7 @@ def test_nobody_waits_to_ask_without_a_connection(client, monkeypatch):
     assert all(answer.get(timeout=TIMEOUT) for answer in answers)
 
 
-def test_what_is_too_large_is_not_sent(client):
+def test_request_that_is_too_large_is_refused(client):
     """Others do not lose their connection by it."""
     states = []
     client.add_listener(states.append)

@@ -143,6 +143,7 @@ def test_commands_that_run_no_launcher(makeSite, tmp_path):
 
     # A Zuul that is too new, and nothing in zuul.conf tells of the plugin.
     site.configure('launcher', embedded='false')
+    site.unconfigure('connection null')
     writePackage(tmp_path, 'zuul', '15.0.0')
     for command in ('zuul-scheduler', 'zuul-web', 'zuul-launcher'):
         result = subprocess.run(

@@ -2,7 +2,6 @@
 session: each piece of work is done once."""
 
 import collections
-import logging
 import threading
 import time
 
@@ -52,12 +51,6 @@ def racks(monkeypatch):
 
 
 @pytest.fixture
-def log(caplog):
-    caplog.set_level(logging.DEBUG, 'zuul')
-    return caplog
-
-
-@pytest.fixture
 def expire(zookeeper):
     """:return: a function that has ZooKeeper expire a launcher's session;
         returns when its client knows."""
@@ -92,7 +85,7 @@ def expire(zookeeper):
 # Two launchers
 
 
-def test_work_is_divided(pair, racks):
+def test_launchers_divide_the_nodes_of_one_provider(pair, racks):
     first, second = pair.launchers
     pair.setLayout(cloud('one'))
     requests = [first.addRequest('big') for _ in range(16)]
@@ -108,7 +101,7 @@ def test_work_is_divided(pair, racks):
     pair.endAll(racks)
 
 
-def test_each_does_what_is_its_own(pair, racks):
+def test_each_launcher_does_its_own_work_only(pair, racks):
     first, second = pair.launchers
     pair.setLayout(cloud('one'))
     mine = pair.addRequest(first, 'big')
@@ -120,7 +113,7 @@ def test_each_does_what_is_its_own(pair, racks):
     assert len(racks.instances) == 1
 
 
-def test_one_stops_while_nodes_are_made(pair, racks):
+def test_other_launcher_finishes_building_nodes_of_stopped_one(pair, racks):
     first, second = pair.launchers
     pair.setLayout(cloud('one'))
     racks.slow.add('one')
@@ -138,7 +131,7 @@ def test_one_stops_while_nodes_are_made(pair, racks):
     pair.endAll(racks)
 
 
-def test_one_stops_while_its_requests_wait(pair, racks):
+def test_other_launcher_serves_waiting_requests_of_stopped_one(pair, racks):
     first, second = pair.launchers
     pair.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = pair.addRequest(second, 'big')
@@ -151,7 +144,7 @@ def test_one_stops_while_its_requests_wait(pair, racks):
     pair.endAll(racks)
 
 
-def test_one_joins(several, racks):
+def test_new_launcher_takes_its_share(several, racks):
     first = several.add('first')
     several.setLayout(cloud('one'))
     racks.slow.add('one')
@@ -167,8 +160,8 @@ def test_one_joins(several, racks):
     several.endAll(racks)
 
 
-def test_a_reservation_counts_for_all(pair, racks):
-    """A request of another launcher that needs more is not overtaken."""
+def test_request_does_not_overtake_reservation_of_another_launcher(
+        pair, racks):
     first, second = pair.launchers
     pair.setLayout(cloud('one', resource_limits='{instances: 2}'))
     begun = pair.addRequest(first, 'big'), pair.addRequest(second, 'big')
@@ -194,8 +187,9 @@ def test_a_reservation_counts_for_all(pair, racks):
     pair.runUntil(lambda: not first.zk_client.client.get_children(ROOT))
 
 
-def test_limits_are_kept_together(pair, racks, monkeypatch):
-    """Both decide at the same time, and only one begins."""
+def test_launchers_that_decide_at_once_keep_the_limits(
+        pair, racks, monkeypatch):
+    """One of them makes the node, and the other waits."""
     pair.setLayout(cloud('one', resource_limits='{instances: 1}'))
     # It is nothing that a cloud has said.
     racks.setPause(1000)
@@ -220,7 +214,7 @@ def test_limits_are_kept_together(pair, racks, monkeypatch):
     pair.endAll(racks)
 
 
-def test_many_requests_and_few_nodes(pair, racks):
+def test_launchers_serve_many_requests_within_small_limits(pair, racks):
     pair.setLayout(cloud('one', resource_limits='{instances: 2}'))
     racks.setPause(1000)
     left = [pair.addRequest(launcher, 'big')
@@ -235,8 +229,7 @@ def test_many_requests_and_few_nodes(pair, racks):
     assert racks.most <= 2
 
 
-def test_what_is_asked_of_one_is_known_to_the_other(pair, racks):
-    """A node that is ready at one serves a request of the other."""
+def test_launcher_grants_ready_node_of_another_launcher(pair, racks):
     first, second = pair.launchers
     pair.setLayout(cloud('one'))
     node = first.addNode(first.getProvider('one'), 'big', state=State.READY)
@@ -248,7 +241,8 @@ def test_what_is_asked_of_one_is_known_to_the_other(pair, racks):
     assert racks.created == []
 
 
-def test_both_want_the_same_node(pair, racks, monkeypatch):
+def test_one_of_two_launchers_grants_the_last_ready_node(
+        pair, racks, monkeypatch):
     first, second = pair.launchers
     pair.setLayout(cloud('one'))
     node = first.addNode(first.getProvider('one'), 'big', state=State.READY)
@@ -264,9 +258,8 @@ def test_both_want_the_same_node(pair, racks, monkeypatch):
     pair.endAll(racks)
 
 
-def test_connection_filters(several, racks):
-    """Whoever plans a request, its nodes are made by those who handle the
-    connection."""
+def test_node_is_made_by_launcher_that_handles_its_connection(several, racks):
+    """Whichever launcher plans the request."""
     first = several.add('first', connection_filter='rack')
     second = several.add('second', connection_filter='other')
     several.setLayout(cloud('one', labels='[big]') + addSection('other')
@@ -283,8 +276,8 @@ def test_connection_filters(several, racks):
     several.endAll(racks)
 
 
-def test_a_provider_that_one_has_paused(pair, racks):
-    """What the other has made there is not concerned."""
+def test_provider_paused_by_one_launcher_is_used_by_another(pair, racks):
+    """The nodes that the other is making there go on."""
     first, _ = pair.launchers
     pair.setLayout(cloud('one'))
     racks.setPause(1000)
@@ -304,8 +297,8 @@ def test_a_provider_that_one_has_paused(pair, racks):
 # A session that is lost
 
 
-def test_a_session_is_lost_while_a_node_is_made(steps, racks, expire):
-    """It is gone on with, not begun again."""
+def test_launch_goes_on_after_session_loss(steps, racks, expire):
+    """It does not begin anew."""
     steps.setLayout(cloud('one'))
     racks.slow.add('one')
     request = steps.addRequest('big')
@@ -326,8 +319,8 @@ def test_a_session_is_lost_while_a_node_is_made(steps, racks, expire):
     assert racks.instances == {}
 
 
-def test_a_session_is_lost_while_a_driver_is_at_it(steps, racks, expire):
-    """What it comes to is not written with a lock that is lost."""
+def test_driver_result_after_session_loss_is_not_written(steps, racks, expire):
+    """The lock of the node is lost with the session."""
     steps.setLayout(cloud('one'))
     racks.hang('one')
     request = steps.addRequest('big')
@@ -347,7 +340,7 @@ def test_a_session_is_lost_while_a_driver_is_at_it(steps, racks, expire):
     assert racks.instances == {}
 
 
-def test_a_session_is_lost_while_requests_wait(
+def test_waiting_requests_are_served_after_session_loss(
         steps, racks, expire, kazoo_client, monkeypatch):
     monkeypatch.setattr(steps, '_isShared', lambda: True)
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
@@ -364,9 +357,9 @@ def test_a_session_is_lost_while_requests_wait(
     assert racks.most == 1
 
 
-def test_nobody_was_there_for_a_moment(steps, racks, monkeypatch):
-    """What was taken for that of nobody is looked at again, though all are
-    there when that is learned."""
+def test_reservation_is_made_again_after_launchers_were_missing(
+        steps, racks, monkeypatch):
+    """No launcher was registered when the request was planned."""
     registry = COMPONENT_REGISTRY.registry
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('big')
@@ -389,7 +382,7 @@ def test_nobody_was_there_for_a_moment(steps, racks, monkeypatch):
     steps.runUntil(steps.planner.getReservations)
 
 
-def test_what_happens_without_a_session_is_seen(
+def test_launcher_sees_changes_made_during_session_loss(
         steps, racks, expire, kazoo_client):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
@@ -407,9 +400,8 @@ def test_what_happens_without_a_session_is_seen(
     steps.runUntil(steps.division.getLaunchers)
 
 
-def test_another_takes_over_without_a_session(pair, racks, expire):
-    """The one whose session was lost does not go on with what is the
-    other's now."""
+def test_launcher_leaves_work_taken_over_during_session_loss(
+        pair, racks, expire):
     first, second = pair.launchers
     pair.setLayout(cloud('one'))
     racks.slow.add('one')

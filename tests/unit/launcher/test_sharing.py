@@ -7,8 +7,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import finish, isDone
-from tests.unit.launcher import test_several_static
-from tests.unit.launcher.test_registration import giveBack, use
+from tests.fixtures.staticlayouts import giveBack, use
 from zuul_nodes.launcher.planner import Grant
 
 State = ProviderNode.State
@@ -40,7 +39,9 @@ TENANTS = [('one', 'two'), ('one', 'one')]
 by_name = pytest.mark.parametrize('names', TENANTS, ids=['two', 'one'])
 
 
-def desk(*names, slots=1, port=22):
+def sharedStaticNode(*names, slots=1, port=22):
+    """:return: a layout with one static node, which each of the providers
+    with these names has."""
     return DESK.format(port=port) + ''.join(
         PROVIDER.format(name=name, slots=slots) for name in names)
 
@@ -48,7 +49,7 @@ def desk(*names, slots=1, port=22):
 def setLayouts(launcher, names, **kwargs):
     """:return: the nodes, when they are ready."""
     for tenant, name in zip(('first', 'second'), names, strict=True):
-        launcher.setLayout(desk(name, **kwargs), tenant)
+        launcher.setLayout(sharedStaticNode(name, **kwargs), tenant)
     number = len(set(names)) * kwargs.get('slots', 1)
     launcher.runUntil(lambda: len(getFree(launcher)) == number)
     return getFree(launcher)
@@ -64,27 +65,21 @@ def addRequests(launcher):
             for tenant in ('first', 'second')]
 
 
-def waitInVain(launcher, request):
-    launcher.runUntil(lambda: launcher.planner.getReason(request.uuid))
-    launcher.run()
-    assert not isDone(request)
-
-
 @by_name
-def test_one_job_at_a_time(steps, names):
+def test_tenants_use_shared_machine_one_after_the_other(steps, names):
     setLayouts(steps, names)
     for _ in range(2):
         first, second = addRequests(steps)
         steps.runUntil(lambda first=first: isDone(first))
-        waitInVain(steps, second)
+        steps.runUntilWaiting(second)
         finish(steps, first)
         steps.runUntil(lambda second=second: isDone(second))
         finish(steps, second)
 
 
 @by_name
-def test_a_request_that_is_given_up(steps, names):
-    """It gives the machine back, though no job has used it."""
+def test_deleted_request_frees_shared_machine(steps, names):
+    """No job has used the machine."""
     setLayouts(steps, names)
     first, second = addRequests(steps)
     steps.runUntil(lambda: isDone(first))
@@ -95,37 +90,37 @@ def test_a_request_that_is_given_up(steps, names):
 
 @pytest.mark.parametrize('state', [State.HOLD, State.FAILED])
 @by_name
-def test_after_a_job(steps, names, state):
-    """A node that is held is used; one that has failed is not."""
+def test_shared_machine_is_free_after_failed_node_but_not_held_one(
+        steps, names, state):
     setLayouts(steps, names)
-    steps.setLayout(desk(names[0]), 'tenant')
+    steps.setLayout(sharedStaticNode(names[0]), 'tenant')
     node = use(steps, 'big')
     request = steps.addRequest('big', tenant='second')
-    waitInVain(steps, request)
+    steps.runUntilWaiting(request)
     giveBack(steps, node, state,
              delete_state={'state': 'start', 'start_time': 0})
     if state == State.HOLD:
-        waitInVain(steps, request)
+        steps.runUntilWaiting(request)
         return
     steps.runUntil(lambda: isDone(request))
 
 
-def test_slots(steps):
-    """Those of one provider are used by several jobs."""
+def test_slots_of_shared_machine_serve_one_provider_at_a_time(steps):
+    """Several jobs use the slots of one provider at the same time."""
     setLayouts(steps, ('one', 'two'), slots=2)
     requests = [steps.addRequest('big', tenant=tenant)
                 for tenant in ('first', 'second', 'first')]
     steps.runUntil(lambda: isDone(requests[0]) and isDone(requests[2]))
-    waitInVain(steps, requests[1])
+    steps.runUntilWaiting(requests[1])
     finish(steps, requests[0])
-    waitInVain(steps, requests[1])
+    steps.runUntilWaiting(requests[1])
     finish(steps, requests[2])
     steps.runUntil(lambda: isDone(requests[1]))
 
 
-def test_a_tenant_with_both(steps):
-    """It has one machine, and not two."""
-    steps.setLayout(desk('one', 'two'))
+def test_machine_of_two_providers_counts_once_for_a_nodeset(steps):
+    """A tenant with both providers has one machine, and not two."""
+    steps.setLayout(sharedStaticNode('one', 'two'))
     steps.runUntil(lambda: len(getFree(steps)) == 2)
     several = steps.addRequest('big', 'big')
     requests = [steps.addRequest('big') for _ in range(2)]
@@ -136,8 +131,7 @@ def test_a_tenant_with_both(steps):
 
 
 @pytest.mark.parametrize('numbers', [(1, 2), (2, 1)])
-def test_a_tenant_with_both_and_other_labels(steps, numbers):
-    """The machine that only one of them can have is left to it."""
+def test_nodeset_leaves_machine_to_the_label_that_only_it_has(steps, numbers):
     machines = {1: '[big]', 2: '[big, other]'}
     steps.setLayout('''
 - image: {name: debian, type: cloud}
@@ -166,22 +160,20 @@ def test_a_tenant_with_both_and_other_labels(steps, numbers):
     assert request.state == request.State.FULFILLED
 
 
-def test_other_machines(steps):
-    """Another port is another machine."""
-    steps.setLayout(desk('one'), 'first')
-    steps.setLayout(desk('two', port=23), 'second')
+def test_machines_with_different_ports_are_not_shared(steps):
+    steps.setLayout(sharedStaticNode('one'), 'first')
+    steps.setLayout(sharedStaticNode('two', port=23), 'second')
     steps.runUntil(lambda: len(getFree(steps)) == 2)
     requests = addRequests(steps)
     steps.runUntil(lambda: all(map(isDone, requests)))
 
 
-def test_a_provider_that_is_gone(steps):
-    """Its job goes on, and has the machine until it ends."""
+def test_job_keeps_shared_machine_of_removed_provider(steps):
     setLayouts(steps, ('one', 'two'))
     first, second = addRequests(steps)
     steps.runUntil(lambda: isDone(first))
     steps.setLayout('[]', 'first')
-    waitInVain(steps, second)
+    steps.runUntilWaiting(second)
     finish(steps, first)
     steps.runUntil(lambda: isDone(second))
 
@@ -194,8 +186,8 @@ def begin(pair, names):
     """
     tenants = ('first', 'second')
     for tenant, name in zip(tenants, names, strict=True):
-        pair.setLayout(desk(name), tenant)
-    test_several_static.waitForReady(pair, len(set(names)))
+        pair.setLayout(sharedStaticNode(name), tenant)
+    pair.waitForReady(len(set(names)))
     return [pair.addRequest(launcher, 'big', tenant=tenant)
             for launcher, tenant in zip(
                 pair.launchers, tenants, strict=True)]
@@ -204,8 +196,10 @@ def begin(pair, names):
 @pytest.mark.crash
 @pytest.mark.parametrize('known', [False, True])
 @by_name
-def test_launchers_that_decide_together(pair, names, known, monkeypatch):
-    """Whether or not the first knows by then what the second has done."""
+def test_launchers_that_decide_at_once_grant_shared_machine_once(
+        pair, names, known, monkeypatch):
+    """Whether or not the first launcher knows by then what the second has
+    granted."""
     requests = begin(pair, names)
     first, second = pair.launchers
 
@@ -225,8 +219,10 @@ def test_launchers_that_decide_together(pair, names, known, monkeypatch):
 
 
 @pytest.mark.crash
-def test_a_node_that_is_renewed_meanwhile(pair, monkeypatch):
-    """It is not ready any more, and its machine may be somebody else's."""
+def test_launcher_does_not_grant_shared_machine_that_is_renewed(
+        pair, monkeypatch):
+    """The node is not ready any more, and its machine may serve another
+    request."""
     requests = begin(pair, ('one', 'two'))
     first, second = pair.launchers
 

@@ -47,13 +47,13 @@ def test_the_same_sockets_are_ready(pair, prepare, read, write):
     assert poll(*asked, 0) == select.select(*asked, 0)
 
 
-def test_several(pair):
+def test_several_sockets_are_polled_together(pair):
     one, two = pair
     two.send(b'x')
     assert poll([one, two], [one, two], []) == ([one], [one, two], [])
 
 
-def test_closed_socket(pair):
+def test_closed_socket_raises_error(pair):
     one, _ = pair
     one.close()
     with pytest.raises(ValueError):
@@ -119,7 +119,7 @@ def makeMessage(data):
     return struct.pack('>i', len(data)) + data
 
 
-def test_whole_messages(pair):
+def test_whole_messages_are_read_together(pair):
     one, _ = pair
     secure = Secure(one)
     reader = Socket(secure)
@@ -136,8 +136,7 @@ def test_whole_messages(pair):
     assert reader.takeMessage() == b'third'
 
 
-def test_part_of_a_message(pair):
-    """Kazoo waits for the rest of it."""
+def test_part_of_a_message_is_waited_for(pair):
     one, _ = pair
     secure = Secure(one)
     message = makeMessage(b'message')
@@ -153,7 +152,7 @@ def test_part_of_a_message(pair):
 
 
 @pytest.mark.parametrize('error', [ssl.SSLError, ConnectionResetError])
-def test_nothing_more_comes(pair, error):
+def test_end_of_connection_is_found_when_reading(pair, error):
     """Kazoo finds out when it reads."""
     one, _ = pair
     secure = Secure(one)
@@ -174,7 +173,7 @@ def raises(error):
     return fail
 
 
-def test_writing_waits_when_nothing_more_is_taken(pair):
+def test_writing_waits_while_the_buffer_is_full(pair):
     one, two = pair
     writer = Socket(Secure(one))
     fill(one)
@@ -185,12 +184,6 @@ def test_writing_waits_when_nothing_more_is_taken(pair):
     while select.select([two], [], [], 0)[0]:
         two.recv(1048576)
     assert poll([], [writer], []) == ([], [writer], [])
-
-
-@pytest.fixture
-def client(zk_client):
-    sockets.install(zk_client.client)
-    return zk_client.client
 
 
 def test_the_session_before_is_closed(zk_client, monkeypatch):
@@ -226,8 +219,7 @@ def test_lost_connection(client):
 @pytest.mark.parametrize('path', [
     '/some', '/some/where', '/some/where/below', '/sometimes', '/some.where',
     '/else', '/nobody', '/'])
-def test_who_is_told_of_a_path(client, path):
-    """Those whom Zuul's own client tells."""
+def test_watches_are_called_as_by_zuuls_client(client, path):
     for watched in ('/some', '/some/where', '/so', '/else'):
         client.ensure_path(watched)
         for number in range(2):

@@ -3,22 +3,26 @@
 import threading
 
 import pytest
+from zuul.model import ImageUpload
 
-from tests.fixtures.images import (
-    LAYOUT,
-    PROVIDER,
-    ImageLauncher,
-    UploadJob,
-    waitFor,
-)
+from tests.fixtures.images import LAYOUT, PROVIDER, ImageLauncher, UploadJob
 from tests.fixtures.racks import isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.spreading import ADOPTION_AGE, KEY, Spreading
 
 
 @pytest.fixture
 def launcher(image_launcher):
     return image_launcher
+
+
+def getRecords(launcher):
+    """:return: the uuids of the uploads that ZooKeeper has."""
+    client = launcher.zk_client.client
+    path = f'{ImageUpload.ROOT}/{ImageUpload.UPLOADS_PATH}'
+    return ({*client.get_children(path)} - {'_sync'}
+            if client.exists(path) else set())
 
 
 @pytest.fixture
@@ -28,7 +32,9 @@ def spread(launcher):
     def spread():
         before = {each.uuid for each in launcher.getUploads()}
         Spreading(launcher).reconcile()
-        assert launcher.image_upload_registry.waitForSync(10)
+        # What was written just now, its watch may not have told yet.
+        waitFor(lambda: getRecords(launcher) == {
+            each.uuid for each in launcher.getUploads()})
         return [each for each in launcher.getUploads()
                 if each.uuid not in before]
     return spread
@@ -186,7 +192,7 @@ def test_when_a_layout_changes(launcher, steps):
     setNames(launcher, 'rack')
     launcher.addReady('image')
     steps.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'))
-    steps.run()
+    steps.runUntil(launcher.getUploads)
     assert len(launcher.getUploads()) == 1
     steps.setLayout(LAYOUT + ''.join(
         PROVIDER.replace('NAME', name) for name in ('rack', 'other')))

@@ -1,6 +1,5 @@
 """Metrics: Zuul's names and values, and some more."""
 
-import collections
 import math
 import time
 
@@ -13,12 +12,12 @@ from zuul.model import (
     ProviderNode,
     QuotaInformation,
 )
-from zuul.zk.components import COMPONENT_REGISTRY
 
-from tests.fixtures.cloud import Cloud, Keeper, StatsServer, runUntil
+from tests.fixtures.cloud import StatsServer
 from tests.fixtures.launcher import TIMEOUT, Steps, makeRegistry
 from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProvider, ShelfProviderNode
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher.stats import Stats
 
@@ -51,31 +50,8 @@ LABEL = f'{PROVIDER}.label.big_one'
 
 
 @pytest.fixture
-def server(zuul_conf):
-    server = StatsServer(zuul_conf)
-    yield server
-    server.end()
-
-
-@pytest.fixture
-def makeKeeper(zuul_conf):
-    keepers = []
-
-    def make(hostname):
-        keeper = Keeper(
-            zuul_conf, collections.defaultdict(Cloud), hostname)
-        keepers.append(keeper)
-        keeper.setLayout(LAYOUT)
-        return keeper
-    yield make
-    for keeper in reversed(keepers):
-        keeper.end()
-    COMPONENT_REGISTRY.clearRegistry()
-
-
-@pytest.fixture
-def keeper(server, makeKeeper):
-    return makeKeeper('one.example.com')
+def keeper(stats_server, makeKeeper):
+    return makeKeeper('one.example.com', LAYOUT)
 
 
 @pytest.fixture
@@ -101,12 +77,12 @@ def getMetrics(lines):
 
 
 @pytest.fixture
-def report(keeper, server):
+def report(keeper, stats_server):
     stats = Stats(keeper)
 
     def report():
         stats.report()
-        return getMetrics(server.receiveAll(keeper.statsd))
+        return getMetrics(stats_server.receiveAll(keeper.statsd))
     return report
 
 
@@ -119,7 +95,7 @@ def fill(keeper, addNode):
         NodesetRequest.new(keeper.context(), state=state,
                            tenant_name='tenant', pipeline_name='check',
                            labels=[])
-    runUntil(lambda: len(keeper.api.requests_cache.getItems()) == 2)
+    waitFor(lambda: len(keeper.api.requests_cache.getItems()) == 2)
     for state in (ImageUpload.State.READY, ImageUpload.State.FAILED):
         for endpoint in ('rack/rack', 'other/other'):
             keeper.addUpload(canonical_name='nodes/debian.12',
@@ -149,11 +125,12 @@ def test_gauges(keeper, addNode, report):
         assert metrics[name] == f'{value}|g'
 
 
-def test_as_zuul_tells_it(keeper, addNode, report, server):
+def test_gauges_are_those_of_zuuls_launcher(
+        keeper, addNode, report, stats_server):
     fill(keeper, addNode)
     keeper.getEndpointLimits = lambda provider: provider.getEndpointLimits()
     zuuls.Launcher._runStats(keeper)
-    theirs = getMetrics(server.receiveAll(keeper.statsd))
+    theirs = getMetrics(stats_server.receiveAll(keeper.statsd))
     assert len(theirs) > 80
     ours = report()
     assert {name: ours.get(name) for name in theirs} == theirs
@@ -163,7 +140,7 @@ def test_as_zuul_tells_it(keeper, addNode, report, server):
             'deleting', 'pending', 'uploading')}
 
 
-def test_what_is_used_no_more(keeper, addNode, report):
+def test_gauge_of_unused_label_becomes_zero(keeper, addNode, report):
     node = addNode(State.READY, cores=2)
     assert report()[f'{PROVIDER}.usage.cores'] == '2|g'
     keeper.removeNode(node)
@@ -190,15 +167,15 @@ def test_limits_of_the_section(keeper, report):
     QuotaInformation(default=math.inf, instances=math.inf, cores=math.inf),
     QuotaInformation(default=math.inf, instances=math.nan),
 ])
-def test_what_is_no_number_is_not_told(report, monkeypatch, limits):
+def test_limit_that_is_no_number_is_not_reported(report, monkeypatch, limits):
     monkeypatch.setattr(ShelfProvider, 'getEndpointLimits',
                         lambda self: limits)
     values = report().values()
     assert {value.removesuffix('|g').isdigit() for value in values} == {True}
 
 
-def test_what_can_not_be_told_is_left_out(keeper, addNode, report,
-                                          monkeypatch, caplog):
+def test_gauge_that_can_not_be_computed_is_left_out(
+        keeper, addNode, report, monkeypatch, caplog):
     def getEndpointLimits(self):
         if self.name == 'main':
             raise LookupError('no limits today')
@@ -227,10 +204,10 @@ def launch(state, **kwargs):
     return node
 
 
-def test_launch(keeper, provider, server):
+def test_launch(keeper, provider, stats_server):
     stats = Stats(keeper)
     stats.reportLaunch(launch(State.READY, az='az-1'), provider)
-    lines = server.receiveAll(keeper.statsd)
+    lines = stats_server.receiveAll(keeper.statsd)
     assert sorted(lines) == sorted(
         line for key in (
             'zuul.nodes.launch.ready',
@@ -241,15 +218,16 @@ def test_launch(keeper, provider, server):
         for line in (f'{key}:1|c', f'{key}:3500.000000|ms'))
 
 
-def test_launch_as_zuul_tells_it(keeper, provider, server):
+def test_launch_metrics_are_those_of_zuuls_launcher(
+        keeper, provider, stats_server):
     node = launch(State.READY)
     node._set(create_state_machine=provider.getCreateStateMachine(
         node, None, None))
     keeper._getProviderForNode = lambda node: provider
     zuuls.Launcher._reportLaunchStats(keeper, node)
-    theirs = server.receiveAll(keeper.statsd)
+    theirs = stats_server.receiveAll(keeper.statsd)
     Stats(keeper).reportLaunch(node, provider)
-    assert server.receiveAll(keeper.statsd) == theirs
+    assert stats_server.receiveAll(keeper.statsd) == theirs
 
 
 @pytest.mark.parametrize('error, key', [
@@ -258,37 +236,37 @@ def test_launch_as_zuul_tells_it(keeper, provider, server):
     (ValueError('what?'), 'error.unknown'),
     ('temporary', 'error.temporary'),
 ])
-def test_failed_launch(keeper, provider, server, error, key):
+def test_failed_launch(keeper, provider, stats_server, error, key):
     # Nobody knows when it began.
     node = launch(State.FAILED)
     node._set(create_state={})
     Stats(keeper).reportLaunch(node, provider, error)
-    lines = server.receiveAll(keeper.statsd)
+    lines = stats_server.receiveAll(keeper.statsd)
     assert set(lines) == {
         f'{name}.launch.{result}:1|c' for result in ('failed', key)
         for name in ('zuul.nodes', f'{PROVIDER}.nodes', LABEL,
                      f'{PROVIDER}.image.debian')}
 
 
-def test_launch_that_can_not_be_told(keeper, server, caplog):
+def test_error_in_launch_metrics_is_logged(keeper, stats_server, caplog):
     stats = Stats(keeper)
     stats.reportLaunch(None, None)
     assert 'Unable to report the launch' in caplog.text
     stats.reportLaunch(launch(State.READY), None)
-    assert server.receiveAll(keeper.statsd) == [
+    assert stats_server.receiveAll(keeper.statsd) == [
         'zuul.nodes.launch.ready:1|c',
         'zuul.nodes.launch.ready:3500.000000|ms']
 
 
 # The rest
 
-def test_timers(keeper, server):
+def test_timers(keeper, stats_server):
     stats = Stats(keeper)
     upload = keeper.addUpload(
         canonical_name='nodes/debian', endpoint_name='rack/rack')
     with stats.timeUpload(upload):
         stats.reportHandler(0.25)
-    handler, upload = server.receiveAll(keeper.statsd)
+    handler, upload = stats_server.receiveAll(keeper.statsd)
     assert handler == 'zuul.launcher.run_handler:250.000000|ms'
     name, value = upload.split(':')
     assert name == 'zuul.image.nodes_debian.upload.rack_rack.duration'
@@ -300,15 +278,15 @@ class Raising:
         raise RuntimeError('out of order')
 
 
-def test_own_gauges(keeper, server):
+def test_own_gauges(keeper, stats_server):
     keeper.planner = Raising()
     Stats(keeper).reportOwn()
-    assert server.receiveAll(keeper.statsd) == [
+    assert stats_server.receiveAll(keeper.statsd) == [
         'zuul.launcher.server.one_example_com.work_queue:7|g']
 
 
-def receiveUntil(server, name):
-    while not any(line.startswith(name) for line in server.receive()):
+def receiveUntil(stats_server, name):
+    while not any(line.startswith(name) for line in stats_server.receive()):
         pass
 
 
@@ -327,15 +305,15 @@ def start():
         stats.join()
 
 
-def test_one_launcher_tells(zuul_conf, makeKeeper, start, kazoo_client):
+def test_elected_launcher_reports_gauges(
+        zuul_conf, makeKeeper, start, kazoo_client):
     servers = []
     stats = []
     try:
         for number, name in enumerate(('one', 'two')):
-            server = StatsServer(zuul_conf)
-            servers.append(server)
-            stats.append(start(makeKeeper(name)))
-            runUntil(lambda number=number:
+            servers.append(StatsServer(zuul_conf))
+            stats.append(start(makeKeeper(name, LAYOUT)))
+            waitFor(lambda number=number:
                      kazoo_client.exists(ELECTION)
                      and len(kazoo_client.get_children(ELECTION))
                      == number + 1)
@@ -356,10 +334,10 @@ def test_one_launcher_tells(zuul_conf, makeKeeper, start, kazoo_client):
             server.end()
 
 
-def test_end_without_having_been_elected(server, makeKeeper, start):
-    start(makeKeeper('one'))
-    receiveUntil(server, 'zuul.nodes.state.ready')
-    other = start(makeKeeper('two'))
+def test_end_without_having_been_elected(stats_server, makeKeeper, start):
+    start(makeKeeper('one', LAYOUT))
+    receiveUntil(stats_server, 'zuul.nodes.state.ready')
+    other = start(makeKeeper('two', LAYOUT))
     begin = time.monotonic()
     other.stop()
     other.join()
@@ -368,7 +346,7 @@ def test_end_without_having_been_elected(server, makeKeeper, start):
 
 
 def test_without_statsd(makeKeeper, start, kazoo_client):
-    keeper = makeKeeper('one')
+    keeper = makeKeeper('one', LAYOUT)
     assert keeper.statsd is None
     stats = start(keeper)
     stats.report()
@@ -393,14 +371,14 @@ class Started(Steps):
 
 
 @pytest.fixture
-def started(server, racks, zuul_conf, tmp_path):
+def started(stats_server, racks, zuul_conf, tmp_path):
     zuul_conf.read_dict({'launcher': {'temp_dir': tmp_path}})
     launcher = Started(zuul_conf, 'one.example.com')
     yield launcher
     launcher.end()
 
 
-def test_what_a_launcher_tells(started, server, racks):
+def test_launcher_reports_all_metrics(started, stats_server, racks):
     racks.errors['one', 'other'] = RuntimeError('no such flavor')
     started.writeLayout(cloud('one'))
     started.addRequest('big')
@@ -418,4 +396,4 @@ def test_what_a_launcher_tells(started, server, racks):
     end = time.monotonic() + TIMEOUT
     while missing:
         assert time.monotonic() < end, missing
-        missing -= {line.split(':')[0] for line in server.receive()}
+        missing -= {line.split(':')[0] for line in stats_server.receive()}

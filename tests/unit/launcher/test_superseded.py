@@ -4,10 +4,12 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import isDone
-from zuul_nodes.launcher import superseded, surplus
+from zuul_nodes.launcher import superseded
 from zuul_nodes.launcher.published import ROOT
 
 State = ProviderNode.State
+
+pytestmark = pytest.mark.usefixtures('surplus_at_once')
 
 CLOUD = '''
 - image: {{name: debian, type: cloud}}
@@ -44,11 +46,6 @@ def cloud(timeout, limit=10, min_ready=2, slots=1, most=99):
                         slots=slots, most=most)
 
 
-@pytest.fixture(autouse=True)
-def often(monkeypatch):
-    monkeypatch.setattr(surplus, 'LOOK_INTERVAL', 0.01)
-
-
 def ready(launcher, timeout):
     """:return: the ids of those that were made by that definition."""
     return {node.uuid for node in launcher.nodes(State.READY)
@@ -62,7 +59,7 @@ def make(steps, **options):
     return ready(steps, 10)
 
 
-def test_they_stay_and_are_used_if_the_change_is_taken_back(steps):
+def test_ready_nodes_are_used_again_when_label_change_is_reverted(steps):
     former = make(steps)
     steps.setLayout(cloud(20))
     steps.runUntil(lambda: len(ready(steps, 20)) == 2)
@@ -78,7 +75,7 @@ def test_they_stay_and_are_used_if_the_change_is_taken_back(steps):
     assert request.provider_node_data[0]['uuid'] in former
 
 
-def test_they_go_some_time_later(steps, monkeypatch):
+def test_superseded_ready_nodes_go_after_grace_time(steps, monkeypatch):
     monkeypatch.setattr(superseded, 'GRACE', 0.2)
     make(steps)
     steps.setLayout(cloud(20))
@@ -86,7 +83,8 @@ def test_they_go_some_time_later(steps, monkeypatch):
     steps.runUntil(lambda: len(steps.nodes()) == 2)
 
 
-def test_they_stay_while_they_are_paid_for_anyway(steps, monkeypatch, jump):
+def test_superseded_ready_nodes_stay_for_min_retention_time(
+        steps, monkeypatch, jump):
     monkeypatch.setattr(superseded, 'GRACE', 0)
     text = cloud(10).replace(
         'min-ready', 'min-retention-time: 3600\n    min-ready')
@@ -103,7 +101,7 @@ def test_they_stay_while_they_are_paid_for_anyway(steps, monkeypatch, jump):
     steps.runUntil(lambda: len(steps.nodes()) == 2)
 
 
-def test_the_time_begins_anew_with_each_change(steps):
+def test_grace_time_begins_anew_with_each_change(steps):
     former = make(steps)
     node_id = min(former)
     times = steps.node_reconciler.superseded._since
@@ -117,7 +115,8 @@ def test_the_time_begins_anew_with_each_change(steps):
     {'limit': 2}, {'most': 2}, {'limit': 1, 'slots': 2},
     {'most': 2, 'slots': 2}],
     ids=['limit', 'max-nodes', 'slots', 'max-nodes and slots'])
-def test_they_make_room_for_those_that_replace_them(steps, options):
+def test_superseded_ready_nodes_make_room_for_their_replacements(
+        steps, options):
     make(steps, **options)
     steps.setLayout(cloud(20, **options))
     steps.runUntil(lambda: len(ready(steps, 20)) == 2)
@@ -125,8 +124,7 @@ def test_they_make_room_for_those_that_replace_them(steps, options):
 
 
 @pytest.mark.crash
-def test_they_make_room_for_what_another_launcher_is_to_make(
-        several, racks):
+def test_superseded_ready_nodes_make_room_for_other_launchers(several, racks):
     launcher = several.add('first')
     several.add('second')
     several.setLayout(cloud(10, limit=7, min_ready=7))
@@ -138,7 +136,7 @@ def test_they_make_room_for_what_another_launcher_is_to_make(
         ROOT))
 
 
-def test_they_make_room_for_a_request(steps):
+def test_superseded_ready_node_makes_room_for_a_request(steps):
     former = make(steps, limit=3)
     steps.setLayout(cloud(20, limit=3, min_ready=0))
     request = steps.addRequest('other')
@@ -149,7 +147,7 @@ def test_they_make_room_for_a_request(steps):
     assert ready(steps, 10) < former
 
 
-def test_they_go_with_their_provider(steps):
+def test_ready_nodes_go_with_their_provider(steps):
     make(steps)
     steps.setLayout('')
     steps.runUntil(lambda: not steps.nodes())

@@ -10,13 +10,10 @@ from zuul_nodes.launcher.launcher import PUBLISH_INTERVAL
 
 State = ProviderNode.State
 
+pytestmark = pytest.mark.usefixtures('surplus_at_once')
+
 THIRD = '- label: {name: third, image: debian, flavor: small}\n'
 LABELS = '[{name: big, min-ready: %d}, other, third]'
-
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch):
-    monkeypatch.setattr(surplus, 'LOOK_INTERVAL', 0.01)
 
 
 def limited(instances, min_ready=0, slots=1):
@@ -58,7 +55,7 @@ def isWaiting(launcher, request):
     return not isDone(request)
 
 
-def test_the_oldest_makes_room_for_a_request(steps, racks):
+def test_oldest_ready_node_makes_room_for_a_request(steps, racks):
     steps.setLayout(limited(2))
     nodes = cancel(steps, serve(steps, 'big'), serve(steps, 'big'))
     serve(steps, 'other')
@@ -69,9 +66,9 @@ def test_the_oldest_makes_room_for_a_request(steps, racks):
     assert racks.most == 2
 
 
-def test_they_make_room_where_the_limits_are_not_known(
+def test_ready_node_makes_room_where_limits_are_not_known(
         steps, racks, monkeypatch):
-    """The cloud says only that it is full."""
+    """The cloud tells no more than that it is full."""
     racks.setPause(1000)
     steps.setLayout(limited(2).replace('    resource-limits: ', '#'))
     nodes = cancel(steps, serve(steps, 'big', 'big'))
@@ -87,8 +84,8 @@ def test_they_make_room_where_the_limits_are_not_known(
     assert serve(steps, 'big').nodes == [left]
 
 
-def test_what_does_not_go_makes_no_room(steps, racks, monkeypatch):
-    """So another one has to."""
+def test_ready_node_makes_room_when_deletion_of_another_hangs(
+        steps, racks, monkeypatch):
     steps.setLayout(limited(2))
     used = serve(steps, 'third')
     node, = cancel(steps, serve(steps, 'big'))
@@ -101,7 +98,7 @@ def test_what_does_not_go_makes_no_room(steps, racks, monkeypatch):
     steps.runUntil(lambda: isDone(request))
 
 
-def test_they_stay_while_nobody_needs_their_room(steps, racks):
+def test_ready_node_stays_while_no_request_needs_its_room(steps, racks):
     steps.setLayout(limited(1).replace(', third]', ']') + addProvider(
         'two', '[third]', resource_limits='{instances: 1}'))
     node, = cancel(steps, serve(steps, 'big'))
@@ -113,7 +110,7 @@ def test_they_stay_while_nobody_needs_their_room(steps, racks):
     assert racks.deleted == []
 
 
-def test_what_a_request_is_about_to_get_stays(steps, racks):
+def test_ready_node_stays_for_waiting_nodeset_that_needs_it(steps, racks):
     steps.setLayout(limited(2))
     used = serve(steps, 'big')
     node, = cancel(steps, serve(steps, 'other'))
@@ -125,7 +122,7 @@ def test_what_a_request_is_about_to_get_stays(steps, racks):
     assert node.uuid in request.nodes
 
 
-def test_one_too_many_of_the_same_label_goes(steps, racks):
+def test_nodeset_needs_room_of_one_of_two_ready_nodes(steps, racks):
     steps.setLayout(limited(2))
     nodes = cancel(steps, serve(steps, 'other', 'other'))
     request = serve(steps, 'other', 'third')
@@ -133,8 +130,9 @@ def test_one_too_many_of_the_same_label_goes(steps, racks):
     assert len({node.uuid for node in nodes} & set(request.nodes)) == 1
 
 
-def test_who_is_behind_keeps_nothing_of_what_those_ahead_need(steps, racks):
-    """Both could have one of these; the second will when the first has."""
+def test_request_behind_keeps_no_ready_node_from_those_ahead(steps, racks):
+    """Both requests could have one of the ready nodes; the second gets it
+    after the first."""
     steps.setLayout(limited(2))
     cancel(steps, serve(steps, 'other', 'other'))
     first = steps.addRequest('other', 'big')
@@ -145,9 +143,9 @@ def test_who_is_behind_keeps_nothing_of_what_those_ahead_need(steps, racks):
     steps.runUntil(lambda: isDone(second))
 
 
-def test_what_is_left_goes_to_those_ahead(steps, racks):
-    """One waits for all there is, and one behind for more of what is there
-    than is left."""
+def test_room_of_ready_node_goes_to_request_ahead(steps, racks):
+    """The request behind could use the ready node, but needs another one,
+    too."""
     steps.setLayout(limited(2))
     used = serve(steps, 'third')
     node, = cancel(steps, serve(steps, 'other'))
@@ -160,7 +158,7 @@ def test_what_is_left_goes_to_those_ahead(steps, racks):
     steps.runUntil(lambda: isDone(second))
 
 
-def test_what_is_to_be_ready_makes_room_last(steps, racks):
+def test_min_ready_node_makes_room_last(steps, racks):
     steps.setLayout(limited(2, min_ready=1))
     steps.runUntil(lambda: steps.nodes(State.READY))
     ready, = steps.nodes()
@@ -176,9 +174,8 @@ def test_what_is_to_be_ready_makes_room_last(steps, racks):
 
 
 @pytest.mark.parametrize('slots', [1, 2])
-def test_what_could_be_reused_makes_room_for_those_ahead(
-        steps, racks, slots):
-    """However many wait behind them who could use it once more."""
+def test_reusable_node_makes_room_for_request_ahead(steps, racks, slots):
+    """Even if requests behind it could reuse the node."""
     steps.setLayout(limited(1, slots=slots).replace(
         'name: big,', 'name: big, reuse: true,'))
     used = [serve(steps, 'big') for _ in range(slots)]
@@ -200,8 +197,9 @@ def test_what_could_be_reused_makes_room_for_those_ahead(
 
 @pytest.mark.parametrize('slots', [1, 2])
 @pytest.mark.parametrize('end', [cancel, finish])
-def test_what_is_paid_for_anyway_stays(steps, racks, jump, slots, end):
-    """Whoever waits for its room."""
+def test_ready_node_stays_for_min_retention_time(
+        steps, racks, jump, slots, end):
+    """Even if a request waits for its room."""
     steps.setLayout(limited(1, slots=slots).replace(
         'name: big,', 'name: big, reuse: true, min-retention-time: 3600,'))
     request = serve(steps, 'big')
@@ -215,7 +213,7 @@ def test_what_is_paid_for_anyway_stays(steps, racks, jump, slots, end):
     assert len(racks.deleted) == 1
 
 
-def test_a_machine_goes_with_all_its_slots(steps, racks):
+def test_all_slots_of_a_machine_make_room_together(steps, racks):
     steps.setLayout(limited(1, slots=2))
     cancel(steps, serve(steps, 'big', 'big'))
     request = steps.addRequest('other')
@@ -227,7 +225,7 @@ def test_a_machine_goes_with_all_its_slots(steps, racks):
     assert racks.most == 1
 
 
-def test_a_slot_stays_beside_one_that_is_used(steps, racks):
+def test_ready_slot_stays_beside_a_used_one(steps, racks):
     steps.setLayout(limited(1, slots=2))
     serve(steps, 'big')
     spare, = (node for node in steps.nodes(State.READY)
@@ -238,7 +236,8 @@ def test_a_slot_stays_beside_one_that_is_used(steps, racks):
 
 
 @pytest.mark.crash
-def test_launchers_choose_the_same(several, racks, monkeypatch):
+def test_launchers_choose_the_same_ready_nodes_to_delete(
+        several, racks, monkeypatch):
     # As ever, what they tell each other takes less.
     monkeypatch.setattr(surplus, 'LOOK_INTERVAL', 2 * PUBLISH_INTERVAL)
     launcher = several.add('first')

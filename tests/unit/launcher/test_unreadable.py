@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from zuul.provider import BaseProvider
 
-from tests.fixtures.racks import addProvider, cloud, isDone
+from tests.fixtures.racks import addProvider, cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 
 PATH = '/zuul/tenant/tenant/provider/example.com%2Fnodes/one/config'
@@ -49,42 +49,30 @@ def spoil(launcher, what):
 def read(launcher, text, what):
     launcher.writeLayout(text)
     with spoil(launcher, what):
-        launcher.runUntil(lambda: launcher.layouts.isUpToDate()
-                          and 'tenant' in launcher.tenant_providers)
-
-
-def waits(launcher, request):
-    """:return: the reason."""
-    launcher.runUntil(lambda: launcher.planner.getReason(request.uuid)
-                      or isDone(request))
-    return launcher.planner.getReason(request.uuid)
-
-
-def serve(launcher, request):
-    return [node.provider.rpartition('/')[2]
-            for node in launcher.serve(request)]
+        launcher.runUntilRead()
 
 
 @pytest.mark.parametrize('what', PROBLEMS)
-def test_it_waits_and_says_what_for(steps, racks, log, what):
+def test_request_waits_for_unreadable_provider_with_a_reason(
+        steps, racks, log, what):
     read(steps, cloud('one'), what)
     request = steps.addRequest('big')
-    reason = waits(steps, request)
+    reason = steps.waitForReason(request)
     assert reason.startswith(
         'No provider can serve it. Label big: one: this launcher can not '
         'read this provider of project example.com/nodes' + PROBLEMS[what])
     assert f'Request {request.uuid} waits: {reason}' in log.text
     # It is as good as another one when it can be read.
     steps.setLayout(cloud('one'))
-    assert serve(steps, request) == ['one']
+    assert steps.servedBy(request) == ['one']
 
 
 @pytest.mark.parametrize('what', PROBLEMS)
-def test_it_does_not_wait_for_ever(steps, log, what):
+def test_request_for_unreadable_provider_fails_in_the_end(steps, log, what):
     steps.request_reconciler.unhandled_timeout = 0.2
     read(steps, cloud('one'), what)
     request = steps.addRequest('big')
-    assert PROBLEMS[what] in waits(steps, request)
+    assert PROBLEMS[what] in steps.waitForReason(request)
     steps.fail(request)
     message, = (each for each in log.messages if 'Marking request' in each)
     assert 'example.com/nodes' + PROBLEMS[what] in message
@@ -92,42 +80,41 @@ def test_it_does_not_wait_for_ever(steps, log, what):
 
 
 @pytest.mark.parametrize('what', ['driver', 'connection', 'configuration'])
-def test_a_label_that_it_has_not(steps, log, what):
-    """Nobody is going to have it."""
+def test_request_for_label_that_unreadable_provider_lacks_fails(
+        steps, log, what):
     read(steps, cloud('one', labels='[other]'), what)
     steps.fail(steps.addRequest('big'))
     assert 'Label big: no provider of tenant tenant has it' in log.text
     steps.fail(steps.addRequest('big', 'other'))
 
 
-def test_one_of_two_labels(steps, racks):
-    """What others can serve is served."""
+def test_requests_that_readable_provider_can_serve_are_served(steps, racks):
     text = cloud('one', labels='[other]') + addProvider('two', '[big]')
     read(steps, text, 'configuration')
     request = steps.addRequest('big', 'other')
-    assert 'Label other: one: ' in waits(steps, request)
-    assert serve(steps, steps.addRequest('big')) == ['two']
+    assert 'Label other: one: ' in steps.waitForReason(request)
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
     steps.setLayout(text)
-    assert serve(steps, request) == ['two', 'one']
+    assert steps.servedBy(request) == ['two', 'one']
 
 
-def test_one_that_can_be_read_has_no_room_for_all(steps, log):
-    """One that does not have the label would not help."""
+def test_request_waits_when_readable_provider_lacks_quota(steps, log):
+    """A provider without the label would not help."""
     read(steps, cloud('one', labels='[other]') + addProvider(
         'two', '[big]', resource_limits='{instances: 1}'), 'configuration')
     steps.fail(steps.addRequest('big', 'big'))
     assert 'there is no room for it beside the others' in log.text
 
 
-def test_another_one_that_is_of_no_use(steps, racks, log):
-    """It has given up.  The one that can't be read may do better."""
+def test_request_waits_when_readable_provider_has_given_up(steps, racks, log):
+    """The unreadable provider may do better."""
     racks.errors['two'] = RuntimeError('no boot')
     text = cloud('one') + addProvider('two', launch_attempts=1)
     read(steps, text, 'configuration')
     request = steps.addRequest('big')
     steps.runUntil(lambda: racks.created)
-    reason = waits(steps, request)
+    reason = steps.waitForReason(request)
     assert 'two: gave up after 1 attempts' in reason
     assert PROBLEMS['configuration'] in reason
     steps.setLayout(text)
-    assert serve(steps, request) == ['one']
+    assert steps.servedBy(request) == ['one']

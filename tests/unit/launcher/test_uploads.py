@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import os
 import pathlib
 import time
 import types
@@ -13,24 +12,14 @@ from kazoo.exceptions import ConnectionLoss, OperationTimeoutError
 import pytest
 from zuul.lib.statsd import normalize_statsd_name
 
-from tests.fixtures.images import (
-    TIMEOUT,
-    UploadJob,
-    waitFor,
-)
+from tests.fixtures.images import IMAGE, TIMEOUT, UploadJob
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import artifacts, imagelook
 from zuul_nodes.launcher.imagelook import FIRST_PAUSE, KEY
 from zuul_nodes.launcher.transactions import Transaction
 from zuul_nodes.launcher.uploads import ATTEMPTS
 
-DATA = os.urandom(1000)
-SHA256 = hashlib.sha256(DATA).hexdigest()
-
-
-@pytest.fixture
-def server(file_server):
-    file_server.files['image'] = DATA
-    return file_server
+SHA256 = hashlib.sha256(IMAGE).hexdigest()
 
 
 @pytest.fixture
@@ -62,16 +51,6 @@ def upload(launcher, artifact, *names):
     return uploads
 
 
-def waitForResults(launcher, *states):
-    """Wait until there is nothing left to do."""
-    def isDone():
-        uploads = launcher.getUploads()
-        return (launcher.getStates() == sorted(states)
-                and not any(upload.is_locked for upload in uploads)
-                and not launcher.images.uploads.upload_uuids_in_queue)
-    waitFor(isDone)
-
-
 def gets(server):
     return [path for method, path, _ in server.requests if method == 'GET']
 
@@ -81,22 +60,22 @@ def gets(server):
 def test_one_download_for_all(launcher, server, addArtifact, tmp_path):
     artifact = addArtifact()
     uploads = upload(launcher, artifact, 'rack', 'other')
-    waitForResults(launcher, 'ready', 'ready')
+    launcher.waitForUploads('ready', 'ready')
     for each, cloud in zip(uploads, launcher.clouds.values(), strict=True):
         # Its name in the cloud tells what it is of.
         assert each.external_id == f'debian-{each.uuid}'
-        assert cloud.images == {each.external_id: DATA}
+        assert cloud.images == {each.external_id: IMAGE}
     assert gets(server) == ['/image']
     assert sorted(launcher.getEvents()) == sorted(
         ('image-validate', ['debian'], each.uuid) for each in uploads)
     waitFor(lambda: not list(tmp_path.iterdir()))
 
 
-def test_both_or_neither_that_it_is_ready_and_to_be_validated(
+def test_ready_upload_and_its_validation_event_are_written_together(
         launcher, addArtifact):
     """A launcher may die between any two writes."""
     uploaded, = upload(launcher, addArtifact())
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     client = launcher.zk_client.client
     queue = launcher.trigger_events['tenant'].event_root
     event, = client.get_children(queue)
@@ -120,36 +99,35 @@ def test_the_connection_is_lost_when_an_upload_is_ready(
         raise errors.pop()
     monkeypatch.setattr(Transaction, '_send', fail)
     uploaded, = upload(launcher, addArtifact())
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert rack.calls == ['upload']
     assert launcher.getEvents() == [
         ('image-validate', ['debian'], uploaded.uuid)]
 
 
-def test_a_queue_that_is_full(launcher, rack, addArtifact, monkeypatch):
-    """Then a user has to have the upload validated."""
+def test_upload_is_ready_when_event_queue_is_full(
+        launcher, rack, addArtifact, monkeypatch):
+    """Then a user has to ask for its validation."""
     def put(data, updater=None):
         pass
     monkeypatch.setattr(launcher.trigger_events['tenant'], '_put', put)
     upload(launcher, addArtifact())
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert rack.calls == ['upload']
     assert launcher.getEvents() == []
 
 
-def test_an_event_that_can_not_be_made(
+def test_upload_is_ready_when_its_event_can_not_be_made(
         launcher, rack, addArtifact, monkeypatch):
-    """What is in the cloud is not forgotten for that."""
     monkeypatch.delitem(launcher.connections.drivers, 'zuul')
     upload(launcher, addArtifact())
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert rack.calls == ['upload']
     assert launcher.getEvents() == []
 
 
-def test_an_artifact_that_is_gone_when_its_upload_is_ready(
-        launcher, rack, addArtifact):
-    """Nobody is to validate it, and nothing of it stays."""
+def test_upload_whose_artifact_is_gone_is_deleted(launcher, rack, addArtifact):
+    """No job validates it."""
     artifact = addArtifact()
     rack.answers.clear()
     upload(launcher, artifact)
@@ -164,17 +142,18 @@ def test_an_artifact_that_is_gone_when_its_upload_is_ready(
     assert launcher.getEvents() == []
 
 
-def test_what_is_validated_already(launcher, rack, addArtifact):
+def test_validated_artifact_needs_no_validation_event(
+        launcher, rack, addArtifact):
     artifact = addArtifact()
     launcher.addUpload(artifact, validated=True)
     launcher.setState(artifact, 'ready')
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert launcher.getEvents() == []
 
 
 def test_statistics(launcher, addArtifact):
     uploads = upload(launcher, addArtifact())
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     image = normalize_statsd_name(uploads[0].canonical_name).replace('/', '_')
     assert launcher.statsd.timers == [
         f'zuul.image.{image}.upload.rack_rack.duration']
@@ -186,19 +165,18 @@ def test_statistics(launcher, addArtifact):
     assert launcher.statsd.gauges[f'{metric}endpoint_import_workers'] == [0]
 
 
-def test_nothing_is_uploaded_twice(launcher, rack, addArtifact):
+def test_ready_image_is_not_uploaded_twice(launcher, rack, addArtifact):
     rack.answers.clear()
     upload(launcher, addArtifact())
     waitFor(lambda: rack.calls)
     for _ in range(10):
         launcher.images.reconcile()
     rack.answers.set()
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert rack.calls == ['upload']
 
 
-def test_an_endpoint_that_hangs_holds_up_nobody_else(
-        launcher, rack, addArtifact):
+def test_hanging_endpoint_does_not_delay_others(launcher, rack, addArtifact):
     rack.answers.clear()
     mine, others = upload(launcher, addArtifact(), 'rack', 'other')
     waitFor(lambda: others.state == 'ready' and not others.is_locked)
@@ -206,7 +184,7 @@ def test_an_endpoint_that_hangs_holds_up_nobody_else(
     waitFor(lambda: later.state == 'ready')
     assert mine.state == 'uploading'
     rack.answers.set()
-    waitForResults(launcher, 'ready', 'ready', 'ready')
+    launcher.waitForUploads('ready', 'ready', 'ready')
 
 
 def test_an_import_needs_no_download(launcher, rack, server, addArtifact):
@@ -218,7 +196,7 @@ def test_an_import_needs_no_download(launcher, rack, server, addArtifact):
         getImageImportJob=lambda url, image, name, *args: ImportJob(
             rack, name))
     uploaded, = upload(launcher, addArtifact())
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert rack.images[uploaded.external_id] == b'imported'
     assert server.requests == []
 
@@ -237,7 +215,7 @@ def test_secrets_in_errors_of_imports_are_not_shown(
         return types.SimpleNamespace(run=run, dependents=[])
     launcher.getProvider()._set(getImageImportJob=getJob)
     upload(launcher, addArtifact('/image?signature=secret'))
-    waitForResults(launcher, 'failed')
+    launcher.waitForUploads('failed')
     assert 'secret' in str(errors[-1])
     assert '/image is not to be had' in caplog.text
     assert 'secret' not in caplog.text
@@ -255,7 +233,7 @@ def copying(launcher):
 
 def test_a_copy_follows_its_source(copying, server, addArtifact):
     source, copied = upload(copying, addArtifact(), 'rack', 'other')
-    waitForResults(copying, 'ready', 'ready')
+    copying.waitForUploads('ready', 'ready')
     assert copying.clouds['other'].images[copied.external_id] == (
         f'copy of {source.external_id}'.encode())
     assert len(copying.getEvents()) == 2
@@ -266,7 +244,7 @@ def test_a_copy_of_what_is_there(copying, server, addArtifact):
     copying.addUpload(artifact, external_id='1', _state='ready',
                       validated=True)
     copied, = upload(copying, artifact, 'other')
-    waitForResults(copying, 'ready', 'ready')
+    copying.waitForUploads('ready', 'ready')
     assert copying.clouds['other'].images == {copied.external_id: b'copy of 1'}
     assert server.requests == []
 
@@ -275,7 +253,7 @@ def test_without_source_there_is_no_copy(copying, addArtifact):
     for cloud in copying.clouds.values():
         cloud.errors = [RuntimeError('no')] * ATTEMPTS
     upload(copying, addArtifact(), 'rack', 'other')
-    waitForResults(copying, 'failed', 'failed')
+    copying.waitForUploads('failed', 'failed')
     for cloud in copying.clouds.values():
         assert not cloud.images
 
@@ -295,7 +273,7 @@ def test_the_record_tells_how_far_it_is(
     assert record['progress'].startswith('Downloading http://127.0.0.1')
     assert record['progress'].endswith(', 100 %')
     rack.answers.set()
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert 'progress' not in read()
 
 
@@ -304,13 +282,13 @@ def test_the_record_tells_how_far_it_is(
 def test_an_upload_that_fails_is_replaced(launcher, rack, addArtifact):
     rack.errors = [RuntimeError('no'), None]
     first, = upload(launcher, addArtifact())
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     second, = launcher.getUploads()
     assert (second.uuid != first.uuid, second.attempt) == (True, 1)
     assert rack.calls == ['upload'] * 2
 
 
-def test_each_pause_is_longer(image_launcher, monkeypatch):
+def test_back_off_of_uploads_grows(image_launcher, monkeypatch):
     monkeypatch.undo()
     pauses = []
     monkeypatch.setattr(image_launcher.queue, 'addAfter',
@@ -327,41 +305,43 @@ def test_each_pause_is_longer(image_launcher, monkeypatch):
     assert image_launcher.getStates() == ['failed'] * 9 + ['pending'] * 2
 
 
-def test_one_that_has_failed_is_tried_again_later(
-        launcher, rack, addArtifact, jump):
+def test_failed_upload_is_retried_later(launcher, rack, addArtifact, jump):
     """The cloud may have been away for hours."""
     rack.errors = [RuntimeError('no')] * (ATTEMPTS + 1)
     upload(launcher, addArtifact())
-    waitForResults(launcher, 'failed')
+    launcher.waitForUploads('failed')
     jump(FIRST_PAUSE + 1)
     launcher.images.reconcile()
     waitFor(lambda: len(rack.calls) == ATTEMPTS + 1)
-    waitForResults(launcher, 'failed')
+    launcher.waitForUploads('failed')
     jump(4 * FIRST_PAUSE)
     launcher.images.reconcile()
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert len(rack.images) == 1
 
 
 @pytest.mark.parametrize('state, attempt', [
     ('pending', 1), ('failed', ATTEMPTS - 1)])
-def test_one_that_has_failed_when_the_clock_was_wrong(
+def test_failed_upload_from_the_future_is_retried(
         launcher, addArtifact, monkeypatch, state, attempt):
     monkeypatch.setattr(imagelook, 'FIRST_PAUSE', 0.01)
     artifact = addArtifact()
     launcher.addUpload(artifact, attempt=attempt, _state=state,
                        state_time=time.time() + 86400)
     launcher.setState(artifact, 'ready')
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
 
 
-@pytest.mark.parametrize('path, sha256', [
-    ('/missing', SHA256), ('/broken/image', None), ('/image', 'f00')])
-def test_there_is_an_end(launcher, rack, server, addArtifact, tmp_path,
-                         monkeypatch, path, sha256):
+@pytest.mark.parametrize('path, checksums', [
+    ('/missing', {}), ('/broken/image', {'sha256': None}),
+    ('/image', {'sha256': 'f00'}), ('/image', {'md5sum': 'f00'}),
+    ('/image', {'md5sum': 'f00', 'sha256': None})])
+def test_upload_fails_for_good_after_all_attempts(
+        launcher, rack, server, addArtifact, tmp_path, monkeypatch, path,
+        checksums):
     monkeypatch.setattr(artifacts, 'ATTEMPTS', 1)
-    upload(launcher, addArtifact(path, sha256))
-    waitForResults(launcher, 'failed')
+    upload(launcher, addArtifact(path, **checksums))
+    launcher.waitForUploads('failed')
     assert launcher.getUploads()[0].attempt == ATTEMPTS - 1
     assert len([method for method, *_ in server.requests
                 if method == 'HEAD']) == ATTEMPTS
@@ -371,7 +351,7 @@ def test_there_is_an_end(launcher, rack, server, addArtifact, tmp_path,
 
 def test_checksums_may_be_upper_case(launcher, addArtifact):
     upload(launcher, addArtifact(sha256=SHA256.upper()))
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
 
 
 def uploadFromElsewhere(launcher, addArtifact, **ways):
@@ -388,71 +368,72 @@ def uploadFromElsewhere(launcher, addArtifact, **ways):
 
 
 def downloadUrl(url, path):
-    pathlib.Path(path).write_bytes(DATA)
+    pathlib.Path(path).write_bytes(IMAGE)
     return path
 
 
-def test_a_cloud_may_know_another_way(launcher, rack, addArtifact):
+def test_driver_can_download_an_image_itself(launcher, rack, addArtifact):
     def fail(url, path):
         raise RuntimeError(url)
     uploadFromElsewhere(launcher, addArtifact, rack=fail, other=downloadUrl)
-    waitForResults(launcher, 'ready')
-    assert list(rack.images.values()) == [DATA]
+    launcher.waitForUploads('ready')
+    assert list(rack.images.values()) == [IMAGE]
 
 
-def test_another_way_may_bring_too_much(launcher, rack, addArtifact, caplog):
-    launcher.image_size_limit = len(DATA) - 1
+def test_image_downloaded_by_driver_may_be_too_large(
+        launcher, rack, addArtifact, caplog):
+    launcher.image_size_limit = len(IMAGE) - 1
     uploadFromElsewhere(launcher, addArtifact, rack=downloadUrl)
-    waitForResults(launcher, 'failed')
+    launcher.waitForUploads('failed')
     assert not rack.images
-    assert f'The image has at least {len(DATA)} bytes' in caplog.text
+    assert f'The image has at least {len(IMAGE)} bytes' in caplog.text
 
 
-def test_a_provider_that_can_not_plan(launcher, addArtifact):
-    """It concerns that one only."""
+def test_error_of_one_driver_fails_its_upload_only(launcher, addArtifact):
     def fail(*args):
         raise RuntimeError('no')
 
     launcher.getProvider('rack')._set(getImageUploadJob=fail)
     _, others = upload(launcher, addArtifact(), 'rack', 'other')
-    waitForResults(launcher, 'failed', 'ready')
+    launcher.waitForUploads('failed', 'ready')
     assert others.state == 'ready'
 
 
-def test_a_provider_that_is_unknown(launcher, addArtifact):
+def test_upload_of_unknown_provider_waits(launcher, addArtifact):
     artifact = addArtifact()
     unknown = launcher.addUpload(artifact, providers=['unknown'])
     known, = upload(launcher, artifact)
-    waitForResults(launcher, 'pending', 'ready')
+    launcher.waitForUploads('pending', 'ready')
     assert (unknown.state, known.state) == ('pending', 'ready')
 
 
-def test_a_provider_that_has_moved(launcher, rack, addArtifact):
-    """What belongs to one endpoint is not uploaded to another one."""
+def test_upload_of_moved_provider_is_not_made(launcher, rack, addArtifact):
+    """The image is of another endpoint."""
     artifact = addArtifact()
     launcher.addUpload(artifact, providers=[
         launcher.getProvider('other').canonical_name])
     upload(launcher, artifact)
-    waitForResults(launcher, 'pending', 'ready')
+    launcher.waitForUploads('pending', 'ready')
     assert launcher.clouds['other'].calls == []
 
 
 # Somebody else's, and those of the dead
 
-def test_an_upload_that_was_left_behind(launcher, rack, addArtifact):
+def test_upload_of_dead_launcher_is_made_again(launcher, rack, addArtifact):
     artifact = addArtifact()
     launcher.addUpload(artifact, _state='uploading')
     launcher.setState(artifact, 'ready')
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert rack.calls == ['upload']
     assert launcher.getUploads()[0].attempt == 0
 
 
-def test_an_upload_that_was_all_but_complete(launcher, rack, addArtifact):
+def test_upload_that_has_its_image_is_not_made_again(
+        launcher, rack, addArtifact):
     artifact = addArtifact()
     left = launcher.addUpload(artifact, _state='uploading', external_id='1')
     launcher.setState(artifact, 'ready')
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     assert rack.calls == []
     assert launcher.getEvents() == [
         ('image-validate', ['debian'], left.uuid)]
@@ -464,7 +445,7 @@ def lockAsAnother(context, record):
     return other.locked(context)
 
 
-def test_an_upload_that_another_launcher_makes(launcher, rack, addArtifact):
+def test_upload_of_another_launcher_is_left_alone(launcher, rack, addArtifact):
     artifact = addArtifact()
     theirs = launcher.addUpload(artifact, _state='uploading')
     with launcher.context() as context, lockAsAnother(context, theirs):
@@ -472,11 +453,11 @@ def test_an_upload_that_another_launcher_makes(launcher, rack, addArtifact):
         waitFor(lambda: mine.state == 'ready')
         launcher.images.reconcile()
         assert theirs.state == 'uploading'
-    waitForResults(launcher, 'ready', 'ready')
+    launcher.waitForUploads('ready', 'ready')
 
 
-def test_a_lock_that_the_cache_has_not_seen(launcher, rack, addArtifact):
-    """It is not tried again and again."""
+def test_upload_locked_by_another_is_not_polled(launcher, rack, addArtifact):
+    """Even if the cache does not show its lock."""
     artifact = addArtifact()
     theirs = launcher.addUpload(artifact, _state='uploading')
     uploads = launcher.images.uploads
@@ -493,10 +474,11 @@ def test_a_lock_that_the_cache_has_not_seen(launcher, rack, addArtifact):
         for _ in range(20):
             launcher.images.reconcile()
         assert len(attempts) == 1
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
 
 
-def test_an_artifact_that_another_launcher_has(launcher, rack, addArtifact):
+def test_artifact_locked_by_another_launcher_is_left_alone(
+        launcher, rack, addArtifact):
     artifact = addArtifact()
     launcher.addUpload(artifact)
     in_queue = launcher.images.uploads.upload_uuids_in_queue
@@ -505,7 +487,7 @@ def test_an_artifact_that_another_launcher_has(launcher, rack, addArtifact):
         waitFor(lambda: in_queue)
         waitFor(lambda: not in_queue)
         assert launcher.getStates() == ['pending']
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
 
 
 # The end
@@ -524,7 +506,7 @@ def test_stop_ends_a_download(launcher, rack, server, addArtifact, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_stop_does_not_wait_for_what_waits(launcher, rack, addArtifact):
+def test_stop_does_not_wait_for_queued_uploads(launcher, rack, addArtifact):
     rack.answers.clear()
     artifact = addArtifact()
     uploads = upload(launcher, artifact, *['rack'] * 7)
@@ -540,18 +522,20 @@ def test_stop_does_not_wait_for_what_waits(launcher, rack, addArtifact):
 
 # Files
 
-def test_a_compressed_artifact(launcher, rack, server, addArtifact, tmp_path):
-    server.files['image.gz'] = gzip.compress(DATA)
-    upload(launcher, addArtifact('/image.gz?token=1'))
-    waitForResults(launcher, 'ready')
-    assert list(rack.images.values()) == [DATA]
+@pytest.mark.parametrize('name', ['image.gz', 'image.raw'])
+def test_a_compressed_artifact(
+        launcher, rack, server, addArtifact, tmp_path, name):
+    server.files[name] = gzip.compress(IMAGE)
+    upload(launcher, addArtifact(f'/{name}?token=1'))
+    launcher.waitForUploads('ready')
+    assert list(rack.images.values()) == [IMAGE]
     waitFor(lambda: not list(tmp_path.iterdir()))
 
 
 def test_an_artifact_that_is_too_large(launcher, rack, addArtifact, caplog):
     launcher.image_size_limit = 999
     upload(launcher, addArtifact())
-    waitForResults(launcher, 'failed')
+    launcher.waitForUploads('failed')
     assert '"image_size_limit"' in caplog.text
     assert rack.images == {}
 
@@ -561,11 +545,11 @@ def test_an_endpoint_that_is_not_started(launcher, rack, addArtifact):
     endpoint = launcher.getProvider().getEndpoint()
     endpoint.started = False
     upload(launcher, addArtifact(), 'rack', 'other')
-    waitForResults(launcher, 'pending', 'ready')
+    launcher.waitForUploads('pending', 'ready')
     assert rack.calls == []
     endpoint.start()
     launcher.queue.add(KEY)
-    waitForResults(launcher, 'ready', 'ready')
+    launcher.waitForUploads('ready', 'ready')
 
 
 def test_a_delete_starts_the_endpoint(launcher):

@@ -6,19 +6,18 @@ import types
 
 import pytest
 
-from tests.fixtures.images import TIMEOUT, waitFor
+from tests.fixtures.images import IMAGE, TIMEOUT
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import uploads as uploads_module
 from zuul_nodes.launcher.calls import Calls
+from zuul_nodes.launcher.fairness import FairPlaces
 from zuul_nodes.launcher.uploads import ATTEMPTS
-
-DATA = b'an image'
 
 
 @pytest.fixture
-def launcher(image_launcher, file_server):
+def launcher(image_launcher, server):
     """The cloud of ``rack`` hangs."""
-    file_server.files['image'] = DATA
-    image_launcher.url = f'{file_server.url}/image'
+    image_launcher.url = f'{server.url}/image'
     image_launcher.images.uploads.calls.timeout = 0.1
     image_launcher.clouds['rack'].answers.clear()
     image_launcher.queue.start()
@@ -39,13 +38,6 @@ def upload(launcher, *names, **attributes):
     return uploads
 
 
-def waitForResults(launcher, *states):
-    """Wait until nobody is at work on anything."""
-    waitFor(lambda: launcher.getStates() == sorted(states)
-            and not any(upload.is_locked for upload in launcher.getUploads())
-            and not launcher.images.uploads.upload_uuids_in_queue)
-
-
 def useWay(launcher, way):
     """Have images get to the ``rack`` in a way."""
     provider = launcher.getProvider('rack')
@@ -53,20 +45,21 @@ def useWay(launcher, way):
         provider._set(getImageImportJob=lambda url, image, name, *args:
                       types.SimpleNamespace(dependents=[], run=lambda:
                                             launcher.clouds['rack'].upload(
-                                                name, DATA)))
+                                                name, IMAGE)))
     elif way == 'copy':
         launcher.clouds['rack'].sources = [
             launcher.getProvider('other').canonical_name]
 
 
 @pytest.mark.parametrize('way', ['upload', 'import', 'copy'])
-def test_it_is_a_failed_attempt(launcher, rack, caplog, tmp_path, way):
-    """What there was for it is there for others, and what comes of it later
-    is not looked at."""
+def test_hanging_upload_is_a_failed_attempt(
+        launcher, rack, caplog, tmp_path, way):
+    """Its result is ignored when it comes later, and what it took is there for
+    other uploads."""
     useWay(launcher, way)
     uploads = launcher.images.uploads
     mine, _ = upload(launcher, 'rack', 'other')
-    waitForResults(launcher, 'failed', 'ready')
+    launcher.waitForUploads('failed', 'ready')
     assert rack.calls == ['upload'] * ATTEMPTS
     for threads in uploads._getThreads():
         waitFor(lambda threads=threads: not threads._working.total())
@@ -82,12 +75,12 @@ def test_it_is_a_failed_attempt(launcher, rack, caplog, tmp_path, way):
     waitFor(lambda: not uploads.calls._left.total())
     # For the clean-up, these are nobody's.
     assert len(rack.images) == ATTEMPTS
-    waitForResults(launcher, 'failed', 'ready')
+    launcher.waitForUploads('failed', 'ready')
 
 
-def test_others_do_not_wait_for_its_end(launcher, rack, monkeypatch):
-    """Not even when it has as many artifacts as there are places for."""
-    monkeypatch.setattr(uploads_module, 'PLACE_TIME', 0.01)
+def test_hanging_upload_does_not_delay_others(launcher, rack, monkeypatch):
+    """Not even if it has all artifacts that may be on disk."""
+    monkeypatch.setattr(FairPlaces, 'time', 0.01)
     launcher.images.uploads.calls.timeout = 2 * TIMEOUT
     for _ in range(uploads_module.ARTIFACTS):
         upload(launcher, 'rack')
@@ -96,24 +89,23 @@ def test_others_do_not_wait_for_its_end(launcher, rack, monkeypatch):
     waitFor(lambda: other.state == 'ready')
     assert launcher.getStates().count('uploading') == uploads_module.ARTIFACTS
     rack.answers.set()
-    waitForResults(launcher, *['ready'] * 3)
+    launcher.waitForUploads(*['ready'] * 3)
 
 
-def test_so_many_may_hang_at_an_endpoint(launcher, rack):
-    """Then it gets no more, until one of them has ended."""
+def test_endpoint_with_too_many_hanging_calls_gets_no_more(launcher, rack):
+    """Until one of them has ended."""
     calls = launcher.images.uploads.calls
     calls.limit = 2
     upload(launcher, 'rack', 'other')
-    waitForResults(launcher, 'failed', 'ready')
+    launcher.waitForUploads('failed', 'ready')
     assert (rack.calls, ATTEMPTS) == (['upload'] * 2, 3)
     rack.answers.set()
     waitFor(lambda: not calls._left.total())
     upload(launcher, 'rack')
-    waitForResults(launcher, 'failed', 'ready', 'ready')
+    launcher.waitForUploads('failed', 'ready', 'ready')
 
 
-def test_a_call_that_raises_a_time_out_itself():
-    """It has ended."""
+def test_call_that_raises_a_timeout_has_ended():
     def fail():
         raise TimeoutError('no answer')
     calls = Calls('image_timeout', TIMEOUT, 1)
@@ -122,19 +114,20 @@ def test_a_call_that_raises_a_time_out_itself():
             calls.call('rack', 'It', fail)
 
 
-def test_a_job_that_is_not_made(launcher, rack, caplog):
-    """It concerns that endpoint only."""
+def test_driver_that_hangs_before_the_upload_delays_its_endpoint_only(
+        launcher, rack, caplog):
     launcher.images.uploads.short_calls.timeout = 0.1
     launcher.getProvider()._set(getImageUploadJob=lambda *args: (
         rack.answers.wait(2 * TIMEOUT)))
     _, other = upload(launcher, 'rack', 'other')
-    waitForResults(launcher, 'failed', 'ready')
+    launcher.waitForUploads('failed', 'ready')
     assert other.state == 'ready'
     assert '"call_timeout"' in caplog.text
 
 
-def test_a_download_by_a_cloud(launcher, file_server, caplog):
-    """Another one is asked, and the first does not write in its file."""
+def test_hanging_download_by_a_driver_is_replaced(
+        launcher, file_server, caplog):
+    """The first download does not write into the file of the second."""
     paths, late = [], threading.Event()
 
     def hang(url, path):
@@ -143,15 +136,15 @@ def test_a_download_by_a_cloud(launcher, file_server, caplog):
 
     def download(url, path):
         paths.append(path)
-        pathlib.Path(path).write_bytes(DATA)
+        pathlib.Path(path).write_bytes(IMAGE)
         return path
     file_server.files.clear()
     launcher.getProvider('rack')._set(downloadUrl=hang)
     launcher.getProvider('other')._set(downloadUrl=download)
     upload(launcher, 'other')
-    waitForResults(launcher, 'ready')
+    launcher.waitForUploads('ready')
     late.set()
-    assert list(launcher.clouds['other'].images.values()) == [DATA]
+    assert list(launcher.clouds['other'].images.values()) == [IMAGE]
     assert len(set(paths)) == 2
     assert f'downloadUrl of {launcher.getProvider()}' in caplog.text
     assert '"image_timeout"' in caplog.text

@@ -24,22 +24,10 @@ class ImageSteps(Steps, ImageLauncher):
     def getProvider(self, name='rack', tenant='tenant'):
         return super().getProvider(name, tenant)
 
-    def serve(self, *labels, **kwargs):
-        """:return: a request, and its nodes."""
-        request = self.addRequest(*labels, **kwargs)
-        self.runUntil(lambda: isDone(request))
-        assert request.state == request.State.FULFILLED
-        return request, [
-            self.api.getProviderNode(node) for node in request.nodes]
-
     def deleteRequest(self, request):
         with self.context() as context:
             request.delete(context)
         self.runUntil(lambda: not self.api.getNodesetRequest(request.uuid))
-
-    def isGone(self, *nodes):
-        return not {node.uuid for node in nodes} & {
-            node.uuid for node in self.nodes()}
 
 
 @pytest.fixture
@@ -90,49 +78,53 @@ def tested(steps):
     return tested
 
 
-def test_a_node_of_that_upload(steps, racks, images, tested):
+def test_validation_job_gets_node_of_its_upload(steps, racks, images, tested):
     job = tested()
-    _, (before,) = steps.serve('big')
+    _, (before,) = steps.serveNew('big')
     ready = steps.addNode(
         steps.getProvider(), 'big', state=State.READY)
-    _, (node,) = steps.serve('big', **job)
+    _, (node,) = steps.serveNew('big', **job)
     assert node not in (before, ready)
     assert images[node.uuid] == 'under test'
     assert node.image_upload_uuid == job['image_upload_uuid']
-    _, (after,) = steps.serve('big')
+    _, (after,) = steps.serveNew('big')
     assert after is ready
-    _, (after,) = steps.serve('big')
+    _, (after,) = steps.serveNew('big')
     assert images[before.uuid] == images[after.uuid] == 'in service'
 
 
-def test_a_node_of_another_image_beside_it(steps, racks, images, tested):
+def test_validation_job_gets_node_of_another_image_too(
+        steps, racks, images, tested):
     job = tested(fedora=True)
     steps.addReady('fedora', 'fedora')
-    _, nodes = steps.serve('big', 'other', **job)
+    _, nodes = steps.serveNew('big', 'other', **job)
     assert [images[node.uuid] for node in nodes] == ['under test', 'fedora']
     assert nodes[1].image_upload_uuid is None
 
 
-def test_it_goes_after_its_job(steps, racks, images, tested):
+def test_node_of_validation_job_goes_after_the_job(
+        steps, racks, images, tested):
     job = tested('reuse: true,')
-    request, (node,) = steps.serve('big', **job)
+    request, (node,) = steps.serveNew('big', **job)
     finish(steps, request)
     steps.runUntil(lambda: steps.isGone(node))
     assert racks.instances == {}
 
 
-def test_it_goes_without_its_job(steps, racks, images, tested):
+def test_node_of_validation_job_goes_when_the_request_is_deleted(
+        steps, racks, images, tested):
     job = tested()
-    request, (node,) = steps.serve('big', **job)
+    request, (node,) = steps.serveNew('big', **job)
     steps.deleteRequest(request)
-    _, (other,) = steps.serve('big')
+    _, (other,) = steps.serveNew('big')
     assert other is not node
     steps.runUntil(lambda: steps.isGone(node))
     assert list(racks.instances) == [other.uuid]
 
 
-def test_its_job_goes_while_it_is_made(steps, racks, images, tested):
-    """Nobody takes it over."""
+def test_building_node_of_deleted_validation_request_goes(
+        steps, racks, images, tested):
+    """It serves no other request."""
     job = tested()
     racks.slow.add('rack')
     request = steps.addRequest('big', **job)
@@ -149,14 +141,14 @@ def test_its_job_goes_while_it_is_made(steps, racks, images, tested):
     assert list(racks.instances) == other.nodes
 
 
-def test_slots(steps, racks, images, tested):
-    """All of a machine is of that upload, so its other slots are nobody's.
-    """
+def test_slots_of_validation_machine_serve_no_other_request(
+        steps, racks, images, tested):
+    """The whole machine is made of the upload."""
     job = tested('slots: 2,')
-    request, (node,) = steps.serve('big', **job)
+    request, (node,) = steps.serveNew('big', **job)
     host = steps.api.getProviderNode(node.main_node_id)
     assert images[host.uuid] == 'under test'
-    _, (other,) = steps.serve('big')
+    _, (other,) = steps.serveNew('big')
     assert other.main_node_id != host.uuid
     assert images[other.main_node_id] == 'in service'
     finish(steps, request)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.fixtures.images import waitFor
 from tests.fixtures.pipelines import PIPELINES
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import imagelook
 
 READY = {'_state': 'ready', 'validated': None}

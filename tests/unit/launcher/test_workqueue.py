@@ -6,7 +6,7 @@ import unittest.mock
 
 import pytest
 
-from tests.fixtures.images import waitFor
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.workqueue import WorkQueue, getPause
 
 KEY = ('node', '1')

@@ -82,7 +82,7 @@ def test_life_of_an_install(how, environment, source, tmp_path):
     # A broken one stops each of Zuul's commands, with one line.
     writePackage(tmp_path / 'packages', 'broken', '3', {
         'zuul.drivers': {'shelf': 'nowhere:Driver'}})
-    for command in COMMANDS:
+    for command in COMMANDS if how == 'wheel' else COMMANDS[:1]:
         result = call(bin_dir / command, '--version',
                       PYTHONPATH=str(tmp_path / 'packages'))
         assert result.returncode == 1, command

@@ -48,12 +48,12 @@ def test_start_file_names_a_callable():
     assert callable(getattr(autoload, name))
 
 
-def test_another_program_imports_nothing_but_the_door(runProgram):
+def test_another_program_imports_nothing_but_the_door(runProgramAfresh):
     # How long it takes is measured by "tox -e bench"; this is why.
     source = 'import sys, json; print(json.dumps(sorted(sys.modules)))'
     ours = {'zuul_nodes', 'zuul_nodes.autoload'}
-    assert ours <= set(json.loads(runProgram('cook', source).stdout))
-    result = runProgram('cook', '''
+    assert ours <= set(json.loads(runProgramAfresh('cook', source).stdout))
+    result = runProgramAfresh('cook', '''
 import sys
 for name in [n for n in sys.modules if n.startswith('zuul_nodes')]:
     del sys.modules[name]
@@ -65,12 +65,12 @@ print(*sorted(set(sys.modules) - before))
     assert set(result.stdout.split()) == ours
 
 
-def test_another_program_is_not_touched(runProgram):
-    assert runProgram('cook', IS_ARMED).stdout == 'False\n'
+def test_another_program_is_not_touched(runProgramAfresh):
+    assert runProgramAfresh('cook', IS_ARMED).stdout == 'False\n'
 
 
-def test_a_zuul_command_waits_for_zuul(runProgram):
-    result = runProgram('zuul-scheduler', IS_ARMED + '''
+def test_a_zuul_command_waits_for_zuul(runProgramAfresh):
+    result = runProgramAfresh('zuul-scheduler', IS_ARMED + '''
 print([name for name in sys.modules if name == 'zuul'
        or name.startswith('zuul.') or name == 'importlib.metadata'])
 ''')
@@ -94,8 +94,8 @@ print(hasattr(prime.__wrapped__, '__wrapped__'))
     assert result.stdout == '1\nFalse\n', result.stderr
 
 
-def test_a_zuul_command_gets_the_plugin(runProgram):
-    result = runProgram('zuul-web', '''
+def test_a_zuul_command_gets_the_plugin(runProgramAfresh):
+    result = runProgramAfresh('zuul-web', '''
 import threading
 import zuul.cmd
 import zuul.lib.connections

@@ -17,6 +17,7 @@ import zuul.launcher.client
 import zuul.lib.connections
 import zuul.model
 import zuul.scheduler
+import zuul.web
 from zuul_nodes.plugin import seams
 print([seam.attribute for seam in seams.SEAMS
        if hasattr(seam.original, '__wrapped__')])
@@ -30,6 +31,7 @@ EVERY_SEAM = str([
     'Launcher.doesProviderHaveQuotaForNode',
     'Launcher._cachesReadyForRequest',
     'construct_build_params', 'ExecutorClient.getImageFormats',
+    'ZuulWebAPI.image_build_artifact_delete',
     'Scheduler.prime', 'Scheduler.stop']) + '\n'
 NO_SEAM = '[]\n'
 
@@ -250,7 +252,7 @@ def test_remains_of_an_interrupted_pip_are_no_duplicate(
 
 
 def test_a_component_may_import_what_commands_are_made_of(
-        runProgram, packages):
+        runProgramAfresh, packages):
     # Though the plugin is installed while a command is being imported.
     writePackage(packages, 'app-maker', '1', {
         'zuul.components': {'app': 'app_maker:App'}}, {'app_maker': '''
@@ -259,7 +261,8 @@ from zuul.cmd import ZuulDaemonApp
 class App:
     start = stop = join = lambda self: None
 '''})
-    result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
+    result = runProgramAfresh(
+        'zuul-scheduler', REPORT, PYTHONPATH=str(packages))
     assert (result.stdout, result.stderr) == (EVERY_SEAM, '')
 
 

@@ -4,10 +4,10 @@ import configparser
 
 import pytest
 from zuul.driver import Driver
-from zuul.driver.static.staticconnection import StaticConnection
 from zuul.lib.connections import ConnectionRegistry
 
 from zuul_nodes.drivers.static import StaticDriver
+from zuul_nodes.drivers.static.connection import StaticConnection
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
 

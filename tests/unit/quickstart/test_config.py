@@ -78,6 +78,14 @@ def test_the_files_that_it_names(settings):
     assert (settings.sockets / 'builds').is_dir()
 
 
+def test_the_node_is_this_machine(tmp_path, settings):
+    """Only the operator can say so."""
+    path = tmp_path / 'zuul.conf'
+    writeZuulConf(path, settings)
+    assert dict(read(path)['connection null']) == {
+        'driver': 'static', 'hosts': '127.0.0.1'}
+
+
 @pytest.mark.parametrize('uid, user', [(0, 'someone'), (1000, None)])
 def test_nodes_of_images(tmp_path, settings, monkeypatch, uid, user):
     monkeypatch.setattr(os, 'geteuid', lambda: uid)

@@ -8,9 +8,14 @@ authentication.
 import base64
 import http.server
 import json
+import os
 import pathlib
 import shutil
 import threading
+
+from zuul_nodes.drivers import addresses
+from zuul_nodes.imagefiles import Room
+from zuul_nodes.launcher import artifacts, web
 
 BLOCK_SIZE = 1 << 20
 
@@ -181,3 +186,18 @@ class Swift(Server):
         self.key = key
         self.manifests = {}
         super().__init__(directory, {'X-Auth-Token': 'token'}, SwiftHandler)
+
+
+def fetch(artifact, directory):
+    """:return: the path of an image, as the launcher gets and checks it."""
+    url = artifact['url']
+    path = os.path.join(directory, url.rpartition('/')[2])
+    room = Room(directory, 1 << 30)
+    source = web.Source(url, addresses.ImageSources('127.0.0.1'))
+    artifacts.download(source, path, lambda: None, room,
+                       artifacts.Pace(60))
+    artifacts.decompress(path, lambda: None, room)
+    artifacts.verify(
+        path, {'md5': artifact['metadata']['md5sum'],
+               'sha256': artifact['metadata']['sha256']}, lambda: None)
+    return pathlib.Path(path)

@@ -1,12 +1,16 @@
 """The jobs are what Zuul loads, and what the guide shows inherits."""
 
-import configparser
 import pathlib
 
 import pytest
 import yaml
 
-from tests.unit.configloader.tenant import CONFIG, NODES, Tenant, enter
+from tests.unit.configloader.tenant import (
+    CONFIG,
+    NODES,
+    TenantWithPipelines,
+    enter,
+)
 
 ROOT = pathlib.Path(__file__).parents[3]
 JOBS = (ROOT / 'zuul.d/jobs.yaml').read_text()
@@ -50,17 +54,6 @@ REST = '''
 '''
 
 
-class TenantWithPipelines(Tenant):
-
-    def load(self):
-        self.connections.configure(
-            configparser.ConfigParser(), providers=True, triggers=True,
-            reporters=True)
-        # Pipelines ask the scheduler for it.
-        self.loader.scheduler.sql = None
-        super().load()
-
-
 @pytest.fixture
 def tenant(monkeypatch):
     enter(monkeypatch)
@@ -88,8 +81,12 @@ def test_example(tenant):
         assert job.abstract
         # The playbooks of our project, with its roles.
         playbook, = job.run
-        assert (ROOT / playbook.path).exists()
-        assert playbook.roles
+        for each in (playbook, *job.post_run):
+            assert (ROOT / each.path).exists()
+            assert each.roles
+        # Also after a failure, and after the job was aborted.
+        assert [each.cleanup for each in job.post_run] == (
+            [] if name == 'validate' else [True])
 
 
 def test_playbooks_and_roles_are_there(tenant):

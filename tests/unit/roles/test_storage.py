@@ -1,7 +1,4 @@
-"""Images stored by the jobs are what the launcher gets, and go again.
-
-The disk is there already, so diskimage-builder has nothing to do.
-"""
+"""Images stored by jobs are what the launcher gets, and go again."""
 
 import hashlib
 import os
@@ -11,10 +8,13 @@ import subprocess
 import boto3
 import pytest
 
-from tests.unit.roles.storage import Server, Swift, basic
-from zuul_nodes.launcher import artifacts
+from tests.unit.roles.storage import Server, Swift, basic, fetch
 
 pytestmark = pytest.mark.roles
+
+# What the documentation shows: a job without diskimage-builder.
+EXAMPLE = (pathlib.Path(__file__).parents[3]
+           / 'doc/source/examples/build-playbook.yaml')
 
 SECRET = 'not for the log'
 # No whole mebibytes.
@@ -23,23 +23,16 @@ ROUNDED = DISK.ljust(2 << 20, b'\0')
 
 
 @pytest.fixture(autouse=True)
-def disk(job, tmp_path):
-    """:return: the path of the disk that has been built."""
-    path = tmp_path / 'node/image.raw'
-    path.parent.mkdir()
-    path.write_bytes(DISK)
+def source(job, tmp_path):
+    """:return: a directory with the program that makes the disk."""
+    path = tmp_path / 'source'
+    path.mkdir()
+    (path / 'disk').write_bytes(DISK)
+    program = path / 'make-disk'
+    program.write_text('#!/bin/sh -e\ncp disk "$1"\n')
+    program.chmod(0o755)
+    job.variables['zuul']['project'] = {'src_dir': str(path)}
     return path
-
-
-def fetch(artifact, directory):
-    """:return: the path of an image, as the launcher gets and checks it."""
-    url = artifact['url']
-    path = os.path.join(directory, url.rpartition('/')[2])
-    room = artifacts.Room(directory, 1 << 30)
-    artifacts.download(url, path, lambda: None, room, 60)
-    path = artifacts.decompress(path, lambda: None, room)
-    artifacts.verify(path, artifact['metadata']['sha256'], lambda: None)
-    return pathlib.Path(path)
 
 
 def assertStored(job, directory):
@@ -55,7 +48,7 @@ def assertStored(job, directory):
 
 def delete(job, url, **kwargs):
     """Delete an image, and once more when it is gone."""
-    job.variables['zuul'] = {'image': {'url': url}}
+    job.variables['zuul']['image'] = {'url': url}
     output = job.succeed('delete-image', **kwargs).stdout
     return output + job.succeed('delete-image', **kwargs).stdout
 
@@ -70,7 +63,7 @@ def test_directory(job, tmp_path, compression, suffix):
                    'zuul_nodes_storage_directory': str(served),
                    'zuul_nodes_storage_url': server.url}
         job.variables.update(storage, zuul_nodes_compression=compression)
-        job.succeed('build-image')
+        job.succeed(EXAMPLE)
         url = assertStored(job, tmp_path)
         assert url == f'{server.url}/debian-b1d.raw{suffix}'
         (served / 'other').touch()
@@ -80,16 +73,17 @@ def test_directory(job, tmp_path, compression, suffix):
         server.stop()
 
 
-def test_formats(job, tmp_path, disk):
+def test_formats(job, tmp_path, source):
     served = tmp_path / 'served'
     server = Server(served)
-    tar = disk.with_name('image.tar')
-    tar.write_bytes(b'as if it was one')
+    (source / 'tar').write_bytes(b'as if it was one')
+    with (source / 'make-disk').open('a') as program:
+        program.write('cp tar "${1%raw}tar"\n')
     formats = ['raw', 'qcow2', 'vhd', 'tar']
     try:
         job.variables['zuul']['image'] = {'formats': formats}
         job.succeed(
-            'build-image', zuul_nodes_storage='directory',
+            EXAMPLE, zuul_nodes_storage='directory',
             zuul_nodes_storage_directory=str(served),
             zuul_nodes_storage_url=server.url, zuul_nodes_compression='zstd')
         found = {artifact['metadata']['format']: fetch(artifact, tmp_path)
@@ -107,6 +101,19 @@ def test_formats(job, tmp_path, disk):
     assert found['tar'].read_bytes() == b'as if it was one'
 
 
+def test_a_warning_says_that_formats_are_not_known(job, tmp_path):
+    job.variables['zuul']['image'] = {'formats': None}
+    job.succeed(EXAMPLE, zuul_nodes_storage='directory',
+                zuul_nodes_storage_directory=str(tmp_path / 'served'),
+                zuul_nodes_storage_url='http://127.0.0.1:1')
+    artifact, = job.getArtifacts()
+    assert artifact['metadata']['format'] == 'raw'
+    warning, = job.getReturned()['warnings']
+    assert warning == (
+        'In which formats providers want the image debian is not known, for '
+        'a provider of this tenant is in error. This job makes: raw')
+
+
 @pytest.mark.parametrize('nodes', [True, False])
 @pytest.mark.parametrize('secret, headers', [
     ({'user': 'zuul', 'password': SECRET}, basic('zuul', SECRET)),
@@ -116,7 +123,7 @@ def test_http(job, tmp_path, secret, headers, nodes):
     try:
         job.variables.update(zuul_nodes_storage='http',
                              zuul_nodes_storage_url=server.url)
-        output = job.succeed('build-image', secret).stdout
+        output = job.succeed(EXAMPLE, secret).stdout
         url = assertStored(job, tmp_path)
         output += delete(job, url, secret=secret, nodes=nodes)
     finally:
@@ -131,7 +138,7 @@ def test_http_with_a_wrong_password(job, tmp_path):
     server = Server(tmp_path / 'served', basic('zuul', SECRET))
     try:
         output = job.fail(
-            'build-image', {'user': 'zuul', 'password': 'wrong'},
+            EXAMPLE, {'user': 'zuul', 'password': 'wrong'},
             zuul_nodes_storage='http', zuul_nodes_storage_url=server.url)
     finally:
         server.stop()
@@ -144,7 +151,7 @@ def test_s3(job, tmp_path, nodes):
     # Only the environment "roles" has it.
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer(port=0)
+    server = ThreadedMotoServer(ip_address='127.0.0.1', port=0)
     server.start()
     try:
         url = 'http://{}:{}'.format(*server.get_host_and_port())
@@ -159,7 +166,7 @@ def test_s3(job, tmp_path, nodes):
             zuul_nodes_storage_bucket='images',
             zuul_nodes_storage_permission='public-read',
             zuul_nodes_storage_url=f'{url}/images')
-        output = job.succeed('build-image', secret).stdout
+        output = job.succeed(EXAMPLE, secret).stdout
         stored = assertStored(job, tmp_path)
         output += delete(job, stored, secret=secret, nodes=nodes)
         assert 'Contents' not in client.list_objects(Bucket='images')
@@ -179,7 +186,11 @@ def test_swift(job, tmp_path, segment_size, nodes):
             zuul_nodes_storage='swift', zuul_nodes_storage_container='images',
             zuul_nodes_storage_segment_size=segment_size,
             zuul_nodes_storage_url=f'{server.url}/v1/a/images')
-        output = job.succeed('build-image', secret).stdout
+        if nodes:
+            # One of the build's own.
+            del job.variables['zuul_nodes_virtualenv']
+        output = job.succeed(EXAMPLE, secret).stdout
+        assert ('venv' in job.getFiles()) == nodes
         url = assertStored(job, tmp_path)
         segments = sum(len(each) for each in server.manifests.values())
         assert segments == (2 if segment_size == 1 << 20 else 0)
@@ -191,19 +202,14 @@ def test_swift(job, tmp_path, segment_size, nodes):
     assert SECRET not in output
 
 
-def test_nothing_is_returned_if_nothing_is_stored(job, disk):
-    job.succeed('build-image')
-    assert disk.exists()
-    assert not job.getArtifacts()
-
-
 def test_images_elsewhere_are_not_deleted(job, tmp_path):
     file = tmp_path / 'debian.raw'
     file.touch()
     for url in ('http://other/debian.raw', 'http://here/../debian.raw',
-                'http://here/'):
+                'http://here/', 'http://here/..', 'http://here/.',
+                'http://here/.ssh', 'http://here/%2e%2e', 'http://here/a?b'):
         output = job.fail(
-            'delete-image', zuul={'image': {'url': url}},
+            'delete-image', zuul={'build': 'b1d', 'image': {'url': url}},
             zuul_nodes_storage='directory',
             zuul_nodes_storage_directory=str(tmp_path),
             zuul_nodes_storage_url='http://here')
@@ -212,10 +218,12 @@ def test_images_elsewhere_are_not_deleted(job, tmp_path):
 
 
 @pytest.mark.parametrize('variables, message', [
-    ({'zuul_nodes_formats': ['ova']}, 'these are known: raw, tar, qcow2'),
-    ({'zuul_nodes_compression': 'rar'}, 'these are known: none, gzip'),
+    ({'zuul_nodes_formats': ['ova']},
+     'must be one or more of: raw, tar, qcow2'),
+    ({'zuul_nodes_compression': 'rar'}, 'must be one of: none, gzip'),
     ({'zuul_nodes_storage': 'ftp'}, 'these are known: none, directory')])
-def test_what_is_not_known(job, variables, message):
+def test_unknown_format_compression_or_storage_is_refused(
+        job, variables, message):
     output = job.fail('build-image', **variables)
     assert message in output
     assert 'Install' not in output

@@ -2,16 +2,22 @@
 
 import getpass
 import os
+import pathlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
-from zuul_nodes.quickstart import leftovers, ports
-from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
+from tests.fixtures.ending import endWith
+from tests.fixtures.rootfs import PACKAGES, PYTHON, TOOLS, makeArchive
+from tests.fixtures.sshservers import SSHServer
+from tests.unit.drivers.local.sites import Site
+from zuul_nodes.quickstart import ports
 
 pytestmark = pytest.mark.roles
 
@@ -19,17 +25,14 @@ pytestmark = pytest.mark.roles
 @pytest.fixture
 def sshd(job, tmp_path):
     """The node of the job is reached by ssh."""
-    keys = SSHKeys(tmp_path / 'keys')
-    server = SSHD(tmp_path / 'sshd_config', keys, ports.freePort(),
-                  {**os.environ, leftovers.VARIABLE: str(tmp_path)},
-                  tmp_path / 'sshd.log')
+    server = SSHServer(tmp_path / 'host')
     server.start()
     job.node = {
         'ansible_connection': 'ssh',
         'ansible_host': ports.LOOPBACK,
         'ansible_port': server.port,
         'ansible_user': getpass.getuser(),
-        'ansible_ssh_private_key_file': str(keys.user_key),
+        'ansible_ssh_private_key_file': str(server.keys.user_key),
         'ansible_ssh_common_args': '-o StrictHostKeyChecking=no '
         '-o UserKnownHostsFile=/dev/null -o ControlPersist=30',
         'ansible_python_interpreter': sys.executable}
@@ -51,13 +54,34 @@ def test_a_node_that_works(job, sshd, tmp_path):
     ({'zuul_nodes_validate_free': 1 << 30}, 'are free; wanted are'),
     ({'zuul_nodes_validate_memory': 1 << 30}, 'MiB of memory; wanted are'),
     ({'zuul_nodes_validate_clock': -1}, 'seconds ahead'),
-    ({'zuul_nodes_validate_names': ['nobody.invalid']}, 'nobody.invalid'),
+    ({'zuul_nodes_validate_names': ['localhost', 'a.invalid', 'b.invalid']},
+     'does not resolve a.invalid, b.invalid, which'),
     ({'zuul_nodes_validate_services': ['nothing.service']},
      'nothing.service'),
     ({'zuul_nodes_validate_commands': ['true', 'echo so bad; false']},
      'so bad')])
 def test_a_node_that_does_not_work(job, variables, message):
     assert message in job.fail('validate-image', **variables)
+
+
+def test_a_node_of_the_driver_local(job, request, sshd):
+    """All that the role looks at by default is right there."""
+    # Any user can reach it, and not what pytest has.
+    directory = pathlib.Path(tempfile.mkdtemp())
+    request.addfinalizer(lambda: shutil.rmtree(directory))
+    directory.chmod(0o755)
+    archive = makeArchive(directory / 'root.tar', PACKAGES + PYTHON + TOOLS)
+    site = endWith(request, Site(
+        {'directory': str(directory / 'local'),
+         'authorized_keys': str(sshd.keys.authorized_keys),
+         'import_directories': str(directory)}, image_path=str(archive)))
+    node = site.makeNode('1' * 32)
+    instance = site.create(node)
+    request.addfinalizer(lambda: site.delete(node))
+    del job.node['ansible_python_interpreter']
+    job.node |= {'ansible_port': instance.connection_port,
+                 'ansible_user': instance.username}
+    job.succeed('validate-image')
 
 
 def test_no_second_login(job, sshd, tmp_path):

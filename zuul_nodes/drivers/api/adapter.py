@@ -145,10 +145,11 @@ class Adapter:
         raise NotImplementedError
 
     def canImport(self, spec, url):
-        """Said without a call to the cloud.
+        """Said without a call to the cloud, or with a short one: other
+        uploads of the image wait for it.
 
-        :return: whether the cloud can fetch an image from there.  If not,
-            it is downloaded and uploaded.
+        :return: whether the cloud can fetch an image from there, and its
+            checksums are verified.  If not, it is downloaded and uploaded.
         """
         return True
 

@@ -7,6 +7,8 @@ import voluptuous as vs
 from zuul.connection import BaseConnection
 from zuul.lib.voluputil import Nullable, Optional, assemble
 
+from zuul_nodes.drivers.api import bounds
+
 # Zuul's own, in the section of any connection.
 OF_ZUUL = ('driver', 'name')
 
@@ -26,6 +28,7 @@ COMMON = vs.Schema({
         doc='Seconds that a call to the cloud may take.',
         default=60,
     ): vs.All(vs.Coerce(float), vs.Range(min=0, min_included=False)),
+    **bounds.SCHEMA,
 })
 
 

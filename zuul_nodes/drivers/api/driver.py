@@ -13,6 +13,7 @@ from zuul_nodes.drivers.api.connection import AdapterConnection, makeSchema
 from zuul_nodes.drivers.api.endpoint import AdapterEndpoint
 from zuul_nodes.drivers.api.extension import ExtendedDriver
 from zuul_nodes.drivers.api.provider import AdapterProvider
+from zuul_nodes.imagefiles import SIZE_LIMIT
 
 
 class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
@@ -39,7 +40,13 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
     :ivar bool steps_have_threads: whether a step of a node may wait for a
         call to the cloud, for it does not hold up those of other nodes.  A
         launcher that sees to that sets it,
-    :ivar statsd: and this, if times of calls are to be reported.
+    :ivar statsd: and this, if times of calls are to be reported,
+    :ivar int image_size_limit: and this: the bytes that an image may have,
+        decompressed and unpacked,
+    :ivar image_sources: and this, :class:`.addresses.ImageSources`; a driver
+        that has its cloud download from the URL of a job calls ``check``,
+    :ivar bool require_image_checksums: and this: whether a driver that can't
+        verify the checksum of an artifact has to leave it to the launcher.
     """
 
     name = None
@@ -53,6 +60,7 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
     zuul_image_attributes = {}
     endpoint_attributes = ()
     default_username = 'zuul'
+    image_size_limit = SIZE_LIMIT
 
     _endpoint_class = AdapterEndpoint
 

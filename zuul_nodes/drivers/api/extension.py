@@ -179,13 +179,16 @@ class ExtendedDriver:
 
     :cvar provider_class: of its providers.
     :cvar schema_class: of all of their schemas.
-    :ivar steps_have_threads, statsd: as of :class:`Driver`.
+    :ivar steps_have_threads, statsd, image_sources, require_image_checksums:
+        as of :class:`Driver`.
     """
 
     provider_class = None
     schema_class = None
     steps_have_threads = False
     statsd = None
+    image_sources = None
+    require_image_checksums = False
 
     def getProvider(self, zk_client, connection, tenant_name,
                     canonical_name, provider_config, system_id):

@@ -155,7 +155,8 @@ class Questions:
         if image.image_id and image.image_id.startswith(images.RESOLVED):
             # Only those who may read it know.
             return ''
-        if image.image_id and images.isId(image.image_id):
+        owners = self.endpoint.connection.image_owners
+        if owners is None and image.image_id and images.isId(image.image_id):
             found = self._list('describe_images', 'Images', Filters=[
                 {'Name': 'image-id', 'Values': [image.image_id]}])
             if not found:
@@ -172,9 +173,9 @@ class Questions:
         return ''
 
     def _explainNoImage(self, image, message):
-        query = images.makeQuery(image)
-        if not image.image_id:
+        if not image.image_id or images.isId(image.image_id):
             return message
+        query = images.makeQuery(image)
         # Others' public images are too many to look through.
         names = [each.get('Name', '') for each in self._list(
             'describe_images', 'Images', Owners=['self'])]

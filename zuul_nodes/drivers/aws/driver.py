@@ -4,7 +4,8 @@ import zuul.driver.aws
 from zuul.driver.aws.awsconnection import AwsConnection as ZuulsConnection
 from zuul.provider import BaseProvider
 
-from zuul_nodes.drivers import extension
+from zuul_nodes.drivers import bounds, extension
+from zuul_nodes.drivers.aws import allowed
 from zuul_nodes.drivers.aws.endpoint import AwsEndpoint
 from zuul_nodes.drivers.aws.provider import AwsProvider, AwsProviderSchema
 
@@ -16,6 +17,8 @@ class AwsConnection(ZuulsConnection):
     """
     :ivar float api_timeout: seconds that AWS has to accept a connection,
         and to answer.
+    :ivar image_owners, instance_profiles, buckets: what tenants may use, a
+        frozenset of each; None for all.
     """
 
     def __init__(self, driver, connection_name, connection_config):
@@ -29,6 +32,8 @@ class AwsConnection(ZuulsConnection):
             raise Exception(
                 f'[connection {connection_name}]: "api_timeout": expected '
                 f'seconds, more than 0, and not {given!r}')
+        for option in allowed.OPTIONS:
+            setattr(self, option, bounds.getNames(self, option))
 
 
 class AwsDriver(extension.ExtendedDriver, zuul.driver.aws.AwsDriver):
@@ -50,3 +55,6 @@ class AwsDriver(extension.ExtendedDriver, zuul.driver.aws.AwsDriver):
 
     def getConnection(self, name, config):
         return AwsConnection(self, name, config)
+
+    def checkBounds(self, connection, config):
+        allowed.check(connection, config)

@@ -7,6 +7,7 @@ import re
 
 from botocore.exceptions import ClientError
 
+from zuul_nodes import messages
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
@@ -55,8 +56,6 @@ GONE = re.compile(
     r'NotFound$|Malformed$|^InvalidAMIID\.Unavailable$|^NoSuchKey$')
 # Something else has been asked for by this token.
 TOKEN_USED = 'IdempotentParameterMismatch'
-# A message has it if the account is told so little, and it is long.
-ENCODED = re.compile(r'\s*Encoded authorization failure message: \S+')
 
 
 def getCode(error):
@@ -88,7 +87,8 @@ def makeError(code, message, status=0):
     :param int status: of HTTP, if it is known.
     :return: a :class:`DriverError` with the ``code``.
     """
-    text = ENCODED.sub('', message or 'AWS does not say why').strip()
+    # The account may be told more, at length, in a message of its own.
+    text = messages.withoutSecrets(message or 'AWS does not say why').strip()
     error = _getKind(code, status)(f'AWS: {text} ({code})')
     error.code = code
     return error

@@ -24,9 +24,10 @@ def findImage(endpoint, image):
     :return: the id of the newest image that it stands for.
     :raises PermanentError: there is none.
     """
-    if image.image_id and isId(image.image_id):
+    owners = endpoint.connection.image_owners
+    if owners is None and image.image_id and isId(image.image_id):
         return image.image_id
-    query = makeQuery(image)
+    query = makeQuery(image, owners)
     key = json.dumps(query, sort_keys=True)
     if found := endpoint.image_id_by_filter_cache.get(key):
         return found
@@ -44,15 +45,30 @@ def findImage(endpoint, image):
     return found
 
 
-def makeQuery(image):
-    """:return: what DescribeImages is asked for."""
-    owners = list(getattr(image, 'image_owners', None) or ())
-    if image.image_id:
+def makeQuery(image, allowed=None):
+    """
+    :param allowed: owners that the operator allows, None for all.
+    :return: what DescribeImages is asked for.
+    :raises PermanentError: it is an image of none of the owners that are
+        allowed.
+    """
+    owners = given = list(getattr(image, 'image_owners', None) or ())
+    if image.image_id and isId(image.image_id):
+        filters = [{'Name': 'image-id', 'Values': [image.image_id]}]
+    elif image.image_id:
         filters = [{'Name': 'name', 'Values': [image.image_id]}]
         owners = owners or TRUSTED
     else:
         filters = [{key.capitalize(): value for key, value in each.items()
                     if value is not None} for each in image.image_filters]
+    if allowed is not None:
+        common = allowed.intersection(owners)
+        owners = sorted(common if given else common or allowed)
+        # Without any, AWS would look at everybody's.
+        if not owners:
+            raise PermanentError(
+                f'Image "{image.name}" is of no owner that "image_owners" of '
+                'the connection in zuul.conf allows')
     return {'Filters': filters} | ({'Owners': owners} if owners else {})
 
 

@@ -8,14 +8,13 @@ import voluptuous as vs
 from zuul.lib.voluputil import AsList, Constant
 
 from zuul_nodes.drivers import Driver, Nullable, Optional, Required
+from zuul_nodes.drivers.gce import allowed
 from zuul_nodes.drivers.gce.adapter import GceAdapter
 from zuul_nodes.drivers.gce.machine import (
     ON_DEMAND,
     PREEMPTIBLE,
     SPOT,
 )
-
-ALL_SCOPES = 'https://www.googleapis.com/auth/cloud-platform'
 
 
 class GceDriver(Driver):
@@ -50,6 +49,7 @@ class GceDriver(Driver):
             'storage_endpoint',
             doc='The same for Cloud Storage.',
         ): Nullable(str),
+        **allowed.SCHEMA,
     }
 
     provider_attributes = {
@@ -150,11 +150,11 @@ class GceDriver(Driver):
             default there is none.""",
         ): Nullable({
             Optional(
-                'email', default='default',
+                'email', default=allowed.DEFAULT_EMAIL,
                 doc="""Its address, or ``default``.""",
             ): str,
             Optional(
-                'scopes', default=[ALL_SCOPES],
+                'scopes', default=[allowed.ALL_SCOPES],
                 doc='What it can be used for, a list of URLs.',
             ): AsList(str),
         }),
@@ -208,3 +208,6 @@ class GceDriver(Driver):
             Constant('ARM64', doc='ARM.'),
         )),
     }
+
+    def checkBounds(self, connection, config):
+        allowed.check(connection, config)

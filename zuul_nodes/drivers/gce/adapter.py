@@ -2,7 +2,7 @@
 
 from zuul_nodes.drivers import Ability, Adapter, Resource
 from zuul_nodes.drivers.gce.checks import makeChecks
-from zuul_nodes.drivers.gce.urls import ARCHIVE, RAW, canImport
+from zuul_nodes.drivers.gce.urls import ARCHIVE, RAW, SNAPSHOT, canImport
 
 DISK = 'disk'
 OBJECT = 'object'
@@ -19,7 +19,7 @@ class GceAdapter(Adapter):
         Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.ZONES,
         Ability.IMAGES, Ability.IMPORT, Ability.COPY, Ability.DOWNLOAD,
         Ability.SNAPSHOTS, Ability.CONSOLE, Ability.RESOURCES})
-    image_formats = (RAW, ARCHIVE)
+    image_formats = (RAW, ARCHIVE, SNAPSHOT)
     resource_types = (DISK, OBJECT)
     list_interval = 2.0
 
@@ -64,7 +64,11 @@ class GceAdapter(Adapter):
         return self.images.upload(spec, path)
 
     def canImport(self, spec, url):
-        return canImport(url, spec.format)
+        if not canImport(url, spec.format):
+            return False
+        if spec.format == SNAPSHOT or not (spec.md5 or spec.sha256):
+            return True
+        return self.images.isVerified(spec, url)
 
     def importImage(self, spec, url):
         return self.images.importImage(spec, url)

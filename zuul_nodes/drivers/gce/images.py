@@ -6,8 +6,9 @@ import re
 import threading
 import time
 
-from zuul_nodes.drivers import DriverError, TemporaryError
+from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
 from zuul_nodes.drivers.gce import tags
+from zuul_nodes.drivers.gce.allowed import checkUrl
 from zuul_nodes.drivers.gce.errors import getFailure, isConflict, isGone
 from zuul_nodes.drivers.gce.quota import getName
 from zuul_nodes.drivers.gce.storage import Storage
@@ -58,7 +59,31 @@ class Images:
         """:return: the id of the image."""
         if url.startswith(IMAGE):
             return self.copy(spec, url.removeprefix(IMAGE))
-        return self._make(spec, raw_disk={'source': getUrl(*split(url))})
+        checkUrl(self.client.connection, url)
+        source = {'source': getUrl(*split(url))}
+        if not spec.md5:
+            return self._make(spec, raw_disk=source)
+        generation, md5 = self.storage.look(url)
+        if md5 != spec.md5.lower():
+            raise PermanentError(
+                f'The md5 of {url} is {md5}, the artifact says {spec.md5}')
+        image_id = self._make(spec, raw_disk=source)
+        if self.storage.look(url)[0] != generation:
+            self.delete(image_id)
+            raise DriverError(f'{url} was written again while an image was '
+                              'made of it, and may be another one')
+        return image_id
+
+    def isVerified(self, spec, url):
+        """:return: whether an object has the MD5 that the artifact says.
+            Google tells no other checksum, and none of what was uploaded in
+            parts; and it may be that of what is packed in the archive."""
+        try:
+            return bool(spec.md5) and (
+                self.storage.look(url)[1] == spec.md5.lower())
+        except DriverError as error:
+            self.log.info('Unable to look at %s: %s', url, error)
+            return False
 
     def download(self, url, path):
         """:return: whether the URL is one of Cloud Storage."""

@@ -7,6 +7,7 @@ import re
 
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.drivers.gce import tags
+from zuul_nodes.drivers.gce.allowed import makePath
 
 ON_DEMAND = 'on-demand'
 SPOT = 'spot'
@@ -72,10 +73,7 @@ def getImagePath(spec, project):
         raise PermanentError(
             f'Image "{image.name}" has {"both" if name else "neither"} '
             '"image-id" and "image-family"; it needs one of them')
-    if name and '/' in name:
-        return name
-    images = f'projects/{image.image_project or project}/global/images'
-    return f'{images}/{name}' if name else f'{images}/family/{family}'
+    return makePath(name, family, image.image_project or project)
 
 
 def _makeMetadata(spec):

@@ -1,6 +1,9 @@
 """Files on their way to images, in Cloud Storage."""
 
+import base64
+
 from zuul_nodes.drivers import DriverError, PermanentError
+from zuul_nodes.drivers.gce.allowed import checkUrl
 from zuul_nodes.drivers.gce.archive import Archive
 from zuul_nodes.drivers.gce.client import Translation
 from zuul_nodes.drivers.gce.errors import isMissing
@@ -59,10 +62,26 @@ class Storage:
 
     def download(self, url, path):
         """:param str url: that stands for an object."""
+        checkUrl(self.client.connection, url)
         bucket, name = split(url)
         with Translation():
             self.client.storage.bucket(bucket).blob(
                 name).download_to_filename(path, timeout=self.client.timeout)
+
+    def look(self, url):
+        """
+        :param str url: that stands for an object.
+        :return: its generation, which is another one when it is written
+            again; and its MD5 in hexadecimal, or None if it was made of
+            parts.
+        """
+        checkUrl(self.client.connection, url)
+        bucket, name = split(url)
+        with Translation():
+            blob = self.client.storage.bucket(bucket).blob(name)
+            blob.reload(timeout=self.client.timeout, retry=None)
+        md5 = blob.md5_hash
+        return blob.generation, md5 and base64.b64decode(md5).hex()
 
     def _getBucket(self):
         connection = self.client.connection

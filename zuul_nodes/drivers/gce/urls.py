@@ -6,7 +6,8 @@ import urllib.parse
 RAW = 'raw'
 ARCHIVE = 'tar.gz'
 HOST = 'storage.googleapis.com'
-# How the URL of an image begins that was made of an instance.
+# One that was made of an instance, and how its URL begins.
+SNAPSHOT = 'snapshot'
 IMAGE = 'gce-image:'
 
 
@@ -35,6 +36,6 @@ def getUrl(bucket, name):
 def canImport(url, image_format):
     """:return: whether Google can make an image of that by itself."""
     if url.startswith(IMAGE):
-        return True
+        return image_format == SNAPSHOT
     # One that is signed is not for Google's own account.
     return image_format == ARCHIVE and '?' not in url and bool(split(url))

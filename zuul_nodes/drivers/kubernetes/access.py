@@ -7,10 +7,13 @@ the one pod alone, with which it goes.
 
 import base64
 
+from zuul_nodes.drivers import PermanentError
 from zuul_nodes.drivers.kubernetes.podspec import USER
 
 TOKEN = 'kubernetes.io/service-account-token'
 ACCOUNT_ANNOTATION = 'kubernetes.io/service-account.name'
+# https://kubernetes.io/docs/concepts/configuration/secret/#docker-config-secrets
+PULL_SECRETS = ('kubernetes.io/dockerconfigjson', 'kubernetes.io/dockercfg')
 ALL_VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
 # Seconds that a token is good for where tokens are not kept in secrets.
 TOKEN_LIFETIME = 7 * 24 * 3600
@@ -100,7 +103,17 @@ def readToken(secret):
 
 
 def copySecret(secret):
-    """:return: an image pull secret for another namespace."""
+    """
+    :param dict secret: an image pull secret, as the API server has it.
+    :return: the same for another namespace, where jobs can read it.
+    :raises PermanentError: it is a secret of another kind.
+    """
+    if secret['type'] not in PULL_SECRETS:
+        metadata = secret['metadata']
+        raise PermanentError(
+            f'The secret {metadata["namespace"]}/{metadata["name"]} is no '
+            'image pull secret: it would have to have the type '
+            + ' or '.join(PULL_SECRETS))
     return {'apiVersion': 'v1', 'kind': 'Secret', 'type': secret['type'],
             'metadata': {'name': secret['metadata']['name']},
             'data': secret.get('data') or {}}

@@ -6,11 +6,9 @@ from zuul.lib.voluputil import Constant, Nullable, Optional
 
 from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.kubernetes import quantities
+from zuul_nodes.drivers.kubernetes.allowed import OWN_ACCOUNTS
 from zuul_nodes.drivers.kubernetes.metadata import findUnknown, isKey
 from zuul_nodes.drivers.kubernetes.podspec import USER
-
-# Where a namespace is made for a node, these are its service accounts.
-OWN_ACCOUNTS = ('default', USER)
 
 
 def _checkAmount(value):

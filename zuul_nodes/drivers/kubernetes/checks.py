@@ -5,6 +5,7 @@ import functools
 
 from zuul_nodes.drivers import Check
 from zuul_nodes.drivers.kubernetes import quota
+from zuul_nodes.drivers.kubernetes.access import PULL_SECRETS
 from zuul_nodes.drivers.kubernetes.errors import (
     Forbidden,
     Missing,
@@ -142,11 +143,10 @@ class Checks:
             kind = self._call('getSecret', namespace, name).get('type')
         except Missing:
             return f'Namespace {namespace} has no secret "{name}"'
-        if kind not in ('kubernetes.io/dockerconfigjson',
-                        'kubernetes.io/dockercfg'):
+        if kind not in PULL_SECRETS:
             return (f'Secret "{name}" of namespace {namespace} is of the '
                     f'type {kind}; for images it has to be of the type '
-                    'kubernetes.io/dockerconfigjson')
+                    f'{PULL_SECRETS[0]}')
         return ''
 
     def _askName(self, call, name, sentence, *args):

@@ -6,6 +6,9 @@ from zuul.driver.kubernetes.kubernetesconnection import (
 )
 from zuul.lib.voluputil import Nullable, Optional
 
+from zuul_nodes.drivers import bounds
+from zuul_nodes.drivers.kubernetes import allowed
+
 SCHEMA = vs.Schema({
     Optional(
         'kubeconfig_file',
@@ -32,6 +35,8 @@ SCHEMA = vs.Schema({
         doc='Whether nodes get projects of OpenShift in place of namespaces.',
         default=False,
     ): vs.Boolean(),
+    **allowed.SCHEMA,
+    **bounds.SCHEMA,
 }, extra=vs.ALLOW_EXTRA)
 
 
@@ -42,6 +47,7 @@ class KubernetesConnection(ZuulsConnection):
     :ivar float rate: calls in a second, or None.  Zuul's own driver has 2
         for its default and keeps to none.
     :ivar float api_timeout: seconds.
+    :ivar bool allow_privileged: whether pods may have power over machines.
     """
 
     def __init__(self, driver, connection_name, connection_config):
@@ -54,4 +60,5 @@ class KubernetesConnection(ZuulsConnection):
         super().__init__(driver, connection_name, connection_config)
         self.rate = options['rate']
         self.api_timeout = options['api_timeout']
+        self.allow_privileged = options['allow_privileged']
         self.use_openshift_projects = options['use_openshift_projects']

@@ -3,6 +3,7 @@
 import zuul.driver.kubernetes
 
 from zuul_nodes.drivers import extension
+from zuul_nodes.drivers.kubernetes import allowed
 from zuul_nodes.drivers.kubernetes.attributes import KubernetesProviderSchema
 from zuul_nodes.drivers.kubernetes.connection import (
     SCHEMA,
@@ -29,3 +30,6 @@ class KubernetesDriver(extension.ExtendedDriver,
 
     def getConnection(self, name, config):
         return KubernetesConnection(self, name, config)
+
+    def checkBounds(self, connection, config):
+        allowed.check(connection, config)

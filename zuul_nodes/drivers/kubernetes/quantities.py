@@ -22,6 +22,9 @@ MIB = 1024 ** 2
 NAMES = {'cpu': ('cores', 1), 'memory': ('ram', MIB),
          'ephemeral-storage': ('storage', MIB)}
 GPU = 'gpu'
+# Other resources that there can be: those of domains, and memory in large
+# pages.
+OTHERS = re.compile(r'.+/.+|hugepages-.+')
 
 
 def parse(text):
@@ -50,6 +53,9 @@ def getNeeds(spec):
         name, unit = NAMES.get(resource, (resource, 1))
         if GPU in resource:
             name = GPU
+        elif resource not in NAMES and not OTHERS.fullmatch(resource):
+            # No cluster has it.  Records read names as arguments.
+            continue
         needs[name] = needs.get(name, 0) + amount / unit
     return {name: simplify(amount)
             for name, amount in needs.items() if amount}

@@ -75,6 +75,12 @@ class LocalDriver(Driver):
             their flavor says.""",
         ): Nullable(_checkPath),
         Optional(
+            'max_pids', default=4096,
+            doc="""How many processes and threads a node may have at a time,
+            with cgroup.""",
+        ): vs.All(vs.Coerce(int, msg='it has to be a number'),
+                  vs.Range(min=1)),
+        Optional(
             'user',
             doc="""As whom nodes run, if the launcher is run by root;
             ``nobody`` if nothing is said.""",

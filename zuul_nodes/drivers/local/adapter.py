@@ -27,6 +27,7 @@ from zuul_nodes.drivers.local.cgroups import Cgroups
 from zuul_nodes.drivers.local.images import Images
 from zuul_nodes.drivers.local.machines import ADDRESS, Machines
 from zuul_nodes.drivers.local.sandbox import Sandbox
+from zuul_nodes.drivers.local.sources import openSource
 
 # Root must not be the user of nodes unless somebody wants that: it is known
 # outside of them, too, to whatever asks who is at the other end.
@@ -36,6 +37,10 @@ KEY_TYPES = ('ssh-', 'ecdsa-', 'sk-')
 WORKERS = 4
 # What snapshots are called in artifacts.
 SNAPSHOT = 'local-snapshot:'
+# The format of their artifacts.
+SNAPSHOT_FORMAT = 'snapshot'
+# How their names begin, and those of no other images.
+SNAPSHOT_NAME = 'snapshot-'
 ERRORS = {each.failure: each
           for each in (DriverError, TemporaryError, PermanentError)}
 
@@ -50,17 +55,18 @@ class LocalAdapter(Adapter):
     abilities = frozenset({
         Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.IMAGES,
         Ability.IMPORT, Ability.SNAPSHOTS, Ability.CONSOLE})
-    image_formats = ('tar', 'snapshot')
+    image_formats = ('tar', SNAPSHOT_FORMAT)
     # It is to read a directory.
     list_interval = 0.1
 
     def start(self):
         sandbox = Sandbox(self.getUser())
         directory = pathlib.Path(self.connection.directory)
-        self.images = Images(directory / 'images', sandbox)
+        self.images = Images(directory / 'images', sandbox,
+                             self.connection.driver.image_size_limit)
         self.machines = Machines(
             directory / 'nodes', sandbox, self.connection.cgroup and Cgroups(
-                self.connection.cgroup))
+                self.connection.cgroup, self.connection.max_pids))
         self._executor = ThreadPoolExecutor(
             WORKERS, f'local-{self.connection.connection_name}')
         # (What is done, name of a machine) -> its Future.
@@ -137,14 +143,14 @@ class LocalAdapter(Adapter):
             with ``path``."""
         if spec.image_id:
             return {'image': spec.image_id}
-        path = self._findImport(spec.image.image_path)
-        if path is None:
+        path = spec.image.image_path
+        if not self._isImport(path):
             raise PermanentError(
                 f'The image "{spec.image.name}" has the image-path '
                 f'{spec.image.image_path}, which is not there, or not in '
                 'import_directories of the connection '
                 f'"{self.connection.connection_name}"')
-        return {'path': str(path)}
+        return {'path': path}
 
     def checkAccess(self):
         # There is nobody to ask.  A list would go on with nodes that
@@ -163,13 +169,10 @@ class LocalAdapter(Adapter):
 
     def _fill(self, source, target, name):
         if path := source.get('path'):
-            if os.path.isdir(path):
-                self.images.unpackTo(path, target, name)
-                return
-            image = self.images.addPath(path)
+            self.images.unpackTo(
+                path, self.connection.import_directories, target, name)
         else:
-            image = source['image']
-        self.images.copyTo(image, target, name)
+            self.images.copyTo(source['image'], target, name)
 
     def getUser(self):
         """:return: the name of the user who runs nodes, or None for the
@@ -192,18 +195,17 @@ class LocalAdapter(Adapter):
                 'Unable to read authorized_keys of the connection '
                 f'"{self.connection.connection_name}": {error}') from None
 
-    def _findImport(self, path):
+    def _isImport(self, path):
         """
         :param str path: of what a tenant wants for an image.
-        :return: its real path, or None if the connection does not let it
-            have that, or it is not there.
+        :return: whether it is there, and the connection lets it have that.
+            It may be something else when it is used.
         """
-        path = pathlib.Path(os.path.realpath(path))
-        allowed = any(
-            path.is_relative_to(os.path.realpath(directory))
-            for directory in self.connection.import_directories)
-        usable = allowed and (path.is_file() or path.is_dir())
-        return path if usable else None
+        try:
+            with openSource(path, self.connection.import_directories):
+                return True
+        except DriverError:
+            return False
 
     def getLimits(self):
         limits = {'instances': self.connection.max_instances,
@@ -219,25 +221,33 @@ class LocalAdapter(Adapter):
         return self.images.add(path, spec.upload_id, spec.tags, spec.timeout)
 
     def canImport(self, spec, url):
-        return self._findArtifact(url) is not None
+        return bool(self._findArtifact(url, spec.format))
 
     def importImage(self, spec, url):
-        path = self._findArtifact(url)
-        if path is None:
+        found = self._findArtifact(url, spec.format)
+        if not found:
             raise PermanentError(f'{url} is not there any more')
+        path, within = found
         return self.images.add(path, spec.upload_id, spec.tags, spec.timeout,
-                               spec.sha256)
+                               (('md5', spec.md5), ('sha256', spec.sha256)),
+                               within)
 
-    def _findArtifact(self, url):
-        """:return: the path of what is imported, or None."""
+    def _findArtifact(self, url, image_format):
+        """:return: the path of what is imported, and the directories where
+            it has to be, or None for our own; or None."""
         if url.startswith(SNAPSHOT):
             name = url.removeprefix(SNAPSHOT)
-            return (self.images.getRoot(name) if self.images.exists(name)
-                    else None)
+            # Other images may be those of other tenants.
+            is_snapshot = (image_format == SNAPSHOT_FORMAT
+                           and name.startswith(SNAPSHOT_NAME)
+                           and self.images.exists(name))
+            return (self.images.getRoot(name), None) if is_snapshot else None
         parts = urlsplit(url)
         if parts.scheme != 'file' or parts.netloc not in ('', 'localhost'):
             return None
-        return self._findImport(unquote(parts.path))
+        path = unquote(parts.path)
+        return (path, self.connection.import_directories) if (
+            self._isImport(path)) else None
 
     def listImages(self):
         entries = self.images.entries
@@ -249,7 +259,7 @@ class LocalAdapter(Adapter):
         self.images.remove(image_id)
 
     def createSnapshot(self, instance_id, spec):
-        name = f'snapshot-{spec.upload_id}'
+        name = f'{SNAPSHOT_NAME}{spec.upload_id}'
         if not self.images.exists(name):
             self.images.addCopy(
                 self.machines.getRoot(instance_id), name, spec.tags,

@@ -39,5 +39,11 @@ printf '%s:x:%s:\n%s' "$1" "$2" "$rest" > /etc/group
 rm -f /etc/resolv.conf
 cp /run/zuul-nodes/resolv.conf /etc/resolv.conf
 [ -e /etc/hosts ] || echo '127.0.0.1 localhost' > /etc/hosts
+# No DNS knows the node's own name, which sudo and others look up.
+read -r name < /proc/sys/kernel/hostname
+case "$(cat /etc/hosts)" in
+    *"$name"*) ;;
+    *) printf '\n127.0.0.1 %s\n' "$name" >> /etc/hosts ;;
+esac
 
 exec /usr/sbin/sshd -D -e -f /run/zuul-nodes/sshd_config

@@ -12,7 +12,7 @@ import time
 from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local.sandbox import ENDING, PAUSE
 
-CONTROLLERS = ('cpu', 'memory')
+CONTROLLERS = ('cpu', 'memory', 'pids')
 # Microseconds in which a node has its share of the processors.
 PERIOD = 100000
 
@@ -21,10 +21,12 @@ class Cgroups:
     """
     :param str path: of a group that is left to the launcher, with no
         processes in it; each node gets a group there.
+    :param int max_pids: how many processes and threads a node may have.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, max_pids):
         self.directory = pathlib.Path(path)
+        self.max_pids = max_pids
 
     def limit(self, name, limits, find):
         """Set the limits of a node and of the processes that it has;
@@ -39,6 +41,7 @@ class Cgroups:
         try:
             self._prepare()
             group.mkdir(exist_ok=True)
+            (group / 'pids.max').write_text(str(self.max_pids))
             if cores := limits.get('cores'):
                 (group / 'cpu.max').write_text(f'{cores * PERIOD} {PERIOD}')
             if ram := limits.get('ram'):

@@ -6,6 +6,7 @@ that was interrupted can be found, with the tags that tell whose it is.
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -63,6 +64,16 @@ class Entries:
         if not NAME.fullmatch(name):
             raise DriverError(f'"{name}" is no name of a node or an image')
         return self.directory.joinpath(name, *parts)
+
+    def getMark(self, name):
+        """:return: the mark of an entry's processes.
+
+        It tells the directory, too, for another launcher of the machine may
+        have an entry of this name in another one; but no more of it than a
+        checksum, as jobs can read it.
+        """
+        directory = os.fsencode(os.path.abspath(self.directory))
+        return f'{name}-{hashlib.sha256(directory).hexdigest()[:16]}'
 
     def names(self):
         """:return: a list of the names of all entries."""
@@ -122,12 +133,12 @@ class Entries:
         self.sandbox.give(self.path(name))
 
     def remove(self, name):
-        """Remove an entry and all processes with its name as their mark;
-        nothing if there is no such entry.
+        """Remove an entry and all processes with its mark; nothing if
+        there is no such entry.
 
         :raises DriverError: the processes do not end.
         """
-        sandbox.kill(name)
+        sandbox.kill(self.getMark(name))
         self._removeDirectory(name)
         file = self._getFile(name)
         file.with_suffix('.new').unlink(missing_ok=True)

@@ -8,29 +8,32 @@ have.
 import contextlib
 import hashlib
 import os
-import subprocess
 
-from zuul_nodes.drivers import DriverError, PermanentError
+from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
 from zuul_nodes.drivers.local.entries import Entries
 from zuul_nodes.drivers.local.sandbox import describe
+from zuul_nodes.drivers.local.sources import openSource
+from zuul_nodes.imagefiles import (
+    SIZE_LIMIT,
+    ArtifactError,
+    NoRoomError,
+    Room,
+)
 
-# What a compressed file begins with -> what tar calls it.
-COMPRESSIONS = {
-    b'\x1f\x8b': '--gzip',
-    b'\xfd7zXZ\x00': '--xz',
-    b'\x28\xb5\x2f\xfd': '--zstd',
-}
 # What tar says where an archive has a device: there can't be any here, and
 # a node gets those that it needs.
 SKIPPED = 'Cannot mknod: Operation not permitted'
 HARMLESS = 'Exiting with failure status due to previous errors'
+# How it ends after that.
+FAILED = 2
 # All that the owner may not read could not be copied; no file needs to be
 # run as anybody else.
 PERMISSIONS = 'u+rwX,ug-s'
 # Seconds to copy an image of a few gigabytes on a slow disk.
 TIMEOUT = 1800
-# Seconds in which a program ends that has nothing to do any more.
-ENDING = 10
+# Bytes that a file counts besides what is in it, for it takes as much room
+# for its name and its owner.
+FILE_SIZE = 4096
 SSHD = 'usr/sbin/sshd'
 
 
@@ -38,25 +41,31 @@ class Images:
     """
     :param Path directory: where they are.
     :param Sandbox sandbox: of the user whose they are.
+    :param int limit: bytes that one may have.
     """
 
-    def __init__(self, directory, sandbox):
+    def __init__(self, directory, sandbox, limit=SIZE_LIMIT):
         self.sandbox = sandbox
+        self.limit = limit
         self.entries = Entries(directory, sandbox)
 
-    def add(self, source, name, metadata, timeout=TIMEOUT, sha256=None):
+    def add(self, path, name, metadata, timeout=TIMEOUT, checksums=(),
+            within=None):
         """Make an image; what was there by that name is gone.
 
-        :param path source: an archive, compressed or not, or a directory.
+        :param path path: of an archive, compressed or not, or a directory.
         :param str name: of the image.
         :param dict metadata: what is to be known of it.
         :param float timeout: seconds.
-        :param str sha256: what an archive's checksum has to be.
+        :param checksums: of an archive, decompressed: pairs of an algorithm
+            and what the checksum has to be, or None.
+        :param within: the only directories where it may be, as of
+            :func:`sources.openSource`.
         :return: the name.
         :raises DriverError: it is no root file system.
         """
-        self._make(name, metadata, lambda target: self._unpack(
-            name, source, target, timeout, sha256))
+        with openSource(path, within) as source:
+            self._add(source, name, metadata, timeout, checksums)
         return name
 
     def addCopy(self, source, name, metadata, timeout=TIMEOUT):
@@ -65,24 +74,34 @@ class Images:
 
         :param path source: of its directory.
         """
-        self._make(name, metadata, lambda target: self._copy(
-            name, source, target, timeout))
+        mark = self.entries.getMark(name)
+
+        def fill(target):
+            self._copy(mark, source, target, timeout)
+            self._measure(mark, source, target, timeout)
+
+        self._make(name, metadata, fill)
         return name
 
-    def addPath(self, path):
+    def addPath(self, path, within=None):
         """Make an image of an archive that has no name; only once, as
         long as the file is the same.
 
         :param str path: of a regular file.
+        :param within: as of :meth:`add`.
         :return: its name.
         """
-        stat = os.stat(path)
-        prefix = f'path-{_hash(os.path.realpath(path))}-'
+        with openSource(path, within) as source:
+            return self._addOnce(source)
+
+    def _addOnce(self, source):
+        stat = source.stat
+        prefix = f'path-{_hash(os.path.realpath(source.path))}-'
         name = prefix + _hash(stat.st_ino, stat.st_mtime_ns, stat.st_size)
         self.entries.prepare()
         with self.entries.lock(name, wait=True):
             if not self.exists(name):
-                self.add(path, name, {})
+                self._add(source, name, {})
                 for each in self.entries.names():
                     if each.startswith(prefix) and each != name:
                         self.entries.remove(each)
@@ -107,18 +126,29 @@ class Images:
                 f'There is no image "{name}" on this machine')
         self._copy(mark, self.getRoot(name), target, TIMEOUT)
 
-    def unpackTo(self, directory, target, mark):
-        """Copy a directory of the machine's.
+    def unpackTo(self, path, within, target, mark):
+        """Copy an archive or a directory of the machine's.
 
-        :param path directory: as the launcher can read it.
+        :param path path: as the launcher can read it.
+        :param within: as of :meth:`add`.
         :param path target: an empty directory.
         :param str mark: of the processes that do it.
         """
-        self._unpack(mark, directory, target, TIMEOUT)
+        with openSource(path, within) as source:
+            if source.is_directory:
+                self._unpack(mark, source, target, TIMEOUT)
+                return
+            image = self._addOnce(source)
+        self.copyTo(image, target, mark)
 
     def remove(self, name):
         """Nothing if there is no such image."""
         self.entries.remove(name)
+
+    def _add(self, source, name, metadata, timeout=TIMEOUT, checksums=()):
+        mark = self.entries.getMark(name)
+        self._make(name, metadata, lambda target: self._unpack(
+            mark, source, target, timeout, checksums))
 
     def _make(self, name, metadata, fill):
         self.entries.prepare()
@@ -140,73 +170,86 @@ class Images:
             raise
 
     def _copy(self, mark, source, target, timeout):
-        code, said = self.sandbox.run(
-            mark, ['cp', '-a', '--reflink=auto', '/source/.', '/target'],
+        self._run('copy a file system', mark, [
+            'cp', '-a', '--reflink=auto', '/source/.', '/target'],
             timeout, target, source)
-        if code:
-            raise DriverError(
-                f'Unable to copy a file system: {describe(said)}')
 
-    def _unpack(self, mark, source, target, timeout, sha256=None):
-        with _open(source) as file:
-            options = []
-            if os.path.isfile(source):
-                _verify(file, source, sha256)
-                options = _getOptions(file)
+    def _unpack(self, mark, source, target, timeout, checksums=()):
+        """:param Source source: of the file system."""
+        room = Room(target, self.limit)
+        digests = {name: hashlib.new(name, usedforsecurity=False)
+                   for name, expected in checksums if expected}
+        with _told(source.path), contextlib.closing(
+                _check(source.readBlocks(), room, digests)) as blocks:
             code, said = self.sandbox.run(
                 mark,
                 ['tar', '--extract', '--file=-', '--no-same-owner',
-                 '--preserve-permissions', '--warning=none', *options],
-                timeout, target, stdin=file)
-        errors = [line for line in said.splitlines()
-                  if SKIPPED not in line and HARMLESS not in line]
-        if code and (errors or SKIPPED not in said):
-            raise DriverError(
-                f'Unable to unpack {source}: {describe(" ".join(errors))}')
-        code, said = self.sandbox.run(
-            mark, ['chmod', '-R', PERMISSIONS, '.'], timeout, target)
+                 '--preserve-permissions', '--warning=none'],
+                timeout, target, blocks=blocks, ignored=(SKIPPED, HARMLESS))
+            # If it has skipped something, it has said no more than that.
+            if code and (said or code != FAILED):
+                raise DriverError(
+                    f'Unable to unpack {source.path}: {describe(said)}')
+            # What it had no use for is of the file, too.
+            for _ in blocks:
+                pass
+        _verify(source.path, digests, checksums)
+        self._run('set permissions', mark, [
+            'chmod', '-R', PERMISSIONS, '.'], timeout, target)
+        self._measure(mark, source.path, target, timeout)
+
+    def _measure(self, mark, source, target, timeout):
+        """
+        :raises PermanentError: there is more in a directory than an image
+            may have.
+        """
+        said = self._run('measure a file system', mark, [
+            'sh', '-c', 'du -s --block-size=1 . && du -s --inodes .'],
+            timeout, target)
+        # Links count once, and holes not at all.
+        size, files = (int(line.split()[0]) for line in said.splitlines())
+        with _told(source):
+            Room(target, self.limit).check(size + files * FILE_SIZE, 0)
+
+    def _run(self, what, mark, command, timeout, *directories):
+        code, said = self.sandbox.run(mark, command, timeout, *directories)
         if code:
-            raise DriverError(
-                f'Unable to set permissions: {describe(said)}')
+            raise DriverError(f'Unable to {what}: {describe(said)}')
+        return said
 
 
 @contextlib.contextmanager
-def _open(source):
-    """:return: a context manager of a file to read an archive from."""
-    if not os.path.isdir(source):
-        with open(source, 'rb') as file:
-            yield file
-        return
-    # Who runs nodes may not be allowed to read it.
-    with subprocess.Popen(
-            ['tar', '--create', '--file=-', '--directory', source, '.'],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process.stdout
-            process.stdout.close()
-            # 1 is for files that have changed meanwhile.
-            if process.wait(ENDING) > 1:
-                raise DriverError(f'The launcher can not read all of {source}')
-        finally:
-            process.kill()
+def _told(source):
+    """Say of which image an error is.
+
+    :param path source: of it.
+    """
+    try:
+        yield
+    except NoRoomError as error:
+        raise TemporaryError(f'Unable to use {source}: {error}') from None
+    except ArtifactError as error:
+        raise PermanentError(f'Unable to use {source}: {error}') from None
 
 
-def _verify(file, source, sha256):
-    if not sha256:
-        return
-    digest = hashlib.file_digest(file, 'sha256').hexdigest()
-    os.lseek(file.fileno(), 0, os.SEEK_SET)
-    if digest != sha256.lower():
-        raise PermanentError(f'The checksum of {source} is {digest}, the '
-                             f'artifact says {sha256}')
+def _check(blocks, room, digests):
+    """:return: yields the blocks, as long as there is room for them."""
+    size = 0
+    with contextlib.closing(blocks):
+        for block in blocks:
+            size += len(block)
+            room.check(size, len(block))
+            for digest in digests.values():
+                digest.update(block)
+            yield block
 
 
-def _getOptions(file):
-    """:return: a list of what tar has to be told about a file."""
-    start = os.pread(file.fileno(), 8, 0)
-    return [option for magic, option in COMPRESSIONS.items()
-            if start.startswith(magic)]
+def _verify(source, digests, checksums):
+    for name, expected in checksums:
+        if expected and digests[name].hexdigest() != expected.lower():
+            raise PermanentError(
+                f'The {name} of {source} is {digests[name].hexdigest()}, the '
+                f'artifact says {expected}')
 
 
 def _hash(*values):

@@ -134,8 +134,9 @@ class Machines:
         return self.entries.path(name, 'root')
 
     def _build(self, name, data, fill, authorized_keys):
+        mark = self.entries.getMark(name)
         # Of an earlier attempt.
-        sandbox.kill(name)
+        sandbox.kill(mark)
         self.entries.makeDirectory(name)
         config = self.entries.path(name, 'config')
         config.mkdir()
@@ -158,19 +159,20 @@ class Machines:
         new = self.entries.path(name, 'new')
         new.mkdir()
         self.sandbox.give(new)
-        fill(data['source'], new, name)
+        fill(data['source'], new, mark)
         new.rename(self.getRoot(name))
 
     def _boot(self, name):
+        mark = self.entries.getMark(name)
         for _ in range(STARTS):
-            if name not in sandbox.find():
+            if mark not in sandbox.find():
                 self._checkStart(name)
                 self._start(name)
             else:
                 # Who has started it may not have come to this.
                 self._limit(name)
             end = time.monotonic() + BOOTING
-            while name in sandbox.find():
+            while mark in sandbox.find():
                 if LISTENING in self.readLog(name):
                     return
                 if time.monotonic() > end:
@@ -187,7 +189,7 @@ class Machines:
             port=data['port'], user=data['username']).encode())
         self.entries.write(name, data)
         with open(self._getLog(name), 'wb') as log:
-            self.sandbox.start(name, [
+            self.sandbox.start(self.entries.getMark(name), [
                 '--uid', str(UID), '--gid', str(UID), '--hostname',
                 f'local-{name[:12]}', '--bind', self.getRoot(name), '/',
                 '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/run',
@@ -196,10 +198,11 @@ class Machines:
             ], log, lambda: self._limit(name))
 
     def _limit(self, name):
-        limits = self.get(name).get('limits')
-        if self.cgroups and limits:
+        if self.cgroups:
+            mark = self.entries.getMark(name)
+            limits = self.get(name).get('limits', {})
             self.cgroups.limit(name, limits, lambda: {
-                process.pid for process in sandbox.find()[name]})
+                process.pid for process in sandbox.find()[mark]})
 
     def _checkStart(self, name):
         """
@@ -216,7 +219,7 @@ class Machines:
         no such node.  Takes time."""
         while True:
             # Also what makes it.
-            sandbox.kill(name)
+            sandbox.kill(self.entries.getMark(name))
             with self.entries.lock(name) as is_mine:
                 if is_mine:
                     if data := self.get(name):

@@ -2,8 +2,11 @@
 
 Images and nodes are what somebody else has written, so all that looks into
 them does it from within: a symbolic link there leads to nothing of the
-machine's.  All programs of a node or an image have a mark in their
-environment, by which any launcher finds them, whoever has started them.
+machine's.  They can't make namespaces of their own, in which they would be
+root, nor use what else of the kernel is not for them.
+
+All programs of a node or an image have a mark in their environment, by which
+any launcher finds them, whoever has started them.
 """
 
 import collections
@@ -12,11 +15,13 @@ import os
 import pathlib
 import pwd
 import subprocess
+import threading
 import time
 
 import psutil
 
 from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers.local import seccomp
 
 VARIABLE = 'ZUUL_NODES_LOCAL'
 # By this, a quickstart finds what it has started, and so nodes, too.
@@ -25,6 +30,9 @@ KEPT = 'QUICKSTART_RUN'
 PROGRAMS = ('usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64')
 # What a program has said last is reported up to this many characters.
 REPORTED = 500
+# That many lines of it are kept, each up to this many bytes.
+LINES = 20
+LONGEST_LINE = 1 << 12
 # Seconds in which a process ends that was killed.
 ENDING = 10
 PAUSE = 0.02
@@ -39,6 +47,7 @@ class Sandbox:
     """
 
     def __init__(self, user=None):
+        self._filter = seccomp.makeProgram()
         self._identity = {}
         self._owner = None
         if user is None:
@@ -78,7 +87,7 @@ class Sandbox:
                 'the connection in zuul.conf')
 
     def run(self, mark, command, timeout, writable, readable=None,
-            stdin=subprocess.DEVNULL):
+            blocks=None, ignored=()):
         """Run a program of the machine's that sees nothing of it.
 
         :param str mark: of the image or node for which this is done.
@@ -86,8 +95,11 @@ class Sandbox:
         :param float timeout: seconds.
         :param path writable: a directory, which it sees as ``/target``.
         :param path readable: a directory, which it sees as ``/source``.
-        :return: its exit code, and what it said to stderr.
+        :param blocks: of bytes, which it reads as its input.
+        :param ignored: ends of lines that are no news.
+        :return: its exit code, and the last of what it said.
         :raises DriverError: it took too long.
+        :raises Exception: what the blocks raise.
         """
         binds = []
         for name in PROGRAMS:
@@ -98,20 +110,31 @@ class Sandbox:
                 binds += ['--ro-bind', path, path]
         if readable:
             binds += ['--ro-bind', readable, '/source']
-        try:
-            result = subprocess.run(
+        expired = threading.Event()
+        with Feeder(blocks or ()) as feeder, self._openFilter() as filter_fd:
+            process = subprocess.Popen(
                 ['bwrap', '--unshare-all', '--cap-drop', 'ALL',
-                 '--die-with-parent', *binds, '--dev', '/dev', '--proc',
-                 '/proc', '--bind', writable, '/target', '--chdir',
-                 '/target', '--', *command],
-                stdin=stdin, stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE, timeout=timeout, check=False,
-                env=self._getEnvironment(mark), **self._identity)
-        except subprocess.TimeoutExpired:
+                 '--die-with-parent', '--seccomp', str(filter_fd), *binds,
+                 '--dev', '/dev', '--proc', '/proc', '--bind', writable,
+                 '/target', '--chdir', '/target', '--', *command],
+                stdin=feeder.reader, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, env=self._getEnvironment(mark),
+                pass_fds=[filter_fd], **self._identity)
+            with process:
+                timer = threading.Timer(timeout, _expire, [process, expired])
+                timer.start()
+                try:
+                    feeder.start()
+                    said = _readLines(process.stdout, ignored)
+                    code = process.wait()
+                finally:
+                    timer.cancel()
+                    process.kill()
+        if expired.is_set():
             raise DriverError(
-                f'{command[0]} has not ended in {timeout} seconds'
-                ) from None
-        return result.returncode, result.stderr.decode(errors='replace')
+                f'{command[0]} has not ended in {timeout} seconds')
+        feeder.check()
+        return code, said
 
     def start(self, mark, arguments, log, prepare):
         """Start what goes on though the launcher ends.
@@ -124,15 +147,17 @@ class Sandbox:
         """
         reader, writer = os.pipe()
         try:
-            # It becomes a child of the machine's first process.
-            subprocess.run(
-                ['setsid', '--fork', 'bwrap', '--unshare-user',
-                 '--unshare-ipc', '--unshare-pid', '--unshare-uts',
-                 '--unshare-cgroup-try', '--cap-drop', 'ALL', '--block-fd',
-                 str(reader), *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=10,
-                check=True, env=self._getEnvironment(mark),
-                pass_fds=[reader], **self._identity)
+            with self._openFilter() as filter_fd:
+                # It becomes a child of the machine's first process.
+                subprocess.run(
+                    ['setsid', '--fork', 'bwrap', '--unshare-user',
+                     '--unshare-ipc', '--unshare-pid', '--unshare-uts',
+                     '--unshare-cgroup-try', '--cap-drop', 'ALL',
+                     '--seccomp', str(filter_fd), '--block-fd', str(reader),
+                     *arguments],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    timeout=10, check=True, env=self._getEnvironment(mark),
+                    pass_fds=[reader, filter_fd], **self._identity)
             try:
                 prepare()
             except Exception:
@@ -144,11 +169,84 @@ class Sandbox:
             os.close(reader)
             os.close(writer)
 
+    @contextlib.contextmanager
+    def _openFilter(self):
+        """:return: a context manager of what bubblewrap reads the filter
+            of system calls from."""
+        reader, writer = os.pipe()
+        try:
+            # A pipe has more room than that.
+            with open(writer, 'wb') as file:
+                file.write(self._filter)
+            yield reader
+        finally:
+            os.close(reader)
+
     def _getEnvironment(self, mark):
         kept = {KEPT: os.environ[KEPT]} if KEPT in os.environ else {}
         # Messages are compared with what is expected.
         return {VARIABLE: mark, 'LC_ALL': 'C',
                 'PATH': os.environ.get('PATH', os.defpath)} | kept
+
+
+class Feeder:
+    """A thread that writes what a program reads.
+
+    :param blocks: an iterable of bytes.
+    :ivar int reader: the end of the pipe that the program gets.
+    """
+
+    def __init__(self, blocks):
+        self._blocks = blocks
+        self._error = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.reader, self._writer = os.pipe()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        # Whoever has the blocks may close what they are read from now.
+        if self._thread.ident:
+            self._thread.join()
+        else:
+            os.close(self.reader)
+            os.close(self._writer)
+
+    def start(self):
+        """To be called when the program has the pipe."""
+        os.close(self.reader)
+        self._thread.start()
+
+    def check(self):
+        """:raises Exception: what the blocks have raised."""
+        if self._error:
+            raise self._error
+
+    def _run(self):
+        try:
+            # A program that has ended needs no more.
+            with contextlib.suppress(BrokenPipeError), \
+                    open(self._writer, 'wb') as file:
+                for block in self._blocks:
+                    file.write(block)
+        except BaseException as error:
+            self._error = error
+
+
+def _expire(process, expired):
+    expired.set()
+    process.kill()
+
+
+def _readLines(stream, ignored):
+    """:return: the last lines of a stream, read to its end."""
+    kept = collections.deque(maxlen=LINES)
+    while line := stream.readline(LONGEST_LINE):
+        text = line.decode(errors='replace').rstrip('\n')
+        if not text.endswith(tuple(ignored)):
+            kept.append(text)
+    return '\n'.join(kept)
 
 
 def find():

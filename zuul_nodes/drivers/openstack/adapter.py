@@ -180,7 +180,7 @@ class OpenstackAdapter(Adapter):
         # Nova would make one as the network has it.
         description = marks.describe(node_tags)
         for port in getPages(self.client.network, '/ports', 'ports',
-                             name=name, network_id=network_id):
+                             query={'name': name, 'network_id': network_id}):
             # Of a call whose answer nobody has heard.
             if port['description'] == description:
                 return port['id']
@@ -197,24 +197,33 @@ class OpenstackAdapter(Adapter):
         :return: what an :class:`Instance` has for addresses, a dict, and
             whether a floating IP is wanting.
         """
+        addresses = networks.addFloatingIps(
+            server.get('addresses') or {}, floating)
+        public = self._sort(
+            server, networks.keepOne(addresses, networks.FLOATING))
+        private = self._sort(server, networks.keepOne(
+            networks.getBehind(addresses), networks.FIXED))
+        preferred = private if self.client.private else public
+        found = {
+            'public_ipv4': public['public_v4'] or None,
+            'public_ipv6': public['public_v6'] or None,
+            'private_ipv4': private['private_v4'] or None,
+            'interface_ip': preferred['interface_ip']
+            or private['private_v4'] or public['public_v6'] or None}
+        return found, (
+            not public['public_v4'] and self.hasFloatingIps()
+            and not self.client.private
+            and networks.hasFixed(addresses)
+            and bool(self.client.get_external_ipv4_floating_networks()))
+
+    def _sort(self, server, addresses):
+        """:return: the server as openstacksdk shows one with these
+            addresses."""
         # What is looked up for each server that is active is in a list.
-        known = ZuulOpenstackServer({
+        return meta.add_server_interfaces(self.client, ZuulOpenstackServer({
             **server, 'status': '', 'accessIPv4': server.get('accessIPv4'),
             'accessIPv6': server.get('accessIPv6'),
-            'addresses': networks.addFloatingIps(
-                server.get('addresses') or {}, floating)})
-        meta.add_server_interfaces(self.client, known)
-        addresses = {
-            'public_ipv4': known['public_v4'] or None,
-            'public_ipv6': known['public_v6'] or None,
-            'private_ipv4': known['private_v4'] or None,
-            'interface_ip': known['interface_ip'] or known['private_v4']
-            or known['public_v6'] or None}
-        return addresses, (
-            not known['public_v4'] and self.hasFloatingIps()
-            and not self.client.private
-            and networks.hasFixed(known['addresses'])
-            and bool(self.client.get_external_ipv4_floating_networks()))
+            'addresses': addresses}))
 
     @translated
     def hasFloatingIps(self):
@@ -263,10 +272,11 @@ class OpenstackAdapter(Adapter):
             key=lambda each: each['id'] != (first or each)['id'])]
 
     def _findFloatingIp(self, port, address):
-        return next((each for each in getPages(
-            self.client.network, '/floatingips', 'floatingips',
-            port_id=port['id']) if each['fixed_ip_address'] == address),
-            None)
+        return next((
+            each for each in getPages(
+                self.client.network, '/floatingips', 'floatingips',
+                query={'port_id': port['id']})
+            if each['fixed_ip_address'] == address), None)
 
     @translated
     def listFloatingIps(self):
@@ -312,7 +322,7 @@ class OpenstackAdapter(Adapter):
 
     def _list(self, proxy, path, key, **query):
         try:
-            return list(getPages(proxy, path, key, **query))
+            return list(getPages(proxy, path, key, query=query))
         except ABSENT:
             return []
 

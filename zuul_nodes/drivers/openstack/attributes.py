@@ -111,6 +111,28 @@ LABEL = {
 }
 
 
+# What Glance itself says of an image: a tag can't be named like that.
+# https://docs.openstack.org/api-ref/image/v2/#create-image
+RESERVED = frozenset((
+    'id', 'name', 'status', 'owner', 'checksum', 'os_hash_algo',
+    'os_hash_value', 'size', 'virtual_size', 'disk_format',
+    'container_format', 'created_at', 'updated_at', 'tags', 'locations',
+    'direct_url', 'self', 'file', 'schema', 'store', 'stores',
+    'validation_data'))
+
+
+def checkTags(image):
+    """:return: an image of Zuul's, if Glance can take its tags."""
+    if image.get('type') == 'zuul':
+        reserved = RESERVED & (image.get('tags') or {}).keys()
+        if reserved:
+            name = min(reserved)
+            raise vs.Invalid(
+                f'"{name}" is what Glance itself says of an image; name the '
+                'tag differently', path=['tags', name])
+    return image
+
+
 def needsImage(image):
     """:return: an image that the cloud has, if it says which."""
     if image.get('type') == 'cloud' and not any(

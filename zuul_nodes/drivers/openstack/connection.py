@@ -2,14 +2,20 @@
 
 from zuul.driver.openstack import openstackconnection
 
+from zuul_nodes.drivers import bounds
+
 # Seconds that a call to the cloud may take.
 API_TIMEOUT = 60.0
+# Who sees images: those who are told of them.
+VISIBILITIES = frozenset(('private', 'shared'))
 
 
 class OpenstackConnection(openstackconnection.OpenstackConnection):
     """
     :ivar float api_timeout: seconds that a call to the cloud may take, or
         None if ``clouds.yaml`` may say so.
+    :ivar frozenset image_visibilities: which tag ``visibility`` the images
+        may have that tenants configure.
     :raises Exception: an option is wrong; Zuul does not start.
     """
 
@@ -19,6 +25,8 @@ class OpenstackConnection(openstackconnection.OpenstackConnection):
             # openstacksdk takes each of its letters for a file.
             self.config_files = [self.config_files]
         self.api_timeout = self._getTimeout()
+        self.image_visibilities = bounds.getNames(
+            self, 'image_visibilities', VISIBILITIES)
 
     def _getTimeout(self):
         text = self.connection_config.get('api_timeout')

@@ -2,7 +2,7 @@
 
 import zuul.driver.openstack
 
-from zuul_nodes.drivers import extension
+from zuul_nodes.drivers import bounds, extension
 from zuul_nodes.drivers.openstack.connection import OpenstackConnection
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
 from zuul_nodes.drivers.openstack.provider import (
@@ -24,3 +24,19 @@ class OpenstackDriver(extension.ExtendedDriver,
 
     def getConnection(self, name, config):
         return OpenstackConnection(self, name, config)
+
+    def checkBounds(self, connection, config):
+        """
+        :raises BoundError: an image of Zuul's would be seen by more than
+            the operator allows.
+        """
+        for image in config['images']:
+            visibility = (image.get('tags') or {}).get('visibility')
+            if (image.get('type') == 'zuul' and visibility is not None
+                    and visibility not in connection.image_visibilities):
+                raise bounds.BoundError(
+                    f'its image "{image["name"]}" has the tag '
+                    f'"visibility: {visibility}", and '
+                    f'{bounds.describe(connection, "image_visibilities")} '
+                    'allows '
+                    + ', '.join(sorted(connection.image_visibilities)))

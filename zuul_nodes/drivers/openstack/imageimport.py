@@ -6,6 +6,7 @@ https://docs.openstack.org/api-ref/image/v2/
 
 from urllib.parse import urlsplit
 
+from zuul_nodes.drivers import addresses
 from zuul_nodes.drivers.openstack.newimage import ERRORS
 
 # Glance can't decompress them.
@@ -27,13 +28,20 @@ def getObstacle(client, method):
     return ''
 
 
-def getArtifactObstacle(url, md5, sha256):
+def getArtifactObstacle(url, md5, sha256, sources):
     """
+    :param ImageSources sources: what may be contacted; None outside of a
+        launcher.
     :return: why no cloud can download an artifact, or an empty string.
     """
     parts = urlsplit(url)
     if parts.scheme not in ('http', 'https'):
         return f'the cloud can not download from {parts.scheme}:'
+    try:
+        if sources:
+            sources.check(url, by_others=True)
+    except addresses.RefusedError as error:
+        return str(error)
     if parts.path.endswith(COMPRESSED):
         return 'the cloud can not decompress it'
     if sha256 and not md5:

@@ -14,6 +14,7 @@ from zuul.driver.openstack.openstackendpoint import OpenstackImageCopyJob
 
 from zuul_nodes.drivers.openstack.imageattributes import (
     GLANCE_DIRECT,
+    SNAPSHOT,
     WEB_DOWNLOAD,
 )
 from zuul_nodes.drivers.openstack.imageimport import (
@@ -82,16 +83,18 @@ class Images(ImageReader):
         new_image = NewImage(
             self, provider_image, image_name, image_format, metadata, md5,
             sha256, secret=url)
-        if snapshot := self._findSnapshot(url):
-            copy = self._makeGlanceDownload(new_image, self, snapshot.id,
-                                            provider_image)
+        if image_format == SNAPSHOT:
+            snapshot = self._findSnapshot(url)
+            copy = snapshot and self._makeGlanceDownload(
+                new_image, self, snapshot.id, provider_image)
             return copy and SnapshotImportJob(copy, snapshot.id)
         if provider_image.import_method != WEB_DOWNLOAD:
             return None
         attempt = WEB_DOWNLOAD, url, md5, sha256
         if not self._mayTry(attempt, provider_image):
             return None
-        if obstacle := (getArtifactObstacle(url, md5, sha256)
+        if obstacle := (getArtifactObstacle(
+                url, md5, sha256, self.driver.image_sources)
                         or getObstacle(self._client, WEB_DOWNLOAD)):
             self.log.info('Image %s is not imported: %s', image_name,
                           obstacle)
@@ -148,11 +151,11 @@ class Images(ImageReader):
         except NotFoundException:
             self.log.debug('Image %s is gone already', external_id)
 
-    def downloadImage(self, url, path):
+    def downloadSnapshot(self, url, path):
         """
-        :param str url: of any artifact.
+        :param str url: of an artifact that is a snapshot of a node.
         :param str path: of the file to write.
-        :return: the path, or None if the artifact is no snapshot of ours.
+        :return: the path, or None if this cloud does not have it.
         """
         image = self._findSnapshot(url)
         if image is None:

@@ -12,6 +12,8 @@ from zuul_nodes.drivers.openstack.flavors import chooseFlavor, nearest
 from zuul_nodes.drivers.openstack.memory import Memory
 from zuul_nodes.drivers.openstack.pages import getPages
 
+# What openstacksdk calls differently than Glance's API.
+FILTERS = {'is_hidden': 'os_hidden', 'is_protected': 'protected'}
 # An answer has several pages, at most; it takes so many times the time-out
 # of a call.
 PATIENCE = 3
@@ -81,12 +83,13 @@ class Lookups:
             f'{nearest(name, names)}')
 
     def _listImages(self, name, filters):
-        query = {'status': 'active', **filters}
+        query = {'status': 'active', **{
+            FILTERS.get(key, key): value for key, value in filters.items()}}
         if name:
             query['name'] = name
-        return [{'id': each.id, 'name': each.name,
-                 'created_at': each.created_at}
-                for each in self.client.image.images(**query)]
+        return [{key: each[key] for key in ('id', 'name', 'created_at')}
+                for each in getPages(
+                    self.client.image, '/images', 'images', query=query)]
 
     def getImage(self, image_id):
         """:return: an image of the cloud by its id."""
@@ -116,7 +119,7 @@ class Lookups:
         """:return: security groups of the project."""
         return self._get('groups', lambda: list(getPages(
             self.client.network, '/security-groups', 'security_groups',
-            project_id=self.client.current_project_id)))
+            query={'project_id': self.client.current_project_id})))
 
     def getServerGroup(self, name):
         return self._getByName(

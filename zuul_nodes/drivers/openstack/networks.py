@@ -5,6 +5,7 @@ import ipaddress
 
 from zuul_nodes.drivers import PermanentError
 
+FIXED = 'fixed'
 FLOATING = 'floating'
 KIND = 'OS-EXT-IPS:type'
 MAC = 'OS-EXT-IPS-MAC:mac_addr'
@@ -31,7 +32,7 @@ def hasFixed(addresses):
         lead to, and no floating one."""
     kinds = {each.get(KIND) for each in _getAll(addresses)
              if each['version'] == 4}
-    return 'fixed' in kinds and FLOATING not in kinds
+    return FIXED in kinds and FLOATING not in kinds
 
 
 def addFloatingIps(addresses, floating):
@@ -53,6 +54,52 @@ def addFloatingIps(addresses, floating):
                     'version': 4, 'addr': each['floating_ip_address'],
                     KIND: FLOATING, MAC: fixed.get(MAC)})
     return addresses
+
+
+def keepOne(addresses, kind):
+    """Leave nothing to choose by trying.
+
+    Of several addresses, openstacksdk takes the one where it can connect to
+    port 22, and waits five seconds for each.
+
+    :param dict addresses: of a server, as Nova shows them.
+    :param str kind: of an IPv4 address, which comes before others.
+    :return: the addresses with one IPv4 address in each network, one
+        floating IP, and one IPv6 address, which is a global one if any is.
+    """
+    everything = _getAll(addresses)
+    floating = [each for each in everything if each.get(KIND) == FLOATING]
+    ipv6 = sorted((each for each in everything if each['version'] == 6),
+                  key=lambda each: not _isGlobal(each['addr']))
+    kept = {}
+    for network, known in addresses.items():
+        ipv4 = sorted((each for each in known if each['version'] == 4
+                       and each not in floating[1:]),
+                      key=lambda each: each.get(KIND) != kind)
+        kept[network] = [*ipv4[:1],
+                         *(each for each in known if each in ipv6[:1])]
+    return kept
+
+
+def _isGlobal(address):
+    try:
+        return ipaddress.ip_address(address).is_global
+    except ValueError:
+        return False
+
+
+def getBehind(addresses):
+    """
+    :param dict addresses: of a server, as Nova shows them.
+    :return: those that its first floating IP leads to; all if there is
+        none, or if Nova does not show that.
+    """
+    mac = next((each.get(MAC) for each in _getAll(addresses)
+                if each.get(KIND) == FLOATING), None)
+    if mac is None:
+        return addresses
+    return {network: [each for each in known if each.get(MAC) == mac]
+            for network, known in addresses.items()}
 
 
 def _getAll(addresses):

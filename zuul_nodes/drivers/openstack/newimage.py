@@ -18,6 +18,9 @@ from openstack.exceptions import (
     raise_from_response,
 )
 
+from zuul_nodes.drivers.openstack import attributes
+from zuul_nodes.drivers.openstack.errors import check
+
 # What a cloud, or the way there, raises.
 ERRORS = (ClientException, SDKException)
 # In which an image does not stay.
@@ -30,9 +33,9 @@ BLOCK_SIZE = 1 << 20
 PROGRESS_INTERVAL = 30
 # How often the cloud is asked to delete what is not an image.
 DELETE_ATTEMPTS = 3
-# What Glance wants to be true or false, and what the library calls it.
-# Tags are strings.
-BOOLEANS = {'os_hidden': 'is_hidden', 'protected': 'is_protected'}
+# What Glance wants to be true or false, and what to be numbers.
+BOOLEANS = ('os_hidden', 'protected')
+NUMBERS = ('min_disk', 'min_ram')
 
 
 class ImageFailed(Exception):
@@ -170,13 +173,22 @@ class NewImage:
         return self.endpoint._client
 
     def _create(self):
-        properties = {'visibility': 'private', **(self.metadata or {})}
-        fixed = {BOOLEANS[name]: _isTrue(name, properties.pop(name))
-                 for name in BOOLEANS if name in properties}
-        return self._client.image.create_image(
-            self.name, disk_format=self.disk_format, md5=self.md5,
-            sha256=self.sha256, allow_duplicates=True, meta=fixed,
-            **properties).id
+        tags = self.metadata or {}
+        if reserved := attributes.RESERVED & tags.keys():
+            raise ImageFailed(
+                f'Image {self.name} has tags that Glance has other values '
+                f'for: {", ".join(sorted(reserved))}')
+        # Not by openstacksdk: a tag may have the name of an argument, and
+        # the image the name of a file, which it would upload.
+        return check(self._client.image.post('/images', json={
+            'visibility': 'private', **{
+                name: _convert(name, value) for name, value in tags.items()},
+            # As openstacksdk has it, and Zuul's own driver.
+            'owner_specified.openstack.md5': self.md5 or '',
+            'owner_specified.openstack.sha256': self.sha256 or '',
+            'owner_specified.openstack.object': f'images/{self.name}',
+            'name': self.name, 'disk_format': self.disk_format,
+            'container_format': 'bare'})).json()['id']
 
     def _await(self, image_id):
         """:return: the image, when it is active."""
@@ -270,9 +282,18 @@ class NewImage:
         return re.sub(r'\?[^\s)]+|//[^/@\s]+@', '', text)
 
 
-def _isTrue(name, value):
-    text = str(value).lower()
-    if text not in ('true', 'false'):
-        raise ImageFailed(f'The tag "{name}" of an image has to be "true" or '
-                          f'"false", and not "{value}"')
-    return text == 'true'
+def _convert(name, value):
+    """:return: the value of a tag as Glance wants it; tags are texts."""
+    text = str(value)
+    if name in BOOLEANS:
+        if text.lower() not in ('true', 'false'):
+            raise ImageFailed(
+                f'The tag "{name}" of an image has to be "true" or "false", '
+                f'and not "{value}"')
+        return text.lower() == 'true'
+    if name in NUMBERS:
+        if not text.isdecimal():
+            raise ImageFailed(f'The tag "{name}" of an image has to be a '
+                              f'number, and not "{value}"')
+        return int(text)
+    return text

@@ -33,6 +33,7 @@ class OpenstackLabel(extension.extendClass(
 
 # What can not be said of single attributes.
 for _cls, _condition in ((OpenstackImage, attributes.needsImage),
+                         (OpenstackImage, attributes.checkTags),
                          (OpenstackFlavor, attributes.needsFlavor)):
     for _name in ('schema', 'internal_schema'):
         setattr(_cls, _name, vs.All(getattr(_cls, _name), _condition))

@@ -2,8 +2,13 @@
 
 import zuul.driver.static
 
-from zuul_nodes.drivers import extension
-from zuul_nodes.drivers.static.node import getLabels
+from zuul_nodes.drivers import bounds, extension
+from zuul_nodes.drivers.static.connection import (
+    HOSTS,
+    SCHEMA,
+    StaticConnection,
+)
+from zuul_nodes.drivers.static.node import getLabels, normalizeNode
 from zuul_nodes.drivers.static.provider import (
     StaticProvider,
     StaticProviderSchema,
@@ -22,8 +27,34 @@ class StaticDriver(extension.ExtendedDriver, zuul.driver.static.StaticDriver):
     default_connections = ('null',)
     labels_need_image = False
     nodes_are_given = True
+    connection_schema = SCHEMA
     provider_class = StaticProvider
     schema_class = StaticProviderSchema
+
+    def getConnection(self, name, config):
+        return StaticConnection(self, name, config)
+
+    def checkBounds(self, connection, config):
+        """
+        :raises BoundError: a node is another machine than the operator
+            allows.
+        """
+        labels = {label['name'] for label in config['labels']}
+        for entry in config['nodes']:
+            node = normalizeNode(entry, labels)
+            if node and not connection.hosts.allowsName(node['name']):
+                raise bounds.BoundError(
+                    f'its node "{node["name"]}" {_explain(connection)}')
+
+    def checkAddress(self, connection, host, address):
+        """
+        :raises BoundError: a node's name leads to another machine than the
+            operator allows.
+        """
+        if not connection.hosts.allows(host, address):
+            raise bounds.BoundError(
+                f'the node "{host}", at the address {address}, '
+                f'{_explain(connection)}')
 
     def getNodeLabels(self, config, aliases=True):
         """What labels the nodes of a section have.
@@ -39,3 +70,12 @@ class StaticDriver(extension.ExtendedDriver, zuul.driver.static.StaticDriver):
         :raises vs.Invalid: that can't be said.
         """
         return getLabels(config, aliases)
+
+
+def _explain(connection):
+    """:return: why a node can't be used, after its name."""
+    option = bounds.describe(connection, HOSTS)
+    if connection.hosts.is_open:
+        return (f'is the launcher\'s own machine, or local to it, which '
+                f'{option} has to allow')
+    return f'is no machine that {option} allows'

@@ -8,7 +8,7 @@ import socket
 
 import paramiko
 
-from zuul_nodes.drivers import Check
+from zuul_nodes.drivers import Check, bounds
 from zuul_nodes.drivers.static.node import normalizeNode
 
 # Seconds that a machine has to accept a connection, and to show a host key:
@@ -38,8 +38,9 @@ def makeChecks(provider):
             # A launcher does not connect to others, and may be unable to.
             if node.host_key_checking:
                 yield Check('machine', f'{name} port {node.connection_port}',
-                            f'label {node.label}',
-                            functools.partial(_askMachine, node))
+                            f'label {node.label}', functools.partial(
+                                _askMachine, node, functools.partial(
+                                    _connect, provider.connection, node)))
 
 
 def _askEntries(written, used):
@@ -49,13 +50,15 @@ def _askEntries(written, used):
         'with all of their labels')
 
 
-def _askMachine(node):
+def _askMachine(node, connect):
     """Does what a launcher does before a node is used."""
     try:
         if node.connection_type not in ('ssh', 'network_cli'):
-            _connect(node).close()
+            connect().close()
             return ''
-        return _askHostKey(node)
+        return _askHostKey(node, connect)
+    except bounds.BoundError as error:
+        return f'Not connected to: {error}'
     except OSError as error:
         return (f'Unable to connect to {node.name} on port '
                 f'{node.connection_port}: {error or type(error).__name__}. '
@@ -63,13 +66,13 @@ def _askMachine(node):
                 '"connection-port" are right')
 
 
-def _askHostKey(node):
+def _askHostKey(node, connect):
     """It is enough if one of those that the node has is shown."""
     wanted = {each.split()[0] for each in node.host_keys} or {None}
     shown, errors = [], []
     for key_type in sorted(wanted, key=str):
         try:
-            key = _readHostKey(node, key_type)
+            key = _readHostKey(connect, key_type)
         except (paramiko.SSHException, EOFError) as error:
             errors.append(str(error) or 'it has closed the connection')
             continue
@@ -86,14 +89,15 @@ def _askHostKey(node):
     return f'It does not show {what}: {"; ".join(errors)}'
 
 
-def _readHostKey(node, key_type):
+def _readHostKey(connect, key_type):
     """
+    :param connect: connects to the machine.
     :param str key_type: of the host key, or None if any will do.
     :return: the host key that the machine shows, a paramiko.PKey.
     :raises OSError: it does not accept a connection.
     :raises SSHException, EOFError: it shows none.
     """
-    with (contextlib.closing(_connect(node)) as connection,
+    with (contextlib.closing(connect()) as connection,
           contextlib.closing(paramiko.Transport(connection)) as transport):
         transport.banner_timeout = transport.handshake_timeout = TIMEOUT
         if key_type:
@@ -107,9 +111,12 @@ def _readHostKey(node, key_type):
         return transport.get_remote_server_key()
 
 
-def _connect(node):
-    return socket.create_connection(
-        (node.name, node.connection_port), TIMEOUT)
+def _connect(connection, node):
+    """Connect to the address that a launcher would connect to."""
+    *_, (address, *_) = socket.getaddrinfo(
+        node.name, node.connection_port, type=socket.SOCK_STREAM)[0]
+    bounds.checkAddress(connection, node.name, address)
+    return socket.create_connection((address, node.connection_port), TIMEOUT)
 
 
 def _write(key):

@@ -7,6 +7,7 @@ import voluptuous as vs
 from zuul.driver.static import staticprovider
 from zuul.lib.voluputil import Nullable, Optional, assemble
 
+from zuul_nodes.drivers import addresses
 from zuul_nodes.drivers.static.hostkeys import (
     FORM,
     parseHostKey,
@@ -23,13 +24,33 @@ LABEL_ATTRIBUTES = ('boot-timeout', 'host-key-checking')
 DEFAULT_PORTS = {'ssh': 22, 'winrm': 5986}
 # These can be several, and are read by :func:`normalizeNode`.
 NAMES = ('name', 'label', 'labels')
+
+
+def _must(holds):
+    """:return: a validator of what has to be true of a value, unless it is
+        empty or 0, which Zuul takes for none."""
+    def check(value):
+        if value and not holds(value):
+            raise vs.Invalid('not a valid value')
+        return value
+    return check
+
+
+def _access(attribute, kind):
+    """:return: the type of an attribute, with what else has to be true of
+        it, and that in words."""
+    holds, words = addresses.ACCESS[attribute]
+    return vs.All(kind, _must(holds)), words
+
+
 # Attribute -> (what it is in Zuul's terms, and in words).
 VALUES = {
-    'host': (str, 'a string'),
+    'host': (vs.All(str, _must(addresses.isHost)),
+             'a host name or an IP address'),
     'aliases': (vs.Any(str, [str]), 'the name of a label or a list of them'),
-    'username': (str, 'a string'),
+    'username': _access('username', str),
     'connection-type': (vs.Any(*DEFAULT_PORTS), '"ssh" or "winrm"'),
-    'connection-port': (int, 'a number'),
+    'connection-port': _access('connection-port', int),
     'python-path': (str, 'a string'),
     'shell-type': (str, 'a string'),
     'boot-timeout': (int, 'a number of seconds'),
@@ -94,7 +115,7 @@ def normalizeNode(entry, attached=None):
     host = node.pop('host', None)
     if host is None and names:
         host = names[0]
-    if not isinstance(host, str) or not host:
+    if not isinstance(host, str) or not addresses.isHost(host):
         raise vs.Invalid(
             f'{describe(entry)} has no address. Write its host name or IP '
             'address in "host" or "name", as a string')
@@ -255,7 +276,8 @@ class StaticNodeConfig(staticprovider.StaticNodeConfig):
     def machine(self):
         """What entries of the same machine have in common, also in several
         providers; when all is inherited."""
-        return self.name, self.connection_port, self.username
+        return (addresses.normalizeHost(self.name), self.connection_port,
+                self.username)
 
     def inheritFrom(self, image, flavor):
         """Take what the node does not say from its label's image.

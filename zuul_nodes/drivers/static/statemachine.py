@@ -5,7 +5,11 @@ Deleting one is to leave that to the next creation, if the configuration
 has it still.
 """
 
+import socket
+
 from zuul.driver.static import staticendpoint, staticmodel
+
+from zuul_nodes.drivers import addresses
 
 # What a node's record has from the node's configuration, by way of the
 # instance and else,
@@ -33,13 +37,32 @@ class StaticInstance(staticmodel.StaticInstance):
         self.host_keys = list(node_config.host_keys)
 
 
+def findAddress(host):
+    """Look a name up, which may take its time.
+
+    :return: the address by which the machine can be told from others, the
+        first in their order if there are several; None for what is an
+        address itself, or if there is none.
+    """
+    if addresses.readAddress(host):
+        return None
+    try:
+        return min(info[4][0] for info in socket.getaddrinfo(
+            host, None, type=socket.SOCK_STREAM))
+    except (OSError, UnicodeError):
+        return None
+
+
 class StaticCreateStateMachine(staticendpoint.StaticCreateStateMachine):
 
     def __init__(self, provider, node, label, log):
         super().__init__(provider, node, label, log)
         _updateFromLabel(provider, node)
-        node.updateFromInstance(StaticInstance(
-            provider.nodes[node.uuid], provider.getQuotaForLabel(label)))
+        instance = StaticInstance(
+            provider.nodes[node.uuid], provider.getQuotaForLabel(label))
+        if provider.driver.steps_have_threads:
+            instance.host_id = findAddress(instance.interface_ip)
+        node.updateFromInstance(instance)
 
 
 class StaticDeleteStateMachine(staticendpoint.StaticDeleteStateMachine):

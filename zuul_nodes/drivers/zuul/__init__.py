@@ -81,7 +81,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         """
         :param FrozenJob job: of the item.
         :return: a sorted list of the formats of the image that the job
-            builds, or None if it builds none.
+            builds; None if it builds none, or they can't be known.
         """
         if not job.image_build_name:
             return None

@@ -6,10 +6,12 @@ taken for granted.
 
 import dataclasses
 import re
-import urllib.parse
 
 from zuul.lib.result_data import get_artifacts_from_result_data
 from zuul.model import Image
+
+from zuul_nodes import snapshotrecords
+from zuul_nodes.drivers import addresses
 
 # The type of artifact, in its metadata.
 TYPE = 'zuul_image'
@@ -17,8 +19,6 @@ FORMAT = re.compile(r'[A-Za-z0-9][A-Za-z0-9._+-]{0,63}')
 # Attribute -> number of hexadecimal digits.
 CHECKSUMS = {'md5sum': 32, 'sha256': 64}
 HEXADECIMAL = re.compile(r'[0-9A-Fa-f]+')
-# A letter alone is a drive.
-SCHEME = re.compile(r'[a-z][a-z0-9+.-]+')
 
 
 class ArtifactError(Exception):
@@ -42,10 +42,12 @@ class BuiltImage:
     sha256: str
 
 
-def findImages(build, layout):
+def findImages(build, layout, isSnapshot=lambda url: False):
     """
     :param Build build: of a job that builds images.
     :param Layout layout: that the job is of.
+    :param isSnapshot: tells of a URL whether it is a snapshot of a node of
+        the build.
     :return: a list of :class:`BuiltImage`, and one of what is wrong with
         others, in words.
     """
@@ -57,6 +59,8 @@ def findImages(build, layout):
             continue
         try:
             image = _check(artifact, result.get('log_url'), build, layout)
+            if image.format == snapshotrecords.FORMAT:
+                _checkSnapshot(image.url, isSnapshot)
             key = image.image.canonical_name, image.format
             if key in images:
                 raise ArtifactError(
@@ -129,6 +133,15 @@ def _getFormat(metadata):
     return image_format
 
 
+def _checkSnapshot(url, isSnapshot):
+    if not isSnapshot(url):
+        raise ArtifactError(
+            f'its format is "{snapshotrecords.FORMAT}", and its URL is not '
+            'that of a snapshot of a node of this build; a job has one made '
+            'by "snapshot_nodes" in zuul_return, and returns no artifact for '
+            'it')
+
+
 def _getChecksum(metadata, name):
     checksum = metadata.get(name)
     if checksum is None:
@@ -154,12 +167,9 @@ def _getUrl(artifact, log_url):
                             'strings')
     url = found[0]['url']
     try:
-        parts = urllib.parse.urlsplit(url)
-    except ValueError:
-        parts = urllib.parse.SplitResult('', '', '', '', '')
-    if not (SCHEME.fullmatch(parts.scheme) and (parts.netloc or parts.path)):
+        addresses.checkUrl(url)
+    except ValueError as error:
         raise ArtifactError(
-            'its URL does not say where it is; it has to begin with a scheme '
-            'such as https://, unless the build has a "log_url", which it is '
-            'relative to')
+            f'its URL {error}. One without a scheme is relative to the '
+            '"log_url" of the build') from None
     return url

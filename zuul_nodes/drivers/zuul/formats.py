@@ -3,9 +3,17 @@
 A change under review leaves providers as they are until it has merged.
 But the image that it builds should be of use then, so its jobs are told
 the formats that the change asks for.
+
+A provider in error may want a format, too, but nobody knows which one.  A
+build is not told then that none is wanted.
 """
 
 import collections
+import logging
+
+from zuul.model import SEVERITY_ERROR
+
+log = logging.getLogger('zuul.nodes.images')
 
 # Where a layout keeps what becomes of it when the change has merged.
 KEPT = 'image_formats'
@@ -26,8 +34,19 @@ def getFormats(layout, name):
     """
     :param Layout layout: of a tenant, or of a change.
     :param str name: of an image.
-    :return: a sorted list.
+    :return: a sorted list; None if there may be formats that can't be known,
+        and none is known.
     """
+    formats = _getKnownFormats(layout, name)
+    if not formats and _hasProviderInError(layout):
+        log.warning(
+            'In which formats the image %s is wanted can not be known, for a '
+            'provider of the tenant %s is in error', name, layout.tenant.name)
+        return None
+    return formats
+
+
+def _getKnownFormats(layout, name):
     image = layout.images.get(name)
     if image is None:
         return []
@@ -35,6 +54,14 @@ def getFormats(layout, name):
     if found is None:
         found = _findFormats(layout)
     return sorted(found.get(image.canonical_name, ()))
+
+
+def _hasProviderInError(layout):
+    """Any stanza will do: what is in error does not tell its images."""
+    return any(
+        error.severity == SEVERITY_ERROR and error.key.mark
+        and error.key.mark.snippet.lstrip().startswith('provider:')
+        for error in layout.loading_errors)
 
 
 def keepFormats(layout, proposed):

@@ -15,6 +15,7 @@ import uuid
 from kazoo.exceptions import NodeExistsError
 from zuul.model import ImageBuildArtifact, ImageUpload
 
+from zuul_nodes import audit
 from zuul_nodes.drivers.zuul.formats import getFormat
 
 NAMESPACE = uuid.UUID('5d9a1a94-8d3c-4d0b-8c8e-6f3f3b1f7c55')
@@ -35,10 +36,16 @@ def createArtifact(context, built, tenant_name, validated):
         was there.
     """
     image, build = built.image, built.build
+    artifact_id = _makeId(
+        build.uuid, image.canonical_name, built.format, built.url)
+    audit.tell(
+        audit.Event.CREATED, tenant=tenant_name,
+        project=image.project_canonical_name, job=build.job.name,
+        buildset=build.build_set.uuid, build=build.uuid,
+        image=image.canonical_name, artifact=artifact_id)
     return _ensure(
         context, ImageBuildArtifact,
-        uuid=_makeId(build.uuid, image.canonical_name, built.format,
-                     built.url),
+        uuid=artifact_id,
         name=image.name,
         canonical_name=image.canonical_name,
         project_canonical_name=image.project_canonical_name,

@@ -1,5 +1,6 @@
 """The reporter of pipelines that build or validate images."""
 
+import functools
 import logging
 
 from kazoo.exceptions import NoNodeError
@@ -7,6 +8,7 @@ from zuul.driver.zuul import zuulreporter
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes import audit, snapshotrecords
 from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import findImages
 from zuul_nodes.drivers.zuul.formats import getLayout
@@ -14,6 +16,8 @@ from zuul_nodes.drivers.zuul.variables import readRecord
 
 log = logging.getLogger('zuul.nodes.images')
 SUCCESS = 'SUCCESS'
+# The only one that says that an image is not good.
+FAILURE = 'FAILURE'
 
 
 class ZuulReporter(zuulreporter.ZuulReporter):
@@ -34,7 +38,14 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 log.info('Nothing is taken from %s, whose result is %s',
                          build, build.result)
                 continue
-            found, wrong = findImages(build, layout)
+            found, wrong = findImages(
+                build, layout,
+                functools.partial(self._isSnapshot, item, build))
+            for problem in wrong:
+                audit.tell(
+                    audit.Event.REFUSED, tenant=item.manager.tenant.name,
+                    job=build.job.name, buildset=item.current_build_set.uuid,
+                    build=build.uuid, reason=problem)
             images += found
             problems += wrong
         _warn(item, problems)
@@ -50,6 +61,13 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         for artifact in artifacts:
             records.createUploads(sched, artifact)
 
+    def _isSnapshot(self, item, build, url):
+        """:return: whether that is a snapshot of a node of the build."""
+        info = item.current_build_set.getJobNodeSetInfo(build.job)
+        nodes = snapshotrecords.find(
+            self.driver.sched.zk_client.client, url, item.manager.tenant.name)
+        return bool(info) and not nodes.isdisjoint(info.nodes)
+
     def reportImageValidated(self, item):
         upload_id = getattr(item.event, 'image_upload_uuid', None)
         builds = _getBuilds(item)
@@ -61,6 +79,16 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             log.warning('%s has not validated the upload %s, for not all of '
                         'its builds succeeded: %s', item, upload_id, failed)
             return
+        results = {build.result
+                   for build in item.current_build_set.getBuilds()}
+        if not self.image_validated and FAILURE not in results:
+            # The nodes or Zuul have failed, and may not the next time.
+            _warn(item, [
+                f'This does not tell whether the image upload {upload_id} is '
+                f'good: no job has the result {FAILURE}, but they have '
+                f'{", ".join(sorted(map(str, results)))}. Its validation is '
+                'tried again'])
+            return
         sched = self.driver.sched
         try:
             with sched.createZKContext(None, log) as context:
@@ -70,6 +98,12 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 return
             # The record has room for one build.
             build, *_ = failed or builds
+            audit.tell(
+                audit.Event.VALIDATED, upload,
+                tenant=item.manager.tenant.name, job=build.job.name,
+                buildset=item.current_build_set.uuid, build=build.uuid,
+                result=audit.Result.DONE if self.image_validated
+                else audit.Result.FAILED)
             sched.validateImageUpload(
                 upload_id, build, self.image_validated)
         except (NoNodeError, LockException) as error:

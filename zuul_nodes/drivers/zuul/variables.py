@@ -5,6 +5,7 @@ import logging
 from kazoo.exceptions import NoNodeError
 from zuul.model import ImageBuildArtifact, ImageUpload
 
+from zuul_nodes.drivers import addresses
 from zuul_nodes.drivers.zuul.formats import getFormats, getLayout
 
 log = logging.getLogger('zuul.nodes.images')
@@ -77,12 +78,22 @@ def readRecord(context, record_class, record_id):
 
 
 def _describeArtifact(artifact):
+    # The record may be one that Zuul has made of whatever a job returned,
+    # and Ansible would take a brace for a template.
+    try:
+        addresses.checkUrl(artifact.url or '')
+    except ValueError as error:
+        log.warning('Jobs are not told where the artifact %s is: its URL %s',
+                    artifact.uuid, error)
+        url = None
+    else:
+        url = artifact.url
     return {
         'artifact_uuid': artifact.uuid,
         'format': artifact.format,
         'md5sum': artifact.md5sum,
         'sha256': artifact.sha256,
-        'url': artifact.url,
+        'url': url,
     }
 
 

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import threading
 
+import voluptuous as vs
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.zk.zkobject import LocalZKContext
 
@@ -13,6 +14,7 @@ from zuul_nodes.drivers import (
     Driver,
     Instance,
     Optional,
+    Required,
     State,
 )
 
@@ -104,6 +106,36 @@ class ZoneDriver(Driver):
     adapter_class = ZoneAdapter
 
 
+class RegionAdapter(ListAdapter):
+    """A cloud in a list, with a region and the limits of it."""
+
+    abilities = frozenset({Ability.LIMITS, Ability.NEEDS})
+
+    def __init__(self, connection, region):
+        super().__init__(connection, region=region)
+
+    def getLimits(self):
+        return {'cores': 40}
+
+    def getNeeds(self, spec):
+        self.calls.append(('getNeeds', spec))
+        return {'instances': 1, 'cores': spec.flavor.cores}
+
+
+class RegionDriver(Driver):
+    """A cloud of regions."""
+
+    name = 'region'
+    adapter_class = RegionAdapter
+    connection_attributes = {
+        Required('password', doc='Of the cloud.'): vs.All(
+            str, vs.Length(min=8))}
+    provider_attributes = {
+        Optional('region', default='here', doc='Where it is.'): str}
+    flavor_attributes = {Optional('cores', default=2, doc='How many.'): int}
+    endpoint_attributes = ('region',)
+
+
 class Site:
     """What a launcher has of a driver.
 
@@ -124,6 +156,9 @@ class Site:
         self.endpoint = self.provider.getEndpoint()
         self.endpoint.start()
         self.adapter = self.endpoint.adapter
+
+    def end(self):
+        self.driver.stop()
 
     def makeNode(self, **attributes):
         """:return: a node's record, as it is read from ZooKeeper."""

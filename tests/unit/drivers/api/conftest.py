@@ -2,25 +2,15 @@ import threading
 
 import pytest
 
+from tests.fixtures.ending import endWith
 from tests.unit.drivers.api.adapters import Site
 
 
 @pytest.fixture
-def makeSite(zk_client):
-    sites = []
-
-    def makeSite(*args, **kwargs):
-        sites.append(Site(zk_client, *args, **kwargs))
-        return sites[-1]
-
-    yield makeSite
-    for site in sites:
-        site.driver.stop()
-
-
-@pytest.fixture
-def site(makeSite):
-    return makeSite()
+def makeSite(request, zk_client):
+    """:return: a function that makes a :class:`Site`."""
+    return lambda *args, **kwargs: endWith(
+        request, Site(zk_client, *args, **kwargs))
 
 
 @pytest.fixture

@@ -10,49 +10,18 @@ from zuul.provider import BaseProvider
 
 from tests.unit.drivers.api.adapters import (
     CONFIG,
-    ListAdapter,
     ListDriver,
+    RegionDriver,
     ZoneDriver,
 )
 from zuul_nodes.drivers import (
     Ability,
     Adapter,
-    Driver,
-    Optional,
     PermanentError,
-    Required,
     TemporaryError,
 )
 from zuul_nodes.drivers.api import listing
 from zuul_nodes.drivers.fake import FakeDriver
-
-
-class RegionAdapter(ListAdapter):
-    abilities = frozenset({Ability.LIMITS, Ability.NEEDS})
-
-    def __init__(self, connection, region):
-        super().__init__(connection, region=region)
-
-    def getLimits(self):
-        return {'cores': 40}
-
-    def getNeeds(self, spec):
-        self.calls.append(('getNeeds', spec))
-        return {'instances': 1, 'cores': spec.flavor.cores}
-
-
-class RegionDriver(Driver):
-    """A cloud of regions."""
-
-    name = 'region'
-    adapter_class = RegionAdapter
-    connection_attributes = {
-        Required('password', doc='Of the cloud.'): vs.All(
-            str, vs.Length(min=8))}
-    provider_attributes = {
-        Optional('region', default='here', doc='Where it is.'): str}
-    flavor_attributes = {Optional('cores', default=2, doc='How many.'): int}
-    endpoint_attributes = ('region',)
 
 
 def test_an_ability_needs_its_methods():
@@ -61,7 +30,7 @@ def test_an_ability_needs_its_methods():
             abilities = frozenset({Ability.IMAGES})
 
 
-def test_records_are_read_by_the_driver_that_is_used():
+def test_records_are_read_by_the_last_driver_of_that_name():
     driver = ListDriver()
 
     class Other(ListDriver):
@@ -138,8 +107,9 @@ def test_quota_is_remembered(makeSite):
     assert site.provider.getEndpointLimits().quota['cores'] == 40
 
 
-def test_needs_of_what_the_cloud_does_not_have(makeSite, monkeypatch):
-    """A node is tried, and fails; until the cloud has it."""
+def test_label_that_the_cloud_does_not_have_needs_one_instance(
+        makeSite, monkeypatch):
+    """A launch is tried, and fails, until the cloud has the flavor."""
     site = makeSite(RegionDriver, password='long enough')
     label = site.provider.labels['label']
     with monkeypatch.context() as context:
@@ -152,7 +122,7 @@ def test_needs_of_what_the_cloud_does_not_have(makeSite, monkeypatch):
     assert site.provider.getQuotaForLabel(label).quota['cores'] == 2
 
 
-def test_who_waits_for_nothing_is_not_held_up(site):
+def test_call_of_a_driver_does_not_block_the_launcher(site):
     site.driver.steps_have_threads = False
     go_on = threading.Event()
     site.adapter.createInstance = lambda spec: go_on.wait(30)
@@ -165,7 +135,7 @@ def test_who_waits_for_nothing_is_not_held_up(site):
     assert task.getResult() is True
 
 
-def test_what_does_not_end_is_a_time_out(makeSite):
+def test_call_that_does_not_end_times_out(makeSite):
     site = makeSite(api_timeout='0.001')
     site.driver.steps_have_threads = False
     go_on = threading.Event()
@@ -176,7 +146,7 @@ def test_what_does_not_end_is_a_time_out(makeSite):
     go_on.set()
 
 
-def test_a_cloud_that_lists_nothing_for_long(site, monkeypatch):
+def test_list_that_fails_for_long_raises_its_error(site, monkeypatch):
     monkeypatch.setattr(listing, 'BLIND', -1)
     site.adapter.errors['listInstances'] = [TemporaryError('down')]
     with pytest.raises(TemporaryError):

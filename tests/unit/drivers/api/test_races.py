@@ -4,8 +4,11 @@ import threading
 
 from zuul.model import QuotaInformation
 
-from tests.unit.drivers.api.adapters import ListAdapter, ListDriver
-from tests.unit.drivers.api.test_driver import RegionDriver
+from tests.unit.drivers.api.adapters import (
+    ListAdapter,
+    ListDriver,
+    RegionDriver,
+)
 from zuul_nodes.drivers import Ability
 from zuul_nodes.drivers.api import calls
 
@@ -26,7 +29,7 @@ class SnapshotDriver(ListDriver):
     adapter_class = SnapshotAdapter
 
 
-def test_killed_when_an_instance_was_asked_for(site):
+def test_instance_asked_for_by_a_killed_launcher_is_found(site):
     node = site.makeNode()
     machine = site.create(node)
     # The record says that it was asked for; the answer is lost with the
@@ -40,7 +43,7 @@ def test_killed_when_an_instance_was_asked_for(site):
     assert len(site.adapter.instances) == 1
 
 
-def test_killed_while_host_keys_are_looked_for(site):
+def test_instance_whose_host_keys_were_not_read_is_found(site):
     node = site.makeNode()
     machine = site.create(node)
     site.boot(node, machine)
@@ -74,7 +77,8 @@ def test_nothing_is_created_while_a_call_for_it_is_under_way(
     assert len(site.adapter.instances) == 1
 
 
-def test_what_waits_for_a_thread_is_not_late(makeSite, monkeypatch, go_on):
+def test_call_that_waits_for_a_thread_does_not_time_out(
+        makeSite, monkeypatch, go_on):
     site = makeSite(api_timeout='0.001')
     site.driver.steps_have_threads = False
     monkeypatch.setattr(
@@ -102,7 +106,7 @@ def test_a_deletion_does_not_wait_for_a_snapshot(makeSite, go_on):
     assert not site.adapter.instances
 
 
-def test_a_node_takes_what_was_counted_for_it(makeSite):
+def test_node_keeps_the_quota_it_was_planned_with(makeSite):
     site = makeSite(RegionDriver, password='long enough')
     # The flavor has changed since; nobody has asked for the new one yet.
     quota = QuotaInformation(instances=1, cores=8)

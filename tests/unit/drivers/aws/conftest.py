@@ -1,25 +1,10 @@
-import functools
-from unittest import mock
-
-import botocore.loaders
 import pytest
 from zuul.driver.aws import awsendpoint
 
 pytest.importorskip('moto', reason='only some environments have it')
 
-from tests.fixtures.aws import Aws
+from tests.fixtures.ending import endWith
 from tests.unit.drivers.aws.sites import Site
-
-
-@pytest.fixture(scope='session')
-def aws_server():
-    # What botocore knows of AWS it reads for each client: a second.
-    with mock.patch.object(
-            botocore.loaders, 'create_loader',
-            functools.cache(botocore.loaders.create_loader)):
-        server = Aws()
-        yield server
-        server.end()
 
 
 @pytest.fixture
@@ -32,18 +17,6 @@ def aws(aws_server, monkeypatch):
 
 
 @pytest.fixture
-def makeSite(aws, zk_client):
+def makeSite(request, aws, zk_client):
     """:return: a function that makes a :class:`Site`."""
-    sites = []
-
-    def make(**kwargs):
-        sites.append(Site(aws, zk_client, **kwargs))
-        return sites[-1]
-    yield make
-    for site in sites:
-        site.end()
-
-
-@pytest.fixture
-def site(makeSite):
-    return makeSite()
+    return lambda **kwargs: endWith(request, Site(aws, zk_client, **kwargs))

@@ -3,12 +3,12 @@
 import itertools
 import logging
 import pathlib
-import time
 
 from zuul.driver.aws.awsmodel import AwsProviderNode
 
 from tests.fixtures.aws import CREDENTIALS, REGION, UPLOADS
 from tests.fixtures.layout import makeLayout
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers import forNode, getZones, turnZones
 from zuul_nodes.drivers.aws import AwsDriver
 
@@ -40,8 +40,6 @@ LAYOUT = f'''
         key-name: zuul
         LABEL
 '''
-# Seconds until something has to be so.
-PATIENCE = 20
 _numbers = itertools.count(1)
 
 
@@ -57,15 +55,6 @@ def getProvider(zk_client, connection, text):
     return connection.driver.getProvider(
         zk_client, connection, 'tenant', config.canonical_name,
         config.flattenConfig(layout, {'aws': connection}), 'system')
-
-
-def waitFor(predicate):
-    """:return: what it gives, as soon as that is true."""
-    end = time.monotonic() + PATIENCE
-    while not (found := predicate()):
-        assert time.monotonic() < end
-        time.sleep(0.001)
-    return found
 
 
 class Site:

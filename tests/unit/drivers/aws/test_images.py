@@ -84,11 +84,11 @@ def getChecksums():
     return hashlib.md5(DATA).hexdigest(), hashlib.sha256(DATA).hexdigest()
 
 
-def importImage(site, url, method='snapshot'):
+def importImage(site, url, method='snapshot', format='raw'):
     image = site.provider.images['built']
     image.import_method = method
     return site.provider.getImageImportJob(
-        url, image, NAME, 'raw', TAGS, *getChecksums()).run()
+        url, image, NAME, format, TAGS, *getChecksums()).run()
 
 
 class TestImports:
@@ -182,8 +182,17 @@ class TestImports:
             {'ResourceType': 'snapshot',
              'Tags': [{'Key': 'a', 'Value': 'b'}]}])['SnapshotId']
         image_id = importImage(
-            site, f'arn:aws:ec2:us-east-1:1:snapshot/{snapshot}')
+            site, f'arn:aws:ec2:us-east-1:1:snapshot/{snapshot}',
+            format='snapshot')
         assert aws.backend.amis[image_id].ebs_snapshot.id == snapshot
+
+
+    def test_an_image_of_another_format_is_no_snapshot(self, site):
+        """Nobody has seen to it that the snapshot is one of the tenant's."""
+        assert site.provider.getImageImportJob(
+            'arn:aws:ec2:us-east-1:1:snapshot/snap-1',
+            site.provider.images['built'], NAME, 'raw', TAGS, None,
+            None) is None
 
 
 class TestDeletion:

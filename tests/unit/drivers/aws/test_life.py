@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.unit.drivers.aws.sites import waitFor
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers import (
     DriverError,
     PermanentError,

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.fixtures.aws import INSTANCE_QUOTA, SPOT_QUOTA
-from tests.unit.drivers.aws.sites import LAYOUT, waitFor
+from tests.fixtures.waiting import waitFor
+from tests.unit.drivers.aws.sites import LAYOUT
 from zuul_nodes.drivers import (
     CapacityError,
     PermanentError,

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.fixtures.aws import ARTIFACTS, INSTANCE_QUOTA, UPLOADS
-from tests.unit.drivers.aws.sites import LAYOUT, waitFor
+from tests.fixtures.waiting import waitFor
+from tests.unit.drivers.aws.sites import LAYOUT
 from zuul_nodes.drivers import DriverError
 
 TAGS = {'zuul_system_id': 'system', 'zuul_upload_uuid': 'upload'}

@@ -5,22 +5,9 @@ import json
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.model import ProviderNode
 
+from tests.unit.drivers.fake.layout import LAYOUT
+
 State = ProviderNode.State
-CONFIGURATION = '''
-- image: {name: image, type: cloud}
-- flavor: {name: small}
-- label: {name: label, image: image, flavor: small}
-- section:
-    name: section
-    connection: fake
-    images: [image]
-    flavors: [{name: small, cores: 2}]
-- provider:
-    name: provider
-    section: section
-    images: [image]
-    labels: [{name: label, host-key-checking: false}]
-'''
 
 
 def getEndpoint(launcher):
@@ -49,7 +36,7 @@ def use(launcher, nodes, requests):
 
 def test_nodes_are_made_and_removed(launchFake):
     launcher = launchFake(zones='here')
-    launcher.setLayout(CONFIGURATION)
+    launcher.setLayout(LAYOUT)
     (node,), requests = serve(launcher, 1)
     (name, tags, zone, needs, is_ready), = (
         getEndpoint(launcher).adapter.cloud.list())
@@ -67,7 +54,7 @@ def test_nodes_are_made_and_removed(launchFake):
 
 def test_one_list_serves_all(launchFake):
     launcher = launchFake(create_delay='0.5')
-    launcher.setLayout(CONFIGURATION)
+    launcher.setLayout(LAYOUT)
     numbers = getEndpoint(launcher).calls.numbers
     use(launcher, *serve(launcher, 30))
     launcher.runUntil(lambda: not launcher.nodes())
@@ -78,9 +65,9 @@ def test_one_list_serves_all(launchFake):
     assert numbers['listInstances'] < 60, numbers
 
 
-def test_what_goes_wrong_is_done_again(launchFake):
+def test_failed_calls_are_retried(launchFake):
     launcher = launchFake(failure_rate='0.2')
-    launcher.setLayout(CONFIGURATION)
+    launcher.setLayout(LAYOUT)
     use(launcher, *serve(launcher, 5))
     launcher.runUntil(lambda: not launcher.nodes())
     cloud = getEndpoint(launcher).adapter.cloud
@@ -88,9 +75,9 @@ def test_what_goes_wrong_is_done_again(launchFake):
     assert not cloud.list()
 
 
-def test_limits_are_kept_to(launchFake):
+def test_request_waits_while_the_cloud_has_no_quota(launchFake):
     launcher = launchFake(cores='5')
-    launcher.setLayout(CONFIGURATION)
+    launcher.setLayout(LAYOUT)
     nodes, requests = serve(launcher, 2)
     third = launcher.addRequest('label')
     launcher.run()
@@ -102,7 +89,7 @@ def test_limits_are_kept_to(launchFake):
 
 def test_records_of_nodes_are_of_a_class_that_executors_know(launchFake):
     launcher = launchFake()
-    launcher.setLayout(CONFIGURATION)
+    launcher.setLayout(LAYOUT)
     (node,), _ = serve(launcher, 1)
     data, _ = launcher.zk_client.client.get(node.getPath())
     assert data.startswith(b'static\0')
@@ -113,9 +100,9 @@ def test_records_of_nodes_are_of_a_class_that_executors_know(launchFake):
             ProviderNode._decompressData(data)[1])
 
 
-def test_the_next_launcher_reads_what_there_is(launchFake, caplog):
+def test_next_launcher_reads_the_records(launchFake, caplog):
     launcher = launchFake()
-    launcher.setLayout(CONFIGURATION)
+    launcher.setLayout(LAYOUT)
     _, (request,) = serve(launcher, 1)
     second = launchFake()
     second.runUntil(lambda: second.api.getNodesetRequest(request.uuid))

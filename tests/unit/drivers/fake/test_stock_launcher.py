@@ -1,6 +1,5 @@
 """Zuul's own launcher, with a driver that is nothing but an adapter."""
 
-import time
 import uuid
 
 import pytest
@@ -9,15 +8,9 @@ from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk.components import COMPONENT_REGISTRY
 from zuul.zk.layout import LayoutState
 
-from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
-from tests.unit.drivers.fake.test_life import CONFIGURATION
-
-
-def waitUntil(predicate):
-    end = time.monotonic() + TIMEOUT
-    while not predicate():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+from tests.fixtures.launcher import makeProviders, makeRegistry
+from tests.fixtures.waiting import waitFor
+from tests.unit.drivers.fake.layout import LAYOUT
 
 
 @pytest.fixture
@@ -35,9 +28,9 @@ def launcher(zuul_conf, tmp_path):
     COMPONENT_REGISTRY.clearRegistry()
 
 
-def test_life(launcher):
+def test_stock_launcher_makes_and_deletes_nodes(launcher):
     providers = makeProviders(
-        launcher.connections, CONFIGURATION, zk_client=launcher.zk_client)
+        launcher.connections, LAYOUT, zk_client=launcher.zk_client)
     endpoint = providers[0].getEndpoint()
     with launcher.createZKContext(None, launcher.log) as context:
         launcher.layout_providers_store.set(context, 'tenant', providers)
@@ -46,7 +39,7 @@ def test_life(launcher):
         request = NodesetRequest.new(
             context, tenant_name='tenant', pipeline_name='check',
             labels=['label', 'label'])
-        waitUntil(lambda: (found := launcher.api.getNodesetRequest(
+        waitFor(lambda: (found := launcher.api.getNodesetRequest(
             request.uuid)) and found.state == found.State.FULFILLED)
         nodes = list(launcher.api.getProviderNodes())
         assert len(nodes) == len(endpoint.adapter.cloud.list()) == 2
@@ -56,6 +49,6 @@ def test_life(launcher):
                 node.setState(ProviderNode.State.USED)
             node.releaseLock(context)
         launcher.api.getNodesetRequest(request.uuid).delete(context)
-    waitUntil(lambda: not list(launcher.api.getProviderNodes()))
+    waitFor(lambda: not list(launcher.api.getProviderNodes()))
     assert not endpoint.adapter.cloud.list()
     assert not endpoint.driver.steps_have_threads

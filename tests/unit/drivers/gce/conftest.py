@@ -2,16 +2,15 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 import pytest
 
+from tests.fixtures.ending import endWith
 from tests.fixtures.gce import GCE
 from tests.unit.drivers.gce.clients import Clients
 from tests.unit.drivers.gce.sites import Site
 
 
 @pytest.fixture
-def gce():
-    emulator = GCE()
-    yield emulator
-    emulator.end()
+def gce(request):
+    return endWith(request, GCE())
 
 
 @pytest.fixture
@@ -29,19 +28,7 @@ def bucket(gce):
 
 
 @pytest.fixture
-def makeSite(gce):
+def makeSite(request, gce):
     """:return: a function that makes a :class:`Site`."""
-    sites = []
     gce.buckets.create('images', gce.project)
-
-    def make(*args, **kwargs):
-        sites.append(Site(gce, *args, **kwargs))
-        return sites[-1]
-    yield make
-    for site in sites:
-        site.end()
-
-
-@pytest.fixture
-def site(makeSite):
-    return makeSite()
+    return lambda *args, **kwargs: endWith(request, Site(gce, *args, **kwargs))

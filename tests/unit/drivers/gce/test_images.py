@@ -146,7 +146,10 @@ def test_bucket_that_there_is_not(makeSite, disk):
     ('tar.gz', 'https://example.com/bucket/a', False),
     ('tar.gz', 'gs://bucket', False),
     ('raw', 'gs://bucket/image', False),
-    ('raw', f'gce-image:{PATH}', True)])
+    ('snapshot', f'gce-image:{PATH}', True),
+    ('snapshot', 'gs://bucket/a/image.tar.gz', False),
+    ('raw', f'gce-image:{PATH}', False),
+    ('tar.gz', f'gce-image:{PATH}', False)])
 def test_what_can_be_imported(site, format, url, is_wanted):
     spec = site.makeImageSpec(format=format)
     assert site.adapter.canImport(spec, url) is is_wanted

@@ -1,6 +1,7 @@
 from kubernetes.client import CoreV1Api
 import pytest
 
+from tests.fixtures.ending import endWith
 from tests.fixtures.kubernetes import Emulator
 from tests.unit.drivers.kubernetes.sites import Site
 
@@ -8,9 +9,8 @@ from tests.unit.drivers.kubernetes.sites import Site
 @pytest.fixture
 def cluster(request):
     """With the parameter ``openshift``, it has projects."""
-    cluster = Emulator(openshift=getattr(request, 'param', '') == 'openshift')
-    yield cluster
-    cluster.end()
+    return endWith(request, Emulator(
+        openshift=getattr(request, 'param', '') == 'openshift'))
 
 
 @pytest.fixture
@@ -20,17 +20,12 @@ def core(cluster):
 
 
 @pytest.fixture
-def makeSite(zk_client, cluster, tmp_path):
+def makeSite(request, zk_client, cluster, tmp_path):
     """:return: a function that makes a :class:`Site`."""
-    sites = []
-
     def make(label='kind: pod', image='image-id: debian', user='admin',
              **options):
         kubeconfig = cluster.writeConfig(
             tmp_path / user, cluster.rights.makeToken(user))
-        sites.append(Site(zk_client, cluster, label, image, {
+        return endWith(request, Site(zk_client, cluster, label, image, {
             'kubeconfig_file': kubeconfig, **options}))
-        return sites[-1]
-    yield make
-    for site in sites:
-        site.end()
+    return make

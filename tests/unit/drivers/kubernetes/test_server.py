@@ -3,15 +3,16 @@
 Each test is run with both; the real one is what ``tools/kubernetes`` builds.
 """
 
+import functools
 import itertools
 import json
 import os
-import time
 
 import kubernetes
 from kubernetes.client import ApiException
 import pytest
 
+from tests.fixtures import waiting
 from tests.fixtures.kubernetes import Behaviour, Emulator, RealCluster
 from zuul_nodes.drivers import PermanentError, QuotaError
 from zuul_nodes.drivers.kubernetes import quota
@@ -20,6 +21,8 @@ from zuul_nodes.drivers.kubernetes.errors import Forbidden, translate
 # Where tools/kubernetes has put the programs.
 PROGRAMS = 'KUBERNETES_PROGRAMS'
 PATIENCE = 120
+
+waitFor = functools.partial(waiting.waitFor, timeout=PATIENCE)
 NUMBERS = itertools.count()
 SPEC = {'containers': [{'name': 'shell', 'image': 'debian:12'}]}
 
@@ -56,15 +59,6 @@ def place(core):
         core.read_namespaced_service_account, 'default', name))
         and account.secrets)
     return name
-
-
-def waitFor(predicate):
-    """:return: what is there in the end."""
-    end = time.monotonic() + PATIENCE
-    while not (found := predicate()):
-        assert time.monotonic() < end, 'it does not come'
-        time.sleep(0.02)
-    return found
 
 
 def read(method, *args):

@@ -6,6 +6,7 @@ import tempfile
 
 import pytest
 
+from tests.fixtures.ending import endWith
 from tests.fixtures.rootfs import makeArchive
 from tests.unit.drivers.local.sites import Site
 from zuul_nodes.drivers.local import sandbox
@@ -51,19 +52,7 @@ def options(directory, key, archive):
 
 
 @pytest.fixture
-def makeSite(options, archive):
+def makeSite(request, options, archive):
     """:return: a function that makes a :class:`Site`."""
-    sites = []
-
-    def make(**image):
-        sites.append(Site(options, **image or {
-            'image_path': os.fspath(archive)}))
-        return sites[-1]
-    yield make
-    for site in sites:
-        site.end()
-
-
-@pytest.fixture
-def site(makeSite):
-    return makeSite()
+    return lambda **image: endWith(request, Site(options, **image or {
+        'image_path': os.fspath(archive)}))

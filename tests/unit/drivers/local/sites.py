@@ -9,14 +9,15 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 import types
 from unittest import mock
 
 from zuul import provider
 from zuul.zk.zkobject import LocalZKContext
 
-from zuul_nodes.drivers.local import LocalDriver
+from tests.fixtures.waiting import waitFor
+from zuul_nodes.drivers.local import LocalDriver, sandbox
+from zuul_nodes.drivers.local.entries import Entries
 
 TIMEOUT = 30
 INTERNAL = {'project_canonical_name': 'example.com/nodes',
@@ -33,6 +34,7 @@ class Site:
 
     def __init__(self, options, **image):
         self.log = logging.getLogger('zuul.Site')
+        self.directory = options['directory']
         self.driver = LocalDriver()
         connection = self.driver.getConnection('local', options)
         self.provider = self.driver.getProvider(
@@ -47,6 +49,11 @@ class Site:
 
     def end(self):
         self.driver.stop()
+
+    def getProcesses(self, name):
+        """:return: the processes with the mark of a node."""
+        return sandbox.find()[Entries(
+            f'{self.directory}/nodes', None).getMark(name)]
 
     def makeNode(self, uuid, **attributes):
         """:return: a node's record, as it is read from ZooKeeper."""
@@ -67,14 +74,8 @@ class Site:
             results.append(self.advance(machine))
             return machine.complete
 
-        self.waitUntil(isComplete)
+        waitFor(isComplete)
         return results[-1]
-
-    def waitUntil(self, predicate):
-        end = time.monotonic() + TIMEOUT
-        while not predicate():
-            assert time.monotonic() < end
-            time.sleep(0.01)
 
     def advance(self, machine):
         with machine.node.activeContext(LocalZKContext(self.log)):

@@ -10,7 +10,6 @@ import pytest
 
 from tests.unit.drivers.local.sites import ssh
 from zuul_nodes.drivers import DriverError
-from zuul_nodes.drivers.local import sandbox
 
 NODE = '0123456789abcdef0123456789abcdef'
 NAME = f'np{NODE}'
@@ -32,9 +31,10 @@ def group():
     """:return: a group of the kernel's."""
     file = KERNEL / 'cgroup.subtree_control'
     there = file.read_text().split() if file.exists() else []
-    if not {'cpu', 'memory'} <= set(there) or not os.access(KERNEL, os.W_OK):
+    if not {'cpu', 'memory', 'pids'} <= set(there) or (
+            not os.access(KERNEL, os.W_OK)):
         pytest.skip('needs the permission to make groups of version 2 with '
-                    f'the controllers cpu and memory in {KERNEL}')
+                    f'the controllers cpu, memory and pids in {KERNEL}')
     path = KERNEL / f'zuul-nodes-test-{os.getpid()}'
     path.mkdir()
     yield path
@@ -55,14 +55,15 @@ def test_files(makeSite, options, files, key, monkeypatch):
     (group / 'memory.swap.max').touch()
     node = site.makeNode(NODE)
     instance = site.create(node)
-    assert (files / 'cgroup.subtree_control').read_text() == '+cpu +memory'
+    assert (files / 'cgroup.subtree_control').read_text() == (
+        '+cpu +memory +pids')
     assert {path.name: path.read_text() for path in group.iterdir()
             if path.name != 'cgroup.procs'} == {
         'cpu.max': '200000 100000', 'memory.max': str(256 * 1024 ** 2),
-        'memory.swap.max': '0'}
+        'memory.swap.max': '0', 'pids.max': '4096'}
     # The last one that was written there.
     assert int((group / 'cgroup.procs').read_text()) in {
-        process.pid for process in sandbox.find()[NAME]}
+        process.pid for process in site.getProcesses(NAME)}
     assert ssh(key, instance, 'id -un').stdout == 'zuul\n'
     assert node.quota.getResources() == {
         'instances': 1, 'cores': 2, 'ram': 256}
@@ -105,7 +106,8 @@ def test_another_launcher_limits_it(makeSite, options, files):
 
 
 @pytest.mark.parametrize(('controllers', 'message'), [
-    ('cpu', 'no controller "memory"'), (None, 'can not be set')])
+    ('cpu', 'no controller "memory"'),
+    ('cpu memory', 'no controller "pids"'), (None, 'can not be set')])
 def test_group_that_can_not_be(makeSite, options, files, controllers,
                                message):
     if controllers:
@@ -115,7 +117,7 @@ def test_group_that_can_not_be(makeSite, options, files, controllers,
     site = makeLimited(makeSite, options, files, ram=64)
     with pytest.raises(DriverError, match=message):
         site.create(site.makeNode(NODE))
-    assert not sandbox.find()[NAME]
+    assert not site.getProcesses(NAME)
 
 
 def test_no_group(makeSite):
@@ -132,9 +134,14 @@ def test_kernel(makeSite, options, group, key):
     node = site.makeNode(NODE)
     instance = site.create(node)
     processes = (group / NAME / 'cgroup.procs').read_text().split()
-    assert {process.pid for process in sandbox.find()[NAME]} <= {
+    assert {process.pid for process in site.getProcesses(NAME)} <= {
         int(number) for number in processes}
     assert (group / NAME / 'cpu.max').read_text() == '100000 100000\n'
+    forks = 'for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 & done; echo all'
+    (group / NAME / 'pids.max').write_text(
+        (group / NAME / 'pids.current').read_text())
+    assert 'all' not in ssh(key, instance, forks).stdout
+    (group / NAME / 'pids.max').write_text('max')
     hungry = 'a=$(head -c 100000000 /dev/zero | tr "\\0" x); echo ${#a}'
     assert '100000000' not in ssh(key, instance, hungry).stdout
     events = dict(line.split() for line in (

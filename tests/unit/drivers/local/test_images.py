@@ -124,24 +124,30 @@ def test_no_sshd(images, pack):
         images.add(pack(('bin/sh', b'', {})), 'one', {})
 
 
-def test_checksum(images, pack):
+@pytest.mark.parametrize('name', ['md5', 'sha256'])
+def test_checksum(images, pack, name):
     path = pack(SSHD)
-    with pytest.raises(DriverError, match='checksum'):
-        images.add(path, 'one', {}, sha256='1234')
-    images.add(path, 'one', {}, sha256=hashlib.sha256(
-        path.read_bytes()).hexdigest().upper())
+    right = hashlib.new(name, path.read_bytes()).hexdigest().upper()
+    with pytest.raises(DriverError, match=f'The {name} of '):
+        images.add(path, 'one', {}, checksums=[
+            ('sha512', None), (name, right), (name, '1234')])
+    # It is that of what was compressed.
+    subprocess.run(['gzip', '-q', path], check=True, timeout=30)
+    images.add(f'{path}.gz', 'one', {}, checksums=[
+        (name, right), ('sha512', None)])
     assert images.exists('one')
 
 
-def test_time(images, pack):
-    os.mkfifo(fifo := pack(SSHD).with_name('fifo'))
-    # Nobody ever writes to it.
-    writer = os.open(fifo, os.O_RDWR)
-    try:
-        with pytest.raises(DriverError, match=r'not ended in 0\.1 seconds'):
-            images.add(fifo, 'one', {}, timeout=0.1)
-    finally:
-        os.close(writer)
+def test_time(images, directory):
+    with pytest.raises(DriverError, match=r'not ended in 0\.1 seconds'):
+        images.sandbox.run('mark', ['sleep', '1000'], 0.1, directory)
+
+
+def test_what_is_no_file_is_not_opened(images, tmp_path):
+    # Somebody would wait for ever for who reads it.
+    os.mkfifo(tmp_path / 'fifo')
+    with pytest.raises(DriverError, match='neither a file nor a directory'):
+        images.add(tmp_path / 'fifo', 'one', {})
 
 
 def test_interrupted(images, pack):

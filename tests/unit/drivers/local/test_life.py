@@ -13,18 +13,21 @@ import threading
 import psutil
 import pytest
 
+from tests.fixtures.ending import endWith
+from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.local import sites
 from tests.unit.drivers.local.sites import TIMEOUT, ssh
 from zuul_nodes.drivers import DriverError, State
 from zuul_nodes.drivers.local import machines, sandbox
+from zuul_nodes.drivers.local.entries import Entries
 
 NODE = '0123456789abcdef0123456789abcdef'
 # What the machine calls the node.
 NAME = f'np{NODE}'
 
 
-def getPids():
-    return {process.pid for process in sandbox.find()[NAME]}
+def getPids(site):
+    return {process.pid for process in site.getProcesses(NAME)}
 
 
 def run(key, instance, command, *options):
@@ -35,7 +38,8 @@ def run(key, instance, command, *options):
 
 
 def assertNothingLeft(directory):
-    assert not sandbox.find()[NAME]
+    mark = Entries(directory / 'local/nodes', None).getMark(NAME)
+    assert not sandbox.find()[mark]
     assert os.listdir(directory / 'local/nodes') == []
     assert NAME not in pathlib.Path(
         '/proc/self/mountinfo').read_text()
@@ -76,6 +80,15 @@ def test_life(site, key, directory):
     site.delete(site.makeNode('1' * 32))
 
 
+def test_a_node_resolves_its_own_name(site, key):
+    """Which the role that validates images asks for by default."""
+    instance = site.create(site.makeNode(NODE))
+    port = instance.connection_port
+    assert run(key, instance, f"""bash -c '
+        exec 3<> /dev/tcp/$HOSTNAME/{port}; read -u 3 line; echo $line'"""
+        ).startswith('SSH-2.0-')
+
+
 def test_others_are_not_let_in(site, key, directory):
     instance = site.create(site.makeNode(NODE))
     other = directory / 'other'
@@ -110,7 +123,7 @@ def test_isolation(site, key, directory):
                        'done < /proc/self/status')
     assert set(capabilities) <= set('0\n')
     site.delete(other_node)
-    assert 'np' + '1' * 32 not in sandbox.find()
+    assert not site.getProcesses('np' + '1' * 32)
 
 
 def test_root_outside_is_not_the_user(site, key):
@@ -119,7 +132,7 @@ def test_root_outside_is_not_the_user(site, key):
     seen = 0
     # What was of the session may end meanwhile.
     ended = contextlib.suppress(psutil.NoSuchProcess)
-    for process in sandbox.find()[NAME]:
+    for process in site.getProcesses(NAME):
         children = []
         with ended:
             children = process.children(recursive=True)
@@ -156,22 +169,39 @@ def test_launcher_is_killed(site, options, archive, key, directory, point,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with launcher:
         said = json.loads(launcher.stdout.readline())
-        before = getPids()
+        before = getPids(site)
         launcher.send_signal(signal.SIGKILL)
     node = site.makeNode(NODE, create_state=said if recorded else {})
     instance = site.create(node)
     assert run(key, instance, 'id -un') == 'zuul'
     if point == 'booting':
         # It is still the same one.
-        assert min(before) in getPids()
+        assert min(before) in getPids(site)
     site.delete(node)
     assertNothingLeft(directory)
+
+
+def test_a_node_in_another_directory_is_left_alone(
+        site, options, archive, key, directory, request):
+    """Though it has the same name: two Zuuls may share a machine."""
+    other = endWith(request, sites.Site(
+        options | {'directory': str(directory / 'other')},
+        image_path=os.fspath(archive)))
+    site.create(site.makeNode(NODE))
+    instance = other.create(other.makeNode(NODE))
+    pids = getPids(other)
+    site.delete(site.makeNode(NODE))
+    assertNothingLeft(directory)
+    assert getPids(other) == pids
+    assert run(key, instance, 'id -un') == 'zuul'
+    other.delete(other.makeNode(NODE))
+    assert not getPids(other)
 
 
 def test_another_launcher_finds_it(site, makeSite, key, directory):
     node = site.makeNode(NODE)
     created = site.create(node)
-    pids = getPids()
+    pids = getPids(site)
     site.end()
     site = makeSite()
     instance, = site.endpoint.listInstances()
@@ -181,7 +211,7 @@ def test_another_launcher_finds_it(site, makeSite, key, directory):
     again = site.create(site.makeNode(NODE))
     assert (again.connection_port, again.host_keys) == (
         created.connection_port, created.host_keys)
-    assert getPids() == pids
+    assert getPids(site) == pids
     site.delete(site.makeNode(NODE))
     assertNothingLeft(directory)
 
@@ -190,7 +220,7 @@ def test_steps_of_deletion_are_repeated(site, makeSite, directory):
     node = site.makeNode(NODE)
     site.create(node)
     # What a launcher has done that was killed then.
-    sandbox.kill(NAME)
+    sandbox.kill(Entries(directory / 'local/nodes', None).getMark(NAME))
     (directory / 'local/nodes' / NAME / 'config/host_key').unlink()
     resource, = (each for each in site.endpoint.listResources([])
                  if each.type == 'instance')
@@ -198,7 +228,7 @@ def test_steps_of_deletion_are_repeated(site, makeSite, directory):
     site.end()
     site = makeSite()
     site.endpoint.deleteResource(resource)
-    site.waitUntil(lambda: not list(site.endpoint.listInstances()))
+    waitFor(lambda: not list(site.endpoint.listInstances()))
     assertNothingLeft(directory)
     site.endpoint.deleteResource(resource)
 
@@ -227,13 +257,13 @@ def test_two_launchers(site, makeSite, directory):
     other.images.copyTo = None
     machine = site.provider.getCreateStateMachine(
         site.makeNode(NODE), None, site.log)
-    site.waitUntil(lambda: site.advance(machine) or copying.is_set())
+    waitFor(lambda: site.advance(machine) or copying.is_set())
     listed, = other.endpoint.listInstances()
-    other.waitUntil(lambda: not other.adapter._tasks)
+    waitFor(lambda: not other.adapter._tasks)
     assert listed.state is State.BUILDING
     deletion = other.provider.getDeleteStateMachine(
         other.makeNode(NODE), other.log)
-    other.waitUntil(
+    waitFor(
         lambda: other.advance(deletion) or other.adapter._tasks)
     assert list(other.endpoint.listInstances())
     goOn.set()
@@ -257,7 +287,7 @@ def test_stopped_while_it_copies(site):
     site.images.copyTo = copySlowly
     machine = site.provider.getCreateStateMachine(
         site.makeNode(NODE), None, site.log)
-    site.waitUntil(lambda: site.advance(machine) or copying.is_set())
+    waitFor(lambda: site.advance(machine) or copying.is_set())
     thread = threading.Thread(target=stop)
     thread.start()
     try:
@@ -265,7 +295,7 @@ def test_stopped_while_it_copies(site):
     finally:
         goOn.set()
         thread.join()
-        site.waitUntil(lambda: not site.adapter._tasks)
+        waitFor(lambda: not site.adapter._tasks)
 
 
 def test_stopped_while_it_is_asked(site, makeSite):
@@ -273,7 +303,7 @@ def test_stopped_while_it_is_asked(site, makeSite):
     site.adapter.stop()
     node = site.makeNode(NODE)
     machine = site.provider.getCreateStateMachine(node, None, site.log)
-    site.waitUntil(
+    waitFor(
         lambda: site.advance(machine) or machine.state == machine.BOOTING)
     listed, = site.endpoint.listInstances()
     assert listed.state is State.BUILDING
@@ -295,7 +325,7 @@ def test_lock_whose_file_is_removed(site):
     thread = threading.Thread(target=wait)
     with entries.lock('image'):
         thread.start()
-        site.waitUntil(
+        waitFor(
             lambda: _count(entries.directory / 'image.lock') == 2)
         entries.remove('image')
     try:

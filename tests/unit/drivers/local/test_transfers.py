@@ -24,11 +24,11 @@ def site(makeSite):
     return makeSite(type='zuul')
 
 
-def getImport(site, url, sha256=None):
+def getImport(site, url, sha256=None, md5=None, format='tar'):
     image = site.provider.images['debian']
     return site.provider.getImageImportJob(
-        url, image, 'debian', 'tar', {**TAGS, 'zuul_upload_uuid': UPLOAD},
-        None, sha256)
+        url, image, 'debian', format, {**TAGS, 'zuul_upload_uuid': UPLOAD},
+        md5, sha256)
 
 
 def getUpload(site):
@@ -100,24 +100,39 @@ def test_import_of_a_name_with_a_space(site, archive, directory):
     assert site.images.exists(job.run())
 
 
-def test_import_of_another_file(site, archive):
-    job = getImport(site, f'file://{archive}', '1234')
-    with pytest.raises(DriverError, match='checksum'):
+@pytest.mark.parametrize('name', ['md5', 'sha256'])
+def test_import_of_another_file(site, archive, name):
+    job = getImport(site, f'file://{archive}', **{name: '1234'})
+    with pytest.raises(DriverError, match=f'The {name} of '):
         job.run()
     assert not site.images.entries.names()
 
 
 @pytest.mark.parametrize('url', [
     'file:///etc', 'file:///etc/passwd', 'file://{archive}/../../../etc',
-    'file://example.com{archive}', 'https://example.com{archive}',
-    'local-snapshot:missing'])
+    'file://example.com{archive}', 'https://example.com{archive}'])
 def test_what_is_not_imported(site, archive, url):
     assert getImport(site, url.format(archive=archive)) is None
 
 
+@pytest.mark.parametrize('url', [
+    'local-snapshot:missing', 'local-snapshot:../nodes/x'])
+def test_snapshot_that_there_is_not(site, url):
+    assert getImport(site, url, format='snapshot') is None
+
+
 def test_names_of_snapshots(site):
     with pytest.raises(DriverError):
-        getImport(site, 'local-snapshot:../nodes/x')
+        getImport(site, 'local-snapshot:snapshot-/../../nodes/x',
+                  format='snapshot')
+
+
+def test_an_image_of_somebody_is_no_snapshot(site, archive):
+    """A job may return any URL."""
+    image = getImport(site, f'file://{archive}').run()
+    assert site.images.exists(image)
+    assert getImport(
+        site, f'local-snapshot:{image}', format='snapshot') is None
 
 
 def test_nothing_is_imported_unless_allowed(options, makeSite, archive):
@@ -135,8 +150,10 @@ def test_snapshot(site, makeSite, archive, key, directory):
                 if 'zuul_expiration' in each.metadata)
     site.delete(node)
     site.provider.deleteImage(external_id)
+    # Nobody has looked whose it is, unless it is called a snapshot.
+    assert getImport(site, url) is None
     # It is an image as any other then.
-    external_id = getImport(site, url).run()
+    external_id = getImport(site, url, format='snapshot').run()
     site.endpoint.deleteResource(expired)
     assert site.images.entries.names() == [external_id]
     node = site.makeNode('1' * 32)

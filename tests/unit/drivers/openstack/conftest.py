@@ -1,6 +1,7 @@
 from openstack.config import loader
 import pytest
 
+from tests.fixtures.ending import endWith
 from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.nodesites import NodeSite, furnish
 from tests.unit.drivers.openstack.sites import Site
@@ -9,11 +10,9 @@ from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
 
 
 @pytest.fixture
-def cloud(monkeypatch):
+def cloud(request, monkeypatch):
     monkeypatch.setattr(OpenstackEndpoint, 'import_interval', 0.001)
-    emulator = OpenStack()
-    yield emulator
-    emulator.end()
+    return endWith(request, OpenStack())
 
 
 @pytest.fixture
@@ -26,36 +25,18 @@ def clouds_yaml(cloud, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def makeSite(zk_client, clouds_yaml):
+def makeSite(request, zk_client, clouds_yaml):
     """:return: a function that makes a :class:`Site`."""
-    sites = []
-
-    def make(**image):
-        sites.append(Site(zk_client, **image))
-        return sites[-1]
-    yield make
-    for site in sites:
-        site.end()
+    return lambda **image: endWith(request, Site(zk_client, **image))
 
 
 @pytest.fixture
-def site(makeSite):
-    return makeSite()
-
-
-@pytest.fixture
-def makeNodes(zk_client, cloud, clouds_yaml, monkeypatch):
+def makeNodes(request, zk_client, cloud, clouds_yaml, monkeypatch):
     """:return: a function that makes a :class:`NodeSite`."""
     monkeypatch.setattr(OpenstackAdapter, 'list_interval', 0.02)
     furnish(cloud)
-    sites = []
-
-    def make(*args, **kwargs):
-        sites.append(NodeSite(zk_client, cloud, *args, **kwargs))
-        return sites[-1]
-    yield make
-    for site in sites:
-        site.end()
+    return lambda *args, **kwargs: endWith(
+        request, NodeSite(zk_client, cloud, *args, **kwargs))
 
 
 @pytest.fixture

@@ -22,6 +22,9 @@ LAYOUT = '''
     section: cloud
     labels: [debian]
 '''
+# The uuid of an upload, and the name of the image that it makes.
+UPLOAD = 'fedcba9876543210fedcba9876543210'
+NAME = f'debian-{UPLOAD}'
 
 
 def getProvider(zk_client, connection, text=LAYOUT):
@@ -37,6 +40,11 @@ def getProvider(zk_client, connection, text=LAYOUT):
 def getConnection(cloud='emulator'):
     return OpenstackDriver().getConnection('cloud', {
         'cloud': cloud, 'rate': '1000'})
+
+
+def getTags(site):
+    """:return: the tags of the upload at a :class:`Site`."""
+    return site.provider.getUploadTags('system', site.image, UPLOAD)
 
 
 class Site:

@@ -6,12 +6,10 @@ import pytest
 import yaml
 
 from tests.fixtures.openstack import OpenStack
-from tests.unit.drivers.openstack.sites import Site
+from tests.unit.drivers.openstack.sites import NAME, UPLOAD, Site, getTags
 from zuul_nodes.drivers.openstack.newimage import ImageFailed
 
 DATA = b'QFI\xfb' + bytes(1000)
-UPLOAD = 'fedcba9876543210fedcba9876543210'
-NAME = f'debian-{UPLOAD}'
 PASSWORD = 'password of the other'
 
 
@@ -74,10 +72,6 @@ def federated(cloud, other_cloud, addCloud, openSite):
     return lambda **image: openSite('two', **image)
 
 
-def getTags(site):
-    return site.provider.getUploadTags('system', site.image, UPLOAD)
-
-
 def upload(site, tmp_path):
     """:return: the id of the image."""
     path = tmp_path / 'image'
@@ -95,7 +89,8 @@ def getCopy(site, source):
 
 # In the same cloud
 
-def test_shared(makeSite, other_project, cloud, tmp_path):
+def test_shared_image_is_used_by_another_project(
+        makeSite, other_project, cloud, tmp_path):
     tags = {'visibility': 'shared'}
     site, other = makeSite(tags=tags), other_project(tags=tags)
     image_id = upload(site, tmp_path)
@@ -110,7 +105,8 @@ def test_shared(makeSite, other_project, cloud, tmp_path):
     assert image_id in cloud.glance.images
 
 
-def test_public(makeSite, other_project, cloud, tmp_path):
+def test_public_image_is_used_by_another_project(
+        makeSite, other_project, cloud, tmp_path):
     tags = {'visibility': 'public'}
     site, other = makeSite(tags=tags), other_project(tags=tags)
     image_id = upload(site, tmp_path)
@@ -119,18 +115,19 @@ def test_public(makeSite, other_project, cloud, tmp_path):
     assert image_id in cloud.glance.images
 
 
-def test_private(site, other_project):
+def test_private_image_is_not_copied_between_projects(site, other_project):
     assert getCopy(other_project(), site) is None
 
 
-def test_itself(site, openSite):
+def test_image_is_not_copied_within_a_project(site, openSite):
     assert getCopy(site, site) is None
     assert getCopy(openSite(tags={'visibility': 'shared'}), site) is None
 
 
 # In another region
 
-def test_cloud_copies(site, federated, other_cloud, tmp_path):
+def test_region_copies_image_of_another_region(
+        site, federated, other_cloud, tmp_path):
     image_id = upload(site, tmp_path)
     copied = getCopy(federated(), site).run(image_id)
     image = other_cloud.glance.images[copied]
@@ -148,8 +145,8 @@ def test_cloud_does_not_offer_it(site, federated, other_cloud):
     assert getCopy(federated(), site) is None
 
 
-def test_cloud_copies_in_vain(site, federated, other_cloud, tmp_path):
-    """The next attempt uploads it."""
+def test_next_attempt_uploads_image_after_failed_copy(
+        site, federated, other_cloud, tmp_path):
     image_id = upload(site, tmp_path)
     two = federated()
     other_cloud.glance.regions.clear()
@@ -170,11 +167,11 @@ def test_another_image_arrives(site, federated, cloud, other_cloud,
 
 # In another cloud
 
-def test_uploaded_if_it_may_be(site, far):
+def test_image_is_uploaded_rather_than_streamed(site, far):
     assert getCopy(far(), site) is None
 
 
-def test_streamed(site, far, other_cloud, tmp_path):
+def test_image_of_another_cloud_is_streamed(site, far, other_cloud, tmp_path):
     image_id = upload(site, tmp_path)
     copied = getCopy(far(upload_methods=['copy']), site).run(image_id)
     image = other_cloud.glance.images[copied]
@@ -184,7 +181,8 @@ def test_streamed(site, far, other_cloud, tmp_path):
 
 
 @pytest.mark.parametrize('data', [DATA[:-1] + b'1', DATA[:-1], b''])
-def test_streamed_with_errors(site, far, cloud, other_cloud, tmp_path, data):
+def test_streamed_image_with_wrong_data_is_deleted(
+        site, far, cloud, other_cloud, tmp_path, data):
     image_id = upload(site, tmp_path)
     cloud.glance.data[image_id] = data
     with pytest.raises(ImageFailed):

@@ -7,13 +7,12 @@ import threading
 
 import pytest
 
+from tests.unit.drivers.openstack.sites import NAME, UPLOAD, getTags
 from zuul_nodes.drivers.openstack.newimage import ImageFailed
 
 DATA = b'QFI\xfb' + bytes(1000)
 MD5 = hashlib.md5(DATA).hexdigest()
 SHA256 = hashlib.sha256(DATA).hexdigest()
-UPLOAD = 'fedcba9876543210fedcba9876543210'
-NAME = f'debian-{UPLOAD}'
 IMAGE = r'/image/v2/images/[^/]+'
 # What is of one image only, and of the time.
 OWN = ('id', 'created_at', 'updated_at', 'self', 'file')
@@ -28,10 +27,6 @@ def url(file_server):
 def getImport(site, url, md5=MD5, sha256=SHA256):
     return site.provider.getImageImportJob(
         url, site.image, NAME, 'qcow2', getTags(site), md5, sha256)
-
-
-def getTags(site):
-    return site.provider.getUploadTags('system', site.image, UPLOAD)
 
 
 def runAndFail(site, cloud, url, match, **checksums):
@@ -65,7 +60,8 @@ def test_import(site, cloud, url):
 
 @pytest.mark.parametrize('tags', [
     {}, {'visibility': 'shared', 'hw_disk_bus': 'scsi', 'min_disk': '3'}])
-def test_like_an_upload(makeSite, cloud, url, tmp_path, tags):
+def test_imported_image_is_like_an_uploaded_one(
+        makeSite, cloud, url, tmp_path, tags):
     site = makeSite(tags=tags)
     path = tmp_path / 'image'
     path.write_bytes(DATA)
@@ -104,7 +100,8 @@ def test_cloud_is_out_of_order_for_a_while(site, cloud, url):
 
 @pytest.mark.parametrize('wrong', [
     {'import_method': 'none'}, {'md5': None}, '.zst', '.gz?name=1', '.xz'])
-def test_not_imported(makeSite, cloud, url, wrong):
+def test_image_that_can_not_be_imported_is_uploaded(
+        makeSite, cloud, url, wrong):
     suffix, checksums, attributes = '', {}, {}
     if isinstance(wrong, str):
         suffix = wrong
@@ -119,7 +116,7 @@ def test_not_imported(makeSite, cloud, url, wrong):
 
 @pytest.mark.parametrize('url', ['file:///image', 's3://bucket/image',
                                  'swift://container/image'])
-def test_other_places(site, url):
+def test_url_of_another_kind_is_not_imported(site, url):
     assert getImport(site, url) is None
 
 

@@ -2,7 +2,9 @@
 
 import base64
 import logging
+import types
 
+from openstack.cloud import meta
 import pytest
 from zuul.driver.openstack.openstackmodel import OpenstackProviderNode
 
@@ -183,14 +185,72 @@ def test_floating_ip_takes_time(nodes, cloud):
 NO_NETWORKS = change('      networks: [private]\n', '')
 
 
-def test_default_network(makeNodes, cloud, clouds_yaml):
-    """If a label names none, it is that of clouds.yaml."""
+@pytest.fixture
+def tried(monkeypatch):
+    """:return: a list of the addresses that openstacksdk has looked up to
+        connect to them."""
+    tried = []
+
+    def getaddrinfo(address, *args):
+        tried.append(address)
+        return []
+    monkeypatch.setattr(meta, 'socket', types.SimpleNamespace(
+        getaddrinfo=getaddrinfo, AF_UNSPEC=0, SOCK_STREAM=0))
+    return tried
+
+
+def test_default_network(makeNodes, cloud, clouds_yaml, tried):
+    """If a label names none, it is that of clouds.yaml.
+
+    The node is reached by its floating IP, without a try.
+    """
     cloud.writeConfig(clouds_yaml, networks=[
         {'name': 'private', 'default_interface': True}])
     nodes = makeNodes(NO_NETWORKS)
-    nodes.create(nodes.makeNode())
+    node = nodes.makeNode()
+    nodes.create(node)
     port, = cloud.neutron.ports.values()
     assert port['network_id'] == cloud.neutron.private['id']
+    floating, = cloud.neutron.floatingips.values()
+    assert node.interface_ip == floating['floating_ip_address']
+    assert node.private_ipv4 == port['fixed_ips'][0]['ip_address']
+    assert tried == []
+
+
+def makeAddress(address, kind='fixed', mac='m1'):
+    return {'addr': address, 'version': 6 if ':' in address else 4,
+            'OS-EXT-IPS:type': kind, 'OS-EXT-IPS-MAC:mac_addr': mac}
+
+
+@pytest.mark.parametrize(('private', 'addresses', 'expected'), [
+    (False, {'private': [makeAddress('10.0.0.3'),
+                         makeAddress('192.0.2.1', 'floating')]},
+     ('192.0.2.1', None, '10.0.0.3', '192.0.2.1')),
+    (True, {'private': [makeAddress('10.0.0.3'),
+                        makeAddress('192.0.2.1', 'floating')]},
+     ('192.0.2.1', None, '10.0.0.3', '10.0.0.3')),
+    # The private address is the one that the floating IP leads to.
+    (False, {'private': [makeAddress('10.0.0.3'),
+                         makeAddress('10.0.0.4', mac='m2'),
+                         makeAddress('192.0.2.1', 'floating', 'm2'),
+                         makeAddress('192.0.2.2', 'floating')]},
+     ('192.0.2.1', None, '10.0.0.4', '192.0.2.1')),
+    (False, {'private': [makeAddress('10.0.0.3'), makeAddress('fd00::3')],
+             'public': [makeAddress('192.0.2.1'), makeAddress('192.0.2.2'),
+                        makeAddress('2a00::1')]},
+     ('192.0.2.1', '2a00::1', '10.0.0.3', '192.0.2.1')),
+])
+def test_addresses_are_not_chosen_by_connecting_to_them(
+        nodes, tried, private, addresses, expected):
+    """A cloud may show any address: the launcher does not connect to it."""
+    adapter = nodes.endpoint.adapter
+    adapter.client.private = private
+    # As on a machine without IPv6.
+    adapter.client._local_ipv6 = False
+    found, _ = adapter.getAddresses({'addresses': addresses}, [])
+    assert (found['public_ipv4'], found['public_ipv6'],
+            found['private_ipv4'], found['interface_ip']) == expected
+    assert tried == []
 
 
 @pytest.mark.parametrize('settings', [

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from tests.unit.drivers.openstack.test_copies import NAME, getTags
+from tests.unit.drivers.openstack.sites import NAME, getTags
 from zuul_nodes.drivers import DriverError, TemporaryError
 from zuul_nodes.drivers.openstack.snapshots import PATIENCE
 
@@ -105,8 +105,8 @@ def test_killed_at_any_time(site, cloud, makeNode, boot_from_volume):
     assert len(calls) == boot_from_volume
 
 
-def test_leaks(site, cloud, makeNode):
-    """What is on the way is found when it has expired."""
+def test_unfinished_snapshot_has_an_expiration(site, cloud, makeNode):
+    """What there is of a snapshot is found as leaked when it has expired."""
     cloud.cinder.polls = 0
     node = makeNode(True)
     while not cloud.glance.images or len(cloud.glance.images) < 2:
@@ -140,8 +140,8 @@ def test_cloud_is_out_of_order(site, cloud, makeNode):
     (False, 'images', 'killed', 'image .* is killed'),
     (True, 'snapshots', 'error', 'volume snapshot .* is error'),
     (True, 'volumes', 'error', 'volume .* is error')])
-def test_fails(site, cloud, makeNode, boot_from_volume, thing, status,
-               match):
+def test_snapshot_fails_when_image_or_volume_fails(
+        site, cloud, makeNode, boot_from_volume, thing, status, match):
     node = makeNode(boot_from_volume)
     cloud.glance.import_polls = None
     known = (cloud.glance.images if thing == 'images'
@@ -155,8 +155,8 @@ def test_fails(site, cloud, makeNode, boot_from_volume, thing, status,
         step(site, node)
 
 
-def test_nova_gives_up(site, cloud, makeNode):
-    """It removes the image then."""
+def test_snapshot_fails_when_nova_deletes_the_image(site, cloud, makeNode):
+    """Nova removes the image when it gives up."""
     cloud.glance.import_polls = None
     node = makeNode()
     step(site, node)
@@ -174,9 +174,9 @@ def test_server_is_gone(site, cloud, makeNode):
 
 # What becomes of it
 
-def getImport(site, url):
+def getImport(site, url, format='snapshot'):
     return site.provider.getImageImportJob(
-        url, site.image, NAME, 'snapshot', getTags(site), None, None)
+        url, site.image, NAME, format, getTags(site), None, None)
 
 
 def test_download(site, cloud, makeNode, tmp_path):
@@ -184,7 +184,7 @@ def test_download(site, cloud, makeNode, tmp_path):
     url = finish(site, makeNode())
     path = str(tmp_path / 'image')
     assert getImport(site, url) is None
-    assert site.provider.downloadUrl(url, path) == path
+    assert site.provider.downloadSnapshot(url, path) == path
     assert (tmp_path / 'image').read_bytes() == DATA
 
 
@@ -199,7 +199,7 @@ def test_import(site, cloud, makeNode):
     assert cloud.glance.data[image['id']] == DATA
 
 
-def test_import_in_vain(site, cloud, makeNode):
+def test_failed_import_of_snapshot_is_not_repeated(site, cloud, makeNode):
     cloud.glance.methods.append('glance-download')
     url = finish(site, makeNode())
     cloud.glance.regions.clear()
@@ -208,17 +208,28 @@ def test_import_in_vain(site, cloud, makeNode):
     assert getImport(site, url) is None
 
 
-def test_other_images(site, cloud, makeNode, tmp_path):
-    """A job may name any; but not every one is to be had."""
+def test_only_images_of_glance_are_downloaded(site, cloud, makeNode, tmp_path):
+    """A job may name any URL, and launchers get none but images of Glance."""
     makeNode()
     image_id, = cloud.glance.images
     url = site.endpoint.getImageUrl(image_id)
     path = tmp_path / 'image'
-    assert site.provider.downloadUrl(url, str(path)) is None
+    assert site.provider.downloadSnapshot(url, str(path)) is None
     cloud.glance.methods.append('glance-download')
     vars(site.image).update(import_method='none')
     assert getImport(site, url) is None
     for other in ('https://example.com/v2/images/1/file', 'file:///image',
                   url + '?signed'):
-        assert site.provider.downloadUrl(other, str(path)) is None
+        assert site.provider.downloadSnapshot(other, str(path)) is None
     assert not path.exists()
+
+
+@pytest.mark.parametrize('format', ['raw', 'qcow2'])
+def test_an_image_of_another_format_is_no_snapshot(
+        site, cloud, makeNode, tmp_path, format):
+    """Nobody has seen to it that the snapshot is one of the tenant's."""
+    cloud.glance.methods.append('glance-download')
+    vars(site.image).update(import_method='none')
+    url = finish(site, makeNode())
+    assert getImport(site, url, format) is None
+    assert site.provider.downloadUrl(url, str(tmp_path / 'image')) is None

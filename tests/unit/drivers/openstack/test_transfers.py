@@ -5,8 +5,9 @@ import hashlib
 import pytest
 
 from tests.fixtures import images
-from tests.fixtures.images import ImageLauncher, waitFor
+from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import makeProviders, makeRegistry
+from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.openstack.sites import LAYOUT, getConnection
 from zuul_nodes.launcher import uploads
 from zuul_nodes.launcher.scope import Scope

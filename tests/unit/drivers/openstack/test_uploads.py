@@ -5,12 +5,11 @@ import threading
 
 import pytest
 
+from tests.unit.drivers.openstack.sites import NAME, UPLOAD, getTags
 from zuul_nodes.drivers.openstack.newimage import Body, ImageFailed
 
 DATA = b'QFI\xfb' + bytes(3 << 20)
 MD5 = hashlib.md5(DATA).hexdigest()
-UPLOAD = 'fedcba9876543210fedcba9876543210'
-NAME = f'debian-{UPLOAD}'
 FILE = r'/image/v2/images/[^/]+/file'
 
 
@@ -25,9 +24,9 @@ def path(tmp_path):
 def upload(path):
     """:return: a function that uploads, and gives the id of the image."""
     def upload(site, image_format='qcow2'):
-        tags = site.provider.getUploadTags('system', site.image, UPLOAD)
         return site.provider.getImageUploadJob(
-            site.image, NAME, image_format, tags, MD5, None).run(str(path))
+            site.image, NAME, image_format, getTags(site), MD5, None,
+        ).run(str(path))
     return upload
 
 
@@ -80,7 +79,7 @@ def test_takes_longer_than_a_call_may(
     runAndFail(site, cloud, upload, 'in the end')
 
 
-def test_does_not_hang_for_ever(cloud, clouds_yaml, makeSite, upload):
+def test_upload_without_answer_times_out(cloud, clouds_yaml, makeSite, upload):
     cloud.writeConfig(clouds_yaml, api_timeout=0.3)
     fault = cloud.inject('PUT', FILE, 500, hangs=True)
     runAndFail(makeSite(import_timeout=0), cloud, upload, 'timed out')
@@ -92,8 +91,8 @@ def test_launcher_stops(site, cloud, upload):
     runAndFail(site, cloud, upload, 'not sent any more')
 
 
-def test_died_meanwhile(site, cloud, upload):
-    """What there is of it is found, in whatever state it is."""
+def test_image_of_an_unfinished_upload_is_listed(site, cloud, upload):
+    """Whatever state the image is in."""
     image_id = upload(site)
     for status in ('queued', 'saving', 'uploading', 'importing'):
         cloud.glance.images[image_id]['status'] = status
@@ -113,7 +112,7 @@ def test_progress(caplog, monkeypatch):
     assert 'Image debian: 2 of 4 MiB sent, 50 %' in caplog.text
 
 
-def test_too_little():
+def test_upload_fails_when_the_file_is_too_short():
     body = Body('debian', lambda: iter([b'1234']), 5, threading.Event())
     with pytest.raises(ImageFailed, match='5 bytes, and 4 have come'):
         list(body)
@@ -132,7 +131,7 @@ def test_staged(makeSite, cloud, upload):
         'name': 'glance-direct'}
 
 
-def test_staged_in_vain(makeSite, cloud, upload):
+def test_upload_fails_when_the_staged_import_fails(makeSite, cloud, upload):
     cloud.glance.methods = ['copy-image']
     site = makeSite(import_method='glance-direct')
     runAndFail(site, cloud, upload, 'Unknown import method')

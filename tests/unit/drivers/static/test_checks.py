@@ -1,28 +1,23 @@
 """Static nodes are asked whether they are what the configuration says."""
 
-import os
 import socket
 
 import pytest
 
 from tests.fixtures.hostkeys import HostKey
+from tests.fixtures.sshservers import SSHServer
 from tests.fixtures.staticnodes import makeConfig, makeProvider
 from zuul_nodes.drivers.static import checks
-from zuul_nodes.quickstart import leftovers, ports
-from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
+from zuul_nodes.quickstart import ports
 
 
 @pytest.fixture
 def host(tmp_path):
     """:return: a real sshd, and its key."""
-    keys = SSHKeys(tmp_path / 'host')
-    sshd = SSHD(tmp_path / 'host/config', keys, ports.freePort(),
-                {**os.environ, leftovers.VARIABLE: str(tmp_path)},
-                tmp_path / 'host/log')
-    sshd.start()
-    sshd.key = HostKey(keys.host_key)
-    yield sshd
-    sshd.stop()
+    server = SSHServer(tmp_path / 'host')
+    server.start()
+    yield server
+    server.stop()
 
 
 def ask(*nodes, **image):
@@ -78,7 +73,7 @@ def test_nobody_listens():
     assert f'Unable to connect to 127.0.0.1 on port {port}: ' in askOne(port)
 
 
-def test_somebody_else_listens(monkeypatch):
+def test_check_fails_when_no_ssh_server_listens(monkeypatch):
     monkeypatch.setattr(checks, 'TIMEOUT', 0.2)
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
@@ -87,7 +82,7 @@ def test_somebody_else_listens(monkeypatch):
         assert askOne(port, **{'connection-type': 'winrm'}) == ''
 
 
-def test_who_is_not_to_be_connected_to():
+def test_node_without_host_key_checking_is_not_asked():
     assert ask(entry(1, **{'host-key-checking': False})) == {
         ('entries', '127.0.0.1'): ''}
 

@@ -1,6 +1,5 @@
 """Host keys that are known are the ones that a machine has to show."""
 
-import os
 import subprocess
 import time
 import types
@@ -11,14 +10,13 @@ from zuul.launcher import server
 from zuul.model import ProviderNode
 
 from tests.fixtures.hostkeys import HostKey
+from tests.fixtures.sshservers import SSHServer
 from tests.fixtures.staticnodes import (
     RecordingLauncher,
     makeConfig,
     makeProvider,
 )
 from zuul_nodes.launcher.hostkeys import getFingerprint, selectHostKeys
-from zuul_nodes.quickstart import leftovers, ports
-from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
 
 State = ProviderNode.State
 NODE = {'name': '127.0.0.1', 'label': 'desk'}
@@ -118,7 +116,8 @@ def test_a_wrong_key(makeLauncher, keys, caplog):
         f'ssh-ed25519 {keys.ed25519.fingerprint}') in caplog.messages
 
 
-def test_it_is_put_right(makeLauncher, keys):
+def test_node_comes_back_when_its_configured_key_is_corrected(
+        makeLauncher, keys):
     launcher, node = makeLauncher(keys.wrong.line)
     launcher.process(node)
     change(launcher, keys.rsa.line)
@@ -242,19 +241,16 @@ def test_keys_that_a_cloud_knows(makeLauncher, keys):
 @pytest.fixture
 def sshd(tmp_path):
     """A real server, with one key."""
-    server_keys = SSHKeys(tmp_path / 'keys')
-    sshd = SSHD(tmp_path / 'sshd_config', server_keys, ports.freePort(),
-                {**os.environ, leftovers.VARIABLE: str(tmp_path)},
-                tmp_path / 'log')
-    sshd.start()
-    yield sshd
-    sshd.stop()
+    server = SSHServer(tmp_path / 'host')
+    server.start()
+    yield server
+    server.stop()
 
 
 @pytest.mark.parametrize('right, state', [
     (True, State.READY), (False, State.FAILED)])
 def test_real_scan(sshd, keys, worker, right, state):
-    key = HostKey(sshd.keys.host_key) if right else keys.wrong
+    key = sshd.key if right else keys.wrong
     launcher = RecordingLauncher(makeProvider(makeConfig({
         **NODE, 'connection-port': sshd.port,
         # As ssh-keyscan prints them, with comments, hosts and ports.

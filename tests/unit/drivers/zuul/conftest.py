@@ -112,8 +112,3 @@ def makeSite(loadTenant, makeScheduler, enqueue):
         loaded = loadTenant(files)
         return Site(loaded, makeScheduler(loaded), enqueue)
     return make
-
-
-@pytest.fixture
-def site(makeSite):
-    return makeSite()

@@ -105,6 +105,8 @@ DEBIAN = 'example.com%2Fnodes/debian'
 FEDORA = 'example.com%2Fnodes/fedora'
 RACK = 'example.com%2Fnodes/rack'
 WHERE = ('example.com', 'nodes', 'main')
+# Where an image is that a job has stored.
+URL = 'https://example.com/debian.raw'
 
 
 class ImageTenant(Tenant):
@@ -134,6 +136,15 @@ class Scheduler:
 
     log = logging.getLogger('zuul.Scheduler')
     validateImageUpload = zuul.scheduler.Scheduler.validateImageUpload
+
+
+def makeArtifact(name='debian', url=URL, **metadata):
+    """
+    :param metadata: besides type and format, or in place of them.
+    :return: what a job returns of an image.
+    """
+    return {'name': name, 'url': url,
+            'metadata': {'type': 'zuul_image', 'format': 'raw'} | metadata}
 
 
 def getJob(item, name='build-debian'):

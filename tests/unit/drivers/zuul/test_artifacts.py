@@ -4,19 +4,18 @@ import types
 
 import pytest
 
-from tests.unit.drivers.zuul.site import IMAGES, IMAGES_FILE
+from tests.unit.drivers.zuul.site import (
+    IMAGES,
+    IMAGES_FILE,
+    URL,
+    makeArtifact,
+)
 from zuul_nodes.drivers.zuul.artifacts import findImages
 
-URL = 'https://example.com/debian.raw'
 CENTRAL_FILE = ('config', 'main', 'zuul.d/images.yaml')
 CENTRAL = '''
 - image: {name: central, type: zuul}
 '''
-
-
-def makeArtifact(name='debian', url=URL, **metadata):
-    return {'name': name, 'url': url,
-            'metadata': {'type': 'zuul_image', 'format': 'raw'} | metadata}
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_another_image_of_the_same_project(find):
 
 
 @pytest.mark.parametrize('image_format', [
-    'qcow2', 'vhd.zst', 'RAW', 'tar.gz', 'x86-64_v3', 'snapshot'])
+    'qcow2', 'vhd.zst', 'RAW', 'tar.gz', 'x86-64_v3'])
 def test_formats(find, image_format):
     assert getOne(find(makeArtifact(format=image_format))
                   ).format == image_format
@@ -71,7 +70,7 @@ def test_checksums(find):
 
 
 @pytest.mark.parametrize('url', [
-    'file:///srv/a b.raw', 's3://bucket/key', 'gs://bucket/key',
+    'file:///srv/a%20b.raw', 's3://bucket/key', 'gs://bucket/key',
     'HTTP://[::1]/x', 'https://a/b?c=d#e'])
 def test_urls(find, url):
     assert getOne(find(makeArtifact(url=url))).url == url
@@ -98,7 +97,7 @@ def test_same_image_twice(find):
     {'name': 'logs', 'url': 'logs/', 'metadata': {'type': 'log'}},
     {'name': 'logs', 'url': 'logs/', 'metadata': {'type': ['zuul_image']}},
     {'name': 'logs', 'metadata': 'zuul_image'}, None, 3, 'zuul_image', []])
-def test_what_is_no_image(find, artifact):
+def test_artifacts_of_other_types_are_ignored(find, artifact):
     assert getOne(find(artifact, makeArtifact())).url == URL
 
 
@@ -122,7 +121,7 @@ def test_what_is_no_image(find, artifact):
     ({'image_name': 'stock'}, 'has the type "cloud"'),
     ({'image_name': 'central'}, 'is defined in example.com/config'),
 ])
-def test_metadata_that_are_not_right(find, metadata, words):
+def test_wrong_metadata_are_a_problem(find, metadata, words):
     images, (problem,) = find(
         makeArtifact('bad', **metadata), makeArtifact())
     assert [image.url for image in images] == [URL]
@@ -134,7 +133,7 @@ def test_metadata_that_are_not_right(find, metadata, words):
 @pytest.mark.parametrize('url', [
     None, 3, '', 'debian.raw?key=secret', '//host/x?secret', 'https:',
     'c:/secret', 'https://[secret', '\0secret'])
-def test_url_that_is_not_right(find, url):
+def test_wrong_url_is_a_problem(find, url):
     images, (problem,) = find(makeArtifact('bad', url), makeArtifact())
     assert [image.url for image in images] == [URL]
     assert 'The artifact "bad"' in problem
@@ -161,10 +160,10 @@ def test_job_of_an_unknown_image(find):
 @pytest.mark.parametrize('data', [
     {}, {'zuul': None}, {'zuul': []}, {'zuul': {'artifacts': None}},
     {'zuul': {'artifacts': {'a': makeArtifact()}}}])
-def test_result_of_any_kind(data):
+def test_result_of_wrong_type_has_no_images(data):
     build = types.SimpleNamespace(job=None, result_data=data)
     assert findImages(build, None) == ([], [])
 
 
-def test_log_url_of_any_kind(find):
+def test_log_url_of_wrong_type_is_ignored(find):
     assert getOne(find(makeArtifact(), log_url=3)).url == URL

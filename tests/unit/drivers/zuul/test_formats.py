@@ -8,6 +8,7 @@ from zuul.executor.client import ExecutorClient
 from tests.unit.drivers.zuul.site import (
     IMAGES,
     IMAGES_FILE,
+    JOBS,
     JOBS_FILE,
     PROVIDERS,
     PROVIDERS_FILE,
@@ -83,6 +84,46 @@ def test_change_that_takes_an_image_from_its_provider(loaded):
         'debian, stock', 'stock')})
     assert getFormats(loaded, layout) == []
     assert getFormats(loaded) == ['raw']
+
+
+@pytest.mark.parametrize('before, after', [
+    ('labels: [debian, stock]', 'labels: [{name: debian, min-redy: 1}]'),
+    ('labels: [debian, stock]', 'labels: 3'),
+    ('connection: rack', 'connection: rock'),
+    ('connection: rack', 'connection: [rack]')])
+def test_a_provider_in_error_does_not_mean_that_no_format_is_wanted(
+        loadTenant, caplog, before, after):
+    assert before in PROVIDERS
+    loaded = loadTenant({PROVIDERS_FILE: PROVIDERS.replace(before, after)},
+                        complete=False)
+    loaded.driver.registerScheduler(object())
+    assert 'rack' not in loaded.layout.providers
+    assert getFormats(loaded) is None
+    assert 'the image debian is wanted can not be known' in caplog.text
+    # Nor in a change of something else.
+    layout, _ = loaded.propose({JOBS_FILE: JOBS.replace('other', 'others')})
+    assert getFormats(loaded, layout) is None
+    # A change that repairs it is told what will be wanted.
+    layout, _ = loaded.propose({PROVIDERS_FILE: PROVIDERS})
+    assert getFormats(loaded, layout) == ['raw']
+
+
+def test_formats_that_are_known_though_a_provider_is_in_error(loadTenant):
+    loaded = loadTenant({PROVIDERS_FILE: PROVIDERS + '''
+- provider: {name: broken, section: missing}
+'''}, complete=False)
+    loaded.driver.registerScheduler(object())
+    assert getFormats(loaded) == ['raw']
+    assert getFormats(loaded, image='fedora') is None
+
+
+def test_an_error_elsewhere_does_not_matter(loadTenant):
+    loaded = loadTenant({PROVIDERS_FILE: PROVIDERS + '''
+- section: {name: broken, parent: 3}
+'''}, complete=False)
+    loaded.driver.registerScheduler(object())
+    assert loaded.errors
+    assert getFormats(loaded, image='fedora') == []
 
 
 def test_change_of_something_else(loaded):

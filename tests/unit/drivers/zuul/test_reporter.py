@@ -15,8 +15,8 @@ from tests.unit.drivers.zuul.site import (
     PROVIDERS_FILE,
     RACK,
     getBuild,
+    makeArtifact,
 )
-from tests.unit.drivers.zuul.test_artifacts import makeArtifact
 from zuul_nodes.drivers.zuul import records
 
 OTHER_TENANT = '''
@@ -36,7 +36,7 @@ class Killed(BaseException):
     """The scheduler is no more."""
 
 
-def test_records(site):
+def test_successful_build_makes_artifact_and_uploads(site):
     item = site.makeItem(makeArtifact(sha256='0' * 64, md5sum='1' * 32))
     site.report(item)
     artifact, = site.artifacts
@@ -82,7 +82,8 @@ def test_several_images(site):
 
 @pytest.mark.parametrize('value, validated', [
     ('true', True), ('false', None)])
-def test_validated_or_not(makeSite, value, validated):
+def test_pipeline_decides_whether_images_are_validated(
+        makeSite, value, validated):
     site = makeSite({PIPELINES_FILE: PIPELINES.replace(
         'image-built: true', f'image-built: true\n        '
         f'image-validated: {value}', 1)})
@@ -108,7 +109,7 @@ def test_job_that_builds_no_image(site):
     assert site.artifacts == []
 
 
-def test_before_the_change_is_merged(site):
+def test_first_phase_of_a_report_writes_nothing(site):
     item = site.makeItem(makeArtifact())
     reporter, = item.manager.pipeline.success_actions
     reporter.report(item, phase2=False)
@@ -156,7 +157,7 @@ def test_providers_of_other_tenants(site, loadTenant):
     assert len({upload.endpoint_name for upload in site.uploads}) == 2
 
 
-def test_provider_in_trouble(site, loadTenant, caplog):
+def test_provider_without_endpoint_gets_no_upload(site, loadTenant, caplog):
     # Without ZooKeeper, it has no endpoint.
     site.loaded.abide.tenants['aside'] = loadTenant({
         PROVIDERS_FILE: OTHER_TENANT % 'other'}).tenant
@@ -172,7 +173,7 @@ def getData(site):
     return [record.toDict() for record in site.artifacts + site.uploads]
 
 
-def test_reported_once_more(site):
+def test_second_report_changes_nothing(site):
     item = site.makeItem(makeArtifact())
     site.report(item)
     before = getData(site)
@@ -193,7 +194,8 @@ def test_uploads_of_an_artifact_in_use_are_left_alone(site):
 
 
 @pytest.mark.parametrize('calls', range(12))
-def test_killed_at_any_point(site, monkeypatch, calls):
+def test_next_report_completes_that_of_a_killed_scheduler(
+        site, monkeypatch, calls):
     item = site.makeItem(makeArtifact(), makeArtifact(format='qcow2'))
     save = model.zkobject.ZKObject._save
     left = calls

@@ -29,6 +29,30 @@ def test_success_with_a_build_that_failed(site):
     assert (upload.validated, upload.build_uuid) == (None, None)
 
 
+@pytest.mark.parametrize('result', [
+    'NODE_FAILURE', 'TIMED_OUT', 'RETRY_LIMIT', 'CANCELED', 'POST_FAILURE',
+    'ERROR', None])
+def test_what_is_no_verdict_refuses_no_upload(site, result):
+    """The launcher has it validated once more."""
+    upload = site.addUpload()
+    item = site.makeValidation()
+    getBuild(item)._set(result=result)
+    site.report(item, 'failure')
+    assert [each.validated for each in site.uploads] == [None]
+    warning, = item.current_build_set.warning_messages
+    assert f'whether the image upload {upload.uuid} is good' in warning
+    assert str(result) in warning
+
+
+def test_a_verdict_counts_beside_a_job_without_one(site):
+    site.addUpload()
+    item = site.makeValidation()
+    getBuild(item)._set(result='FAILURE')
+    getBuild(item, 'other')._set(result='NODE_FAILURE')
+    site.report(item, 'failure')
+    assert site.uploads[0].validated is False
+
+
 def test_failure_of_another_job(site):
     site.addUpload()
     item = site.makeValidation()

@@ -6,7 +6,7 @@ from openstack.config import loader
 import pytest
 
 from tests.fixtures.kit.openstackservices import makeImage
-from tests.unit.drivers.openstack.sites import Site
+from tests.unit.drivers.openstack.sites import NAME, UPLOAD, Site, getTags
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
 
 pytestmark = pytest.mark.openstack_services
@@ -14,8 +14,6 @@ pytestmark = pytest.mark.openstack_services
 DATA = makeImage()
 MD5 = hashlib.md5(DATA).hexdigest()
 SHA256 = hashlib.sha256(DATA).hexdigest()
-UPLOAD = 'fedcba9876543210fedcba9876543210'
-NAME = f'debian-{UPLOAD}'
 
 
 @pytest.fixture
@@ -42,10 +40,6 @@ def makeSite(makeProject, zk_client, tmp_path, monkeypatch):
 def url(file_server):
     file_server.files['image'] = DATA
     return f'{file_server.url}/image'
-
-
-def getTags(site):
-    return site.provider.getUploadTags('system', site.image, UPLOAD)
 
 
 def upload(site, tmp_path):

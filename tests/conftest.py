@@ -1,0 +1,83 @@
+"""What all tests have: plugins with fixtures, and how thorough they are."""
+
+import gc
+import itertools
+import os
+import pathlib
+import shutil
+import tempfile
+
+from hypothesis import settings
+import pytest
+
+pytest_plugins = [
+    'tests.fixtures.awsserver',
+    'tests.fixtures.commands',
+    'tests.fixtures.zookeeperserver',
+]
+
+# Temporary files are in memory if it has so much room (bytes): most of them
+# live for less time than a disk takes to make and delete them.
+MEMORY = pathlib.Path('/dev/shm')
+ROOM = 8 << 30
+if 'TMPDIR' not in os.environ and os.access(MEMORY, os.W_OK) and (
+        shutil.disk_usage(MEMORY).free > ROOM):
+    # For whom we start, and for this process.
+    os.environ['TMPDIR'] = tempfile.tempdir = os.fspath(MEMORY)
+
+# Until all tests are imported, nothing is garbage.
+gc.disable()
+
+# "--hypothesis-profile full" is what "tox -e full" runs with; see
+# tests/fixtures/examples.py.
+settings.register_profile('quick', deadline=None)
+settings.register_profile('full', deadline=None)
+settings.load_profile('quick')
+
+# Seconds for a test with one of these marks; pyproject.toml has those for
+# all others.
+TIMEOUTS = {'services': 900, 'crash': 600, 'conformance': 900, 'roles': 1800,
+            'kubernetes': 1800, 'openstack_services': 1800}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for name, timeout in TIMEOUTS.items():
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.timeout(timeout))
+    # What takes long begins first, so that no worker waits for another in
+    # the end: each worker has an equal part of the list to begin with.  Half
+    # of them have whole Zuuls, more would be too much for the machine.
+    # Otherwise the order stays as pytest-randomly has made it.
+    marks = [next((mark for mark in ('services', 'crash')
+                   if item.get_closest_marker(mark)), None) for item in items]
+    services, crash, others = (
+        [item for item, mark in zip(items, marks, strict=True)
+         if mark == wanted] for wanted in ('services', 'crash', None))
+    pairs = max(int(os.environ.get('PYTEST_XDIST_WORKER_COUNT', '1')) // 2, 1)
+    part = len(items) // (2 * pairs)
+    ordered = []
+    for heavy in (group for pair in zip(
+            _share(services, pairs), _share(crash, pairs), strict=True)
+                  for group in pair):
+        rest = max(part - len(heavy), 0)
+        ordered += heavy + others[:rest]
+        del others[:rest]
+    items[:] = ordered + others
+
+
+def _share(items, count):
+    """:return: as many lists of items, about as long, with those of a module
+        in one: they share what takes long to make."""
+    shares = [[] for _ in range(count)]
+    for _, group in itertools.groupby(items, lambda item: item.path):
+        min(shares, key=len).extend(group)
+    return shares
+
+
+def pytest_collection_finish():
+    """Never look for garbage in what is imported, which is most of what
+    there is: hypothesis and others look often."""
+    gc.freeze()
+    gc.enable()

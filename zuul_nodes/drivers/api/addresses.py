@@ -1,0 +1,375 @@
+"""Which addresses and URLs of tenants and jobs are taken at all, and which
+of them the launcher may contact.
+
+They are data: a URL ends up in Ansible's templates and in logs, a host on
+the command lines of SSH.
+"""
+
+import functools
+import ipaddress
+import re
+import socket
+import time
+import urllib.parse
+
+import psutil
+
+# Nothing else may be in a URL, https://www.rfc-editor.org/rfc/rfc3986 ; a
+# brace, above all, would begin a template of Ansible's.
+URL = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+# A letter alone is a drive.
+SCHEME = re.compile(r'[a-z][a-z0-9+.-]+')
+LONGEST_URL = 8192
+# https://www.rfc-editor.org/rfc/rfc1123#page-13 , and what Windows allows.
+HOST = re.compile(r'(?=.{1,253}\.?\Z)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?'
+                  r'(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?')
+# Of Linux, or of Windows with its domain.
+USER = re.compile(r'[A-Za-z0-9_.$][A-Za-z0-9_.$@\\-]{0,255}')
+
+
+def checkUrl(url):
+    """
+    :param str url: that a tenant or a job has written.
+    :return: its parts, as of :func:`urllib.parse.urlsplit`.
+    :raises ValueError: it is none, or can't be taken.  The message follows
+        "it", and says nothing of the URL, for it may have secrets.
+    """
+    if len(url) > LONGEST_URL:
+        raise ValueError(f'has more than {LONGEST_URL} characters')
+    if not URL.fullmatch(url):
+        raise ValueError('has characters that have to be written with "%", '
+                         'such as a space or a brace')
+    # Brackets where none belong, and ports that are none.
+    parts = urllib.parse.urlsplit(url)
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError('has a port that is none') from None
+    if not (SCHEME.fullmatch(parts.scheme) and (parts.netloc or parts.path)):
+        raise ValueError('does not say where it is: it has to begin with a '
+                         'scheme such as https://')
+    if '@' in parts.netloc:
+        raise ValueError('has a user or a password in it, which everybody '
+                         'could read; sign the URL, or leave them out')
+    return parts
+
+
+def isHost(text):
+    """:return: whether it is the name of a host or an IP address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return bool(HOST.fullmatch(text))
+    # The zone of an IPv6 address could be anything.
+    return bool(re.fullmatch(r'[0-9A-Fa-f.:]+(%[A-Za-z0-9_.-]+)?', text))
+
+
+def isUser(text):
+    """:return: whether it can be the name of a user who logs in."""
+    return bool(USER.fullmatch(text))
+
+
+def isPort(number):
+    """:return: whether it is the number of a TCP port."""
+    return (isinstance(number, int) and not isinstance(number, bool)
+            and 0 < number < 65536)
+
+
+# The IPv6 addresses that lead to somewhere else than their own network.
+GLOBAL_UNICAST = ipaddress.ip_network('2000::/3')
+# The last four bytes are an IPv4 address: of a gateway (RFC 6052), or as it
+# was once written (RFC 4291, section 2.5.5.1).
+EMBEDDING = tuple(map(ipaddress.ip_network, ('64:ff9b::/96', '::/96')))
+# Where clouds tell their machines of themselves, beside link-local addresses:
+# of Azure, which is public, of Alibaba, AWS and Google.
+OF_CLOUDS = frozenset(map(ipaddress.ip_address, (
+    '168.63.129.16', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254')))
+UNSPECIFIED = ipaddress.ip_network('0.0.0.0/8')
+BROADCAST = ipaddress.ip_address('255.255.255.255')
+LOCAL_NAMES = frozenset((
+    'localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback'))
+NUMBERS = re.compile(r'[0-9a-fA-FxX.]+')
+# In place of a host, all addresses of the Internet.
+PUBLIC = 'public'
+PORTS = {'http': 80, 'https': 443}
+
+# How to log in: attribute -> what has to be true of it, and in words.  It is
+# on command lines and in Ansible's inventory.
+ACCESS = {
+    'username': (isUser, 'the name of a user, without spaces'),
+    'connection-port': (isPort, 'a number from 1 to 65535'),
+}
+
+
+class RefusedError(Exception):
+    """The launcher may not contact that; the message names the option that
+    can allow it, and has no secret in it."""
+
+
+def readAddress(host):
+    """
+    :param str host: as people or jobs write it.
+    :return: its address, as of :mod:`ipaddress`, whatever way it is
+        spelt; or None for a name.
+    """
+    host = host.strip('[]').rstrip('.')
+    try:
+        return unwrap(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    # "127.1", "0x7f.1" and "2130706433" are addresses for the C library,
+    # which those ask who connect.
+    if not NUMBERS.fullmatch(host):
+        return None
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
+
+
+def unwrap(address):
+    """:return: the IPv4 address that one of IPv6 leads to, if it does; or
+        the same, without its zone."""
+    if address.version == 4:
+        return address
+    if inner := address.ipv4_mapped or address.sixtofour:
+        return inner
+    number = int(address)
+    # ::1 is an address of its own; :: is that of any machine here.
+    if number != 1 and any(address in each for each in EMBEDDING):
+        return ipaddress.IPv4Address(number & 0xffffffff)
+    return ipaddress.IPv6Address(number)
+
+
+def getOwnAddresses():
+    """:return: a set of the addresses of this machine, a second ago at most.
+    """
+    return _readOwnAddresses(int(time.monotonic()))
+
+
+@functools.lru_cache(1)
+def _readOwnAddresses(_):
+    return {unwrap(ipaddress.ip_address(each.address))
+            for interface in psutil.net_if_addrs().values()
+            for each in interface
+            if each.family in (socket.AF_INET, socket.AF_INET6)}
+
+
+def isPublic(address):
+    """:return: whether it is one of the Internet, and not of this machine.
+    """
+    return bool(
+        address.is_global and not address.is_multicast
+        and (address.version == 4 or address in GLOBAL_UNICAST)
+        and address not in OF_CLOUDS and address not in getOwnAddresses())
+
+
+def isLocal(address):
+    """:return: whether it leads to this machine, to whatever is on its own
+        network segment, or to many."""
+    return (address.is_loopback or address.is_link_local
+            or address.is_multicast or address in UNSPECIFIED
+            or address == BROADCAST or address in OF_CLOUDS
+            or address in getOwnAddresses())
+
+
+def isLocalName(host):
+    """:return: whether a name leads to this machine, as far as that is known
+        without looking it up."""
+    name = normalizeName(host)
+    return (name in LOCAL_NAMES or name.endswith('.localhost')
+            or name == normalizeName(socket.gethostname()))
+
+
+class AllowList:
+    """Hosts that the operator allows, in an option of ``zuul.conf``.
+
+    :param str text: names of hosts, addresses and networks, with commas
+        between them.
+    :param str option: how messages call the option.
+    :raises ValueError: an entry is none of these.
+    """
+
+    KINDS = 'the name of a host, an address or a network'
+
+    def __init__(self, text, option):
+        self.option = option
+        self.names = set()
+        self.networks = []
+        for entry in filter(None, re.split(r'[\s,]+', text)):
+            if not self.add(entry):
+                raise ValueError(f'{option}: "{entry}" is not {self.KINDS}')
+
+    def add(self, entry):
+        """:return: whether it is one."""
+        try:
+            self.networks.append(ipaddress.ip_network(
+                readAddress(entry) or entry, strict=False))
+        except ValueError:
+            if not isHost(entry):
+                return False
+            self.names.add(normalizeName(entry))
+        return True
+
+    def hasAddress(self, address):
+        return any(address in network for network in self.networks)
+
+
+class Hosts(AllowList):
+    """Machines that are there already, as which nodes may be used.
+
+    :param str text: None for all but those that are local to the launcher.
+    """
+
+    def __init__(self, text, option):
+        super().__init__(text or '', option)
+        self.is_open = text is None
+
+    def allowsName(self, host):
+        """:return: whether a host is allowed, as far as that is known without
+            looking its name up."""
+        if normalizeName(host) in self.names:
+            return True
+        if address := readAddress(host):
+            return self._allows(address)
+        return not isLocalName(host) if self.is_open else bool(self.networks)
+
+    def allows(self, host, address):
+        """
+        :param str host: as it is configured.
+        :param str address: to which a connection is about to be made.
+        """
+        return (normalizeName(host) in self.names
+                or self._allows(readAddress(address)))
+
+    def _allows(self, address):
+        return (not isLocal(address) if self.is_open
+                else self.hasAddress(address))
+
+
+class ImageSources(AllowList):
+    """From where the launcher may download images, and may have clouds do
+    so.
+
+    :param str text: may also have URLs, for all that begin with one, and
+        ``public``, for all addresses of the Internet; None for the default.
+    """
+
+    KINDS = ('the name of a host, an address, a network, "public", or the '
+             'beginning of a URL, http:// or https://, without "?"')
+
+    def __init__(self, text=None):
+        self.prefixes = []
+        self.has_public = False
+        super().__init__(PUBLIC if text is None else text,
+                         '"image_sources" in the section "launcher" of '
+                         'zuul.conf')
+
+    def add(self, entry):
+        if entry == PUBLIC:
+            self.has_public = True
+        elif '://' in entry:
+            parts = checkUrl(entry)
+            if parts.scheme not in PORTS or not parts.hostname or (
+                    parts.query or parts.fragment):
+                return False
+            self.prefixes.append(parts)
+        else:
+            return super().add(entry)
+        return True
+
+    def check(self, url, by_others=False):
+        """See whether a URL may be contacted, as far as that can be told
+        without looking its name up.
+
+        :param str url: of the scheme http or https.
+        :param bool by_others: whether somebody else connects, a cloud or a
+            proxy, of whom nobody knows where the name leads them.
+        :return: whether the operator has named what is there, which then
+            may have any address; otherwise, see :meth:`resolve`.
+        :raises RefusedError: it may not.
+        """
+        try:
+            parts = checkUrl(url)
+        except ValueError as error:
+            raise RefusedError(f'The URL of the image {error}') from None
+        # Those who connect may read a "%" in a host in their own way.
+        if not (parts.hostname and isHost(parts.hostname)):
+            raise RefusedError('The URL of the image has no valid host')
+        if (normalizeName(parts.hostname) in self.names
+                or any(_beginsWith(parts, each) for each in self.prefixes)):
+            return True
+        address = readAddress(parts.hostname)
+        if address is None:
+            may_pass = self.has_public or (self.networks and not by_others)
+        else:
+            may_pass = self._allows(address)
+        if not may_pass:
+            raise self._refuse(describeUrl(parts))
+        return False
+
+    def resolve(self, host, port):
+        """Look a name up that the operator has not named.
+
+        :return: a list of the addresses to connect to, none empty.
+        :raises RefusedError: it has no other than those that may not be
+            contacted.
+        :raises OSError: it has none.
+        """
+        found = dict.fromkeys(info[4][0] for info in socket.getaddrinfo(
+            host.strip('[]'), port, type=socket.SOCK_STREAM))
+        allowed = [each for each in found
+                   if self._allows(readAddress(each))]
+        if not allowed:
+            raise self._refuse(host)
+        return allowed
+
+    def _allows(self, address):
+        return self.hasAddress(address) or (
+            self.has_public and isPublic(address))
+
+    def _refuse(self, what):
+        # Not the address: jobs could ask for those of internal names.
+        return RefusedError(
+            f'The launcher may not have images from {what}: {self.option} '
+            'does not list it' + (
+                ', and it has no public address' if self.has_public else ''))
+
+
+def normalizeName(host):
+    """:return: the same for all spellings of a host's name."""
+    return host.lower().rstrip('.')
+
+
+@functools.lru_cache(4096)
+def normalizeHost(host):
+    """:return: the same for all spellings of a host: of its address, or of
+        its name."""
+    address = readAddress(host)
+    # A link-local address is another machine in another zone.
+    if address is None or '%' in host:
+        return normalizeName(host)
+    return str(address)
+
+
+def describeUrl(parts):
+    """:return: a URL without what may be a secret in it, for people."""
+    return urllib.parse.urlunsplit(parts._replace(query='', fragment=''))
+
+
+def _beginsWith(parts, prefix):
+    """:return: whether a URL is in that part of a web server."""
+    if (parts.scheme, normalizeName(parts.hostname), _getPort(parts)) != (
+            prefix.scheme, normalizeName(prefix.hostname), _getPort(prefix)):
+        return False
+    segments = re.split(r'[/\\]', urllib.parse.unquote(parts.path))
+    if '.' in segments or '..' in segments:
+        # It would lead out again.
+        return False
+    directory = prefix.path.rstrip('/')
+    return (parts.path == prefix.path
+            or parts.path.startswith(directory + '/'))
+
+
+def _getPort(parts):
+    return parts.port or PORTS.get(parts.scheme)

@@ -1,0 +1,112 @@
+"""What tenants may use of what a project can reach.
+
+The credentials of a connection may be good for images, service accounts and
+buckets that are not all tenants'.
+"""
+
+import re
+
+from zuul.lib.voluputil import Nullable, Optional
+
+from zuul_nodes.drivers import PermanentError, bounds
+from zuul_nodes.drivers.gce.urls import split
+
+SCHEMA = {
+    Optional(
+        'image_projects',
+        doc="""The projects whose images tenants may use besides the
+        connection's own, with commas between them; by default all.""",
+    ): Nullable(str),
+    Optional(
+        'service_accounts',
+        doc="""The addresses of the service accounts that nodes may have,
+        ``default`` for the project's own, with commas between them; by default
+        all.  Empty: none.""",
+    ): Nullable(str),
+    Optional(
+        'service_account_scopes',
+        doc="""The scopes that service accounts of nodes may have, with commas
+        between them; by default all.""",
+    ): Nullable(str),
+    Optional(
+        'buckets',
+        doc="""The buckets from which images may be imported and downloaded
+        with the connection's credentials, with commas between them; by default
+        all.  Empty: none.""",
+    ): Nullable(str),
+}
+# The service account of a label that does not say which, and its scopes.
+DEFAULT_EMAIL = 'default'
+ALL_SCOPES = 'https://www.googleapis.com/auth/cloud-platform'
+# In one of these ways the API is told which image it is.
+IMAGE = re.compile(
+    r'(https://(www|compute)\.googleapis\.com/compute/[a-z0-9]+/)?'
+    r'projects/(?P<project>[a-z0-9.:-]+)/global/images/(family/)?[a-z0-9-]+')
+
+
+def check(connection, config):
+    """
+    :param AdapterConnection connection:
+    :param dict config: the flat configuration of a provider.
+    :raises BoundError: it is more than the operator allows.
+    """
+    for image in config['images']:
+        if image.get('type') == 'cloud':
+            _checkImage(connection, image)
+    for label in config['labels']:
+        if (account := label.get('service-account')) is None:
+            continue
+        bounds.checkNames(
+            connection, 'service_accounts',
+            [account.get('email', DEFAULT_EMAIL)],
+            f'its label "{label["name"]}" has the service account')
+        scopes = account.get('scopes', ALL_SCOPES)
+        bounds.checkNames(
+            connection, 'service_account_scopes',
+            [scopes] if isinstance(scopes, str) else scopes,
+            f'its label "{label["name"]}" has the scope')
+
+
+def _checkImage(connection, image):
+    if bounds.getNames(connection, 'image_projects') is None:
+        return
+    name, family = image.get('image-id'), image.get('image-family')
+    if not (name or family):
+        # It is no image of Google's.
+        return
+    path = makePath(
+        name, family, image.get('image-project') or connection.project)
+    match = IMAGE.fullmatch(path)
+    if match is None:
+        raise bounds.BoundError(
+            f'its image "{image["name"]}" is "{path}", which is not the path '
+            'of an image, projects/PROJECT/global/images/NAME, and so beyond '
+            + bounds.describe(connection, 'image_projects'))
+    bounds.checkNames(
+        connection, 'image_projects', [match['project']],
+        f'its image "{image["name"]}" is of the project',
+        frozenset({connection.project}))
+
+
+def makePath(name, family, project):
+    """
+    :param str name: of an image, or its path; or None, with a family.
+    :return: the path of an image or a family of images.
+    """
+    if name and '/' in name:
+        return name
+    images = f'projects/{project}/global/images'
+    return f'{images}/{name}' if name else f'{images}/family/{family}'
+
+
+def checkUrl(connection, url):
+    """
+    :param str url: of an artifact, in Cloud Storage.
+    :raises PermanentError: the operator does not allow its bucket.
+    """
+    bucket, _ = split(url)
+    try:
+        bounds.checkNames(connection, 'buckets', [bucket],
+                          f'{url.partition("?")[0]} is in the bucket')
+    except bounds.BoundError as error:
+        raise PermanentError(str(error)) from None

@@ -1,0 +1,29 @@
+"""What an operator says of static nodes, in ``zuul.conf``."""
+
+import voluptuous as vs
+from zuul.driver.static import staticconnection
+from zuul.lib.voluputil import Nullable, Optional
+
+from zuul_nodes.drivers import addresses, bounds
+
+HOSTS = 'hosts'
+SCHEMA = vs.Schema({
+    Optional(
+        HOSTS,
+        doc="""The machines that nodes may be, with commas between them: names
+        of hosts, addresses and networks.  By default all but the launcher's
+        own, and those that are local to it.""",
+    ): Nullable(str),
+    **bounds.SCHEMA,
+}, extra=vs.ALLOW_EXTRA)
+
+
+class StaticConnection(staticconnection.StaticConnection):
+    """
+    :ivar Hosts hosts: the machines that nodes may be.
+    """
+
+    def __init__(self, driver, name, config):
+        super().__init__(driver, name, config)
+        self.hosts = addresses.Hosts(
+            config.get(HOSTS), bounds.describe(self, HOSTS))
