@@ -167,8 +167,8 @@ def test_launcher_retires_machine_when_used_slot_shows_another_key(
 def test_static_node_that_shows_another_host_key_is_not_ready(
         steps, shown, keys, slots, monkeypatch):
     """It becomes ready when it shows the host key that is configured."""
-    steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[1]]
+    steps.setLayout(expecting(keys[0], slots=slots))
     steps.runUntil(lambda: any(
         node.comment and keys[1].fingerprint in node.comment
         for node in steps.nodes()))
@@ -180,8 +180,8 @@ def test_static_node_that_shows_another_host_key_is_not_ready(
 @pytest.mark.parametrize('slots', [1, 2])
 def test_request_waits_for_static_node_to_show_its_host_key(
         steps, shown, keys, slots, monkeypatch):
-    steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[1]]
+    steps.setLayout(expecting(keys[0], slots=slots))
     request = steps.addRequest('big')
     steps.runUntil(lambda: steps.nodes() and all(
         node.state == State.FAILED for node in steps.nodes()))
@@ -214,8 +214,8 @@ def waitForAll(launcher, slots, monkeypatch):
 def test_machine_of_failed_static_slot_is_renewed_after_launcher_died(
         steps, shown, keys, monkeypatch):
     """The machine is scanned like a new one, and not polled until then."""
-    steps.setLayout(scanned(oneStaticNode(slots=2)))
     shown[:] = [keys[0]]
+    steps.setLayout(scanned(oneStaticNode(slots=2)))
     steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == 2)
     bad, _ = filter(isFree, steps.nodes())
     host, = steps.nodes(State.SLOT_HOST)
@@ -235,8 +235,8 @@ def test_static_machine_is_renewed_when_used_slot_shows_another_key(
         steps, shown, keys, monkeypatch):
     """The other slots stay as long as they are used; then the machine is
     scanned like a new one."""
-    steps.setLayout(expecting(keys[0], slots=2))
     shown[:] = [keys[0]]
+    steps.setLayout(expecting(keys[0], slots=2))
     steps.runUntil(lambda: sum(map(isFree, steps.nodes())) == 2)
     first, (bad,) = steps.serveNew('big')
     second, (used,) = steps.serveNew('big')
@@ -254,8 +254,8 @@ def test_static_machine_is_renewed_when_used_slot_shows_another_key(
 @pytest.mark.parametrize('slots', [1, 2])
 def test_used_static_node_that_shows_another_host_key_is_not_ready(
         steps, shown, keys, slots, monkeypatch):
-    steps.setLayout(expecting(keys[0], slots=slots))
     shown[:] = [keys[0]]
+    steps.setLayout(expecting(keys[0], slots=slots))
     steps.runUntil(lambda: any(map(isFree, steps.nodes())))
     request, (node,) = steps.serveNew('big')
     assert node.host_keys == [keys[0].recorded]
