@@ -32,6 +32,12 @@ class ArtifactError(Exception):
     """The artifact is not to be had, or not what it should be."""
 
 
+class WrongArtifactError(ArtifactError):
+    """Nor will it be, before somebody has done something about it."""
+
+    failure = 'permanent'
+
+
 class NoRoomError(ArtifactError):
     """There is no room for it now."""
 
@@ -51,10 +57,11 @@ class Room:
         """
         :param int size: bytes that the image will have, as far as is known.
         :param int more: how many of them are about to be written.
-        :raises ArtifactError: it has no room.
+        :raises WrongArtifactError: it is larger than images may be.
+        :raises NoRoomError: there is no room for it now.
         """
         if size > self.limit:
-            raise ArtifactError(
+            raise WrongArtifactError(
                 f'The image has at least {size} bytes, but {self.limit} are '
                 'the most that "image_size_limit" in the section "launcher" '
                 'of zuul.conf allows')

@@ -16,7 +16,11 @@ import requests
 import urllib3
 
 from zuul_nodes import imagefiles, messages
-from zuul_nodes.imagefiles import BLOCK_SIZE, ArtifactError
+from zuul_nodes.imagefiles import (
+    BLOCK_SIZE,
+    ArtifactError,
+    WrongArtifactError,
+)
 from zuul_nodes.launcher.threads import Threads
 from zuul_nodes.launcher.workqueue import getPause
 
@@ -319,7 +323,7 @@ def verify(path, checksums, check):
     :param dict checksums: algorithm -> what the checksum must be, in
         hexadecimal, or None; if there is none, any file will do.
     :param check: called before each block; what it raises ends it.
-    :raises ArtifactError: it is another one.
+    :raises WrongArtifactError: it is another one.
     """
     digests = {name: hashlib.new(name, usedforsecurity=False)
                for name, expected in checksums.items() if expected}
@@ -333,6 +337,6 @@ def verify(path, checksums, check):
                 digest.update(block)
     for name, digest in digests.items():
         if digest.hexdigest() != checksums[name].lower():
-            raise ArtifactError(
+            raise WrongArtifactError(
                 f'The {name} of {path} is {digest.hexdigest()}, the artifact '
                 f'says {checksums[name]}')

@@ -69,6 +69,23 @@ def classify(error):
     return Failure.ATTEMPT
 
 
+def isForGood(error):
+    """
+    :param Exception error: that something has failed with.
+    :return: whether it would fail again, however often it is tried.
+    """
+    return any(getattr(each, 'failure', None) == Failure.PERMANENT.value
+               for each in _getChain(error))
+
+
+def isFinalAnswer(error):
+    """:return: whether a server has answered, and would answer the same
+        when it is asked again."""
+    return any(
+        400 <= (status := _getStatus(each)) < 500
+        and status not in TEMPORARY_STATUS for each in _getChain(error))
+
+
 def hasFailed(node, failure):
     """:return: whether it says in a node's record that the node has come to
         nothing in that way."""

@@ -10,6 +10,7 @@ import collections
 import contextlib
 import logging
 
+from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import ImageEvents
 from zuul_nodes.launcher.imagelook import KEY, alone
 from zuul_nodes.launcher.imagepipelines import ImagePipelines
@@ -78,10 +79,23 @@ class Images:
         with contextlib.ExitStack() as steps:
             # The last comes first; whatever one of them raises, all have
             # their turn.
-            for step in (self.missing.reconcile, self._validate,
-                         self.checkMissingUploads,
+            for step in (self._forgetRemarks, self.missing.reconcile,
+                         self._validate, self.checkMissingUploads,
                          self.retirement.reconcile):
                 steps.callback(step)
+
+    def _forgetRemarks(self):
+        """Forget what was said of uploads that are gone."""
+        left = self._getRemarksLeft()
+        if left:
+            # One that replaces another is written with what is said of it.
+            sync(self.registry)
+            for key in left & self._getRemarksLeft():
+                self.launcher.image_remarks.forget(key)
+
+    def _getRemarksLeft(self):
+        return self.launcher.image_remarks.getKeys() - {
+            upload.uuid for upload in self.registry.getItems()}
 
     def _validate(self):
         self.validation.reconcile(
@@ -98,9 +112,11 @@ class Images:
                 known[upload.artifact_uuid].append(upload)
                 if not self.uploads.isFree(upload):
                     continue
-                if _isForgotten(upload) or _isToBeTried(upload):
+                if _isForgotten(upload) or (
+                        _isToBeTried(upload) and not self._isPaused(upload)):
                     self.uploads.recover(upload)
-                if upload.state == upload.State.PENDING:
+                if (upload.state == upload.State.PENDING
+                        and not self._isPaused(upload)):
                     pending[upload.artifact_uuid].append(upload)
         for artifact_uuid, uploads in pending.items():
             if artifact := self.builds.getItem(artifact_uuid):
@@ -120,6 +136,9 @@ class Images:
                 'to have the image', upload, upload.providers)
             return False
         return True
+
+    def _isPaused(self, upload):
+        return self.launcher.image_steering.isPaused(upload.canonical_name)
 
     def _getHandled(self, uploads):
         """:return: yields those at endpoints that are ours to handle, and

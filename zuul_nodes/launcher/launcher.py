@@ -27,6 +27,7 @@ from zuul.zk.system import ZuulSystem
 
 from zuul_nodes.drivers import addresses, bounds
 from zuul_nodes.imagefiles import SIZE_LIMIT
+from zuul_nodes.imageremarks import Remarks
 from zuul_nodes.launcher import sockets
 from zuul_nodes.launcher.caches import Builds, Uploads
 from zuul_nodes.launcher.cleanup import Cleanup
@@ -55,6 +56,7 @@ from zuul_nodes.launcher.sharing import isGiven
 from zuul_nodes.launcher.snapshots import Snapshots
 from zuul_nodes.launcher.spreading import Spreading
 from zuul_nodes.launcher.stats import Stats
+from zuul_nodes.launcher.steering import Steering
 from zuul_nodes.launcher.store import Store
 from zuul_nodes.launcher.surplus import Surplus
 from zuul_nodes.launcher.tempdir import TempDirectory
@@ -176,6 +178,9 @@ class Launcher:
         self.image_build_registry = Builds(
             self.zk_client, lambda: self.queue.add(IMAGES))
         self.image_upload_registry = Uploads(
+            self.zk_client, lambda: self.queue.add(IMAGES))
+        self.image_remarks = Remarks(self.zk_client.client)
+        self.image_steering = Steering(
             self.zk_client, lambda: self.queue.add(IMAGES))
         self.images = Images(self)
         self.spreading = Spreading(self)
@@ -506,7 +511,7 @@ class Launcher:
         self.images.join(STOP_TIMEOUT)
         self.scanner.join()
         self.join_event.set()
-        for cache in (self.api, self.reservations,
+        for cache in (self.api, self.reservations, self.image_steering,
                       self.image_build_registry, self.image_upload_registry):
             cache.stop()
         self.parting.end()

@@ -62,7 +62,8 @@ class Missing(ImagePart):
         built = self._getBuilt()
         needed = self.launcher.scope.getImageFormats()
         return {name for name, formats in needed.items()
-                if formats - built[name]}
+                if formats - built[name]
+                and not self.launcher.image_steering.isPaused(name)}
 
     def _getBuilt(self):
         """:return: the canonical name of each image -> the formats of which

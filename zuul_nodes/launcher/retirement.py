@@ -88,6 +88,17 @@ class Retirement(ImagePart):
         for key in self.events.getKeys(Kind.DELETE):
             if self.builds.getItem(key) is None:
                 self.events.forget(Kind.DELETE, key)
+        self._forgetKept()
+
+    def _forgetKept(self):
+        """Whoever has a build kept may do so while it is reported."""
+        kept = self.launcher.image_steering.getKept()
+        if all(map(self.builds.getItem, kept)):
+            return
+        sync(self.builds)
+        for key in kept:
+            if self.builds.getItem(key) is None:
+                self.launcher.image_steering.release(key)
 
     # Uploads
 
@@ -130,7 +141,8 @@ class Retirement(ImagePart):
             return False
         deleting = upload.state == upload.State.DELETING or (
             artifact and artifact.state == artifact.State.DELETING)
-        if not deleting and (artifact is None or not self._isGone(artifact)):
+        if not deleting and (artifact is None or not self._isGone(artifact)
+                             or self._isKept(artifact)):
             return False
         if findFormer(self.launcher.scope, upload):
             return True
@@ -174,7 +186,8 @@ class Retirement(ImagePart):
         if upload.State.DELETING in (upload.state, artifact.state):
             return True
         kept = keepers[upload.canonical_name]
-        if kept is not None and upload.uuid not in kept:
+        if (kept is not None and upload.uuid not in kept
+                and not self._isKept(artifact)):
             return True
         # What was refused leaves its cloud at once; that it was refused is
         # kept in mind, so that it is not uploaded again.
@@ -230,10 +243,16 @@ class Retirement(ImagePart):
     def _isToGo(self, artifact, uploads, superseded):
         if artifact.state == artifact.State.DELETING:
             return not uploads
+        if self._isKept(artifact):
+            return False
         if self._isGone(artifact):
             return True
         # The newest one stays for people to look at, though it was refused.
         return superseded and all(map(isRejected, uploads))
+
+    def _isKept(self, artifact):
+        """:return: whether an operator wants it kept."""
+        return self.launcher.image_steering.isKept(artifact.uuid)
 
     def _isGone(self, artifact):
         return self.pipelines.isGone(

@@ -21,7 +21,7 @@ from zuul.zk.exceptions import LockException
 from zuul_nodes import audit, imagefiles, messages, snapshotrecords
 from zuul_nodes.drivers import addresses
 from zuul_nodes.launcher import artifacts, web
-from zuul_nodes.launcher.failures import describe
+from zuul_nodes.launcher.failures import describe, isFinalAnswer
 from zuul_nodes.launcher.threads import Stopped
 
 
@@ -102,8 +102,10 @@ class ArtifactJob:
         # has taken over yet; by their ids.
         self.acquired = set()
         self.held = {}
-        # Whether the operator does not allow it.
-        self.is_refused = False
+        # Why nothing came of those that no endpoint's thread has taken
+        # over: the id of an upload -> an exception; and of all others.
+        self.errors = {}
+        self.error = None
 
     def run(self):
         try:
@@ -117,12 +119,15 @@ class ArtifactJob:
             self.log.debug('Another launcher takes what there is to do')
         except addresses.RefusedError as error:
             self.log.error('Unable to upload %s: %s', self.artifact, error)
-            self.is_refused = True
-        except Exception:
+            self.error = error
+        except Exception as error:
             _logError(self.log, 'Unable to upload %s:', self.artifact)
+            self.error = error
         finally:
             for upload in list(self.held.values()):
-                self.uploads.finish(upload, None, for_good=self.is_refused)
+                self.uploads.finish(
+                    upload, None,
+                    error=self.errors.get(upload.uuid, self.error))
             self.uploads.pause({upload.uuid for upload in self.pending}
                                - self.acquired)
 
@@ -162,7 +167,7 @@ class ArtifactJob:
             self._checkSnapshot()
         elif self.launcher.require_image_checksums and not any(
                 self.checksums.values()):
-            raise artifacts.ArtifactError(
+            raise artifacts.WrongArtifactError(
                 f'{artifacts.getName(self.artifact.url)} has no checksum; '
                 'with "require_image_checksums" in the section "launcher" of '
                 'zuul.conf, its metadata have to have "sha256" or "md5sum"')
@@ -173,7 +178,7 @@ class ArtifactJob:
         if not snapshotrecords.find(
                 self.launcher.zk_client.client, artifact.url,
                 artifact.build_tenant_name):
-            raise artifacts.ArtifactError(
+            raise artifacts.WrongArtifactError(
                 f'{artifacts.getName(artifact.url)} is no snapshot that a '
                 'launcher has made of a node of the tenant '
                 f'{artifact.build_tenant_name} and that has not expired')
@@ -230,9 +235,10 @@ class ArtifactJob:
         for candidate in group:
             try:
                 yield self._planGroup([candidate], [candidate])
-            except Exception:
+            except Exception as error:
                 _logError(
                     self.log, 'Unable to plan %s:', candidate.upload)
+                self.errors[candidate.uuid] = error
 
     def _planGroup(self, pending, known):
         providers = {each.uuid: each.provider for each in known}
@@ -314,6 +320,8 @@ class ArtifactJob:
         message = f'Nobody can download {artifacts.getName(url)}: {reason}'
         if isinstance(failure, addresses.RefusedError):
             raise addresses.RefusedError(message)
+        if isFinalAnswer(failure):
+            raise artifacts.WrongArtifactError(message)
         raise artifacts.ArtifactError(message)
 
     def _downloadBy(self, provider, endpoint_name, url, path):
@@ -346,7 +354,7 @@ class ArtifactJob:
         upload = candidate.upload
         log = get_annotated_logger(
             self.uploads.log, iba=self.artifact.uuid, upload=upload.uuid)
-        external_id, begun = None, False
+        external_id, begun, failure = None, False, None
         try:
             self.uploads.check()
             log.info('Starting %s', upload)
@@ -361,11 +369,12 @@ class ArtifactJob:
         except Stopped:
             log.debug('Not begun: %s', upload)
         except Exception as error:
+            failure = error
             _logError(log, 'Unable to upload image %s:', upload)
             self._audit(audit.Event.UPLOADED, upload,
                         result=audit.Result.FAILED,
                         reason=describe(error))
-        self.uploads.finish(upload, external_id, begun)
+        self.uploads.finish(upload, external_id, begun, failure)
         for dependent, dependent_job in job.dependents:
             try:
                 if not external_id:
@@ -375,7 +384,7 @@ class ArtifactJob:
             except Stopped:
                 # There is nothing to copy, or it is too late.
                 for each, _ in getJobs(dependent, dependent_job):
-                    self.uploads.finish(each.upload, None)
+                    self.uploads.finish(each.upload, None, error=failure)
 
 
 def _logError(log, message, *args):

@@ -24,6 +24,7 @@ from zuul.zk.exceptions import LockException
 
 from zuul_nodes import audit
 from zuul_nodes.launcher.calls import Calls
+from zuul_nodes.launcher.failures import describe, isForGood
 from zuul_nodes.launcher.fairness import FairPlaces
 from zuul_nodes.launcher.imagelook import KEY, getAge, getPause, isOver
 from zuul_nodes.launcher.threads import Stopped, Threads
@@ -62,6 +63,7 @@ class Uploads:
         self.upload_uuids_in_queue = set()
         # Upload -> the time before which it is left alone.
         self._pauses = {}
+        self.remarks = launcher.image_remarks
         self.stopping = threading.Event()
         self.calls = Calls('image_timeout', launcher.image_timeout, HANGING)
         self.short_calls = Calls(
@@ -145,20 +147,20 @@ class Uploads:
         else:
             self._replace(upload, upload.attempt)
 
-    def finish(self, upload, external_id, begun=False, for_good=False):
+    def finish(self, upload, external_id, begun=False, error=None):
         """Record what has become of a locked upload, and unlock it.
 
         :param external_id: of the image, or None if there is none.
         :param bool begun: whether the cloud was called.
-        :param bool for_good: whether it can't succeed, however often it is
-            begun.
+        :param Exception error: why there is none, or None if that is not
+            known.
         """
         log = get_annotated_logger(self.log, upload=upload.uuid)
         try:
             with self.contextOf(upload) as context:
                 try:
                     self._record(
-                        context, upload, external_id, begun, for_good)
+                        context, upload, external_id, begun, error)
                 finally:
                     upload.releaseLock(context)
         except Exception:
@@ -204,16 +206,18 @@ class Uploads:
     def contextOf(self, upload):
         return self.launcher.createZKContext(upload._lock, self.log)
 
-    def _record(self, context, upload, external_id, begun, for_good):
+    def _record(self, context, upload, external_id, begun, error):
         if external_id:
             self._recordReady(context, upload, external_id)
         elif self.stopping.is_set() and not begun:
             self._setState(context, upload, upload.State.PENDING)
-        elif upload.attempt < ATTEMPTS - 1 and not for_good:
-            self._replace(upload, upload.attempt + 1)
+        elif upload.attempt < ATTEMPTS - 1 and not isForGood(error):
+            self._replace(upload, upload.attempt + 1, error)
         else:
             # It is begun again long after, as somebody may have done
             # something about it.
+            if error is not None:
+                self.remarks.set(upload.uuid, describe(error))
             self._setState(context, upload, upload.State.FAILED,
                            attempt=max(upload.attempt, ATTEMPTS - 1))
 
@@ -223,9 +227,12 @@ class Uploads:
             upload.state = state
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
-    def _replace(self, upload, attempt):
+    def _replace(self, upload, attempt, error=None):
         """Have an upload begin anew, with another record; at no time are
-        there two that are wanted."""
+        there two that are wanted.
+
+        :param Exception error: why, if it has failed.
+        """
         now = time.time()
         new_upload = ImageUpload()
         new_upload._set(**upload.toDict() | {
@@ -233,6 +240,8 @@ class Uploads:
             '_state': upload.State.PENDING, 'state_time': now})
         transaction = self.launcher.store.transaction()
         transaction.create(new_upload)
+        if error is not None:
+            self.remarks.add(transaction, new_upload.uuid, describe(error))
         transaction.update(upload, _state=upload.State.DELETING,
                            state_time=now)
         transaction.commit()
@@ -256,6 +265,7 @@ class Uploads:
                 self.log.exception('Unable to have %s validated:', upload)
                 upload.refresh(context)
                 announce = False
+        self.remarks.forget(upload.uuid)
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
     def _writeReady(self, upload, external_id, announce):

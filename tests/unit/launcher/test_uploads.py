@@ -14,6 +14,7 @@ from zuul.lib.statsd import normalize_statsd_name
 
 from tests.fixtures.images import IMAGE, TIMEOUT, UploadJob
 from tests.fixtures.waiting import waitFor
+from zuul_nodes.drivers import PermanentError
 from zuul_nodes.launcher import artifacts, imagelook
 from zuul_nodes.launcher.imagelook import FIRST_PAUSE, KEY
 from zuul_nodes.launcher.transactions import Transaction
@@ -332,21 +333,75 @@ def test_failed_upload_from_the_future_is_retried(
     launcher.waitForUploads('ready')
 
 
-@pytest.mark.parametrize('path, checksums', [
-    ('/missing', {}), ('/broken/image', {'sha256': None}),
-    ('/image', {'sha256': 'f00'}), ('/image', {'md5sum': 'f00'}),
-    ('/image', {'md5sum': 'f00', 'sha256': None})])
+def getRemark(launcher, upload):
+    return launcher.image_remarks.get(upload.uuid)
+
+
 def test_upload_fails_for_good_after_all_attempts(
-        launcher, rack, server, addArtifact, tmp_path, monkeypatch, path,
-        checksums):
+        launcher, rack, server, addArtifact, tmp_path, monkeypatch):
     monkeypatch.setattr(artifacts, 'ATTEMPTS', 1)
-    upload(launcher, addArtifact(path, **checksums))
+    upload(launcher, addArtifact('/broken/image', sha256=None))
     launcher.waitForUploads('failed')
-    assert launcher.getUploads()[0].attempt == ATTEMPTS - 1
+    failed, = launcher.getUploads()
+    assert failed.attempt == ATTEMPTS - 1
     assert len([method for method, *_ in server.requests
                 if method == 'HEAD']) == ATTEMPTS
+    assert 'Nobody can download' in getRemark(launcher, failed)
     assert rack.calls == []
     waitFor(lambda: not list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize('path, checksums, reason', [
+    ('/missing', {}, '404'), ('/image', {'sha256': 'f00'}, 'says f00'),
+    ('/image', {'md5sum': 'f00'}, 'says f00'),
+    ('/image', {'md5sum': 'f00', 'sha256': None}, 'says f00')])
+def test_artifact_that_is_wrong_is_fetched_once(
+        launcher, rack, server, addArtifact, path, checksums, reason):
+    """The one of that name never will be right."""
+    upload(launcher, addArtifact(path, **checksums))
+    launcher.waitForUploads('failed')
+    failed, = launcher.getUploads()
+    assert [method for method, *_ in server.requests].count('HEAD') == 1
+    assert reason in getRemark(launcher, failed)
+    assert rack.calls == []
+
+
+def test_upload_that_the_cloud_refuses_for_good_is_made_once(
+        launcher, rack, addArtifact):
+    rack.errors = [PermanentError('This cloud takes no images.')]
+    upload(launcher, addArtifact())
+    launcher.waitForUploads('failed')
+    failed, = launcher.getUploads()
+    assert rack.calls == ['upload']
+    assert getRemark(launcher, failed) == 'This cloud takes no images.'
+
+
+def test_what_an_upload_has_failed_with_is_told_until_it_is_ready(
+        launcher, rack, addArtifact, monkeypatch):
+    monkeypatch.setattr(
+        'zuul_nodes.launcher.uploads.RETRY_PAUSE', 3600)
+    rack.errors = [RuntimeError('no such bucket')]
+    first, = upload(launcher, addArtifact())
+    waitFor(lambda: launcher.getUploads() != [first]
+            and launcher.getStates() == ['pending'])
+    second, = launcher.getUploads()
+    assert getRemark(launcher, second) == 'no such bucket'
+    monkeypatch.setattr(
+        'zuul_nodes.launcher.uploads.RETRY_PAUSE', 0)
+    launcher.queue.add(KEY)
+    launcher.waitForUploads('ready')
+    assert getRemark(launcher, second) is None
+
+
+def test_what_was_said_of_uploads_that_are_gone_is_forgotten(
+        launcher, rack, addArtifact):
+    rack.errors = [PermanentError('no')]
+    upload(launcher, addArtifact())
+    launcher.waitForUploads('failed')
+    failed, = launcher.getUploads()
+    launcher.image_remarks.set('gone', 'It is too large.')
+    launcher.queue.add(KEY)
+    waitFor(lambda: launcher.image_remarks.getKeys() == {failed.uuid})
 
 
 def test_checksums_may_be_upper_case(launcher, addArtifact):

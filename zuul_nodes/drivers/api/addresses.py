@@ -105,6 +105,8 @@ class RefusedError(Exception):
     """The launcher may not contact that; the message names the option that
     can allow it, and has no secret in it."""
 
+    failure = 'permanent'
+
 
 def readAddress(host):
     """
