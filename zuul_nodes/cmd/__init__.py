@@ -25,7 +25,7 @@ SUBCOMMANDS = {
     'dib-test': 'try an image file in an OpenStack cloud',
     'doctor': 'check that the plugin is whole and fits the installed Zuul',
     'explain': 'tell where the attributes of a node come from',
-    'images': 'show the builds of images, and where they are',
+    'images': 'show the builds of images, and steer them',
     'launcher': 'run the launcher as a process of its own',
     'new-driver': 'write a package with a driver for another cloud',
     'quickstart': 'run a complete Zuul on this machine and a job on it',

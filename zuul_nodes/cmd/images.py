@@ -1,27 +1,43 @@
-"""``zuul-nodes images``: which builds of images there are, and where."""
+"""``zuul-nodes images``: which builds of images there are, and where; and
+what operators want of them."""
 
 import argparse
 import datetime
-import json
-import urllib.parse
-import zlib
 
 from zuul_nodes import zuulconf
 from zuul_nodes.cmd import output
 
 DESCRIPTION = '''\
-Print the builds of all images: when they were built, and for each endpoint
-that needs one what has become of its upload.  One that is under way says
-how far it is.
+Print the images that Zuul builds: when they were built, and for each
+endpoint that needs one what has become of its upload.  One that is under way
+says how far it is, one that has failed why.
 
-It runs beside a running Zuul, with its zuul.conf.  Nothing is changed.'''
+The other actions change records, which all launchers honour at once.  It
+runs beside a running Zuul, with its zuul.conf.'''
 
-ARTIFACTS = '/zuul/images/artifacts'
-UPLOADS = '/zuul/image-uploads/uploads'
 # Seconds to wait for ZooKeeper.
 TIMEOUT = 30
-COLUMNS = ('Image', 'Format', 'Built', 'State', 'Endpoint', 'Upload',
-           'Validated', 'Image id or progress')
+COLUMNS = ('Image', 'Build', 'Format', 'Built', 'State', 'Endpoint', 'Upload',
+           'Validated', 'Image id, progress or reason')
+WIDTHS = {'Image': 30, 'Endpoint': 24, 'Image id, progress or reason': 40}
+# Name -> what it does, and what it is given.
+CHANGES = {
+    'validate': ('have the uploads of a build validated again; those that '
+                 'have failed or were refused are made again', 'build'),
+    'reject': ('put a build out of service, as a validation job does that '
+               'fails', 'build'),
+    'keep': ('keep a build beside newer ones', 'build'),
+    'release': ('let a build that was kept go when newer ones have taken its '
+                'place', 'build'),
+    'delete': ('delete a build: its uploads, its file and its record',
+               'build'),
+    'pause': ('ask nobody to build an image, and begin no uploads of it',
+              'image'),
+    'resume': ('end the pause of an image', 'image'),
+}
+WITH_FORCE = ('reject', 'delete')
+WITH_ENDPOINT = ('validate', 'reject')
+WITH_REASON = ('pause', 'keep')
 
 
 def addArguments(parser):
@@ -29,55 +45,103 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
-    parser.add_argument('image', nargs='?',
-                        help='the name of an image; without it, all')
+    parser.set_defaults(image=None, action=None)
+    actions = parser.add_subparsers(dest='action', metavar='ACTION')
+    lister = actions.add_parser('list', help='print images; the default')
+    _addCommon(lister)
+    lister.add_argument(
+        'image', nargs='?', help='the name of an image; without it, all')
+    for name, (help_text, what) in CHANGES.items():
+        change = actions.add_parser(name, help=help_text, description=(
+            help_text[0].upper() + help_text[1:] + '.'))
+        _addCommon(change)
+        change.add_argument(what, help={
+            'build': 'the id of a build, as "zuul-nodes images" shows it',
+            'image': 'the name of an image'}[what])
+        change.add_argument(
+            '--timeout', type=float, default=10, metavar='SECONDS',
+            help='how long to wait for a launcher that is at work on a '
+            'record (default: %(default)s)')
+        if name in WITH_ENDPOINT:
+            change.add_argument(
+                '--endpoint', help='only the upload at this endpoint')
+        if name in WITH_REASON:
+            change.add_argument(
+                '--reason', default='', help='why, for others who look')
+        if name in WITH_FORCE:
+            change.add_argument(
+                '--force', action='store_true',
+                help='also if no other build is in service in its place')
+
+
+def _addCommon(parser):
+    """Those arguments may be before the action, too."""
+    own = argparse.ArgumentParser(add_help=False)
+    zuulconf.addConfigArgument(own)
+    output.addFormatArgument(own)
+    for action in own._actions:
+        action.default = argparse.SUPPRESS
+        parser._add_action(action)
 
 
 def run(args):
     config = zuulconf.read(args.config)
     zuulconf.requireZooKeeper(config)
+    if args.action in CHANGES:
+        return _change(config, args)
+    from zuul_nodes.cmd.imagerecords import findImage, readImages
     from zuul_nodes.cmd.readonly import ReadOnlyZooKeeper
     zookeeper = ReadOnlyZooKeeper.fromConfig(config)
     zookeeper.connect(TIMEOUT)
     try:
-        builds = getBuilds(zookeeper.client, args.image)
+        images = readImages(zookeeper.client)
     finally:
         zookeeper.disconnect()
+    if args.image:
+        images = [findImage(images, args.image)]
     if args.format == 'json':
-        print(output.formatJSON(builds))
+        print(output.formatJSON(images))
     else:
-        print(output.formatTable(COLUMNS, list(getRows(builds))))
+        print(output.formatTable(COLUMNS, list(getRows(images)), WIDTHS))
     return 0
 
 
-def getBuilds(client, image_name=None):
-    """
-    :param KazooClient client:
-    :param str image_name: of the only image to look for, or None.
-    :return: a list of what the records of artifacts say, by image and age,
-        each with its ``uploads``.
-    """
-    uploads = list(_readAll(client, UPLOADS))
-    builds = [
-        artifact | {'uploads': sorted(
-            (upload for upload in uploads
-             if upload['artifact_uuid'] == artifact['uuid']),
-            key=lambda upload: upload['endpoint_name'])}
-        for artifact in _readAll(client, ARTIFACTS)
-        if image_name in (None, artifact['name'])]
-    return sorted(builds, key=lambda artifact: (
-        artifact['canonical_name'], artifact['timestamp'] or 0,
-        artifact['format']))
+def _change(config, args):
+    from zuul_nodes.cmd.imagechanges import Changes
+    from zuul_nodes.cmd.readonly import CommandZooKeeper
+    zookeeper = CommandZooKeeper.fromConfig(config)
+    zookeeper.connect(TIMEOUT)
+    try:
+        message = getattr(Changes(zookeeper, args.timeout),
+                          args.action)(args)
+    finally:
+        zookeeper.disconnect()
+    if args.format == 'json':
+        print(output.formatJSON({'done': message}))
+    else:
+        print(f'{message}.')
+    return 0
 
 
-def getRows(builds):
+def getRows(images):
     """:return: yields the rows of the table."""
-    for artifact in builds:
-        first = (urllib.parse.unquote_plus(artifact['canonical_name']),
-                 artifact['format'], _getTime(artifact['timestamp']),
-                 artifact['_state'] or 'reported')
-        for upload in artifact['uploads'] or [None]:
-            yield (*first, *_getCells(upload))
+    from zuul_nodes.cmd.imagerecords import getName
+    for image in images:
+        name = getName(image)
+        if image['paused'] is not None:
+            yield (name, *['-'] * 3, 'paused', *['-'] * 3,
+                   image['paused'] or '-')
+        if not image['builds']:
+            yield (name, *['-'] * 3, 'not built', *['-'] * 3,
+                   image['problem'] or '-')
+        for build in image['builds']:
+            state = build['_state'] or 'reported'
+            if build['kept'] is not None:
+                state += ', kept'
+            first = (name, build['uuid'][:8], build['format'],
+                     _getTime(build['timestamp']), state)
+            for upload in build['uploads'] or [None]:
+                yield (*first, *_getCells(upload))
 
 
 def _getCells(upload):
@@ -86,30 +150,12 @@ def _getCells(upload):
     validated = {True: 'yes', False: 'no', None: 'not yet'}
     return (upload['endpoint_name'], upload['_state'],
             validated[upload['validated']],
-            upload['external_id'] or upload.get('progress') or '-')
+            upload['external_id'] or upload.get('progress')
+            or upload['remark'] or '-')
 
 
 def _getTime(timestamp):
     if timestamp is None:
         return '-'
     return datetime.datetime.fromtimestamp(timestamp).isoformat(
-        ' ', 'seconds')
-
-
-def _readAll(client, path):
-    """:return: yields what the records there say."""
-    from kazoo.exceptions import NoNodeError
-    try:
-        names = client.get_children(path)
-    except NoNodeError:
-        return
-    for name in names:
-        try:
-            data, _ = client.get(f'{path}/{name}')
-            yield json.loads(zlib.decompress(data))
-        except NoNodeError:
-            # It has gone meanwhile.
-            continue
-        except (ValueError, zlib.error):
-            # Launchers complain of it.
-            continue
+        ' ', 'minutes')

@@ -65,8 +65,11 @@ def _isReadLock(path):
     return READ_LOCK in path.rpartition('/')[2]
 
 
-class ReadOnlyZooKeeper(ZooKeeperClient):
-    """Made by ``fromConfig(config)``, as Zuul's own client."""
+class CommandZooKeeper(ZooKeeperClient):
+    """Of a command that changes records.  Made by ``fromConfig(config)``, as
+    Zuul's own client."""
+
+    kazoo_class = ZuulKazooClient
 
     def connect(self, timeout):
         """
@@ -75,7 +78,7 @@ class ReadOnlyZooKeeper(ZooKeeperClient):
         :param float timeout: seconds.
         :raises UserError: ZooKeeper is not to be reached.
         """
-        self.client = ReadOnlyKazooClient(
+        self.client = self.kazoo_class(
             hosts=self.hosts, timeout=min(self.timeout, SESSION_TIMEOUT),
             handler=PoolSequentialThreadingHandler(), use_ssl=True,
             keyfile=self.tls_key, certfile=self.tls_cert, ca=self.tls_ca)
@@ -88,3 +91,9 @@ class ReadOnlyZooKeeper(ZooKeeperClient):
                 f'{timeout:g} s. See whether it is running, and whether '
                 f'"hosts" and the certificates in [zookeeper] of zuul.conf '
                 f'are right') from error
+
+
+class ReadOnlyZooKeeper(CommandZooKeeper):
+    """Of a command that only looks."""
+
+    kazoo_class = ReadOnlyKazooClient

@@ -1,13 +1,19 @@
 """What the command shows of the records of images."""
 
+import itertools
 import json
+import urllib.parse
 
 import pytest
 from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
-from tests.fixtures.programs import writeConf
+from tests.fixtures.programs import getRefusal, writeConf
+from zuul_nodes import imagecontrols, imagelayouts
+from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageremarks import Remarks
+from zuul_nodes.launcher.validation import isRejected
 
 BUILT = 1700000000
 
@@ -29,19 +35,49 @@ def images(zuulNodes, zuul_conf, tmp_path):
 
 def addArtifact(context, name, **kwargs):
     ImageBuildArtifact.new(context, **{
-        'uuid': name, 'name': name, 'format': 'raw', 'timestamp': BUILT,
+        'uuid': f'{name}-build', 'name': name, 'format': 'raw',
+        'timestamp': BUILT, 'build_uuid': 'job',
         'canonical_name': f'example.com%2Fnodes/{name}',
         '_state': 'ready'} | kwargs)
 
 
 def addUpload(context, artifact, **kwargs):
-    upload = ImageUpload.new(context, **{
-        'uuid': f'{artifact} {kwargs}', 'artifact_uuid': artifact,
+    return ImageUpload.new(context, **{
+        'uuid': f'{artifact} {len(kwargs)}',
+        'artifact_uuid': f'{artifact}-build',
+        'canonical_name': f'example.com%2Fnodes/{artifact}',
         'endpoint_name': 'cloud/region', 'timestamp': BUILT,
         '_state': 'ready', 'external_id': 'ami-1',
         'validated': True} | kwargs)
-    return upload
 
+
+def addTenant(context, name, *images, jobs=True, builds=('image-build',)):
+    """A tenant that has these images."""
+    context.client.ensure_path(f'/zuul/layout/{name}')
+    imagelayouts.publish(context.client, name, imagelayouts.ImageLayout(
+        'layout', {'image-build': list(builds)}, {
+            f'example.com%2Fnodes/{image}': {
+                'name': image, 'project': 'example.com/nodes',
+                'branch': 'main', 'jobs': jobs} for image in images}))
+
+
+def getRows(result):
+    """:return: the rows of a table, its head the first."""
+    assert (result.returncode, result.stderr) == (0, '')
+    rows = []
+    for line in result.stdout.splitlines():
+        if line.startswith('|'):
+            rows.append([cell.strip() for cell in line.split('|')[1:-1]])
+    return rows
+
+
+def getText(result):
+    """:return: what a table says, without its lines being broken."""
+    cells = itertools.chain.from_iterable(getRows(result))
+    return ' '.join(' '.join(cells).split())
+
+
+# What is shown
 
 def test_a_table(context, images):
     addArtifact(context, 'fedora', _state=None)
@@ -52,26 +88,28 @@ def test_a_table(context, images):
     progress = 'Downloading: 1 of 4 MiB, 25 %'
     upload._save(context, json.dumps(
         upload.toDict() | {'progress': progress}).encode())
-    result = images()
-    assert (result.returncode, result.stderr) == (0, '')
-    rows = [[cell.strip() for cell in line.split('|')[1:-1]]
-            for line in result.stdout.splitlines() if '|' in line]
+    rows = getRows(images())
     assert [row[0] for row in rows] == [
         'Image', *['example.com/nodes/debian'] * 2, 'example.com/nodes/fedora']
-    assert rows[1][1:2] + rows[1][3:] == [
-        'raw', 'ready', 'away', 'uploading', 'not yet', progress]
-    assert rows[1][2].startswith('2023-11-1')
-    assert rows[2][4:] == ['cloud/region', 'ready', 'yes', 'ami-1']
-    assert rows[3][3:] == ['reported', '-', '-', '-', '-']
+    assert rows[1][1:3] + rows[1][4:] == [
+        'debian-b', 'raw', 'ready', 'away', 'uploading', 'not yet', progress]
+    assert rows[1][3].startswith('2023-11-1')
+    assert rows[2][5:] == ['cloud/region', 'ready', 'yes', 'ami-1']
+    assert rows[3][4:] == ['reported', '-', '-', '-', '-']
+    assert rows == getRows(images('list'))
 
 
 def test_json(context, images):
     for name in ('fedora', 'debian'):
         addArtifact(context, name)
         addUpload(context, name)
-    result = images('--format', 'json', 'debian')
-    build, = json.loads(result.stdout)
-    assert (build['name'], build['_state']) == ('debian', 'ready')
+    result = images('list', '--format', 'json', 'debian')
+    assert result.stdout == images(
+        '--format', 'json', 'list', 'example.com/nodes/debian').stdout
+    image, = json.loads(result.stdout)
+    build, = image['builds']
+    assert (image['name'], build['name'], build['_state']) == (
+        'debian', 'debian', 'ready')
     upload, = build['uploads']
     assert upload['external_id'] == 'ami-1'
 
@@ -85,6 +123,153 @@ def test_images_without_records_writes_nothing(images, empty_client):
 def test_a_record_that_can_not_be_read(context, images):
     addArtifact(context, 'debian')
     context.client.create('/zuul/images/artifacts/bad', b'{')
-    result = images('--format', 'json')
-    assert [build['name'] for build in json.loads(result.stdout)] == [
-        'debian']
+    image, = json.loads(images('--format', 'json').stdout)
+    assert image['name'] == 'debian'
+
+
+def test_an_image_that_there_is_not(context, images):
+    addArtifact(context, 'debian')
+    line = getRefusal(images('list', 'debain'))
+    assert line == ('zuul-nodes images: there is no image "debain". Did you '
+                    'mean "debian"?')
+
+
+def test_why_an_upload_has_failed(context, images):
+    addArtifact(context, 'debian')
+    upload = addUpload(context, 'debian', _state='failed', validated=None,
+                       external_id=None)
+    Remarks(context.client).set(upload.uuid, 'This cloud takes no images.')
+    assert 'This cloud takes no images.' in getText(images())
+
+
+@pytest.mark.parametrize('builder, text', [
+    ({'jobs': False}, 'nobody builds it'),
+    ({'builds': ()}, 'nobody builds it'), ({}, '-')])
+def test_an_image_that_was_never_built(context, images, builder, text):
+    addTenant(context, 'one', 'debian', **builder)
+    # It is none of Zuul's any more.
+    addTenant(context, 'gone', 'fedora')
+    context.client.delete('/zuul/layout/gone')
+    _, row, *more = getRows(images())
+    assert (row[0], row[4]) == ('example.com/nodes/debian', 'not built')
+    assert row[-1].startswith(text)
+    assert all(line[0] == '' for line in more)
+
+
+def test_an_image_that_is_about_to_be_built(context, images):
+    addTenant(context, 'one', 'debian')
+    context.client.create(
+        '/zuul/zuul-nodes/image-events/image-build/'
+        + urllib.parse.quote_plus('example.com%2Fnodes/debian'),
+        b'{"tenant": "one", "attempt": 2, "time": 0}', makepath=True)
+    assert 'the tenant one has been asked to build it (attempt 2)' in getText(
+        images())
+
+
+# What is changed
+
+def test_pausing_an_image(context, images):
+    addArtifact(context, 'debian')
+    result = images('pause', 'debian', '--reason', 'the mirror is broken')
+    assert (result.returncode, result.stderr) == (0, '')
+    assert 'The image example.com/nodes/debian is paused' in result.stdout
+    assert imagecontrols.readAll(context.client, Control.PAUSED) == {
+        'example.com%2Fnodes/debian': 'the mirror is broken'}
+    assert 'the mirror is broken' in getText(images())
+    assert images('resume', 'debian').returncode == 0
+    assert 'paused' not in getText(images())
+    assert 'is not paused' in getRefusal(images('resume', 'debian'))
+
+
+def test_keeping_a_build(context, images):
+    addArtifact(context, 'debian')
+    result = images('--format', 'json', 'keep', 'debian-b')
+    assert 'debian-b of the image example.com/nodes/debian' in json.loads(
+        result.stdout)['done']
+    assert 'ready, kept' in getText(images())
+    assert images('release', 'debian-build').returncode == 0
+    assert 'kept' not in getText(images())
+    assert 'is not kept' in getRefusal(images('release', 'debian-b'))
+
+
+def read(context, record_class, uuid):
+    record = record_class()
+    record._set(uuid=uuid)
+    return record_class.fromZK(context, record.getPath())
+
+
+@pytest.fixture
+def last(context):
+    """An upload of the only build in service."""
+    addArtifact(context, 'debian')
+    return addUpload(context, 'debian')
+
+
+@pytest.fixture
+def succeeded(context, last):
+    """As ``last``, but there is a newer build."""
+    addArtifact(context, 'debian', uuid='newer-build', timestamp=BUILT + 1)
+    addUpload(context, 'debian', uuid='newer', artifact_uuid='newer-build')
+    return last
+
+
+@pytest.mark.parametrize('action', ['delete', 'reject'])
+def test_last_build_in_service_goes_only_if_that_is_meant(
+        context, images, last, action):
+    line = getRefusal(images(action, 'debian-b'))
+    assert 'is the only one in service at cloud/region' in line
+    assert images(action, 'debian-b', '--force').returncode == 0
+
+
+def test_deleting_a_build(context, images, succeeded):
+    assert images('delete', 'debian-b').returncode == 0
+    assert read(context, ImageBuildArtifact, 'debian-build').state == (
+        'deleting')
+    assert read(context, ImageBuildArtifact, 'newer-build').state == 'ready'
+
+
+def test_rejecting_a_build(context, images, succeeded):
+    assert images('reject', 'debian-b').returncode == 0
+    assert isRejected(read(context, ImageUpload, succeeded.uuid))
+    assert not isRejected(read(context, ImageUpload, 'newer'))
+    assert 'debian-b' in getText(images('list', 'debian'))
+
+
+def test_validating_a_build_again(context, images, last):
+    failed = addUpload(
+        context, 'debian', uuid='failed', endpoint_name='away',
+        _state='failed', validated=False, build_uuid='job', attempt=2)
+    event = '/zuul/zuul-nodes/image-events/image-validate/failed'
+    context.client.create(event, b'{}', makepath=True)
+    assert images('validate', 'debian-b', '--endpoint',
+                  'away').returncode == 0
+    again = read(context, ImageUpload, failed.uuid)
+    assert (again.state, again.validated, again.attempt,
+            again.external_id) == ('pending', None, 0, None)
+    assert not isRejected(again)
+    assert not context.client.exists(event)
+    assert read(context, ImageUpload, last.uuid).validated
+    assert images('validate', 'debian-b').returncode == 0
+    assert read(context, ImageUpload, last.uuid).validated is None
+
+
+@pytest.mark.parametrize('arguments, expected', [
+    ('delete fedora-b', 'there is no build "fedora-b"'),
+    ('delete deb', 'Give more of its id'),
+    ('validate debian-b --endpoint away', 'has no upload at away. It has '
+     'uploads at: cloud/region'),
+])
+def test_a_build_that_there_is_not(images, last, arguments, expected):
+    assert expected in getRefusal(images(*arguments.split()))
+
+
+def test_a_record_that_a_launcher_is_at_work_on(context, images, last):
+    with last.locked(context):
+        line = getRefusal(images('validate', 'debian-b', '--timeout', '0.1'))
+    assert 'a launcher is at work on' in line
+    assert read(context, ImageUpload, last.uuid).validated
+
+
+@pytest.mark.parametrize('arguments', [('debian',), ('delete',)])
+def test_wrong_usage(images, arguments):
+    assert images(*arguments).returncode == 2

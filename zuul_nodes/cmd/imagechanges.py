@@ -1,0 +1,165 @@
+"""What operators change of images: in the records, for all launchers.
+
+Each change is one that can be made beside running launchers, which see it at
+once.  A record is locked while it is changed.
+"""
+
+import contextlib
+import logging
+import urllib.parse
+
+from kazoo.exceptions import NoNodeError
+from zuul.model import ImageBuildArtifact, ImageUpload
+from zuul.zk.exceptions import LockException
+from zuul.zk.zkobject import ZKContext
+
+from zuul_nodes import imagecontrols
+from zuul_nodes.cmd.imagerecords import (
+    findBuild,
+    findImage,
+    getLastInService,
+    getName,
+    readImages,
+)
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.imagecontrols import Control
+
+VALIDATIONS = '/zuul/zuul-nodes/image-events/image-validate'
+
+
+class Changes:
+    """
+    :param ZooKeeperClient zk_client: connected.
+    :param float timeout: seconds to wait for whoever has a record locked.
+    """
+
+    log = logging.getLogger('zuul.nodes.images')
+    # What Zuul says of locks is said again, for people.
+    log.addHandler(logging.NullHandler())
+
+    def __init__(self, zk_client, timeout):
+        self.timeout = timeout
+        self.client = zk_client.client
+        self.context = ZKContext(zk_client, None, None, self.log)
+        self.images = readImages(self.client)
+
+    def pause(self, args):
+        image = findImage(self.images, args.image)
+        imagecontrols.add(self.client, Control.PAUSED,
+                          image['canonical_name'], args.reason)
+        return (f'The image {getName(image)} is paused: launchers ask '
+                f'nobody to build it, and begin no uploads of it')
+
+    def resume(self, args):
+        image = findImage(self.images, args.image)
+        if not imagecontrols.remove(
+                self.client, Control.PAUSED, image['canonical_name']):
+            raise UserError(f'the image {getName(image)} is not paused')
+        return f'The image {getName(image)} is not paused any more'
+
+    def keep(self, args):
+        build = findBuild(self.images, args.build)
+        imagecontrols.add(
+            self.client, Control.KEPT, build['uuid'], args.reason)
+        return f'The build {describe(build)} is kept beside newer ones'
+
+    def release(self, args):
+        build = findBuild(self.images, args.build)
+        if not imagecontrols.remove(
+                self.client, Control.KEPT, build['uuid']):
+            raise UserError(f'the build {describe(build)} is not kept')
+        return (f'The build {describe(build)} goes when newer ones have '
+                f'taken its place')
+
+    def delete(self, args):
+        build = findBuild(self.images, args.build)
+        self._requireOther(build, None, args.force, 'deleted')
+        with self._change(ImageBuildArtifact, build['uuid']) as artifact:
+            artifact.state = artifact.State.DELETING
+        return f'Launchers delete the build {describe(build)}'
+
+    def reject(self, args):
+        """As a validation job that fails."""
+        build = findBuild(self.images, args.build)
+        self._requireOther(build, args.endpoint, args.force, 'rejected')
+        number = 0
+        for record in self._getUploads(build, args.endpoint):
+            with self._change(ImageUpload, record['uuid']) as upload:
+                if upload.state == upload.State.READY:
+                    upload._set(validated=False,
+                                build_uuid=build['build_uuid'] or '')
+                    number += 1
+        if not number:
+            raise UserError(f'the build {describe(build)} has no upload that '
+                            f'is ready; there is nothing to be rejected')
+        return (f'Launchers delete {number} uploads of the build '
+                f'{describe(build)}, as if their validation had failed')
+
+    def validate(self, args):
+        """As if they had never been validated."""
+        build = findBuild(self.images, args.build)
+        number = 0
+        for record in self._getUploads(build, args.endpoint):
+            with self._change(ImageUpload, record['uuid']) as upload:
+                if upload.state not in (
+                        upload.State.READY, upload.State.FAILED):
+                    continue
+                upload._set(validated=None, build_uuid=None)
+                if upload.state == upload.State.FAILED:
+                    # It is in no cloud.
+                    upload._set(external_id=None, attempt=0)
+                    upload.state = upload.State.PENDING
+                number += 1
+            # What there was of pauses is over.
+            with contextlib.suppress(NoNodeError):
+                self.client.delete(f'{VALIDATIONS}/' + urllib.parse.quote_plus(
+                    record['uuid']))
+        if not number:
+            raise UserError(f'the build {describe(build)} has no upload that '
+                            f'is ready or has failed')
+        return (f'Launchers have {number} uploads of the build '
+                f'{describe(build)} validated')
+
+    def _requireOther(self, build, endpoint_name, force, what):
+        names = getLastInService(self.images, build, endpoint_name)
+        if names and not force:
+            raise UserError(
+                f'the build {describe(build)} is the only one in service at '
+                f'{", ".join(names)}: without it, jobs get no nodes there. '
+                f'With --force it is {what} anyway')
+
+    def _getUploads(self, build, endpoint_name):
+        uploads = [upload for upload in build['uploads']
+                   if endpoint_name in (None, upload['endpoint_name'])]
+        if endpoint_name and not uploads:
+            names = sorted({each['endpoint_name']
+                            for each in build['uploads']})
+            raise UserError(
+                f'the build {describe(build)} has no upload at '
+                f'{endpoint_name}. It has uploads at: '
+                f'{", ".join(names) or "none"}')
+        return uploads
+
+    @contextlib.contextmanager
+    def _change(self, record_class, uuid):
+        """Lock a record, and write what is changed of it meanwhile."""
+        record = record_class()
+        record._set(uuid=uuid)
+        try:
+            record = record_class.fromZK(self.context, record.getPath())
+            with record.locked(self.context, timeout=self.timeout,
+                               ensure_path=False):
+                record.refresh(self.context)
+                with record.activeContext(self.context):
+                    yield record
+        except NoNodeError:
+            raise UserError(f'{uuid} has just been deleted') from None
+        except LockException:
+            raise UserError(
+                f'a launcher is at work on {uuid}; try again when it is '
+                f'done, which "zuul-nodes images" shows') from None
+
+
+def describe(build):
+    """:return: which build it is, for people."""
+    return f'{build["uuid"][:8]} of the image {getName(build)}'

@@ -1,0 +1,186 @@
+"""What the records say of images, for the command ``images``."""
+
+import contextlib
+import json
+import urllib.parse
+import zlib
+
+from kazoo.exceptions import NoNodeError
+
+from zuul_nodes import imagecontrols, imagelayouts
+from zuul_nodes.configloader.errors import suggest
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageremarks import Remarks
+
+ARTIFACTS = '/zuul/images/artifacts'
+UPLOADS = '/zuul/image-uploads/uploads'
+LAYOUTS = '/zuul/layout'
+EVENTS = '/zuul/zuul-nodes/image-events/image-build'
+# Of a build that is named by the beginning of its id.
+SHORTEST_ID = 4
+
+
+def readImages(client):
+    """
+    :param KazooClient client: one that only reads is enough.
+    :return: a list of images, sorted by name: ``canonical_name``, ``name``,
+        ``tenants`` that have it, ``paused`` (the reason, or None),
+        ``problem`` (why it is not built, or None) and ``builds``: what
+        the records of its artifacts say, the oldest first, each with
+        ``kept`` (the reason, or None) and its ``uploads``, each of which
+        may have ``progress`` and a ``remark``.
+    """
+    images = {}
+    layouts = _readLayouts(client)
+    for tenant_name, layout in layouts.items():
+        for name, image in layout.images.items():
+            images.setdefault(name, _makeImage(name, image['name']))[
+                'tenants'].append(tenant_name)
+    kept = imagecontrols.readAll(client, Control.KEPT)
+    builds = {}
+    for artifact in _readAll(client, ARTIFACTS):
+        name = artifact['canonical_name']
+        builds[artifact['uuid']] = artifact | {
+            'kept': kept.get(artifact['uuid']), 'uploads': []}
+        images.setdefault(name, _makeImage(name, artifact['name']))[
+            'builds'].append(builds[artifact['uuid']])
+    remarks = Remarks(client)
+    said = remarks.getKeys()
+    for upload in _readAll(client, UPLOADS):
+        if upload['artifact_uuid'] in builds:
+            upload['remark'] = (remarks.get(upload['uuid'])
+                                if upload['uuid'] in said else None)
+            builds[upload['artifact_uuid']]['uploads'].append(upload)
+    paused = imagecontrols.readAll(client, Control.PAUSED)
+    for name, image in images.items():
+        image['builds'].sort(key=lambda each: (
+            each['timestamp'] or 0, each['format']))
+        for build in image['builds']:
+            build['uploads'].sort(key=lambda each: each['endpoint_name'])
+        image['paused'] = paused.get(name)
+        if not image['builds']:
+            image['problem'] = _getProblem(client, layouts, name)
+    return [image for _, image in sorted(images.items())]
+
+
+def findImage(images, name):
+    """
+    :param list images: see :func:`readImages`.
+    :param str name: of one of them; canonical if several have the same.
+    :raises UserError: it is none, or several.
+    """
+    found = [image for image in images
+             if name in (image['name'], getName(image))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ', '.join(map(getName, found))
+        raise UserError(f'several images are called "{name}": {names}. '
+                        f'Give one of these names')
+    known = {image['name'] for image in images}
+    raise UserError(f'there is no image "{name}". {suggest(name, known)}')
+
+
+def findBuild(images, build_id):
+    """
+    :param list images: see :func:`readImages`.
+    :param str build_id: of a build, or the beginning of it.
+    :raises UserError: it is none, or several.
+    """
+    found = [build for image in images for build in image['builds']
+             if build['uuid'].startswith(build_id)]
+    if len(build_id) < SHORTEST_ID or len(found) > 1:
+        raise UserError(f'"{build_id}" is not enough to tell which build is '
+                        f'meant. Give more of its id')
+    if not found:
+        raise UserError(f'there is no build "{build_id}" of an image. '
+                        f'"zuul-nodes images" shows the ids')
+    return found[0]
+
+
+def getName(record):
+    """:return: a canonical name, as people read it."""
+    return urllib.parse.unquote_plus(record['canonical_name'])
+
+
+def isInService(build, upload):
+    """:return: whether nodes may be made of that upload."""
+    return bool(build['_state'] == 'ready' and upload['_state'] == 'ready'
+                and upload['validated'] and upload['external_id'])
+
+
+def getLastInService(images, build, endpoint_name=None):
+    """
+    :param endpoint_name: of the only endpoint to look at, or None.
+    :return: a sorted list of the endpoints where a build is the only one of
+        its image that is in service.
+    """
+    def getEndpoints(each):
+        return {upload['endpoint_name'] for upload in each['uploads']
+                if isInService(each, upload)}
+    others = set()
+    for image in images:
+        for each in image['builds']:
+            if (each['canonical_name'] == build['canonical_name']
+                    and each['uuid'] != build['uuid']):
+                others |= getEndpoints(each)
+    return sorted(
+        name for name in getEndpoints(build) - others
+        if endpoint_name in (None, name))
+
+
+def _makeImage(canonical_name, name):
+    return {'canonical_name': canonical_name, 'name': name, 'tenants': [],
+            'paused': None, 'problem': None, 'builds': []}
+
+
+def _getProblem(client, layouts, name):
+    """:return: why an image has no build, or None if nobody knows."""
+    builders = [tenant_name for tenant_name, layout in layouts.items()
+                if name in layout.images and layout.images[name]['jobs']
+                and layout.pipelines['image-build']]
+    if not builders:
+        return ('nobody builds it: no tenant has both a pipeline with the '
+                'trigger event "image-build" and a job with that '
+                '"image-build-name"')
+    path = f'{EVENTS}/{urllib.parse.quote_plus(name)}'
+    try:
+        sent = json.loads(client.get(path)[0])
+    except NoNodeError:
+        return None
+    return (f'the tenant {sent["tenant"]} has been asked to build it '
+            f'(attempt {sent["attempt"]})')
+
+
+def _readLayouts(client):
+    """:return: tenant -> ImageLayout, of the tenants that there are."""
+    layouts = {}
+    for tenant_name in sorted(map(
+            urllib.parse.unquote_plus, _list(client, LAYOUTS))):
+        with contextlib.suppress(NoNodeError):
+            data, _ = client.get(imagelayouts.getPath(tenant_name))
+            if layout := imagelayouts.parse(data):
+                layouts[tenant_name] = layout
+    return layouts
+
+
+def _list(client, path):
+    try:
+        return client.get_children(path)
+    except NoNodeError:
+        return []
+
+
+def _readAll(client, path):
+    """:return: yields what the records there say."""
+    for name in _list(client, path):
+        try:
+            data, _ = client.get(f'{path}/{name}')
+            yield json.loads(zlib.decompress(data))
+        except NoNodeError:
+            # It has gone meanwhile.
+            continue
+        except (ValueError, zlib.error):
+            # Launchers complain of it.
+            continue
