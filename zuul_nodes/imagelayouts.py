@@ -32,7 +32,9 @@ class ImageLayout:
         names.
     :ivar dict images: canonical name of an image that Zuul builds -> a
         dict of its ``name``, its ``project`` (the canonical name), its
-        ``branch``, and ``jobs``: whether there is a job that builds it.
+        ``branch``, and ``runs``: ``image-build``, ``image-validate`` and
+        ``image-delete`` -> those of the pipelines that would run a job for
+        such an event of that image, and could report what comes of it.
     :ivar list broken: canonical names of projects with errors in their
         configuration, which may be why an image is missing.
     """
@@ -40,6 +42,16 @@ class ImageLayout:
     pipelines: dict
     images: dict
     broken: list = dataclasses.field(default_factory=list)
+
+    def getRuns(self, canonical_name, event):
+        """
+        :param str canonical_name: of an image.
+        :param str event: its type.
+        :return: a sorted list of the pipelines that do something for it.
+        """
+        image = self.images.get(canonical_name, {})
+        # Schedulers of the last release do not say so.
+        return image.get('runs', {}).get(event, [])
 
 
 def getPath(tenant_name):

@@ -15,7 +15,8 @@ LAYOUT = ImageLayout(
                'image-delete': [], 'image-built': ['build']},
     images={'example.com%2Fnodes/debian': {
         'name': 'debian', 'project': 'example.com/nodes', 'branch': 'main',
-        'jobs': True}})
+        'runs': {'image-build': ['build'], 'image-validate': [],
+                 'image-delete': []}}})
 EMPTY = ImageLayout(
     layout_uuid='5678',
     pipelines={name: [] for name in LAYOUT.pipelines}, images={})

@@ -138,12 +138,11 @@ def _makeImage(canonical_name, name):
 def _getProblem(client, layouts, name):
     """:return: why an image has no build, or None if nobody knows."""
     builders = [tenant_name for tenant_name, layout in layouts.items()
-                if name in layout.images and layout.images[name]['jobs']
-                and layout.pipelines['image-build']]
+                if layout.getRuns(name, 'image-build')]
     if not builders:
-        return ('nobody builds it: no tenant has both a pipeline with the '
-                'trigger event "image-build" and a job with that '
-                '"image-build-name"')
+        return ('nobody builds it: no tenant has a pipeline with the trigger '
+                'event "image-build" and the reporter "image-built" in which '
+                'a job with that image-build-name runs for its project')
     path = f'{EVENTS}/{urllib.parse.quote_plus(name)}'
     try:
         sent = json.loads(client.get(path)[0])

@@ -150,8 +150,8 @@ def _getCells(upload):
     validated = {True: 'yes', False: 'no', None: 'not yet'}
     return (upload['endpoint_name'], upload['_state'],
             validated[upload['validated']],
-            upload['external_id'] or upload.get('progress')
-            or upload['remark'] or '-')
+            upload['remark'] or upload['external_id']
+            or upload.get('progress') or '-')
 
 
 def _getTime(timestamp):

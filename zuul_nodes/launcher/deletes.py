@@ -17,9 +17,9 @@ from zuul.zk.exceptions import LockException
 from zuul_nodes import audit
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.imagelook import KEY
+from zuul_nodes.launcher.policy import isRejected
 from zuul_nodes.launcher.transactions import Conflict, refuse
 from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
-from zuul_nodes.launcher.validation import isRejected
 from zuul_nodes.launcher.workqueue import WorkQueue
 
 # At a time, for each endpoint.

@@ -28,17 +28,19 @@ class ImagePart:
     :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
     :param ImageEvents events: what jobs are asked to do.
     :param ImagePipelines pipelines: what there is for it.
+    :param Tenants tenants: who can do it.
     :param Trails trails: where that is.
     """
 
     log = log
 
-    def __init__(self, launcher, events, pipelines, trails):
+    def __init__(self, launcher, events, pipelines, tenants, trails):
         self.launcher = launcher
         self.builds = launcher.image_build_registry
         self.uploads = launcher.image_upload_registry
         self.events = events
         self.pipelines = pipelines
+        self.tenants = tenants
         self.trails = trails
 
 

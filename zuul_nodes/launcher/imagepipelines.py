@@ -50,21 +50,6 @@ class ImagePipelines:
                 for name in sorted(self.launcher.local_layout_state)
                 if (layout := self.get(name))}
 
-    def findTenant(self, artifact, kind):
-        """Find out whose jobs look after an artifact: that of its build, or
-        if it is gone, another one that has the image.
-
-        :param str kind: of the event that they are for.
-        :return: the tenant and what its scheduler says, or None for either.
-        """
-        name = artifact.build_tenant_name
-        if name in self.launcher.local_layout_state:
-            return name, self.get(name)
-        return next(
-            ((name, layout) for name, layout in self.getAll().items()
-             if layout.pipelines[kind]
-             and artifact.canonical_name in layout.images), (None, None))
-
     def getCurrent(self):
         """
         :return: dict of tenant -> what its scheduler says of the layout

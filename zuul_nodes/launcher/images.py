@@ -8,18 +8,21 @@ time: see :mod:`zuul_nodes.launcher.uploads` and
 
 import collections
 import contextlib
+import functools
 import logging
 
+from zuul_nodes import uploadboots
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import ImageEvents
 from zuul_nodes.launcher.imagelook import KEY, alone
 from zuul_nodes.launcher.imagepipelines import ImagePipelines
 from zuul_nodes.launcher.missing import Missing
-from zuul_nodes.launcher.retirement import Retirement, isInService
+from zuul_nodes.launcher.policy import Tenants, isInService, isRejected
+from zuul_nodes.launcher.retirement import Retirement
 from zuul_nodes.launcher.trails import Trails
 from zuul_nodes.launcher.transfers import findProvider
 from zuul_nodes.launcher.uploads import Uploads
-from zuul_nodes.launcher.validation import Validation, isRejected
+from zuul_nodes.launcher.validation import Validation
 
 
 class NoImageError(Exception):
@@ -41,13 +44,12 @@ class Images:
         self.events = ImageEvents(launcher)
         self.pipelines = ImagePipelines(
             launcher, lambda: launcher.queue.add(KEY))
-        trails = Trails(
-            launcher.zk_client.client, lambda: launcher.queue.add(KEY))
-        self.validation = Validation(
-            launcher, self.events, self.pipelines, trails)
-        self.retirement = Retirement(
-            launcher, self.events, self.pipelines, trails)
-        self.missing = Missing(launcher, self.events, self.pipelines, trails)
+        self.tenants = Tenants(launcher, self.pipelines)
+        parts = (launcher, self.events, self.pipelines, self.tenants, Trails(
+            launcher.zk_client.client, lambda: launcher.queue.add(KEY)))
+        self.validation = Validation(*parts)
+        self.retirement = Retirement(*parts)
+        self.missing = Missing(*parts)
         self.uploads = Uploads(launcher, self.validation.addEvent)
 
     def start(self):
@@ -85,17 +87,22 @@ class Images:
                 steps.callback(step)
 
     def _forgetRemarks(self):
-        """Forget what was said of uploads that are gone."""
-        left = self._getRemarksLeft()
-        if left:
-            # One that replaces another is written with what is said of it.
-            sync(self.registry)
-            for key in left & self._getRemarksLeft():
-                self.launcher.image_remarks.forget(key)
+        """Forget what is on record of uploads that are gone."""
+        client, remarks = (
+            self.launcher.zk_client.client, self.launcher.image_remarks)
+        for keys, forget in (
+                (remarks.getKeys(), remarks.forget),
+                (uploadboots.getUploads(client), functools.partial(
+                    uploadboots.forget, client))):
+            if keys - self._getUploadIds():
+                # One that replaces another is written with what is said of
+                # it.
+                sync(self.registry)
+                for key in keys - self._getUploadIds():
+                    forget(key)
 
-    def _getRemarksLeft(self):
-        return self.launcher.image_remarks.getKeys() - {
-            upload.uuid for upload in self.registry.getItems()}
+    def _getUploadIds(self):
+        return {upload.uuid for upload in self.registry.getItems()}
 
     def _validate(self):
         self.validation.reconcile(
@@ -174,6 +181,8 @@ class Images:
                 raise NoImageError(
                     f'{provider} does not have the upload {upload.uuid} of '
                     f'the image {image.name}, which is to be validated')
+            uploadboots.add(self.launcher.zk_client.client, upload.uuid,
+                            (node.uuid, *(node.subnodes or ())))
             return upload.external_id
         ready = self._getReady(image, provider)
         if not ready:

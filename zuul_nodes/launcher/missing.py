@@ -17,7 +17,7 @@ from zuul_nodes.launcher.imagelook import (
     groupByArtifact,
     isOver,
 )
-from zuul_nodes.launcher.validation import isBad
+from zuul_nodes.launcher.policy import choose, isBad
 
 # Seconds that an image has to be missing.
 SETTLE_TIME = 10
@@ -41,8 +41,8 @@ class Missing(ImagePart):
         for name in sorted(missing):
             with alone(self.launcher, name):
                 self._ask(name)
-        self._forget(self.events.getKeys(Kind.BUILD) - missing)
-        self._unbuildable &= missing
+        self._forget(self.events.getKeys(Kind.BUILD) - missing.keys())
+        self._unbuildable &= missing.keys()
 
     def _forget(self, names):
         """
@@ -53,16 +53,17 @@ class Missing(ImagePart):
             return
         # They may be missing since, for another launcher.
         sync(self.builds, self.uploads)
-        for name in names - self._getMissing():
+        for name in names - self._getMissing().keys():
             if self._isValid(name):
                 self.events.forget(Kind.BUILD, name)
 
     def _getMissing(self):
-        """:return: a set of the canonical names of images."""
+        """:return: the canonical name of each image that is missing -> the
+            formats in which it is."""
         built = self._getBuilt()
         needed = self.launcher.scope.getImageFormats()
-        return {name for name, formats in needed.items()
-                if formats - built[name]
+        return {name: missing for name, formats in needed.items()
+                if (missing := formats - built[name])
                 and not self.launcher.image_steering.isPaused(name)}
 
     def _getBuilt(self):
@@ -105,24 +106,28 @@ class Missing(ImagePart):
             return
         # What has been built meanwhile was written before its item went.
         sync(self.builds, self.uploads)
-        if name not in self._getMissing():
+        missing = self._getMissing()
+        if name not in missing:
             return
-        for tenant_name, layout in tenants.items():
-            image = layout.images[name]
-            if layout.pipelines['image-build'] and image['jobs']:
-                self.log.info('The image %s is missing', name)
-                transaction = self.launcher.store.transaction()
-                self.events.add(
-                    transaction, Kind.BUILD, name, sent, tenant_name,
-                    image['name'], image['project'], image['branch'])
-                self.events.commit(transaction)
-                return
-        if tenants and name not in self._unbuildable:
+        formats = ', '.join(sorted(missing[name]))
+        tenant_name = choose(self.tenants.getBuilders(name), sent)
+        if tenant_name:
+            self.log.info('The image %s is missing in the format %s',
+                          name, formats)
+            image = tenants[tenant_name].images[name]
+            transaction = self.launcher.store.transaction()
+            self.events.add(
+                transaction, Kind.BUILD, name, sent, tenant_name,
+                image['name'], image['project'], image['branch'])
+            self.events.commit(transaction)
+        elif tenants and name not in self._unbuildable:
             self._unbuildable.add(name)
             self.log.warning(
-                'The image %s is missing, and nobody builds it: no tenant '
-                'has both a pipeline with the trigger event "image-build" '
-                'and a job whose "image-build-name" is that image', name)
+                'The image %s is missing in the format %s, and nobody builds '
+                'it: no tenant has a pipeline with the trigger event '
+                '"image-build" and the reporter "image-built" in which a job '
+                'whose "image-build-name" is that image runs for the project '
+                'of the image', name, formats)
 
     def _isSettled(self, name):
         """:return: whether an image has been missing for long enough."""

@@ -21,47 +21,14 @@ from zuul_nodes.launcher.imagelook import (
     groupByArtifact,
     isOlder,
 )
+from zuul_nodes.launcher.policy import choose, getKept, isRejected
 from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
-from zuul_nodes.launcher.validation import isRejected
 
 # Seconds until a node that is being made of an image may be there.
 USE_PAUSE = 5
 # Seconds until a build can be one that nobody wants.  A change that adds an
 # image may have it built before it is in any layout.
 UNWANTED_AGE = 300
-
-
-def isInService(upload, image, provider):
-    """:return: whether new nodes of the provider may have that upload."""
-    return bool(upload.state == upload.State.READY and upload.validated
-                and upload.external_id
-                and upload.isPermittedForProvider(image, provider))
-
-
-def getKept(uploads, image, provider):
-    """
-    :param list uploads: of the image, that of the oldest build first.
-    :return: the ids of those that the provider is to keep.
-    """
-    uploads = [upload for upload in uploads
-               if upload.isPermittedForProvider(image, provider)]
-    valid = [upload for upload in uploads
-             if isInService(upload, image, provider)]
-    # One build may have several, as the image was configured.
-    builds = list(dict.fromkeys(
-        upload.artifact_uuid for upload in valid))[-image.retain_count:]
-    valid = [upload for upload in valid if upload.artifact_uuid in builds]
-    newer = uploads[uploads.index(valid[0]):] if valid else uploads
-    # A validation may be running.  If all of them fail, there is an end
-    # to what is kept for it.
-    complete = [upload for upload in newer
-                if upload.state == upload.State.READY and upload.external_id
-                and not isRejected(upload)]
-    unvalidated = [upload for upload in complete
-                   if not upload.validated][-image.retain_count:]
-    # They may get complete, or somebody may want to see that they failed.
-    incomplete = [upload for upload in newer if upload not in complete]
-    return {upload.uuid for upload in (*valid, *unvalidated, *incomplete)}
 
 
 class Retirement(ImagePart):
@@ -289,28 +256,27 @@ class Retirement(ImagePart):
                 with artifact.activeContext(context):
                     artifact.state = artifact.State.DELETING
             return
-        sent = self.events.get(Kind.DELETE, artifact.uuid)
-        tenant_name, layout = self.pipelines.findTenant(
-            artifact, Kind.DELETE)
-        if sent is None and layout and layout.pipelines[Kind.DELETE]:
-            self._send(artifact, tenant_name)
-            return
         # Another launcher may have sent it since it was decided to delete.
         if self._isBeingDeleted(artifact):
+            return
+        sent = self.events.get(Kind.DELETE, artifact.uuid)
+        deleters = self.tenants.getDeleters(artifact)
+        if deleters and (sent is None or sent.tenant_name not in deleters):
+            self._send(artifact, sent, choose(deleters, None))
             return
         self.log.info('Deleting %s, which has no uploads', artifact)
         audit.tell(audit.Event.DELETED, artifact,
                    launcher=self.launcher.hostname)
         remove(context, artifact)
 
-    def _send(self, artifact, tenant_name):
+    def _send(self, artifact, sent, tenant_name):
         transaction = self.launcher.store.transaction()
         transaction.update(artifact, _state=artifact.State.DELETING,
                            state_time=time.time())
         transaction.audit(audit.Event.DELETED, artifact,
                           result=audit.Result.BEGUN)
         self.events.add(
-            transaction, Kind.DELETE, artifact.uuid, None, tenant_name,
+            transaction, Kind.DELETE, artifact.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,
             artifact.project_branch)
         transaction.commit()

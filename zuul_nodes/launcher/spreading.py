@@ -23,8 +23,8 @@ from zuul_nodes.launcher.imagelook import (
     groupByArtifact,
     isOlder,
 )
+from zuul_nodes.launcher.policy import isBad
 from zuul_nodes.launcher.uploads import LOCK_PAUSE
-from zuul_nodes.launcher.validation import isBad
 
 # Seconds that a scheduler has to write the uploads of a build.
 ADOPTION_AGE = 300

@@ -251,6 +251,7 @@ class Uploads:
         """Write that an upload is ready, and that it is to be validated;
         both or neither."""
         announce = not upload.validated
+        self.remarks.forget(upload.uuid)
         while (upload.state, upload.external_id) != (
                 upload.State.READY, external_id):
             try:
@@ -265,7 +266,6 @@ class Uploads:
                 self.log.exception('Unable to have %s validated:', upload)
                 upload.refresh(context)
                 announce = False
-        self.remarks.forget(upload.uuid)
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
     def _writeReady(self, upload, external_id, announce):

@@ -1,23 +1,18 @@
 """Has uploads validated by jobs, where they are not in service before."""
 
+import urllib.parse
+
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
 from zuul_nodes.launcher.imagelook import ImagePart, alone
+from zuul_nodes.launcher.policy import choose, isWaiting
 
-
-def isRejected(upload):
-    """:return: whether a validation of an upload has failed."""
-    # Without a build, it has only not happened yet: what Zuul's reporter
-    # makes of "image-validated: false" in a pipeline that builds.
-    return upload.validated is False and upload.build_uuid is not None
-
-
-def isBad(uploads):
-    """
-    :param list uploads: all of one artifact.
-    :return: whether the artifact has been tried, and refused everywhere.
-    """
-    return bool(uploads) and all(map(isRejected, uploads))
+# Why an upload stays out of service.
+NOBODY = (
+    'nobody validates it: no tenant that has a label for its nodes (of the '
+    'providers {providers}) also has a pipeline with the trigger event '
+    '"{event}" in which a job with the image-build-name "{name}" runs for the '
+    'project of the image')
 
 
 class Validation(ImagePart):
@@ -30,7 +25,7 @@ class Validation(ImagePart):
         for upload in uploads:
             artifact = self.builds.getItem(upload.artifact_uuid)
             if (artifact and artifact.state == artifact.State.READY
-                    and self._isWaiting(upload)):
+                    and isWaiting(upload)):
                 waiting[upload.uuid] = upload, artifact
         for upload, artifact in waiting.values():
             with alone(self.launcher, upload):
@@ -41,41 +36,40 @@ class Validation(ImagePart):
             sync(self.uploads)
         for key in left:
             upload = self.uploads.getItem(key)
-            if upload is None or not self._isWaiting(upload):
+            if upload is None or not isWaiting(upload):
                 self.events.forget(Kind.VALIDATE, key)
-
-    def _isWaiting(self, upload):
-        return bool(upload.state == upload.State.READY and upload.external_id
-                    and not upload.validated and not isRejected(upload))
 
     def _ask(self, upload, artifact):
         sent = self.events.get(Kind.VALIDATE, upload.uuid)
-        tenant_name, pipelines = self._findPipelines(artifact)
-        # Without a scheduler that tells, it is sent once.
-        if not self.events.isDue(sent) or (sent and pipelines is None):
+        if not self.events.isDue(sent):
             return
-        if pipelines and self.trails.isUnderWay(
-                tenant_name, pipelines, 'image_upload_uuid', upload.uuid):
+        if sent and self._isUnderWay(sent.tenant_name, upload):
             self.events.lookLater()
             return
-        if pipelines == []:
-            # addEvent() has said so.
+        validators = self.tenants.getValidators(artifact, upload)
+        tenant_name = choose(validators, sent)
+        if tenant_name is None:
+            self._tellNobody(upload, artifact)
+            return
+        # Without a scheduler that tells, it is sent once.
+        if sent and validators[tenant_name] is None:
+            return
+        # A user may have asked for it.
+        if self._isUnderWay(tenant_name, upload):
+            self.events.lookLater()
             return
         transaction = self.launcher.store.transaction()
         transaction.check(upload)
-        if not self._isWaiting(upload):
+        if not isWaiting(upload):
             return
         self._addEvent(transaction, upload, artifact, sent, tenant_name)
         self.events.commit(transaction)
 
-    def _findPipelines(self, artifact):
-        """:return: a tenant, and a list of its pipelines that validate
-            images, or None if no scheduler tells."""
-        tenant_name, layout = self.pipelines.findTenant(
-            artifact, Kind.VALIDATE)
-        if tenant_name is None:
-            return None, []
-        return tenant_name, layout and layout.pipelines[Kind.VALIDATE]
+    def _isUnderWay(self, tenant_name, upload):
+        layout = self.pipelines.get(tenant_name)
+        return layout is not None and self.trails.isUnderWay(
+            tenant_name, layout.pipelines[Kind.VALIDATE],
+            'image_upload_uuid', upload.uuid)
 
     def addEvent(self, transaction, upload):
         """Have an upload validated.
@@ -86,18 +80,26 @@ class Validation(ImagePart):
         if artifact is None:
             self.log.warning('Unable to find the artifact of %s', upload)
             return
-        tenant_name, pipelines = self._findPipelines(artifact)
-        if pipelines == []:
-            self.log.warning(
-                '%s is not in service until it is validated, and the tenant '
-                '%s has no pipeline with the trigger event "%s"',
-                upload, artifact.build_tenant_name, Kind.VALIDATE)
+        sent = self.events.get(Kind.VALIDATE, upload.uuid)
+        tenant_name = choose(
+            self.tenants.getValidators(artifact, upload), sent)
+        if tenant_name is None:
+            self._tellNobody(upload, artifact)
         else:
-            self._addEvent(transaction, upload, artifact,
-                           self.events.get(Kind.VALIDATE, upload.uuid),
-                           tenant_name)
+            self._addEvent(transaction, upload, artifact, sent, tenant_name)
+
+    def _tellNobody(self, upload, artifact):
+        """Say, once, that nobody validates an upload."""
+        text = NOBODY.format(
+            name=artifact.name, event=Kind.VALIDATE,
+            providers=', '.join(map(urllib.parse.unquote_plus,
+                                    upload.providers or ())))
+        if self.launcher.image_remarks.get(upload.uuid) != text:
+            self.launcher.image_remarks.set(upload.uuid, text)
+            self.log.warning('%s is not in service: %s', upload, text)
 
     def _addEvent(self, transaction, upload, artifact, sent, tenant_name):
+        self.launcher.image_remarks.forget(upload.uuid)
         self.events.add(
             transaction, Kind.VALIDATE, upload.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,

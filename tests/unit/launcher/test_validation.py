@@ -10,6 +10,7 @@ from tests.fixtures.images import Cloud, ImageLauncher
 from tests.fixtures.launcher import Steps
 from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
+from zuul_nodes import uploadboots
 
 State = ProviderNode.State
 
@@ -91,6 +92,19 @@ def test_validation_job_gets_node_of_its_upload(steps, racks, images, tested):
     assert after is ready
     _, (after,) = steps.serveNew('big')
     assert images[before.uuid] == images[after.uuid] == 'in service'
+
+
+@pytest.mark.parametrize('label', ['', 'slots: 2,'], ids=['node', 'slots'])
+def test_launcher_writes_down_which_node_it_has_made_of_an_upload(
+        steps, racks, images, tested, label):
+    """The record of a node is gone when its job is reported."""
+    job = tested(label)
+    _, (node,) = steps.serveNew('big', **job)
+    _, (other,) = steps.serveNew('big')
+    found = uploadboots.find(
+        steps.zk_client.client, job['image_upload_uuid'])
+    assert node.uuid in found
+    assert other.uuid not in found
 
 
 def test_validation_job_gets_node_of_another_image_too(

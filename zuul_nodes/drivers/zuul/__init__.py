@@ -85,8 +85,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         """
         if not job.image_build_name:
             return None
-        return formats.getFormats(
-            formats.getLayout(self.sched, item), job.image_build_name)
+        return formats.getFormats(self.sched, item, job.image_build_name)
 
     def keepImageFormats(self, layout, proposed):
         """Keep the formats that a change asks for.

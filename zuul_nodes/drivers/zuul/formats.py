@@ -1,4 +1,5 @@
-"""In which formats an image is wanted: those of the providers that have it.
+"""In which formats an image is wanted: those of the providers that have it,
+of all tenants.
 
 A change under review leaves providers as they are until it has merged.
 But the image that it builds should be of use then, so its jobs are told
@@ -30,30 +31,46 @@ def getLayout(sched, item):
     return layout or item.manager.tenant.layout
 
 
-def getFormats(layout, name):
+def getFormats(sched, item, name):
     """
-    :param Layout layout: of a tenant, or of a change.
+    :param Scheduler sched: or None in a process that is none, which knows
+        only the item's tenant.
+    :param QueueItem item: while the scheduler works on it.
     :param str name: of an image.
-    :return: a sorted list; None if there may be formats that can't be known,
-        and none is known.
+    :return: a sorted list of the formats that providers of all tenants want
+        which have the image; None if there may be formats that can't be
+        known, and none is known.
     """
-    formats = _getKnownFormats(layout, name)
-    if not formats and _hasProviderInError(layout):
-        log.warning(
-            'In which formats the image %s is wanted can not be known, for a '
-            'provider of the tenant %s is in error', name, layout.tenant.name)
-        return None
-    return formats
-
-
-def _getKnownFormats(layout, name):
+    layout = getLayout(sched, item)
     image = layout.images.get(name)
     if image is None:
         return []
+    layouts = [layout, *_getOthers(sched, layout.tenant, image)]
+    formats = set().union(*(
+        _getKnownFormats(each, image.canonical_name) for each in layouts))
+    if not formats and any(map(_hasProviderInError, layouts)):
+        log.warning(
+            'In which formats the image %s is wanted can not be known, for a '
+            'provider of a tenant that has it is in error', name)
+        return None
+    return sorted(formats)
+
+
+def _getOthers(sched, tenant, image):
+    """:return: yields the layouts of other tenants that have an image."""
+    tenants = list(sched.abide.tenants.values()) if sched else []
+    for other in tenants:
+        if other.name != tenant.name and other.layout:
+            found = other.layout.images.get(image.name)
+            if found and found.canonical_name == image.canonical_name:
+                yield other.layout
+
+
+def _getKnownFormats(layout, canonical_name):
     found = getattr(layout, KEPT, None)
     if found is None:
         found = _findFormats(layout)
-    return sorted(found.get(image.canonical_name, ()))
+    return found.get(canonical_name, set())
 
 
 def _hasProviderInError(layout):

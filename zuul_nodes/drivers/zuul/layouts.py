@@ -1,6 +1,8 @@
 """What of a layout has to do with images."""
 
-import itertools
+import functools
+import logging
+import types
 
 from zuul.driver.zuul import (
     IMAGE_BUILD,
@@ -9,12 +11,17 @@ from zuul.driver.zuul import (
     zuulreporter,
     zuultrigger,
 )
-from zuul.model import SEVERITY_ERROR
+from zuul.model import SEVERITY_ERROR, Branch, NoMatchingParentError
 
 from zuul_nodes.imagelayouts import ImageLayout
 
 EVENTS = (IMAGE_BUILD, IMAGE_VALIDATE, IMAGE_DELETE)
 BUILT = 'image-built'
+
+log = logging.getLogger('zuul.nodes.images')
+# Of what Zuul finds out for us it need not tell.
+_silent = logging.getLogger('zuul.nodes.images.jobs')
+_silent.setLevel(logging.CRITICAL)
 
 
 def makeImageLayout(tenant):
@@ -31,7 +38,7 @@ def makeImageLayout(tenant):
             **{event: _getNames(pipelines, _isTriggeredBy, event)
                for event in EVENTS},
             BUILT: _getNames(pipelines, _reportsImages)},
-        images=_getImages(layout),
+        images=_getImages(tenant, pipelines),
         broken=sorted({
             error.key.context.project_canonical_name
             for error in layout.loading_errors
@@ -58,18 +65,93 @@ def _reportsImages(pipeline):
                and reporter.image_built for reporter in pipeline.actions)
 
 
-def _getImages(layout):
-    built = {job.image_build_name for job in _getJobs(layout)}
+def _reportsValidations(pipeline):
+    return any(isinstance(reporter, zuulreporter.ZuulReporter)
+               and reporter.image_validated and not reporter.image_built
+               for reporter in pipeline.actions)
+
+
+# Without such a reporter, nothing comes of jobs for an event.
+REPORTS = {IMAGE_BUILD: _reportsImages, IMAGE_VALIDATE: _reportsValidations}
+
+
+def _getImages(tenant, pipelines):
+    # Many images are of the same project.
+    find_jobs = functools.cache(functools.partial(_findJobs, tenant))
+    pipeline_names = {event: _getNames(pipelines, _isTriggeredBy, event)
+                      for event in EVENTS}
+    for event, reports in REPORTS.items():
+        reporting = {*_getNames(pipelines, reports)}
+        pipeline_names[event] = [
+            name for name in pipeline_names[event] if name in reporting]
     return {
         image.canonical_name: {
             'name': image.name, 'project': image.project_canonical_name,
-            'branch': image.branch, 'jobs': image.name in built}
-        for image in layout.images.values() if image.type == 'zuul'}
+            'branch': image.branch, 'runs': {
+                event: [name for name in names if _isAny(image, event, (
+                    find_jobs(image.project_canonical_name, image.branch,
+                              name)))]
+                for event, names in pipeline_names.items()}}
+        for image in tenant.layout.images.values() if image.type == 'zuul'}
 
 
-def _getJobs(layout):
-    """:return: yields those of any kind, each of its variants."""
-    yield from itertools.chain(*layout.jobs.values())
-    for project_config in itertools.chain(*layout.project_configs.values(),
-                                          *layout.project_templates.values()):
-        yield from project_config.embeddedJobs()
+def _isAny(image, event, found):
+    """:return: whether any of the jobs does something for an event."""
+    # Jobs that are of no image run for each of these events; but only those
+    # that are of one have a say about it.
+    return image.name in found or (event == IMAGE_DELETE and '' in found)
+
+
+def _findJobs(tenant, project_name, branch_name, pipeline_name):
+    """
+    :return: of each job that Zuul finds for the item of a branch, the name
+        of the image that it is of; empty if it is of none.
+    """
+    _, project = tenant.getProject(project_name)
+    if project is None:
+        return set()
+    branch = Branch(project)
+    branch.branch = branch_name
+    branch.ref = f'refs/heads/{branch_name}'
+    item = _Item(pipeline_name)
+    layout = tenant.layout
+    try:
+        found = layout.getProjectPipelineConfig(item, branch)
+        jobs = found.job_list.jobs if found else {}
+        return {_getImageName(layout, item, name, branch, own)
+                for name, own in jobs.items()} - {None}
+    except Exception:
+        # No item of that project gets any jobs then, and Zuul says so.
+        log.debug('Unable to tell the jobs of %s:', project, exc_info=True)
+        return set()
+
+
+def _getImageName(layout, item, job_name, branch, own):
+    """
+    :param list own: variants of the job in the configuration of the project.
+    :return: the name of the image that a job is of; empty if it is of none,
+        and None if it does not run.
+    """
+    own = [variant for variant in own
+           if variant.changeMatchesBranch(layout.tenant, branch)]
+    try:
+        variants = [*layout.collectJobs(item, job_name, branch), *own]
+    except NoMatchingParentError:
+        return None
+    if not own:
+        return None
+    names = [variant.image_build_name for variant in variants
+             if variant.image_build_name]
+    return names[-1] if names else ''
+
+
+class _Item:
+    """What Zuul asks an item when it looks for its jobs."""
+
+    def __init__(self, pipeline_name):
+        self.manager = types.SimpleNamespace(
+            pipeline=types.SimpleNamespace(name=pipeline_name))
+
+    @staticmethod
+    def annotateLogger(logger):
+        return _silent

@@ -8,10 +8,10 @@ from zuul.driver.zuul import zuulreporter
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes import audit, snapshotrecords
+from zuul_nodes import audit, snapshotrecords, uploadboots
 from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import findImages
-from zuul_nodes.drivers.zuul.formats import getLayout
+from zuul_nodes.drivers.zuul.formats import getFormats, getLayout
 from zuul_nodes.drivers.zuul.variables import readRecord
 
 log = logging.getLogger('zuul.nodes.images')
@@ -48,7 +48,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                     build=build.uuid, reason=problem)
             images += found
             problems += wrong
-        _warn(item, problems)
+        _warn(item, [*problems, *self._getMissing(item, images)])
         # False is to mean that a validation has failed.
         validated = self.image_validated or None
         # Launchers wait for images of one build, if they see that there
@@ -60,6 +60,23 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 for image in images]
         for artifact in artifacts:
             records.createUploads(sched, artifact)
+
+    def _getMissing(self, item, built):
+        """
+        :param list built: what the item's builds have built.
+        :return: yields a warning for each image that is wanted in another
+            format, too.
+        """
+        for name in sorted({each.image.name for each in built}):
+            formats = {each.format for each in built
+                       if each.image.name == name}
+            wanted = getFormats(self.driver.sched, item, name) or ()
+            if missing := [each for each in wanted if each not in formats]:
+                yield (
+                    f'The image "{name}" is wanted in the format '
+                    f'{", ".join(missing)}, too, and no artifact of these '
+                    f'builds has it. A job learns the formats by '
+                    '"zuul.image.formats"')
 
     def _isSnapshot(self, item, build, url):
         """:return: whether that is a snapshot of a node of the build."""
@@ -90,6 +107,14 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 'tried again'])
             return
         sched = self.driver.sched
+        if _getNodes(item, builds).isdisjoint(
+                uploadboots.find(sched.zk_client.client, upload_id)):
+            _warn(item, [
+                f'This does not tell whether the image upload {upload_id} is '
+                'good: no job of an image had a node that was made of it. A '
+                'nodeset of such a job has to have a label of that image. Its '
+                'validation is tried again'])
+            return
         try:
             with sched.createZKContext(None, log) as context:
                 upload = readRecord(context, ImageUpload, upload_id)
@@ -115,6 +140,13 @@ def _getBuilds(item):
     """:return: those of jobs that have to do with an image."""
     return [build for build in item.current_build_set.getBuilds()
             if build.job.image_build_name]
+
+
+def _getNodes(item, builds):
+    """:return: a set of the ids of the nodes that builds had."""
+    return {node for build in builds
+            if (info := item.current_build_set.getJobNodeSetInfo(build.job))
+            for node in info.nodes}
 
 
 def _warn(item, messages):

@@ -6,7 +6,7 @@ from kazoo.exceptions import NoNodeError
 from zuul.model import ImageBuildArtifact, ImageUpload
 
 from zuul_nodes.drivers import addresses
-from zuul_nodes.drivers.zuul.formats import getFormats, getLayout
+from zuul_nodes.drivers.zuul.formats import getFormats
 
 log = logging.getLogger('zuul.nodes.images')
 
@@ -31,7 +31,7 @@ def getVariables(sched, job, item):
                     'the image %s, for the record is gone: %s',
                     job.name, item, name, error)
     else:
-        image['formats'] = getFormats(getLayout(sched, item), name)
+        image['formats'] = getFormats(sched, item, name)
     return {'image': image}
 
 

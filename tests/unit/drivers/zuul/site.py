@@ -3,12 +3,13 @@
 import logging
 import threading
 
-from zuul.model import ImageBuildArtifact, ImageUpload
+from zuul.model import ImageBuildArtifact, ImageUpload, NodesetInfo
 import zuul.scheduler
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
 from tests.unit.configloader.tenant import CONFIG, NODES, Tenant
+from zuul_nodes import uploadboots
 from zuul_nodes.drivers.zuul import records
 
 PIPELINES_FILE = (CONFIG, 'main', 'zuul.d/pipelines.yaml')
@@ -203,7 +204,14 @@ class Site:
                 'uuid': 'upload', 'canonical_name': DEBIAN, 'timestamp': 1,
                 '_state': 'ready'} | kwargs)
 
-    def makeValidation(self, upload='upload'):
-        return self.enqueue(
+    def makeValidation(self, upload='upload', booted='upload'):
+        """
+        :param str booted: the upload that the node of the job was made of.
+        """
+        item = self.enqueue(
             self.loaded, 'validate', self.loaded.driver.getImageValidateEvent(
                 ['debian'], *WHERE, upload))
+        item.current_build_set.nodeset_info[getJob(item).uuid] = (
+            NodesetInfo(['node']))
+        uploadboots.add(self.scheduler.zk_client.client, booted, ['node'])
+        return item

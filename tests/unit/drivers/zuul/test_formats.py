@@ -39,10 +39,57 @@ def getFormats(loaded, layout=None, image='debian'):
 
 
 @pytest.fixture
+def loadTenant(loadTenant):
+    def load(*args, **kwargs):
+        loaded = loadTenant(*args, **kwargs)
+        loaded.driver.registerScheduler(
+            types.SimpleNamespace(abide=loaded.abide))
+        return loaded
+    return load
+
+
+@pytest.fixture
 def loaded(loadTenant):
-    tenant = loadTenant()
-    tenant.driver.registerScheduler(object())
-    return tenant
+    return loadTenant()
+
+
+def addTenant(loaded, other, name='other'):
+    """Have a tenant beside the one that builds."""
+    other.tenant.name = name
+    loaded.abide.tenants[name] = other.tenant
+
+
+def wantVhd(loaded):
+    loaded.layout.providers['rack'].images['debian'].format = 'vhd'
+
+
+def test_formats_of_all_tenants_that_have_the_image(loaded, loadTenant):
+    other = loadTenant()
+    addTenant(loaded, other)
+    wantVhd(other)
+    assert getFormats(loaded) == ['raw', 'vhd']
+    # Also for a change of a tenant.
+    layout, _ = loaded.propose({PROVIDERS_FILE: PROVIDERS.replace(
+        'debian, stock', 'stock')})
+    assert getFormats(loaded, layout) == ['vhd']
+
+
+def test_formats_of_an_image_of_the_same_name_are_not_meant(
+        loaded, loadTenant):
+    other = loadTenant()
+    addTenant(loaded, other)
+    wantVhd(other)
+    image = other.layout.images['debian']
+    image.project_canonical_name = 'example.com/else'
+    assert getFormats(loaded) == ['raw']
+
+
+def test_a_provider_in_error_of_another_tenant_may_want_the_image(
+        loaded, loadTenant):
+    addTenant(loaded, loadTenant({PROVIDERS_FILE: PROVIDERS.replace(
+        'connection: rack', 'connection: rock')}, complete=False))
+    assert getFormats(loaded) == ['raw']
+    assert getFormats(loaded, image='fedora') is None
 
 
 def test_formats_of_providers(loaded):
@@ -96,7 +143,6 @@ def test_a_provider_in_error_does_not_mean_that_no_format_is_wanted(
     assert before in PROVIDERS
     loaded = loadTenant({PROVIDERS_FILE: PROVIDERS.replace(before, after)},
                         complete=False)
-    loaded.driver.registerScheduler(object())
     assert 'rack' not in loaded.layout.providers
     assert getFormats(loaded) is None
     assert 'the image debian is wanted can not be known' in caplog.text
@@ -112,7 +158,6 @@ def test_formats_that_are_known_though_a_provider_is_in_error(loadTenant):
     loaded = loadTenant({PROVIDERS_FILE: PROVIDERS + '''
 - provider: {name: broken, section: missing}
 '''}, complete=False)
-    loaded.driver.registerScheduler(object())
     assert getFormats(loaded) == ['raw']
     assert getFormats(loaded, image='fedora') is None
 
@@ -121,7 +166,6 @@ def test_an_error_elsewhere_does_not_matter(loadTenant):
     loaded = loadTenant({PROVIDERS_FILE: PROVIDERS + '''
 - section: {name: broken, parent: 3}
 '''}, complete=False)
-    loaded.driver.registerScheduler(object())
     assert loaded.errors
     assert getFormats(loaded, image='fedora') == []
 

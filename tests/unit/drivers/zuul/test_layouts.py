@@ -41,36 +41,109 @@ def test_pipelines_and_images(loadTenant):
     assert layout.pipelines == {
         'image-build': ['build'], 'image-validate': ['validate'],
         'image-delete': ['delete'], 'image-built': ['build']}
-    image = {'project': 'example.com/nodes', 'branch': 'main', 'jobs': True}
+    image = {'project': 'example.com/nodes', 'branch': 'main', 'runs': {
+        'image-build': ['build'], 'image-validate': ['validate'],
+        'image-delete': ['delete']}}
     # One of them has no provider, and the cloud's own is none of ours.
     assert layout.images == {DEBIAN: {'name': 'debian', **image},
                              FEDORA: {'name': 'fedora', **image}}
     assert layout.broken == []
 
 
-def test_images_without_jobs(loadTenant):
-    images = makeImageLayout(loadTenant({JOBS_FILE: '''
+def getRuns(loadTenant, text, pipelines=''):
+    """:return: of debian and of fedora what runs for which event."""
+    images = makeImageLayout(loadTenant({
+        JOBS_FILE: text,
+        PIPELINES_FILE: PIPELINES + pipelines}).tenant).images
+    return tuple({event: names for event, names in
+                  images[name]['runs'].items() if names}
+                 for name in (DEBIAN, FEDORA))
+
+
+def test_jobs_that_no_pipeline_has_build_nothing(loadTenant):
+    assert getRuns(loadTenant, '''
+- job: {name: build-debian, parent: base, image-build-name: debian}
+- project:
+    other:
+      jobs: [build-debian]
+''', '''
+- pipeline:
+    name: other
+    manager: independent
+    trigger:
+      zuul:
+        - event: image-build
+''') == ({}, {})
+
+
+def test_name_of_the_image_may_be_said_where_the_job_is_used(loadTenant):
+    assert getRuns(loadTenant, '''
 - job: {name: plain, parent: base}
 - project:
     build:
       jobs:
         - plain:
             image-build-name: fedora
-'''}).tenant).images
-    assert not images[DEBIAN]['jobs']
-    assert images[FEDORA]['jobs']
+''') == ({}, {'image-build': ['build']})
+
+
+def test_name_of_the_image_may_be_that_of_the_parent(loadTenant):
+    assert getRuns(loadTenant, '''
+- job: {name: build-debian, parent: base, image-build-name: debian}
+- job: {name: plain, parent: build-debian}
+- project:
+    build:
+      jobs: [plain]
+''') == ({'image-build': ['build']}, {})
 
 
 def test_jobs_of_a_project_template(loadTenant):
-    images = makeImageLayout(loadTenant({JOBS_FILE: '''
+    assert getRuns(loadTenant, '''
 - job: {name: plain, parent: base}
 - project-template:
     name: images
     build:
       jobs:
         - plain: {image-build-name: debian}
-'''}).tenant).images
-    assert images[DEBIAN]['jobs']
+- project:
+    templates: [images]
+''') == ({'image-build': ['build']}, {})
+
+
+def test_jobs_of_a_template_that_nobody_uses_build_nothing(loadTenant):
+    assert getRuns(loadTenant, '''
+- job: {name: plain, parent: base}
+- project-template:
+    name: images
+    build:
+      jobs:
+        - plain: {image-build-name: debian}
+''') == ({}, {})
+
+
+def test_jobs_of_another_branch_build_nothing(loadTenant):
+    assert getRuns(loadTenant, '''
+- job:
+    name: build-debian
+    parent: base
+    branches: stable
+    image-build-name: debian
+- project:
+    build:
+      jobs: [build-debian]
+''') == ({}, {})
+
+
+def test_job_of_no_image_can_delete_but_not_build_or_validate(loadTenant):
+    runs = {'image-delete': ['delete']}
+    assert getRuns(loadTenant, '''
+- job: {name: plain, parent: base}
+- project:
+    build: &jobs
+      jobs: [plain]
+    validate: *jobs
+    delete: *jobs
+''') == (runs, runs)
 
 
 def test_several_events(loadTenant):

@@ -240,3 +240,15 @@ def test_artifact_that_somebody_else_has_locked(site, monkeypatch):
     assert site.uploads == []
     site.report(item)
     assert len(site.uploads) == 1
+
+
+def test_a_format_that_no_artifact_has_is_a_warning(site):
+    site.loaded.layout.providers['rack'].images['debian'].format = 'vhd'
+    item = site.makeItem(makeArtifact())
+    site.report(item)
+    warning, = item.current_build_set.warning_messages
+    assert ('The image "debian" is wanted in the format vhd, too, and no '
+            'artifact of these builds has it') in warning
+    item = site.makeItem(makeArtifact(), makeArtifact(format='vhd'))
+    site.report(item)
+    assert item.current_build_set.warning_messages == []

@@ -44,6 +44,19 @@ def test_what_is_no_verdict_refuses_no_upload(site, result):
     assert str(result) in warning
 
 
+@pytest.mark.parametrize('action, result', [
+    ('success', 'SUCCESS'), ('failure', 'FAILURE')])
+def test_a_job_without_a_node_of_the_upload_has_no_say(site, action, result):
+    upload = site.addUpload()
+    item = site.makeValidation(booted='another')
+    getBuild(item)._set(result=result)
+    site.report(item, action)
+    assert [each.validated for each in site.uploads] == [None]
+    warning, = item.current_build_set.warning_messages
+    assert f'whether the image upload {upload.uuid} is good' in warning
+    assert 'had a node that was made of it' in warning
+
+
 def test_a_verdict_counts_beside_a_job_without_one(site):
     site.addUpload()
     item = site.makeValidation()

@@ -1,0 +1,253 @@
+"""One image and several tenants: who builds, validates and deletes it, and
+whose providers want it.
+
+A tenant is written as its name, where its provider is (``rack``, ``other``,
+or ``-`` for none) and what its pipelines run for the image: ``b`` builds,
+``v`` validates, ``d`` deletes; ``-`` is nothing.
+"""
+
+import pytest
+
+from tests.fixtures.images import LAYOUT, PROVIDER
+from tests.fixtures.pipelines import PIPELINES, Pipelines
+from tests.fixtures.waiting import waitFor
+from zuul_nodes.imagelayouts import ImageLayout
+from zuul_nodes.launcher import imagelook, policy
+from zuul_nodes.launcher.imageevents import Kind, Sent
+
+DEBIAN = 'example.com%2Fnodes/debian'
+KINDS = {'b': 'image-build', 'v': 'image-validate', 'd': 'image-delete'}
+READY = {'_state': 'ready', 'validated': None, 'external_id': 'image'}
+
+
+@pytest.fixture
+def launcher(image_launcher):
+    image_launcher.setLayout(None)
+    image_launcher.pipelines = None
+    return image_launcher
+
+
+@pytest.fixture
+def write(launcher):
+    """:return: a function that writes tenants, instead of those of the same
+        names, or none in place of those that are ``gone``."""
+    def write(text):
+        for each in text.split(','):
+            name, place, runs = [*each.split(), '-', '-'][:3]
+            if place == 'gone':
+                launcher.setLayout(None, name)
+                continue
+            launcher.setLayout(
+                LAYOUT + (PROVIDER.replace('NAME', place)
+                          if place != '-' else ''), name)
+            publish(launcher, name, runs)
+    return write
+
+
+def publish(launcher, tenant, runs):
+    if launcher.pipelines is None:
+        launcher.pipelines = Pipelines(launcher, images=())
+    has = {kind: [kind] if letter in runs else []
+           for letter, kind in KINDS.items()}
+    launcher.pipelines.publish(
+        tenant=tenant, pipelines=PIPELINES | has, images={
+            DEBIAN: {'name': 'debian', 'project': 'example.com/nodes',
+                     'branch': 'main', 'runs': has}})
+
+
+def getAsked(launcher, kind):
+    """:return: the tenants that were sent events of a kind, by name."""
+    return [tenant for tenant in sorted(launcher.local_layout_state)
+            for _ in launcher.pipelines.getEvents(kind, tenant)]
+
+
+def passOn(launcher, tenant):
+    """What a tenant was sent comes to nothing: it has no job for it."""
+    for event in launcher.pipelines.all_events[tenant]:
+        launcher.pipelines.all_events[tenant].ack(event)
+
+
+def addArtifact(launcher, tenant='a', **kwargs):
+    artifact = launcher.addArtifact(
+        provider=findProvider(launcher), build_tenant_name=tenant, **kwargs)
+    return artifact
+
+
+def findProvider(launcher):
+    return next(provider for providers in launcher.tenant_providers.values()
+                for provider in providers)
+
+
+def addUpload(launcher, tenant, place, build_tenant='a', **kwargs):
+    """An upload of the build of a tenant for the provider of another."""
+    return launcher.addUpload(
+        addArtifact(launcher, build_tenant), place, tenant,
+        **READY | kwargs)
+
+
+# Who builds
+
+@pytest.mark.parametrize('tenants, asked', [
+    ('a rack b, b rack b', ['a']),
+    # It has the pipeline, but its jobs do not run there.
+    ('a rack vd, b - b', ['b']),
+    # It has no provider, but wants to build it for others.
+    ('a - b, b rack -', ['a']),
+    ('a rack -, b other -, c - b', ['c']),
+    ('a rack vd, b other v', []),
+])
+def test_tenant_that_builds(launcher, write, tenants, asked):
+    write(tenants)
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == asked
+
+
+def test_tenants_are_asked_for_a_build_in_turn(launcher, write, jump):
+    """What one of them builds may come to nothing each time."""
+    write('a rack b, b rack -, c - b')
+    asked = []
+    for number in range(4):
+        jump(number * 2 * imagelook.LONGEST_PAUSE)
+        launcher.images.missing.reconcile()
+        name, = getAsked(launcher, 'image-build')
+        asked.append(name)
+        passOn(launcher, name)
+    assert asked == ['a', 'c', 'a', 'c']
+
+
+def test_an_image_that_nobody_builds_is_said_once(launcher, write, caplog):
+    write('a rack vd, b other -')
+    for _ in range(2):
+        launcher.images.missing.reconcile()
+    said, = [record.getMessage() for record in caplog.records
+             if 'nobody builds it' in record.getMessage()]
+    assert 'is missing in the format raw' in said
+    write('b other b')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['b']
+
+
+def test_an_image_is_missing_in_each_format_that_a_tenant_wants(
+        launcher, write, caplog):
+    caplog.set_level('INFO', 'zuul')
+    write('a rack b, b other -')
+    launcher.getProvider('other', 'b').images['debian'].format = 'vhd'
+    addArtifact(launcher)
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+    assert 'is missing in the format vhd' in caplog.text
+
+
+# Who validates
+
+@pytest.mark.parametrize('tenants, build_tenant, of, asked', [
+    # That of the build comes first.
+    ('a rack v, b rack v', 'b', 'a rack', ['b']),
+    # It can't boot what only another tenant's provider uses.
+    ('a rack bv, b other v', 'a', 'b other', ['b']),
+    ('a - bv, b other v, c rack v', 'a', 'b other', ['b']),
+    # Nobody can.
+    ('a rack bv, b other -', 'a', 'b other', []),
+    ('a rack b, b rack b', 'a', 'a rack', []),
+    # Its tenant is gone, or has no pipeline any more.
+    ('b rack v', 'a', 'b rack', ['b']),
+    ('a rack b, b rack v', 'a', 'a rack', ['b']),
+])
+def test_tenant_that_validates(
+        launcher, write, tenants, build_tenant, of, asked):
+    write(tenants)
+    addUpload(launcher, *of.split(), build_tenant=build_tenant)
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == asked
+
+
+def test_an_upload_that_nobody_can_validate_says_so(launcher, write, caplog):
+    write('a rack bv, b other -')
+    upload = addUpload(launcher, 'b', 'other')
+    for _ in range(2):
+        launcher.images.validation.reconcile(launcher.getUploads())
+    assert caplog.text.count('nobody validates it') == 1
+    assert 'nobody validates it' in launcher.image_remarks.get(upload.uuid)
+    write('b other v')
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == ['b']
+    assert launcher.image_remarks.get(upload.uuid) is None
+
+
+def test_a_label_is_needed_to_boot_an_upload(launcher, write):
+    write('a rack bv, b - -')
+    launcher.setLayout(
+        LAYOUT + PROVIDER.replace('NAME', 'rack').replace(
+            'labels: [debian,', 'labels: ['), 'a')
+    addUpload(launcher, 'a', 'rack')
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == []
+
+
+def test_validation_moves_along_with_the_pipeline(launcher, write, jump):
+    write('a rack bv, b rack b')
+    addUpload(launcher, 'a', 'rack')
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == ['a']
+    write('a rack b, b rack bv')
+    # Zuul drops what no pipeline takes.
+    passOn(launcher, 'a')
+    jump(imagelook.FIRST_PAUSE + 1)
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == ['b']
+
+
+# Who deletes
+
+@pytest.mark.parametrize('tenants, asked', [
+    ('a rack d, b rack d', ['a']),
+    ('a rack bv, b rack d', ['b']),
+    ('b other b, c - d', ['c']),
+])
+def test_tenant_that_deletes(launcher, write, tenants, asked):
+    write(tenants)
+    launcher.queue.start()
+    addArtifact(launcher, _state='deleting')
+    waitFor(lambda: getAsked(launcher, 'image-delete'))
+    assert getAsked(launcher, 'image-delete') == asked
+
+
+def test_deletion_moves_along_with_the_pipeline(launcher, write):
+    write('a rack d, b rack -')
+    launcher.queue.start()
+    artifact = addArtifact(launcher, _state='deleting')
+    waitFor(lambda: getAsked(launcher, 'image-delete') == ['a'])
+    write('a rack -, b rack d')
+    passOn(launcher, 'a')
+    launcher.queue.add(imagelook.KEY)
+    waitFor(lambda: getAsked(launcher, 'image-delete') == ['b'])
+    assert launcher.image_build_registry.getItem(artifact.uuid)
+    passOn(launcher, 'b')
+    launcher.queue.add(imagelook.KEY)
+    waitFor(lambda: not launcher.image_build_registry.getItem(artifact.uuid))
+
+
+def test_artifact_that_nobody_deletes_is_forgotten(launcher, write):
+    write('a rack bv, b rack b')
+    launcher.queue.start()
+    artifact = addArtifact(launcher, _state='deleting')
+    waitFor(lambda: not launcher.image_build_registry.getItem(artifact.uuid))
+    assert getAsked(launcher, 'image-delete') == []
+
+
+# The turns
+
+@pytest.mark.parametrize('last, chosen', [
+    (None, 'b'), ('b', 'a'), ('a', 'c'), ('c', 'b'), ('gone', 'b')])
+def test_turn_of_tenants(last, chosen):
+    sent = last and Sent(last, 1, 0, 0)
+    assert policy.choose(dict.fromkeys('bac'), sent) == chosen
+
+
+def test_nobody_has_a_turn():
+    assert policy.choose({}, None) is None
+
+
+def test_schedulers_of_the_last_release_run_nothing():
+    layout = ImageLayout('layout', {}, {DEBIAN: {'jobs': True}})
+    assert layout.getRuns(DEBIAN, Kind.BUILD) == []
