@@ -5,6 +5,7 @@ import types
 import pytest
 from zuul.executor.client import ExecutorClient
 
+from tests.unit.configloader.tenant import CONFIG
 from tests.unit.drivers.zuul.site import (
     IMAGES,
     IMAGES_FILE,
@@ -76,11 +77,10 @@ def test_formats_of_all_tenants_that_have_the_image(loaded, loadTenant):
 
 def test_formats_of_an_image_of_the_same_name_are_not_meant(
         loaded, loadTenant):
-    other = loadTenant()
+    other = loadTenant({
+        IMAGES_FILE: None, (CONFIG, 'main', 'zuul.d/images.yaml'): IMAGES})
     addTenant(loaded, other)
     wantVhd(other)
-    image = other.layout.images['debian']
-    image.project_canonical_name = 'example.com/else'
     assert getFormats(loaded) == ['raw']
 
 
