@@ -229,15 +229,20 @@ class TestSlow:
         assert len(server.requests) <= 2
 
 
-def test_a_download_that_gets_on_may_be_slow(
-        server, tmp_path, room, monkeypatch):
+def test_a_download_that_gets_on_may_be_slow(monkeypatch):
     """Each window begins anew."""
-    server.drips = True
-    server.files['image'] = IMAGE[:10]
-    monkeypatch.setattr(artifacts, 'WINDOW', 0.2)
-    artifacts.download(makeSource(server), tmp_path / 'image', noCheck, room,
-                       Pace(TIMEOUT, 5))
-    assert (tmp_path / 'image').read_bytes() == IMAGE[:10]
+    passed = []
+    monkeypatch.setattr(artifacts, 'time', types.SimpleNamespace(
+        monotonic=lambda: sum(passed)))
+    pace = Pace(100 * artifacts.WINDOW, 5)
+    for _ in range(10):
+        passed.append(artifacts.WINDOW)
+        pace.add(5 * artifacts.WINDOW)
+        pace.check('image')
+    passed.append(artifacts.WINDOW)
+    pace.add(5 * artifacts.WINDOW - 1)
+    with pytest.raises(ArtifactError, match='is given up'):
+        pace.check('image')
 
 
 def test_secrets_in_urls_are_not_shown():

@@ -243,7 +243,7 @@ def test_image_that_can_not_be_had(launcher, server, audited):
 
 def test_upload_that_its_cloud_refuses(launcher, server, audited):
     server.files['image?key=secret'] = IMAGE
-    launcher.clouds['rack'].errors = [PermanentError('no room at all')]
+    launcher.clouds['rack'].errors = [RuntimeError('no room at all')]
     addUpload(launcher, server)
     launcher.waitForUploads('ready')
     line, = audited.read(event='uploaded', result='failed')
