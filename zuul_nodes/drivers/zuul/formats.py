@@ -58,9 +58,9 @@ def getFormats(sched, item, name):
 
 def _getOthers(sched, tenant, image):
     """:return: yields the layouts of other tenants that have an image."""
-    tenants = list(sched.abide.tenants.values()) if sched else []
-    for other in tenants:
-        if other.name != tenant.name and other.layout:
+    tenants = dict(sched.abide.tenants) if sched else {}
+    for name, other in tenants.items():
+        if name != tenant.name and other.layout:
             found = other.layout.images.get(image.name)
             if found and found.canonical_name == image.canonical_name:
                 yield other.layout
