@@ -30,7 +30,9 @@ class ProviderConfig(model.ProviderConfig):
 
         :param Layout layout: what the tenant has.
         :param dict connections: name -> connection
-        :return: the complete configuration of a provider, a dict.
+        :return: the complete configuration of a provider, a dict; that
+            which was good last if this one is in error, and the layout has
+            such ones.
         :raises ConfigurationSyntaxError: it can not be used as it is.
         """
         try:
@@ -47,7 +49,11 @@ class ProviderConfig(model.ProviderConfig):
             # Zuul shows the stanza of the provider whose turn it is, but
             # takes project and branch from the error.
             error.source_context = self.source_context
-            raise
+            last_good = getattr(layout, 'last_good', None)
+            config = last_good and last_good.stay(self.canonical_name, error)
+            if not config:
+                raise
+            return config
 
     def getFlattening(self, layout, connections):
         """

@@ -15,7 +15,7 @@ from zuul.lib import tracing
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
 
-from zuul_nodes import audit
+from zuul_nodes import audit, labelproblems
 from zuul_nodes.launcher.contents import UnwritableError
 from zuul_nodes.launcher.division import describeUnhandled
 from zuul_nodes.launcher.failures import (
@@ -423,6 +423,7 @@ class RequestReconciler:
         transaction = self._begin(request)
         if state == State.FAILED:
             # Its nodes go when the scheduler has removed the record.
+            reason = self._addProblems(request, reason)
             log.error('Marking request %s as %s: %s', request, state, reason)
             transaction.audit(
                 audit.Event.REFUSED, request, reason=reason,
@@ -432,6 +433,15 @@ class RequestReconciler:
         self._addEnd(transaction, request, state)
         transaction.commit()
         self._forget(request.uuid)
+
+    def _addProblems(self, request, reason):
+        """:return: a reason, with the errors in the configuration that are
+            behind it."""
+        problems = labelproblems.read(
+            self.launcher.zk_client.client, request.tenant_name)
+        found = dict.fromkeys(
+            problems[name] for name in request.labels if name in problems)
+        return '. '.join((str(reason), *found))
 
     def _addEnd(self, transaction, request, state, **attributes):
         if state == State.FULFILLED and audit.isEnabled():

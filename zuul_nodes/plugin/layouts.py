@@ -17,6 +17,7 @@ RULES = {
     'proposal': ('addItems', 'warn'),
     'access': ('checkNodeset',),
     'duplicates': ('explain',),
+    'lastgood': ('keep',),
 }
 
 
@@ -43,6 +44,37 @@ def wrapAddLayoutItems(add, rule):
                 add_items, layout, tenant, parsed_config, parse_context)
         else:
             add_items(layout, tenant, parsed_config, parse_context)
+    return wrapper
+
+
+def wrapLoadProjectYAML(load, extensions):
+    @functools.wraps(load)
+    def wrapper(self, data, source_context, parse_context):
+        # Zuul keeps what it has parsed of a file, but not that the file
+        # can't be read at all: the error is gone with the next layout, and
+        # nobody knows that there should be providers in it.
+        errors = []
+        with parse_context.errorContext(error_list=errors):
+            parsed = load(self, data, source_context, parse_context)
+        parsed.pragma_errors.extend(errors)
+        return parsed
+    return wrapper
+
+
+@_withRule('lastgood')
+def wrapAddItemsOfTenant(add, rule):
+    def wrapper(self, layout, tenant, parsed_config, parse_context,
+                dynamic_layout=False):
+        if not dynamic_layout:
+            try:
+                parsed_config = rule.keep(
+                    self.zk_client, layout, tenant, parsed_config,
+                    parse_context)
+            except Exception:
+                # Providers in error are missing, as they are for Zuul.
+                log.exception("Unable to keep what providers in error were:")
+        add(self, layout, tenant, parsed_config, parse_context,
+            dynamic_layout)
     return wrapper
 
 

@@ -1,4 +1,9 @@
-"""The seam at which the scheduler learns where a job has its nodes.
+"""The seams at which the scheduler learns where a job has its nodes.
+
+A label that the tenant has is ours, whatever has become of its providers:
+"if a matching label is available in the tenant, the request will use the new
+system" (specification).  Zuul asks Nodepool for it while no provider offers
+it, where the request waits for ever.
 
 Jobs that wait for a paused parent are to get theirs from the same
 provider.  Zuul asks launchers for that, by the name of the provider in the
@@ -13,6 +18,23 @@ import logging
 from kazoo.exceptions import NoNodeError
 
 log = logging.getLogger("zuul.nodes.nodesets")
+
+
+def wrapUseNodepool(use, extensions):
+    @functools.wraps(use)
+    def wrapper(self, log, job):
+        if not use(self, log, job):
+            return False
+        layout = self.tenant.layout
+        missing = {node.label for node in job.nodeset.getNodes()}
+        for provider in layout.providers.values():
+            missing -= provider.labels.keys()
+        if missing - layout.labels.keys():
+            return True
+        log.debug("Not falling back to Nodepool, for the tenant itself has "
+                  "the labels that no provider offers: %s", missing)
+        return False
+    return wrapper
 
 
 def wrapGetNodesetInfo(get, extensions):

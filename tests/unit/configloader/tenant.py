@@ -44,9 +44,12 @@ class Tenant:
     """A config project "config" and an untrusted project "nodes".
 
     :param dict files: (project, branch, path) -> text
+    :param ZooKeeperClient zk_client: where its layouts are told, if they
+        are.
     """
 
-    def __init__(self, files, use_nodepool=False):
+    def __init__(self, files, use_nodepool=False, zk_client=None):
+        self.zk_client = zk_client
         self.connections = ConnectionRegistry()
         self.connections.configure(
             configparser.ConfigParser(), providers=True)
@@ -54,7 +57,7 @@ class Tenant:
         self.abide = scheduler.abide
         self.loader = zuul.configloader.ConfigLoader(
             self.connections, types.SimpleNamespace(system_id='system'),
-            None, None, None, scheduler=scheduler)
+            zk_client, None, None, scheduler=scheduler)
         self.tenant = model.Tenant('tenant')
         self.tenant.use_nodepool = use_nodepool
         self.tenant.allowed_labels = None

@@ -15,6 +15,7 @@ from tests.fixtures.launcher import CONNECTIONS, makeProviders
 from tests.fixtures.racks import cloud, finish, isDone, randomText
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from tests.fixtures.staticlayouts import oneStaticNode
+from zuul_nodes import labelproblems
 from zuul_nodes.configloader import validation
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.plugin import registry
@@ -59,6 +60,16 @@ def test_request_for_unknown_label_fails(steps, racks, log):
             in log.text)
     assert racks.created == []
     end(steps, racks)
+
+
+def test_request_fails_with_the_error_of_the_provider_it_needs(
+        steps, racks, log):
+    steps.setLayout(cloud('one'))
+    labelproblems.publish(steps.zk_client.client, 'tenant', {
+        'bigger': 'The provider "two" has no section'})
+    steps.fail(steps.addRequest('big', 'bigger'))
+    assert ('no provider of tenant tenant has it. The provider "two" has no '
+            'section' in log.text)
 
 
 def test_request_for_label_of_another_tenant_fails(steps, racks, log):

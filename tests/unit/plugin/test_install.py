@@ -24,10 +24,12 @@ print([seam.attribute for seam in seams.SEAMS
 '''
 EVERY_SEAM = str([
     'ConnectionRegistry.configure', 'ParseContext.__init__',
-    'TenantParser._addLayoutItems', 'ConfigLoader.createDynamicLayout',
+    'TenantParser._addLayoutItems', 'TenantParser.loadProjectYAML',
+    'TenantParser._addLayoutItems',
+    'ConfigLoader.createDynamicLayout',
     'ConfigLoader.createDynamicLayout',
     'NodeSet.validateReferences', 'Layout._addIdenticalObject',
-    'LauncherClient.getNodesetInfo',
+    'PipelineManager._useNodepoolFallback', 'LauncherClient.getNodesetInfo',
     'Launcher.doesProviderHaveQuotaForNode',
     'Launcher._cachesReadyForRequest',
     'construct_build_params', 'ExecutorClient.getImageFormats',

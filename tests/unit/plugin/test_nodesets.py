@@ -1,12 +1,14 @@
 """The scheduler learns of which provider a job has its nodes."""
 
+import logging
 import threading
 import types
 
 import pytest
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.launcher.client import LauncherClient
-from zuul.model import NodesetRequest, ProviderNode
+from zuul.manager import PipelineManager
+from zuul.model import Node, NodeSet, NodesetRequest, ProviderNode
 from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.plugin import nodesets
@@ -134,3 +136,37 @@ def test_a_zuul_that_knows_is_left_alone(client, context):
         lambda self, request: known, Extensions({}, {}, {}))
     request = makeRequest(client, context, [makeNode(context)])
     assert wrapped(client, request).provider == OTHER
+
+
+@pytest.mark.parametrize('offered, has, use_nodepool, expected', [
+    (['debian'], ['debian'], True, False),
+    # Its provider is gone or in error: nobody else has the label.
+    ([], ['debian'], True, False),
+    ([], [], True, True),
+    ([], [], False, False),
+])
+def test_a_label_that_the_tenant_has_is_none_of_nodepool(
+        offered, has, use_nodepool, expected):
+    use = nodesets.wrapUseNodepool(
+        PipelineManager._useNodepoolFallback, Extensions({}, {}, {}))
+    provider = types.SimpleNamespace(labels=dict.fromkeys(offered))
+    manager = types.SimpleNamespace(tenant=types.SimpleNamespace(
+        use_nodepool=use_nodepool, layout=types.SimpleNamespace(
+            providers={'desk': provider}, labels=dict.fromkeys(has))))
+    nodeset = NodeSet()
+    nodeset.addNode(Node(['node'], 'debian'))
+    job = types.SimpleNamespace(nodeset=nodeset)
+    assert use(manager, logging.getLogger('test'), job) is expected
+
+
+def test_a_nodeset_with_a_label_of_nodepool_is_all_of_nodepool():
+    use = nodesets.wrapUseNodepool(
+        PipelineManager._useNodepoolFallback, Extensions({}, {}, {}))
+    manager = types.SimpleNamespace(tenant=types.SimpleNamespace(
+        use_nodepool=True, layout=types.SimpleNamespace(
+            providers={}, labels={'debian': None})))
+    nodeset = NodeSet()
+    nodeset.addNode(Node(['one'], 'debian'))
+    nodeset.addNode(Node(['two'], 'fedora'))
+    assert use(manager, logging.getLogger('test'),
+               types.SimpleNamespace(nodeset=nodeset))

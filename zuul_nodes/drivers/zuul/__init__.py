@@ -11,8 +11,8 @@ import voluptuous as vs
 from zuul.driver.util import scalar_or_list
 import zuul.driver.zuul
 
-from zuul_nodes import imagelayouts
-from zuul_nodes.drivers.zuul import formats, layouts, variables
+from zuul_nodes import imagelayouts, labelproblems
+from zuul_nodes.drivers.zuul import formats, labels, layouts, variables
 from zuul_nodes.drivers.zuul.event import ZuulTriggerEvent
 from zuul_nodes.drivers.zuul.reporter import ZuulReporter
 
@@ -33,13 +33,19 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         before it tells launchers of the layout.
         """
         super().reconfigure(tenant)
-        try:
-            imagelayouts.publish(self.sched.zk_client.client, tenant.name,
-                                 layouts.makeImageLayout(tenant))
-        except Exception:
-            # The layout takes effect all the same.
-            log.exception('Unable to tell launchers of the images of '
-                          'tenant %s:', tenant.name)
+        client = self.sched.zk_client.client
+        for what, publish in (
+                ('images', lambda: imagelayouts.publish(
+                    client, tenant.name, layouts.makeImageLayout(tenant))),
+                ('labels', lambda: labelproblems.publish(
+                    client, tenant.name,
+                    labels.findProblems(tenant.layout)))):
+            try:
+                publish()
+            except Exception:
+                # The layout takes effect all the same.
+                log.exception('Unable to tell launchers of the %s of '
+                              'tenant %s:', what, tenant.name)
 
     def getTriggerSchema(self):
         return {**super().getTriggerSchema(), vs.Required('event'):
