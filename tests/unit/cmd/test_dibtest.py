@@ -219,7 +219,8 @@ def test_no_login(cloud, booted, dibTest, sshd, tmp_path):
         'name': 'mine', 'public_key': HostKey(tmp_path / 'other').line}
     status, result, _ = dibTest(
         '--key-name', 'mine', '--private-key', str(tmp_path / 'key'),
-        '--ssh-timeout', '2')
+        # For one attempt at least, of a busy machine.
+        '--ssh-timeout', '10')
     assert status == 1
     assert 'no login as' in result['problems'][0]
     assert 'Permission denied' in result['problems'][0]

@@ -21,7 +21,8 @@ def launcher(image_launcher):
 
 
 def node(label, upload_uuid=None):
-    return types.SimpleNamespace(label=label, image_upload_uuid=upload_uuid)
+    return types.SimpleNamespace(uuid='node', subnodes=[], label=label,
+                                 image_upload_uuid=upload_uuid)
 
 
 def request(upload_uuid=None, *image_names):

@@ -31,7 +31,10 @@ def report(site, url=URL, nodes=(NODE,)):
 
 @pytest.fixture
 def site(makeImageSite):
-    return makeImageSite()
+    site = makeImageSite()
+    images = site.loaded.layout.providers['rack'].images
+    images['debian'].format = 'snapshot'
+    return site
 
 
 @pytest.fixture

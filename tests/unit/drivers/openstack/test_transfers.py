@@ -28,8 +28,8 @@ class Launcher(ImageLauncher):
         endpoint.start()
         self.endpoints = {endpoint.canonical_name: endpoint}
 
-    def getProvider(self, name='cloud'):
-        return super().getProvider(name)
+    def getProvider(self, name='cloud', tenant='tenant'):
+        return super().getProvider(name, tenant)
 
 
 @pytest.fixture
