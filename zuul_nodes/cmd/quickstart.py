@@ -85,6 +85,9 @@ def _work(quickstart):
         images.waitForUpload(first)
     with step('Validate it on a node of its own'):
         images.waitForService(first)
+    with step('Validate it in the other tenant, in another format'):
+        quickstart.guest_images.waitForService(
+            quickstart.guest_images.waitForArtifact())
     with step('Push to the demo, and to the image'):
         revision = quickstart.push()
         quickstart.push('The second build', IMAGE_REPOSITORY)

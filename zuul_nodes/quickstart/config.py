@@ -12,6 +12,8 @@ from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.repositories import TENANTS, getTemplates
 
 TENANT = 'quickstart'
+# It has the image of the first one, if there is one.
+GUEST = 'guest'
 
 
 @dataclasses.dataclass

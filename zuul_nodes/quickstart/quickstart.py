@@ -16,6 +16,7 @@ from zuul_nodes.quickstart.api import API
 from zuul_nodes.quickstart.builds import Builds
 from zuul_nodes.quickstart.certificates import Certificates
 from zuul_nodes.quickstart.config import (
+    GUEST,
     TENANT,
     Settings,
     writeConfig,
@@ -61,6 +62,7 @@ class Quickstart:
     :ivar API api: Zuul's REST API; made by prepare(), too.
     :ivar Builds builds: what became of commits; made by prepare(), too.
     :ivar Images images: what became of images; made by prepare(), too.
+    :ivar Images guest_images: what became of them in the other tenant.
     :ivar pathlib.Path zuul_conf: the configuration of the first scheduler
         and all other services.
     """
@@ -78,6 +80,7 @@ class Quickstart:
         self.api = None
         self.builds = None
         self.images = None
+        self.guest_images = None
         self.settings = None
         self.log_server = None
 
@@ -151,6 +154,8 @@ class Quickstart:
         self.api = API(self.settings.web_url, TENANT)
         self.builds = Builds(self.api, self.services, weblogs)
         self.images = Images(self.api, self.services)
+        self.guest_images = Images(
+            API(self.settings.web_url, GUEST), self.services)
 
     # Starting
 

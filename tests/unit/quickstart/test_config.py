@@ -100,7 +100,9 @@ def test_nodes_of_images(tmp_path, settings, monkeypatch, uid, user):
     assert section['authorized_keys'] == str(settings.authorized_keys)
     assert section.get('user') == user
     writeConfig(settings)
-    tenant, = yaml.safe_load((settings.run / 'tenants.yaml').read_text())
+    tenant, guest = yaml.safe_load(
+        (settings.run / 'tenants.yaml').read_text())
+    assert guest['tenant']['name'] == 'guest'
     names = {next(iter(project)) if isinstance(project, dict) else project
              for project in
              tenant['tenant']['source']['git']['untrusted-projects']}

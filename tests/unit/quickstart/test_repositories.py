@@ -26,7 +26,8 @@ def git(directory, *command):
 
 @pytest.mark.parametrize('images, names, kinds', [
     (False, {'zuul-config', 'demo'}, set()),
-    (True, {'zuul-config', 'demo', 'images'}, {'image', 'flavor'})])
+    (True, {'zuul-config', 'guest-config', 'demo', 'images'},
+     {'image', 'flavor', 'project-template'})])
 def test_what_zuul_reads_is_valid_and_complete(
         tmp_path, images, names, kinds):
     repositories = create(tmp_path, images)

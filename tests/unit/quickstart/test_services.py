@@ -31,6 +31,7 @@ STEPS = [
     'Build the image, which is missing',
     'Make it known to the provider',
     'Validate it on a node of its own',
+    'Validate it in the other tenant, in another format',
     'Push to the demo, and to the image',
     'Run the job on a node of the image',
     'Build the image a second time',

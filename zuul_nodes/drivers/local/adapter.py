@@ -55,7 +55,7 @@ class LocalAdapter(Adapter):
     abilities = frozenset({
         Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.IMAGES,
         Ability.IMPORT, Ability.SNAPSHOTS, Ability.CONSOLE})
-    image_formats = ('tar', SNAPSHOT_FORMAT)
+    image_formats = ('tar', 'tar.gz', 'tar.xz', 'tar.zst', SNAPSHOT_FORMAT)
     # It is to read a directory.
     list_interval = 0.1
 

@@ -20,8 +20,7 @@ BUILT = 'image-built'
 
 log = logging.getLogger('zuul.nodes.images')
 # Of what Zuul finds out for us it need not tell.
-_silent = logging.getLogger('zuul.nodes.images.jobs')
-_silent.setLevel(logging.CRITICAL)
+_silent = logging.Logger('silent', logging.CRITICAL)
 
 
 def makeImageLayout(tenant):
@@ -142,7 +141,12 @@ def _getImageName(layout, item, job_name, branch, own):
         return None
     names = [variant.image_build_name for variant in variants
              if variant.image_build_name]
-    return names[-1] if names else ''
+    if not names:
+        return ''
+    for variant in own:
+        # Only the project of the image can have it run.
+        variant.assertImagePermissions(names[-1], variant, layout)
+    return names[-1]
 
 
 class _Item:

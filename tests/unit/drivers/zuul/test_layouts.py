@@ -87,6 +87,20 @@ def test_name_of_the_image_may_be_said_where_the_job_is_used(loadTenant):
 ''') == ({}, {'image-build': ['build']})
 
 
+def test_jobs_that_another_project_attaches_do_not_run(loadTenant):
+    """Zuul does not let them, and no job of that item runs."""
+    assert getRuns(loadTenant, '''
+- job: {name: build-debian, parent: base, image-build-name: debian}
+''', '''
+- project:
+    name: nodes
+    build:
+      jobs: [build-debian, base]
+    delete:
+      jobs: [base]
+''') == 2 * ({'image-delete': ['delete']},)
+
+
 def test_name_of_the_image_may_be_that_of_the_parent(loadTenant):
     assert getRuns(loadTenant, '''
 - job: {name: build-debian, parent: base, image-build-name: debian}
