@@ -17,12 +17,14 @@ from zuul_nodes import imagecontrols
 from zuul_nodes.cmd.imagerecords import (
     findBuild,
     findImage,
+    getConnection,
     getLastInService,
     getName,
     readImages,
 )
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.launcher.deletes import remove
 
 VALIDATIONS = '/zuul/zuul-nodes/image-events/image-validate'
 
@@ -31,17 +33,19 @@ class Changes:
     """
     :param ZooKeeperClient zk_client: connected.
     :param float timeout: seconds to wait for whoever has a record locked.
+    :param set connections: the names of those of zuul.conf.
     """
 
     log = logging.getLogger('zuul.nodes.images')
     # What Zuul says of locks is said again, for people.
     log.addHandler(logging.NullHandler())
 
-    def __init__(self, zk_client, timeout):
+    def __init__(self, zk_client, timeout, connections):
         self.timeout = timeout
+        self.connections = connections
         self.client = zk_client.client
         self.context = ZKContext(zk_client, None, None, self.log)
-        self.images = readImages(self.client)
+        self.images = readImages(self.client, connections)
 
     def pause(self, args):
         image = findImage(self.images, args.image)
@@ -77,6 +81,23 @@ class Changes:
         with self._change(ImageBuildArtifact, build['uuid']) as artifact:
             artifact.state = artifact.State.DELETING
         return f'Launchers delete the build {describe(build)}'
+
+    def forget(self, args):
+        """No launcher can delete it."""
+        build = findBuild(self.images, args.build)
+        uploads = self._getUploads(build, args.endpoint)
+        connection = getConnection(args.endpoint)
+        if connection in self.connections:
+            raise UserError(
+                f'the connection {connection} of the endpoint '
+                f'{args.endpoint} is in zuul.conf, so launchers can delete '
+                f'what is there; "zuul-nodes images delete" has them do it')
+        for record in uploads:
+            with self._lock(ImageUpload, record['uuid']) as (context, upload):
+                remove(context, upload)
+        return (f'The uploads of the build {describe(build)} at '
+                f'{args.endpoint} are forgotten; images that are in that '
+                f'cloud stay there')
 
     def reject(self, args):
         """As a validation job that fails."""
@@ -143,6 +164,12 @@ class Changes:
     @contextlib.contextmanager
     def _change(self, record_class, uuid):
         """Lock a record, and write what is changed of it meanwhile."""
+        with self._lock(record_class, uuid) as (context, record), \
+                record.activeContext(context):
+            yield record
+
+    @contextlib.contextmanager
+    def _lock(self, record_class, uuid):
         record = record_class()
         record._set(uuid=uuid)
         try:
@@ -150,8 +177,7 @@ class Changes:
             with record.locked(self.context, timeout=self.timeout,
                                ensure_path=False):
                 record.refresh(self.context)
-                with record.activeContext(self.context):
-                    yield record
+                yield self.context, record
         except NoNodeError:
             raise UserError(f'{uuid} has just been deleted') from None
         except LockException:

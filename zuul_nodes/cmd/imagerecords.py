@@ -21,9 +21,10 @@ EVENTS = '/zuul/zuul-nodes/image-events/image-build'
 SHORTEST_ID = 4
 
 
-def readImages(client):
+def readImages(client, connections):
     """
     :param KazooClient client: one that only reads is enough.
+    :param set connections: the names of those that there are.
     :return: a list of images, sorted by name: ``canonical_name``, ``name``,
         ``tenants`` that have it, ``paused`` (the reason, or None),
         ``problem`` (why it is not built, or None) and ``builds``: what
@@ -49,8 +50,9 @@ def readImages(client):
     said = remarks.getKeys()
     for upload in _readAll(client, UPLOADS):
         if upload['artifact_uuid'] in builds:
-            upload['remark'] = (remarks.get(upload['uuid'])
-                                if upload['uuid'] in said else None)
+            upload['remark'] = _getVanished(upload, connections) or (
+                remarks.get(upload['uuid']) if upload['uuid'] in said
+                else None)
             builds[upload['artifact_uuid']]['uploads'].append(upload)
     paused = imagecontrols.readAll(client, Control.PAUSED)
     for name, image in images.items():
@@ -62,6 +64,22 @@ def readImages(client):
         if not image['builds']:
             image['problem'] = _getProblem(client, layouts, name)
     return [image for _, image in sorted(images.items())]
+
+
+def getConnection(endpoint_name):
+    """:return: the name of the connection of an endpoint."""
+    return urllib.parse.unquote_plus(endpoint_name.partition('/')[0])
+
+
+def _getVanished(upload, connections):
+    """:return: what is to be said of an upload at an endpoint of a
+        connection that is gone; None if it is there."""
+    name = getConnection(upload['endpoint_name'])
+    if name in connections:
+        return None
+    return (f'zuul.conf has no connection {name} any more; "zuul-nodes '
+            f'images forget {upload["artifact_uuid"][:8]} --endpoint '
+            f'{upload["endpoint_name"]}" removes the record')
 
 
 def findImage(images, name):

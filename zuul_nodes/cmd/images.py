@@ -31,12 +31,15 @@ CHANGES = {
                 'place', 'build'),
     'delete': ('delete a build: its uploads, its file and its record',
                'build'),
+    'forget': ('remove the records of uploads at an endpoint whose '
+               'connection is gone; what is in the cloud stays there',
+               'build'),
     'pause': ('ask nobody to build an image, and begin no uploads of it',
               'image'),
     'resume': ('end the pause of an image', 'image'),
 }
 WITH_FORCE = ('reject', 'delete')
-WITH_ENDPOINT = ('validate', 'reject')
+WITH_ENDPOINT = ('validate', 'reject', 'forget')
 WITH_REASON = ('pause', 'keep')
 
 
@@ -64,7 +67,8 @@ def addArguments(parser):
             'record (default: %(default)s)')
         if name in WITH_ENDPOINT:
             change.add_argument(
-                '--endpoint', help='only the upload at this endpoint')
+                '--endpoint', required=name == 'forget',
+                help='only the upload at this endpoint')
         if name in WITH_REASON:
             change.add_argument(
                 '--reason', default='', help='why, for others who look')
@@ -94,7 +98,7 @@ def run(args):
     zookeeper = ReadOnlyZooKeeper.fromConfig(config)
     zookeeper.connect(TIMEOUT)
     try:
-        images = readImages(zookeeper.client)
+        images = readImages(zookeeper.client, getConnections(config))
     finally:
         zookeeper.disconnect()
     if args.image:
@@ -112,8 +116,8 @@ def _change(config, args):
     zookeeper = CommandZooKeeper.fromConfig(config)
     zookeeper.connect(TIMEOUT)
     try:
-        message = getattr(Changes(zookeeper, args.timeout),
-                          args.action)(args)
+        changes = Changes(zookeeper, args.timeout, getConnections(config))
+        message = getattr(changes, args.action)(args)
     finally:
         zookeeper.disconnect()
     if args.format == 'json':
@@ -121,6 +125,12 @@ def _change(config, args):
     else:
         print(f'{message}.')
     return 0
+
+
+def getConnections(config):
+    """:return: a set of the names of the connections of zuul.conf."""
+    return {section.partition(' ')[2].strip() for section in config.sections()
+            if section.startswith('connection ')}
 
 
 def getRows(images):

@@ -67,11 +67,20 @@ class ImagePipelines:
         :return: whether no tenant has the image, and no error in that
             project's configuration is the reason.
         """
+        return self.isComplete({project_name}) and not any(
+            canonical_name in layout.images
+            for layout in self.getCurrent().values())
+
+    def isComplete(self, project_names):
+        """
+        :param set project_names: canonical ones.
+        :return: whether schedulers have told of the layouts of all tenants,
+            and none of them has an error in these projects.
+        """
         current = self.getCurrent()
         return (len(current) == len(self.launcher.local_layout_state) > 0
-                and not any(canonical_name in layout.images
-                            or project_name in layout.broken
-                            for layout in current.values()))
+                and all(project_names.isdisjoint(layout.broken)
+                        for layout in current.values()))
 
     def _note(self, tenant_name, data):
         """The record of a tenant has changed.

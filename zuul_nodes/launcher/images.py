@@ -17,7 +17,12 @@ from zuul_nodes.launcher.imageevents import ImageEvents
 from zuul_nodes.launcher.imagelook import KEY, alone
 from zuul_nodes.launcher.imagepipelines import ImagePipelines
 from zuul_nodes.launcher.missing import Missing
-from zuul_nodes.launcher.policy import Tenants, isInService, isRejected
+from zuul_nodes.launcher.policy import (
+    Tenants,
+    isInService,
+    isRejected,
+    isUsable,
+)
 from zuul_nodes.launcher.retirement import Retirement
 from zuul_nodes.launcher.trails import Trails
 from zuul_nodes.launcher.transfers import findProvider
@@ -177,7 +182,7 @@ class Images:
             return None
         if upload := self._getTested(node, image):
             if not (upload.external_id
-                    and upload.isPermittedForProvider(image, provider)):
+                    and isUsable(upload, image, provider)):
                 raise NoImageError(
                     f'{provider} does not have the upload {upload.uuid} of '
                     f'the image {image.name}, which is to be validated')
@@ -210,8 +215,7 @@ class Images:
         except NoImageError:
             return image.name not in (request.image_names or ())
         return upload is None or bool(
-            upload.external_id
-            and upload.isPermittedForProvider(image, provider))
+            upload.external_id and isUsable(upload, image, provider))
 
     def _getImage(self, provider, label_name):
         """:return: a label's image, or None if it is none of Zuul's."""

@@ -6,7 +6,10 @@ tenants may have the same image, each with other providers and pipelines: a
 tenant counts for something only if it can really do it.
 """
 
+from urllib.parse import unquote_plus
+
 from zuul_nodes.launcher.imageevents import Kind
+from zuul_nodes.launcher.transfers import findProvider, getProviders
 
 # Of an upload.
 
@@ -34,8 +37,28 @@ def isWaiting(upload):
 def isInService(upload, image, provider):
     """:return: whether new nodes of the provider may have that upload."""
     return bool(upload.state == upload.State.READY and upload.validated
-                and upload.external_id
-                and upload.isPermittedForProvider(image, provider))
+                and upload.external_id and isUsable(upload, image, provider))
+
+
+def isUsable(upload, image, provider):
+    """
+    :param image: the provider's, of which the upload is.
+    :return: whether the upload is where the provider makes its nodes.
+    """
+    # Zuul goes by the name alone, but a provider may have moved.
+    return (upload.endpoint_name == provider.getEndpoint().canonical_name
+            and upload.isPermittedForProvider(image, provider))
+
+
+def isUsed(scope, upload):
+    """
+    :param Scope scope: the providers of all tenants.
+    :return: whether one of the upload's providers is still where the upload
+        is, or another one there has the image just so.
+    """
+    return any(provider.getEndpoint().canonical_name == upload.endpoint_name
+               for provider in getProviders(scope, upload)) \
+        or findProvider(scope, upload) is not None
 
 
 def getKept(uploads, image, provider):
@@ -44,7 +67,7 @@ def getKept(uploads, image, provider):
     :return: the ids of those that the provider is to keep.
     """
     uploads = [upload for upload in uploads
-               if upload.isPermittedForProvider(image, provider)]
+               if isUsable(upload, image, provider)]
     valid = [upload for upload in uploads
              if isInService(upload, image, provider)]
     # One build may have several, as the image was configured.
@@ -132,12 +155,25 @@ class Tenants:
         """:return: whether the tenant has a label for nodes of an upload."""
         return any(
             image.canonical_name == upload.canonical_name
-            and upload.isPermittedForProvider(image, provider)
+            and isUsable(upload, image, provider)
             and any(label.image == image.name
                     for label in provider.labels.values())
             for provider in self.launcher.tenant_providers.get(
                 tenant_name, ())
             for image in provider.images.values())
+
+    def isAbandoned(self, upload):
+        """
+        :return: whether the providers of an upload are gone, or are
+            somewhere else, in the layouts of all tenants; and neither an
+            error nor a launcher that can't read them is the reason.
+        """
+        scope = self.launcher.scope
+        names = upload.providers or ()
+        return (not scope.unread and scope.unreadable.isdisjoint(names)
+                and not isUsed(scope, upload)
+                and self.pipelines.isComplete({
+                    unquote_plus(name.partition('/')[0]) for name in names}))
 
     def _getRunning(self, name, kind):
         return {tenant_name: runs for tenant_name, layout

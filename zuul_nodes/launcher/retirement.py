@@ -20,15 +20,19 @@ from zuul_nodes.launcher.imagelook import (
     alone,
     groupByArtifact,
     isOlder,
+    isOver,
 )
-from zuul_nodes.launcher.policy import choose, getKept, isRejected
-from zuul_nodes.launcher.transfers import findFormer, getPlace, getProviders
+from zuul_nodes.launcher.policy import choose, getKept, isRejected, isUsed
+from zuul_nodes.launcher.transfers import findFormer, getPlace
 
 # Seconds until a node that is being made of an image may be there.
 USE_PAUSE = 5
 # Seconds until a build can be one that nobody wants.  A change that adds an
 # image may have it built before it is in any layout.
 UNWANTED_AGE = 300
+# Seconds that an upload stays after its providers have gone: they may have
+# been taken out by mistake, or get another name in two steps.
+ABANDONED_AGE = 3600
 
 
 class Retirement(ImagePart):
@@ -36,6 +40,9 @@ class Retirement(ImagePart):
     def __init__(self, *args):
         super().__init__(*args)
         self.deletes = Deletes(self.launcher, self.deleteArtifact)
+        # The id of each upload that has no provider any more -> since when,
+        # by the monotonic clock, as far as this launcher has seen.
+        self._abandoned = {}
 
     def reconcile(self):
         """Delete uploads that are not kept, and artifacts without any."""
@@ -88,6 +95,7 @@ class Retirement(ImagePart):
     def _checkUploads(self, uploads):
         keepers = self._getKeepers()
         endpoints = self.launcher.getEndpoints()
+        self._noteAbandoned()
         for artifact_uuid, several in uploads.items():
             artifact = self.builds.getItem(artifact_uuid)
             for upload in several:
@@ -108,13 +116,41 @@ class Retirement(ImagePart):
             return False
         deleting = upload.state == upload.State.DELETING or (
             artifact and artifact.state == artifact.State.DELETING)
-        if not deleting and (artifact is None or not self._isGone(artifact)
-                             or self._isKept(artifact)):
+        if not deleting and (artifact is None
+                             or not self._isLost(artifact, upload)):
             return False
         if findFormer(self.launcher.scope, upload):
             return True
-        self.log.warning('Keeping %s, for nobody knows its endpoint', upload)
+        self.log.warning(
+            'Keeping %s, for nobody knows its endpoint; if that is gone for '
+            'good, "zuul-nodes images forget %s --endpoint %s" removes the '
+            'record', upload, upload.artifact_uuid[:8], upload.endpoint_name)
         return False
+
+    def _noteAbandoned(self):
+        now = time.monotonic()
+        abandoned = {}
+        for upload in self.uploads.getItems():
+            with alone(self.launcher, upload):
+                if self.tenants.isAbandoned(upload):
+                    abandoned[upload.uuid] = self._abandoned.get(
+                        upload.uuid, now)
+                    if upload.uuid not in self._abandoned:
+                        self.log.warning(
+                            'No layout has a provider any more for %s, of '
+                            'the providers %s; it is deleted in %s s',
+                            upload, upload.providers, ABANDONED_AGE)
+        self._abandoned = abandoned
+
+    def _isLost(self, artifact, upload):
+        """:return: whether an upload that no provider uses is to go."""
+        if self._isKept(artifact):
+            return False
+        if self._isGone(artifact):
+            return True
+        since = self._abandoned.get(upload.uuid)
+        return since is not None and isOver(
+            self.launcher, since + ABANDONED_AGE - time.monotonic())
 
     def _getKeepers(self):
         """
@@ -143,15 +179,12 @@ class Retirement(ImagePart):
     def _isOld(self, artifact, upload, keepers):
         if artifact is None:
             return self._isOrphan(upload)
-        if (not any(getProviders(self.launcher.scope, upload))
-                and not self._isGone(artifact)):
-            # The provider may be gone, or just not load.  It should find
-            # its images when it comes back.
-            self.log.warning('Keeping %s, for nobody knows the providers %s',
-                             upload, upload.providers)
-            return False
         if upload.State.DELETING in (upload.state, artifact.state):
             return True
+        if not isUsed(self.launcher.scope, upload):
+            # The provider may be gone, or just not load.  It should find
+            # its images when it comes back.
+            return self._isLost(artifact, upload)
         kept = keepers[upload.canonical_name]
         if (kept is not None and upload.uuid not in kept
                 and not self._isKept(artifact)):

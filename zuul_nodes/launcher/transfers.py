@@ -8,6 +8,7 @@ import collections
 from concurrent.futures import wait
 import contextlib
 import dataclasses
+import itertools
 import os
 import tempfile
 import traceback
@@ -48,20 +49,37 @@ def findFormer(scope, upload):
 def findProvider(scope, upload):
     """
     :return: a provider at an upload's endpoint that has its image, as the
-        upload wants it if there is one; or None.
+        upload wants it if there is one, be it another one than the upload
+        was made for; or None.
     """
     found = None
-    for provider in getProviders(scope, upload):
-        if provider.getEndpoint().canonical_name != upload.endpoint_name:
-            continue
-        for image in provider.images.values():
-            if image.canonical_name != upload.canonical_name:
-                continue
-            if upload.config_hash in (image.config_hash,
-                                      image.zuul_config_hash):
-                return provider
-            found = found or provider
+    for provider, image in _findImages(getProviders(scope, upload), upload):
+        if _isSame(image, upload):
+            return provider
+        found = found or provider
+    if found is None:
+        # A provider may have another name by now.
+        others = itertools.chain(*scope.by_name.values())
+        found = next((provider for provider, image
+                      in _findImages(others, upload)
+                      if _isSame(image, upload)), None)
     return found
+
+
+def _findImages(providers, upload):
+    """:return: yields those at an upload's endpoint that have its image,
+        with what they have of it."""
+    for provider in providers:
+        for image in provider.images.values():
+            if (image.canonical_name == upload.canonical_name
+                    and provider.getEndpoint().canonical_name
+                    == upload.endpoint_name):
+                yield provider, image
+
+
+def _isSame(image, upload):
+    """:return: whether a provider has the image as the upload is."""
+    return upload.config_hash in (image.config_hash, image.zuul_config_hash)
 
 
 @dataclasses.dataclass(eq=False)

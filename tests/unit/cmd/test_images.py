@@ -29,6 +29,8 @@ def context(zuul_conf):
 @pytest.fixture
 def images(zuulNodes, zuul_conf, tmp_path):
     """:return: a function that runs the command."""
+    zuul_conf.read_dict({f'connection {name}': {'driver': 'shelf'}
+                         for name in ('cloud', 'away')})
     path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
     return lambda *arguments: zuulNodes('images', '-c', path, *arguments)
 
@@ -211,6 +213,22 @@ def succeeded(context, last):
     addArtifact(context, 'debian', uuid='newer-build', timestamp=BUILT + 1)
     addUpload(context, 'debian', uuid='newer', artifact_uuid='newer-build')
     return last
+
+
+def test_upload_whose_connection_is_gone(context, images, last):
+    gone = addUpload(context, 'debian', uuid='gone',
+                     endpoint_name='former%2Fcloud/region')
+    command = 'forget debian-b --endpoint former%2Fcloud/region'
+    build, = json.loads(images('--format', 'json').stdout)[0]['builds']
+    remark = build['uploads'][1]['remark']
+    assert 'no connection former/cloud any more' in remark
+    assert f'"zuul-nodes images {command}"' in remark
+    assert images(*command.split()).returncode == 0
+    assert not context.client.exists(gone.getPath())
+    assert read(context, ImageUpload, last.uuid)
+    assert 'launchers can delete what is there' in getRefusal(images(
+        'forget', 'debian-b', '--endpoint', 'cloud/region'))
+    assert read(context, ImageUpload, last.uuid)
 
 
 @pytest.mark.parametrize('action', ['delete', 'reject'])

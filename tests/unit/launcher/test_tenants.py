@@ -12,7 +12,7 @@ from tests.fixtures.images import LAYOUT, PROVIDER
 from tests.fixtures.pipelines import PIPELINES, Pipelines
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.imagelayouts import ImageLayout
-from zuul_nodes.launcher import imagelook, policy
+from zuul_nodes.launcher import imagelook, policy, retirement
 from zuul_nodes.launcher.imageevents import Kind, Sent
 
 DEBIAN = 'example.com%2Fnodes/debian'
@@ -251,3 +251,106 @@ def test_nobody_has_a_turn():
 def test_schedulers_of_the_last_release_run_nothing():
     layout = ImageLayout('layout', {}, {DEBIAN: {'jobs': True}})
     assert layout.getRuns(DEBIAN, Kind.BUILD) == []
+
+
+# Providers that are renamed, moved or removed
+
+@pytest.fixture
+def retire(launcher):
+    """:return: a function that has a launcher retire what there is, and
+        gives the ids of the images that are left in clouds."""
+    def retire():
+        launcher.images.retirement.reconcile()
+        waitFor(lambda: not launcher.images.retirement.deletes._decided)
+        return [image for cloud in launcher.clouds.values()
+                for image in cloud.images]
+    return retire
+
+
+CHANGES = {
+    # Nobody has a provider any more where the upload is.
+    'removed': ('a - b, b other b', []),
+    'removed with its tenant': ('a gone -, b other b', []),
+    'the other tenant has it': ('a - b, b rack b', ['image']),
+    'nothing': ('a rack b, b other b', ['image'])}
+
+
+@pytest.mark.parametrize('change', CHANGES)
+def test_upload_goes_with_the_last_provider_of_it(
+        launcher, write, retire, monkeypatch, change):
+    write('a rack b, b other b')
+    addUpload(launcher, 'a', 'rack', validated=True)
+    tenants, left = CHANGES[change]
+    write(tenants)
+    assert retire() == ['image']
+    monkeypatch.setattr(retirement, 'ABANDONED_AGE', 0)
+    assert retire() == left
+
+
+def test_upload_goes_with_a_provider_that_has_moved(
+        launcher, write, retire, monkeypatch):
+    write('a rack b, b rack b')
+    upload = addUpload(launcher, 'a', 'rack', validated=True)
+    write('b - b')
+    launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack').replace(
+        'connection: rack', 'connection: other'), 'a')
+    provider = launcher.getProvider('rack', 'a')
+    # Nothing there is of that name.
+    assert not policy.isInService(upload, provider.images['debian'], provider)
+    assert not launcher.images.tenants.canBoot('a', upload)
+    assert retire() == ['image']
+    monkeypatch.setattr(retirement, 'ABANDONED_AGE', 0)
+    launcher.images.retirement.reconcile()
+    waitFor(lambda: not launcher.getUploads())
+
+
+def test_renamed_provider_takes_uploads_over(
+        launcher, write, retire, monkeypatch):
+    monkeypatch.setattr(retirement, 'ABANDONED_AGE', 0)
+    write('a rack b')
+    uploads = [addUpload(launcher, 'a', 'rack', validated=True, providers=[
+        'example.com%2Fnodes/former'], external_id=f'{number}')
+        for number in range(3)]
+    provider = launcher.getProvider('rack', 'a')
+    assert policy.isInService(
+        uploads[-1], provider.images['debian'], provider)
+    # As many are kept as ever.
+    assert retire() == ['1', '2']
+
+
+@pytest.mark.parametrize('attributes', [
+    {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
+def test_upload_stays_while_its_provider_may_be_there(
+        launcher, write, retire, monkeypatch, attributes):
+    monkeypatch.setattr(retirement, 'ABANDONED_AGE', 0)
+    write('a rack b, b other b')
+    addUpload(launcher, 'a', 'rack', validated=True)
+    write('a - b')
+    launcher.pipelines.publish(tenant='b', **attributes)
+    assert retire() == ['image']
+    launcher.pipelines.publish(tenant='b')
+    assert retire() == []
+
+
+def test_upload_that_an_operator_deletes_goes_at_once(
+        launcher, write, retire):
+    write('a rack b, b other b')
+    upload = addUpload(launcher, 'a', 'rack', validated=True)
+    write('a - b')
+    launcher.setState(
+        launcher.image_build_registry.getItem(upload.artifact_uuid),
+        'deleting')
+    assert retire() == []
+
+
+def test_artifact_goes_with_the_last_provider(
+        launcher, write, retire, monkeypatch, jump):
+    monkeypatch.setattr(retirement, 'ABANDONED_AGE', 0)
+    write('a rack bd, b - -')
+    addUpload(launcher, 'a', 'rack', validated=True)
+    jump(retirement.UNWANTED_AGE + 1)
+    write('a - bd')
+    retire()
+    waitFor(lambda: not launcher.getUploads())
+    retire()
+    waitFor(lambda: getAsked(launcher, 'image-delete') == ['a'])

@@ -456,7 +456,8 @@ def test_error_of_one_driver_fails_its_upload_only(launcher, addArtifact):
 
 def test_upload_of_unknown_provider_waits(launcher, addArtifact):
     artifact = addArtifact()
-    unknown = launcher.addUpload(artifact, providers=['unknown'])
+    unknown = launcher.addUpload(
+        artifact, providers=['unknown'], config_hash='unknown')
     known, = upload(launcher, artifact)
     launcher.waitForUploads('pending', 'ready')
     assert (unknown.state, known.state) == ('pending', 'ready')
@@ -465,11 +466,20 @@ def test_upload_of_unknown_provider_waits(launcher, addArtifact):
 def test_upload_of_moved_provider_is_not_made(launcher, rack, addArtifact):
     """The image is of another endpoint."""
     artifact = addArtifact()
-    launcher.addUpload(artifact, providers=[
+    launcher.addUpload(artifact, config_hash='former', providers=[
         launcher.getProvider('other').canonical_name])
     upload(launcher, artifact)
     launcher.waitForUploads('pending', 'ready')
     assert launcher.clouds['other'].calls == []
+
+
+def test_upload_of_renamed_provider_is_made(launcher, rack, addArtifact):
+    """Another one there wants it just so."""
+    artifact = addArtifact()
+    launcher.addUpload(artifact, providers=['former'])
+    launcher.setState(artifact, 'ready')
+    launcher.waitForUploads('ready')
+    assert rack.calls == ['upload']
 
 
 # Somebody else's, and those of the dead
