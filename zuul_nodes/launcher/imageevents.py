@@ -94,11 +94,14 @@ class ImageEvents:
         asked for it: the pause after it begins when it has ended.
 
         :param Sent sent: what is on record, as far as we know, or None.
+        :param str tenant_name: where that is.
         """
         if sent and getAge(sent.time) < LOOK_INTERVAL:
             return
         transaction = self.launcher.store.transaction()
-        _write(transaction, kind, key, sent, tenant_name,
+        # Whose turn it is next is for those who were asked to say.
+        _write(transaction, kind, key, sent,
+               sent.tenant_name if sent else tenant_name,
                sent.attempt if sent else 1)
         self.commit(transaction)
 

@@ -99,7 +99,10 @@ class Missing(ImagePart):
                 self.events.noteUnderWay(Kind.BUILD, name, sent, tenant_name)
                 self.events.lookLater()
                 return
-        if not (self.events.isDue(sent) and self._isSettled(name)):
+        if not (self.events.isDue(sent)
+                or self.tenants.isInVain(sent, name, Kind.BUILD)):
+            return
+        if not self._isSettled(name):
             return
         # Those that we know are about to change; we are told when.
         if tenants.keys() - self.pipelines.getCurrent().keys():

@@ -162,6 +162,23 @@ class Tenants:
                 tenant_name, ())
             for image in provider.images.values())
 
+    def isInVain(self, sent, name, kind, upload=None):
+        """
+        :param Sent sent: the last event for that, or None.
+        :param str name: of an image, canonical.
+        :param upload: that is to be validated, if there is one.
+        :return: whether the tenant that was asked would not do it any more,
+            so another one need not wait for what becomes of the event.
+        """
+        if sent is None:
+            return False
+        if sent.tenant_name not in self.launcher.local_layout_state:
+            return True
+        layout = self.pipelines.get(sent.tenant_name)
+        return layout is not None and not (
+            layout.getRuns(name, kind) and (
+                upload is None or self.canBoot(sent.tenant_name, upload)))
+
     def isAbandoned(self, upload):
         """
         :return: whether the providers of an upload are gone, or are

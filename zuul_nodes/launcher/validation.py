@@ -41,7 +41,8 @@ class Validation(ImagePart):
 
     def _ask(self, upload, artifact):
         sent = self.events.get(Kind.VALIDATE, upload.uuid)
-        if not self.events.isDue(sent):
+        if not (self.events.isDue(sent) or self.tenants.isInVain(
+                sent, artifact.canonical_name, Kind.VALIDATE, upload)):
             return
         if sent and self._isUnderWay(sent.tenant_name, upload):
             self.events.lookLater()

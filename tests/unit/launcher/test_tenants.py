@@ -115,6 +115,29 @@ def test_tenants_are_asked_for_a_build_in_turn(launcher, write, jump):
     assert asked == ['a', 'c', 'a', 'c']
 
 
+@pytest.mark.parametrize('moved', [
+    'a rack vd, b rack b', 'a - -, b other b', 'a gone, b rack b'])
+def test_build_moves_along_with_the_pipeline(launcher, write, moved):
+    write('a rack b, b rack -')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+    passOn(launcher, 'a')
+    write(moved)
+    for _ in range(2):
+        launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['b']
+
+
+def test_build_that_is_under_way_elsewhere_does_not_move(
+        launcher, write):
+    write('a rack b, b rack -')
+    launcher.images.missing.reconcile()
+    write('a rack vd, b rack b')
+    # The pipeline has gone, but nobody has taken the event yet.
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+
+
 def test_an_image_that_nobody_builds_is_said_once(launcher, write, caplog):
     write('a rack vd, b other -')
     for _ in range(2):
@@ -184,16 +207,21 @@ def test_a_label_is_needed_to_boot_an_upload(launcher, write):
     assert getAsked(launcher, 'image-validate') == []
 
 
-def test_validation_moves_along_with_the_pipeline(launcher, write, jump):
+@pytest.mark.parametrize('moved', [
+    'a rack b, b rack bv',
+    # Its provider, or all of it.
+    'a other bv, b rack v', 'a gone, b rack v'])
+def test_validation_moves_along_with_pipeline_or_provider(
+        launcher, write, moved):
     write('a rack bv, b rack b')
     addUpload(launcher, 'a', 'rack')
     launcher.images.validation.reconcile(launcher.getUploads())
     assert getAsked(launcher, 'image-validate') == ['a']
-    write('a rack b, b rack bv')
     # Zuul drops what no pipeline takes.
     passOn(launcher, 'a')
-    jump(imagelook.FIRST_PAUSE + 1)
-    launcher.images.validation.reconcile(launcher.getUploads())
+    write(moved)
+    for _ in range(2):
+        launcher.images.validation.reconcile(launcher.getUploads())
     assert getAsked(launcher, 'image-validate') == ['b']
 
 
