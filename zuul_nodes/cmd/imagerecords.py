@@ -7,7 +7,7 @@ import zlib
 
 from kazoo.exceptions import NoNodeError
 
-from zuul_nodes import imagecontrols, imagelayouts
+from zuul_nodes import imagecontrols, imagelayouts, undelivered
 from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
@@ -27,7 +27,8 @@ def readImages(client, connections):
     :param set connections: the names of those that there are.
     :return: a list of images, sorted by name: ``canonical_name``, ``name``,
         ``tenants`` that have it, ``paused`` (the reason, or None),
-        ``problem`` (why it is not built, or None) and ``builds``: what
+        ``problem`` (why it is not built, or None), ``undelivered`` (tenant
+        -> formats that its builds lack, a sorted list) and ``builds``: what
         the records of its artifacts say, the oldest first, each with
         ``kept`` (the reason, or None) and its ``uploads``, each of which
         may have ``progress`` and a ``remark``.
@@ -61,6 +62,9 @@ def readImages(client, connections):
         for build in image['builds']:
             build['uploads'].sort(key=lambda each: each['endpoint_name'])
         image['paused'] = paused.get(name)
+        image['undelivered'] = {
+            tenant_name: sorted(each.formats) for tenant_name, each
+            in undelivered.read(client, name).items()}
         if not image['builds']:
             image['problem'] = _getProblem(client, layouts, name)
     return [image for _, image in sorted(images.items())]
@@ -150,7 +154,8 @@ def getLastInService(images, build, endpoint_name=None):
 
 def _makeImage(canonical_name, name):
     return {'canonical_name': canonical_name, 'name': name, 'tenants': [],
-            'paused': None, 'problem': None, 'builds': []}
+            'paused': None, 'problem': None, 'undelivered': {},
+            'builds': []}
 
 
 def _getProblem(client, layouts, name):

@@ -144,6 +144,11 @@ def getRows(images):
         if not image['builds']:
             yield (name, *['-'] * 3, 'not built', *['-'] * 3,
                    image['problem'] or '-')
+        for tenant_name, formats in image['undelivered'].items():
+            yield (name, '-', ', '.join(formats), '-', 'not built', *['-'] * 3,
+                   f'successful builds of the tenant {tenant_name} do not '
+                   f'have it; launchers ask that tenant again when it has '
+                   f'another layout')
         for build in image['builds']:
             state = build['_state'] or 'reported'
             if build['kept'] is not None:

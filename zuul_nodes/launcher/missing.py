@@ -9,6 +9,7 @@ nothing, whoever asked for it, the next one has to wait.
 import collections
 import time
 
+from zuul_nodes import undelivered
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
 from zuul_nodes.launcher.imagelook import (
@@ -32,6 +33,8 @@ class Missing(ImagePart):
         self._since = {}
         # Images that nobody builds; said once.
         self._unbuildable = set()
+        # And those that those who build them have not in a format.
+        self._undelivered = set()
 
     def reconcile(self):
         """To be called when the layouts of all tenants are known."""
@@ -41,8 +44,11 @@ class Missing(ImagePart):
         for name in sorted(missing):
             with alone(self.launcher, name):
                 self._ask(name)
-        self._forget(self.events.getKeys(Kind.BUILD) - missing.keys())
+        known = self.events.getKeys(Kind.BUILD) | undelivered.getNames(
+            self.launcher.zk_client.client)
+        self._forget(known - missing.keys())
         self._unbuildable &= missing.keys()
+        self._undelivered &= missing.keys()
 
     def _forget(self, names):
         """
@@ -56,6 +62,7 @@ class Missing(ImagePart):
         for name in names - self._getMissing().keys():
             if self._isValid(name):
                 self.events.forget(Kind.BUILD, name)
+                undelivered.forget(self.launcher.zk_client.client, name)
 
     def _getMissing(self):
         """:return: the canonical name of each image that is missing -> the
@@ -113,8 +120,11 @@ class Missing(ImagePart):
         if name not in missing:
             return
         formats = ', '.join(sorted(missing[name]))
-        tenant_name = choose(self.tenants.getBuilders(name), sent)
+        found = undelivered.read(self.launcher.zk_client.client, name)
+        tenant_name = choose(self.tenants.getDeliverers(
+            name, missing[name], found), sent)
         if tenant_name:
+            self._undelivered.discard(name)
             self.log.info('The image %s is missing in the format %s',
                           name, formats)
             image = tenants[tenant_name].images[name]
@@ -123,6 +133,14 @@ class Missing(ImagePart):
                 transaction, Kind.BUILD, name, sent, tenant_name,
                 image['name'], image['project'], image['branch'])
             self.events.commit(transaction)
+        elif builders := self.tenants.getBuilders(name):
+            if name not in self._undelivered:
+                self._undelivered.add(name)
+                self.log.warning(
+                    'The image %s is missing in the format %s, which '
+                    'successful builds of the tenants %s do not have; these '
+                    'are asked again when they have another layout',
+                    name, formats, ', '.join(builders))
         elif tenants and name not in self._unbuildable:
             self._unbuildable.add(name)
             self.log.warning(

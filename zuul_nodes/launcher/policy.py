@@ -125,6 +125,21 @@ class Tenants:
         """
         return self._getRunning(name, Kind.BUILD)
 
+    def getDeliverers(self, name, formats, found):
+        """
+        :param set formats: that are missing of an image.
+        :param dict found: tenant -> the
+            :class:`zuul_nodes.undelivered.Undelivered` of its builds.
+        :return: those of :meth:`getBuilders` whose jobs are not known to
+            build none of the formats.
+        """
+        return {
+            tenant_name: pipelines for tenant_name, pipelines
+            in self.getBuilders(name).items()
+            if not ((last := found.get(tenant_name))
+                    and formats <= last.formats and last.layout_uuid
+                    == self.pipelines.get(tenant_name).layout_uuid)}
+
     def getValidators(self, artifact, upload):
         """
         :return: as :meth:`getBuilders`, of tenants that can boot the upload

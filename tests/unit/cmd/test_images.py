@@ -10,7 +10,7 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.programs import getRefusal, writeConf
-from zuul_nodes import imagecontrols, imagelayouts
+from zuul_nodes import imagecontrols, imagelayouts, undelivered
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageremarks import Remarks
 from zuul_nodes.launcher.policy import isRejected
@@ -156,6 +156,17 @@ def test_an_image_that_was_never_built(context, images, builds, text):
     assert (row[0], row[4]) == ('example.com/nodes/debian', 'not built')
     assert row[-1].startswith(text)
     assert all(line[0] == '' for line in more)
+
+
+def test_a_format_that_builds_have_not(context, images):
+    addArtifact(context, 'debian')
+    undelivered.write(
+        context.client, 'example.com%2Fnodes/debian', 'tenant',
+        undelivered.Undelivered('layout', {'vhd'}))
+    row = getRows(images())[1]
+    assert row[:5] == ['example.com/nodes/debian', '-', 'vhd', '-',
+                       'not built']
+    assert 'builds of the tenant tenant do not have it' in getText(images())
 
 
 def test_an_image_that_is_about_to_be_built(context, images):

@@ -11,6 +11,7 @@ import pytest
 from tests.fixtures.images import LAYOUT, PROVIDER
 from tests.fixtures.pipelines import PIPELINES, Pipelines
 from tests.fixtures.waiting import waitFor
+from zuul_nodes import undelivered
 from zuul_nodes.imagelayouts import ImageLayout
 from zuul_nodes.launcher import imagelook, policy, retirement
 from zuul_nodes.launcher.imageevents import Kind, Sent
@@ -68,9 +69,8 @@ def passOn(launcher, tenant):
 
 
 def addArtifact(launcher, tenant='a', **kwargs):
-    artifact = launcher.addArtifact(
+    return launcher.addArtifact(
         provider=findProvider(launcher), build_tenant_name=tenant, **kwargs)
-    return artifact
 
 
 def findProvider(launcher):
@@ -159,6 +159,81 @@ def test_an_image_is_missing_in_each_format_that_a_tenant_wants(
     launcher.images.missing.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
     assert 'is missing in the format vhd' in caplog.text
+
+
+@pytest.fixture
+def lackVhd(launcher):
+    """:return: a function that has a tenant build the image, in the format
+        raw alone."""
+    def lackVhd(tenant, layout_uuid='layout'):
+        passOn(launcher, tenant)
+        undelivered.write(
+            launcher.zk_client.client, DEBIAN, tenant,
+            undelivered.Undelivered(layout_uuid, {'vhd'}))
+    return lackVhd
+
+
+@pytest.fixture
+def wantVhd(launcher, write):
+    """:return: a function that writes tenants; b wants vhd, and raw is
+        there."""
+    def wantVhd(text):
+        write(text)
+        launcher.getProvider('other', 'b').images['debian'].format = 'vhd'
+        addArtifact(launcher)
+    return wantVhd
+
+
+def test_no_build_for_a_format_that_the_last_one_has_not(
+        launcher, wantVhd, lackVhd, jump, caplog):
+    wantVhd('a rack b, b other -')
+    launcher.images.missing.reconcile()
+    lackVhd('a')
+    jump(imagelook.LONGEST_PAUSE)
+    for _ in range(2):
+        launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == []
+    said = 'missing in the format vhd, which successful builds of the tenants'
+    assert caplog.text.count(said) == 1
+    # It may have another job by now.
+    lackVhd('a', 'former')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+
+
+def test_another_tenant_may_build_the_format(
+        launcher, wantVhd, lackVhd, jump):
+    wantVhd('a rack b, b other b')
+    launcher.images.missing.reconcile()
+    lackVhd('a')
+    for number in (1, 2):
+        jump(number * imagelook.LONGEST_PAUSE)
+        launcher.images.missing.reconcile()
+        assert getAsked(launcher, 'image-build') == ['b']
+        passOn(launcher, 'b')
+
+
+def test_another_format_is_asked_for(launcher, wantVhd, lackVhd, jump):
+    wantVhd('a rack b, b other -')
+    lackVhd('a')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == []
+    launcher.getProvider('rack', 'a').images['debian'].format = 'qcow2'
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+
+
+def test_what_builds_have_not_is_forgotten_when_it_is_not_missing(
+        launcher, wantVhd, lackVhd):
+    wantVhd('a rack b, b other -')
+    lackVhd('a')
+    launcher.addUpload(
+        addArtifact(launcher, format='vhd'), 'other', 'b', **READY | {
+            'validated': True})
+    launcher.addUpload(
+        addArtifact(launcher), 'rack', 'a', **READY | {'validated': True})
+    launcher.images.missing.reconcile()
+    assert undelivered.getNames(launcher.zk_client.client) == set()
 
 
 # Who validates

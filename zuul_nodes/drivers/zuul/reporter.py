@@ -8,7 +8,7 @@ from zuul.driver.zuul import zuulreporter
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes import audit, snapshotrecords, uploadboots
+from zuul_nodes import audit, snapshotrecords, undelivered, uploadboots
 from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import findImages
 from zuul_nodes.drivers.zuul.formats import getFormats, getLayout
@@ -48,7 +48,14 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                     build=build.uuid, reason=problem)
             images += found
             problems += wrong
-        _warn(item, [*problems, *self._getMissing(item, images)])
+        missing = self._getMissing(item, images)
+        _warn(item, [*problems, *(
+            f'The image "{image.name}" is wanted in the format '
+            f'{", ".join(formats)}, too, and no artifact of these builds has '
+            'it. A job learns the formats by "zuul.image.formats"'
+            for image, formats in missing if formats)])
+        if all(build.result == SUCCESS for build in _getBuilds(item)):
+            self._keepMissing(item, missing)
         # False is to mean that a validation has failed.
         validated = self.image_validated or None
         # Launchers wait for images of one build, if they see that there
@@ -64,19 +71,24 @@ class ZuulReporter(zuulreporter.ZuulReporter):
     def _getMissing(self, item, built):
         """
         :param list built: what the item's builds have built.
-        :return: yields a warning for each image that is wanted in another
-            format, too.
+        :return: a list of pairs: each image of them, and a list of the
+            formats in which it is wanted, too.
         """
-        for name in sorted({each.image.name for each in built}):
-            formats = {each.format for each in built
-                       if each.image.name == name}
-            wanted = getFormats(self.driver.sched, item, name) or ()
-            if missing := [each for each in wanted if each not in formats]:
-                yield (
-                    f'The image "{name}" is wanted in the format '
-                    f'{", ".join(missing)}, too, and no artifact of these '
-                    f'builds has it. A job learns the formats by '
-                    '"zuul.image.formats"')
+        images = {each.image.name: each.image for each in built}
+        return [(image, [
+            each for each in getFormats(self.driver.sched, item, name) or ()
+            if each not in {one.format for one in built
+                            if one.image.name == name}])
+            for name, image in sorted(images.items())]
+
+    def _keepMissing(self, item, missing):
+        """Another build would have no other formats."""
+        tenant = item.manager.tenant
+        for image, formats in missing:
+            undelivered.write(
+                self.driver.sched.zk_client.client, image.canonical_name,
+                tenant.name, undelivered.Undelivered(
+                    tenant.layout.uuid, set(formats)))
 
     def _isSnapshot(self, item, build, url):
         """:return: whether that is a snapshot of a node of the build."""

@@ -17,6 +17,7 @@ from tests.unit.drivers.zuul.site import (
     getBuild,
     makeArtifact,
 )
+from zuul_nodes import undelivered
 from zuul_nodes.drivers.zuul import records
 
 OTHER_TENANT = '''
@@ -252,3 +253,19 @@ def test_a_format_that_no_artifact_has_is_a_warning(site):
     item = site.makeItem(makeArtifact(), makeArtifact(format='vhd'))
     site.report(item)
     assert item.current_build_set.warning_messages == []
+
+
+def test_a_format_that_successful_builds_have_not_is_on_record(site):
+    """Launchers ask for no other build in vain."""
+    client = site.scheduler.zk_client.client
+    site.loaded.layout.providers['rack'].images['debian'].format = 'vhd'
+    item = site.makeItem(makeArtifact())
+    # One that failed may have it the next time.
+    getBuild(item, 'build-fedora')._set(result='FAILURE')
+    site.report(item)
+    assert undelivered.read(client, DEBIAN) == {}
+    site.report(site.makeItem(makeArtifact()))
+    assert undelivered.read(client, DEBIAN) == {
+        'tenant': undelivered.Undelivered(site.loaded.layout.uuid, {'vhd'})}
+    site.report(site.makeItem(makeArtifact(format='vhd')))
+    assert undelivered.read(client, DEBIAN) == {}
