@@ -8,6 +8,7 @@ from zuul_nodes.configloader.attributes import (
     openSchema,
     parse,
 )
+from zuul_nodes.configloader.known import checkPart
 
 
 class Flavor(WithAttributes, model.Flavor):
@@ -23,4 +24,6 @@ class FlavorParser(zuul.configloader.FlavorParser):
         :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`Flavor`.
         """
-        return parse(Flavor, super().fromYaml, conf)
+        flavor = parse(Flavor, super().fromYaml, conf)
+        checkPart(self.pcontext, flavor)
+        return flavor

@@ -8,6 +8,7 @@ from zuul_nodes.configloader.attributes import (
     openSchema,
     parse,
 )
+from zuul_nodes.configloader.known import checkPart
 
 
 class Image(WithAttributes, model.Image):
@@ -23,4 +24,6 @@ class ImageParser(zuul.configloader.ImageParser):
         :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: an :class:`Image`.
         """
-        return parse(Image, super().fromYaml, conf)
+        image = parse(Image, super().fromYaml, conf)
+        checkPart(self.pcontext, image)
+        return image

@@ -14,6 +14,7 @@ from zuul_nodes.configloader.errors import (
     describe,
     explainUnknown,
 )
+from zuul_nodes.configloader.known import checkPart
 
 
 class Label(WithAttributes, model.Label):
@@ -51,6 +52,7 @@ class LabelParser(zuul.configloader.LabelParser):
         if 'aliases' in label.attributes:
             # One may be given without a list.
             label.attributes['aliases'] = label.aliases
+        checkPart(self.pcontext, label)
         return label
 
     def _fromYaml(self, conf):

@@ -13,12 +13,12 @@ from zuul_nodes.configloader.errors import (
     SectionError,
     UnknownConnectionError,
     describe,
-    explainUnknown,
     quote,
     suggest,
 )
 from zuul_nodes.configloader.flatten import Flattening
 from zuul_nodes.configloader.plain import copyStanza
+from zuul_nodes.configloader.section import getLineage, getSection
 from zuul_nodes.drivers import bounds
 
 
@@ -121,34 +121,14 @@ class ProviderConfig(model.ProviderConfig):
         :raises SectionError: the section can't be used by a provider, or
             one of those it inherits from is missing or inherits from it.
         """
-        section = _getSection(layout, self.section,
-                              f'The provider "{self.name}"')
+        section = getSection(layout, self.section,
+                             f'The provider "{self.name}"')
         if section.abstract:
             raise SectionError(
                 f'The provider "{self.name}" is attached to the abstract '
                 f'{describe(section)}. Attach it to a section that has '
                 f'"{section.name}" for its parent')
-        seen = [section]
-        while section.parent:
-            section = _getSection(layout, section.parent,
-                                  f'The {describe(section)}')
-            if section in seen:
-                path = ' -> '.join(
-                    f'"{each.name}"' for each in [*seen, section])
-                raise SectionError(
-                    f'The {describe(section)} inherits from itself: {path}. '
-                    f'Take the parent from one of them')
-            seen.append(section)
-        return seen
-
-
-def _getSection(layout, name, who):
-    """:param str who: who refers to it."""
-    try:
-        return layout.sections[name]
-    except KeyError:
-        raise SectionError(explainUnknown(
-            who, 'section', name, layout.sections)) from None
+        return getLineage(layout, section)
 
 
 class ProviderParser(zuul.configloader.ProviderParser):

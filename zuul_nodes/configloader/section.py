@@ -3,6 +3,12 @@
 import voluptuous as vs
 import zuul.configloader
 
+from zuul_nodes.configloader.errors import (
+    SectionError,
+    describe,
+    explainUnknown,
+)
+from zuul_nodes.configloader.known import checkSection
 from zuul_nodes.configloader.plain import copyStanza
 
 # What "connection: null" stands for.  The static driver has a connection
@@ -31,4 +37,52 @@ class SectionParser(zuul.configloader.SectionParser):
         section = super().fromYaml(conf)
         # It is accepted here, but no driver's schema has it.
         section.config.pop('description', None)
+        checkSection(self.pcontext, section)
         return section
+
+
+def getLineage(layout, section):
+    """
+    :param Layout layout: what the tenant has.
+    :param Section section: one of it.
+    :return: a list of the section and those it inherits from.
+    :raises SectionError: one of these is missing, or inherits from itself.
+    """
+    seen = [section]
+    while section.parent:
+        section = getSection(layout, section.parent,
+                             f'The {describe(section)}')
+        if section in seen:
+            path = ' -> '.join(
+                f'"{each.name}"' for each in [*seen, section])
+            raise SectionError(
+                f'The {describe(section)} inherits from itself: {path}. '
+                f'Take the parent from one of them')
+        seen.append(section)
+    return seen
+
+
+def getSection(layout, name, who):
+    """
+    :param str who: refers to it.
+    :raises SectionError: there is none of that name.
+    """
+    try:
+        return layout.sections[name]
+    except KeyError:
+        raise SectionError(explainUnknown(
+            who, 'section', name, layout.sections)) from None
+
+
+class CheckSections:
+    """The rule for sections, whether or not a provider is attached."""
+
+    def check(self, layout, parse_context):
+        """
+        :param Layout layout: with all of its sections.
+        :param ParseContext parse_context: gets the errors.
+        """
+        for section in layout.sections.values():
+            with (parse_context.errorContext(stanza='section', conf=section),
+                  parse_context.accumulator.catchErrors()):
+                getLineage(layout, section)

@@ -8,7 +8,12 @@ import voluptuous as vs
 
 from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
-from zuul_nodes.configloader.vocabulary import LABEL_ALONE, PROVIDER_ALONE
+from zuul_nodes.configloader.vocabulary import (
+    LABEL_ALONE,
+    NUMBERS,
+    PROVIDER_ALONE,
+    checkNumber,
+)
 from zuul_nodes.drivers import MOST_SLOTS, addresses
 
 # No message of Zuul's own is longer.
@@ -42,6 +47,10 @@ class Validation:
         self._check(_PROVIDER_ALONE, self.flattening.provider_alone,
                     'provider', self.provider_config.name)
         self._checkLabels()
+        self._checkNumbers('provider', self.config)
+        for kind in KINDS:
+            for part in self.config[f'{kind}s']:
+                self._checkNumbers(kind, part)
         for image in self.config['images']:
             self._checkRetainCount(image)
             self._checkAccess(image)
@@ -100,6 +109,16 @@ class Validation:
             + (f'has a wrong "{attribute}"' if attribute else 'is wrong')
             + f'{where}: {what}. '
             + self._describeOrigins(kind, name, attribute))
+
+    def _checkNumbers(self, kind, config):
+        for attribute in NUMBERS & config.keys():
+            if problem := checkNumber(config[attribute]):
+                name = (self.provider_config.name if kind == 'provider'
+                        else config['name'])
+                raise AttributeValueError(
+                    f'The {kind} "{name}" has a wrong "{attribute}": '
+                    f'{problem}. '
+                    + self._describeOrigins(kind, name, attribute))
 
     def _checkSlots(self, label):
         slots = label.get('slots') or 1

@@ -15,9 +15,36 @@ STRUCTURE = {
     'label': frozenset({'name', 'description', 'image', 'flavor'}),
 }
 FINAL = 'final'
+# Counts, and seconds: where they are given, none is below 0.
+NUMBERS = frozenset({
+    'boot-timeout', 'import-timeout', 'launch-attempts', 'launch-timeout',
+    'max-age', 'max-nodes', 'max-ready-age', 'max-retain-count',
+    'min-ready', 'min-retention-time', 'retain-count', 'slots',
+    'snapshot-timeout'})
+
+
+def checkNumber(value):
+    """
+    :param value: of one of these attributes, as it is written.
+    :return: what is wrong with it, or None.
+    """
+    # A boolean is an integer to Python, and to voluptuous.
+    if value is None or (type(value) is int and value >= 0):
+        return None
+    shown = f'{value!r:.40}' if isinstance(value, str | int | float) else (
+        f'a {type(value).__name__}')
+    return f'expected a whole number, 0 or more, not {shown}'
+
+
+def _checkCount(value):
+    if problem := checkNumber(value):
+        raise vs.Invalid(problem)
+    return value
+
+
 # Zuul takes these from the label's stanza alone; no driver's schema has
 # them, but its records do.
-LABEL_ALONE = {'min-ready': int, 'max-nodes': int}
+LABEL_ALONE = {'min-ready': _checkCount, 'max-nodes': _checkCount}
 
 
 def _checkPriority(value):

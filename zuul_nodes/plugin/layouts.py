@@ -18,6 +18,7 @@ RULES = {
     'access': ('checkNodeset',),
     'duplicates': ('explain',),
     'lastgood': ('keep',),
+    'sections': ('check',),
 }
 
 
@@ -32,6 +33,19 @@ def _withRule(name):
             return functools.wraps(original)(wrap(original, rule_class()))
         return wrapWithRule
     return decorate
+
+
+@_withRule('sections')
+def wrapAddSections(add, rule):
+    """To be there before that of proposals, which adds what a change
+    proposes to a layout of its own."""
+    def wrapper(self, layout, tenant, parsed_config, parse_context,
+                dynamic_layout=False):
+        add(self, layout, tenant, parsed_config, parse_context,
+            dynamic_layout)
+        if not dynamic_layout:
+            rule.check(layout, parse_context)
+    return wrapper
 
 
 @_withRule('proposal')

@@ -79,6 +79,11 @@ SEAMS = (
     Seam('zuul.configloader', 'TenantParser._addLayoutItems',
          '(self, layout, tenant, parsed_config, parse_context, '
          'dynamic_layout=False)',
+         'sections are checked though no provider is attached',
+         layouts.wrapAddSections),
+    Seam('zuul.configloader', 'TenantParser._addLayoutItems',
+         '(self, layout, tenant, parsed_config, parse_context, '
+         'dynamic_layout=False)',
          'what a change proposes for nodes and images is not yet there',
          layouts.wrapAddLayoutItems),
     Seam('zuul.configloader', 'TenantParser.loadProjectYAML',

@@ -24,7 +24,8 @@ print([seam.attribute for seam in seams.SEAMS
 '''
 EVERY_SEAM = str([
     'ConnectionRegistry.configure', 'ParseContext.__init__',
-    'TenantParser._addLayoutItems', 'TenantParser.loadProjectYAML',
+    'TenantParser._addLayoutItems', 'TenantParser._addLayoutItems',
+    'TenantParser.loadProjectYAML',
     'TenantParser._addLayoutItems',
     'ConfigLoader.createDynamicLayout',
     'ConfigLoader.createDynamicLayout',

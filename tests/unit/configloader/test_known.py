@@ -1,0 +1,107 @@
+"""What no provider uses is checked where it is written, at once."""
+
+import pytest
+
+from tests.unit.configloader.tenant import CONFIG, NODES, Tenant
+
+OBJECTS = (NODES, 'main', 'zuul.d/objects.yaml')
+PROVIDERS = (CONFIG, 'main', 'zuul.d/providers.yaml')
+
+pytestmark = pytest.mark.usefixtures('seams')
+
+
+def load(text):
+    """:return: the errors of a tenant with these objects."""
+    tenant = Tenant({OBJECTS: text, (CONFIG, 'main', 'zuul.d/none.yaml'):
+                     '[]'})
+    for error in tenant.layout.loading_errors.errors:
+        assert error.key.context.project_canonical_name == 'example.com/nodes'
+        assert error.key.mark is not None
+    return tenant.errors
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('- image: {name: debian, type: zuul, usrname: zuul}',
+     'The image "debian" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 1) has the attribute "usrname", which no '
+     'driver knows. Did you mean "username"?'),
+    ('- flavor: {name: small, public-ipv3: true}', '"public-ipv3"'),
+    ('- label: {name: debian, min-redy: 1}',
+     'which no driver knows. Did you mean "min-ready"?'),
+    ('- section: {name: desk, connection: null, regoin: here}',
+     'Did you mean "region"?'),
+    ('- section: {name: desk, connection: null, images: [{name: debian, '
+     'usrname: zuul}]}',
+     'The entry for the image "debian" of the section "desk" (project '
+     'example.com/nodes, branch main, file zuul.d/objects.yaml, line 1) has '
+     'the attribute "usrname"'),
+    ('- section: {name: desk, connection: nul}',
+     'has the connection "nul", which zuul.conf does not have. Did you mean '
+     '"null"?'),
+    ('- section: {name: desk, parent: dask}',
+     'refers to the section "dask", which this tenant does not have'),
+    ('- label: {name: debian, min-ready: -3}',
+     'The label "debian" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 1) has a wrong "min-ready": expected a whole '
+     'number, 0 or more, not -3'),
+    ('- label: {name: debian, min-ready: true}', '0 or more, not True'),
+    ('- label: {name: debian, boot-timeout: -3}', '0 or more, not -3'),
+    ('- label: {name: debian, min-retention-time: [1]}', 'expected int'),
+    ('- label: {name: debian, min-ready: [1]}', 'expected int'),
+    ('- image: {name: debian, type: zuul, import-timeout: [1]}',
+     'not a list'),
+    ('- section: {name: desk, connection: null, launch-timeout: true}',
+     'has a wrong "launch-timeout"'),
+])
+def test_an_object_that_nobody_uses(text, expected):
+    error, = load(text)
+    assert expected in error
+
+
+@pytest.mark.parametrize('text', [
+    '- image: {name: debian, type: zuul, username: zuul, config-drive: true}',
+    '- flavor: {name: small, instance-type: small}',
+    '- label: {name: debian, min-ready: 0, max-ready-age: 3600, az: a}',
+    '- section: {name: desk, parent: base, region: here}\n'
+    '- section: {name: base, abstract: true, connection: null, '
+    'image-defaults: {username: zuul}, images: [debian]}',
+])
+def test_an_object_that_is_right_for_any_driver(text):
+    assert load(text) == []
+
+
+def test_sections_that_inherit_from_themselves():
+    errors = load('''
+- section: {name: one, parent: two}
+- section: {name: two, parent: one}
+- section: {name: three, parent: three}
+''')
+    assert len(errors) == 3
+    assert 'inherits from itself: "one" -> "two" -> "one"' in errors[0]
+    assert 'inherits from itself: "three" -> "three"' in errors[2]
+
+
+def test_a_change_under_review_gets_the_error():
+    tenant = Tenant({OBJECTS: '- flavor: {name: small}',
+                     (CONFIG, 'main', 'zuul.d/none.yaml'): '[]'})
+    layout, _ = tenant.propose({OBJECTS: '''
+- flavor: {name: small}
+- section: {name: one, parent: one}
+- label: {name: debian, min-redy: 1}
+'''})
+    errors = [' '.join(error.short_error.split())
+              for error in layout.loading_errors.errors]
+    assert len(errors) == 2
+    assert any('Did you mean "min-ready"?' in error for error in errors)
+    assert any('inherits from itself: "one" -> "one"' in error
+               for error in errors)
+
+
+def test_an_object_with_an_unknown_attribute_is_there_for_others():
+    """One mistake gives one error."""
+    error, = load('''
+- image: {name: debian, type: zuul, usrname: zuul}
+- flavor: {name: small}
+- label: {name: debian, image: debian, flavor: small}
+''')
+    assert 'usrname' in error
