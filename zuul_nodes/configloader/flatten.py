@@ -193,7 +193,7 @@ class Flattening:
             raise AttributeValueError(
                 f'The {describe(self.provider_config)} has wrong "nodes", '
                 f'or its section has: {error}') from None
-        for name in labels:
+        for name in () if self._isCentral() else labels:
             if name not in self.layout.labels:
                 raise UnknownNameError(
                     f'Label {quote(name)} is not attached to '
@@ -205,6 +205,15 @@ class Flattening:
                 # An alias need not be a label that there is.
                 if name in self.layout.labels:
                     self.parts.addLabel(name)
+
+    def _isCentral(self):
+        """:return: whether the list of static nodes is one of another
+            project: for several tenants, each of which takes the nodes whose
+            labels it has."""
+        own = self.provider_config.source_context.project_canonical_name
+        return any(source.origin.source_context.project_canonical_name != own
+                   for source in self.parts.provider_sources
+                   if 'nodes' in source.attributes)
 
     def _getSettings(self):
         """:return: what the provider itself has, as its driver knows it."""

@@ -49,9 +49,10 @@ def checkSection(pcontext, section):
     _check(pcontext, section, section.config, who, OF_SECTIONS)
     for name, kind in LISTS.items():
         for entry in section.config.get(name) or ():
+            part = quote(str(entry.get('name')))
             _check(pcontext, section, entry,
-                   f'The entry for the {kind} {quote(str(entry.get("name")))} of '
-                   f'the {describe(section)}', OF_PARTS)
+                   f'The entry for the {kind} {part} of the '
+                   f'{describe(section)}', OF_PARTS)
     connections = _getRegistry(pcontext)
     name = section.config.get('connection')
     if connections and name is not None and (
