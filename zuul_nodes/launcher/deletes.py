@@ -117,7 +117,7 @@ class Deletes:
                 delete(own_context, record)
 
     def _deleteUpload(self, context, upload):
-        provider = self._findProvider(upload)
+        provider = self.findProvider(upload)
         if provider is None:
             return
         self.log.info('Deleting %s', upload)
@@ -183,7 +183,7 @@ class Deletes:
             with self._lock:
                 self._calls.discard(call)
 
-    def _findProvider(self, upload):
+    def findProvider(self, upload):
         """:return: a provider at the upload's endpoint, one of its own if
             there is one; or one that was there, or None."""
         scope = self.launcher.scope

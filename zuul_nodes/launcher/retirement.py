@@ -179,12 +179,12 @@ class Retirement(ImagePart):
     def _isOld(self, artifact, upload, keepers):
         if artifact is None:
             return self._isOrphan(upload)
-        if upload.State.DELETING in (upload.state, artifact.state):
-            return True
-        if not isUsed(self.launcher.scope, upload):
+        deleting = upload.State.DELETING in (upload.state, artifact.state)
+        if deleting or not isUsed(self.launcher.scope, upload):
             # The provider may be gone, or just not load.  It should find
             # its images when it comes back.
-            return self._isLost(artifact, upload)
+            return (deleting or self._isLost(artifact, upload)) and (
+                self.deletes.findProvider(upload) is not None)
         kept = keepers[upload.canonical_name]
         if (kept is not None and upload.uuid not in kept
                 and not self._isKept(artifact)):

@@ -190,9 +190,12 @@ def test_what_a_user_wants_deleted(launcher):
 
 
 def test_without_provider_they_stay(launcher):
+    """Nobody knows one that was there, either."""
     upload = launcher.addReady('image', _state='deleting')
+    launcher.places = {}
     launcher.setLayout(LAYOUT)
     launcher.images.reconcile()
+    assert not launcher.images.retirement.deletes._decided
     assert upload in launcher.getUploads()
     launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'))
     launcher.images.reconcile()
