@@ -121,7 +121,8 @@ class Sandbox:
                 stderr=subprocess.STDOUT, env=self._getEnvironment(mark),
                 pass_fds=[filter_fd], **self._identity)
             with process:
-                timer = threading.Timer(timeout, _expire, [process, expired])
+                timer = threading.Timer(
+                    timeout, _expire, [process, expired, mark])
                 timer.start()
                 try:
                     feeder.start()
@@ -234,9 +235,13 @@ class Feeder:
             self._error = error
 
 
-def _expire(process, expired):
+def _expire(process, expired, mark):
     expired.set()
     process.kill()
+    # What bubblewrap has just started does not know yet that it is to end
+    # with it, and would hold the end of the pipe that is read.
+    with contextlib.suppress(DriverError):
+        kill(mark)
 
 
 def _readLines(stream, ignored):

@@ -9,6 +9,7 @@ import tarfile
 import pytest
 
 from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers.local import sandbox
 from zuul_nodes.drivers.local.images import Images
 from zuul_nodes.drivers.local.sandbox import Sandbox
 
@@ -138,9 +139,12 @@ def test_checksum(images, pack, name):
     assert images.exists('one')
 
 
-def test_time(images, directory):
-    with pytest.raises(DriverError, match=r'not ended in 0\.1 seconds'):
-        images.sandbox.run('mark', ['sleep', '1000'], 0.1, directory)
+@pytest.mark.parametrize('seconds', [0.001, 0.005, 0.02, 0.1])
+def test_a_program_that_takes_too_long_is_ended(images, directory, seconds):
+    """However far it is by then."""
+    with pytest.raises(DriverError, match=f'not ended in {seconds} seconds'):
+        images.sandbox.run('mark', ['sleep', '1000'], seconds, directory)
+    assert not sandbox.find()['mark']
 
 
 def test_what_is_no_file_is_not_opened(images, tmp_path):
