@@ -103,7 +103,9 @@ def _describeUpload(upload, tenant, name):
         tenant.layout.providers.values()
         if (image := provider.images.get(name)) and image.type == 'zuul'
         and image.canonical_name == upload.canonical_name
-        and upload.isPermittedForProvider(image, provider))
+        and upload.isPermittedForProvider(image, provider)
+        # Zuul goes by the name alone, but a provider may have moved.
+        and provider.getEndpoint().canonical_name == upload.endpoint_name)
     return {
         'endpoint': upload.endpoint_name,
         'external_id': upload.external_id,

@@ -23,7 +23,7 @@ ARTIFACT = {
     'sha256': '0' * 64, 'url': 'https://example.com/debian.raw?key=secret'}
 DESCRIPTION = {
     **ARTIFACT, 'name': 'debian', 'formats': ['raw'],
-    'upload_uuid': 'upload', 'endpoint': 'endpoint', 'external_id': 'ami-1',
+    'upload_uuid': 'upload', 'endpoint': 'rack/rack', 'external_id': 'ami-1',
     'providers': [RACK], 'provider': RACK}
 
 
@@ -44,7 +44,7 @@ def records(loaded, makeScheduler):
                 'format', 'md5sum', 'sha256', 'url')})
         upload = ImageUpload.new(
             context, uuid='upload', artifact_uuid='artifact',
-            canonical_name=DEBIAN, endpoint_name='endpoint',
+            canonical_name=DEBIAN, endpoint_name='rack/rack',
             providers=['elsewhere', RACK], external_id='ami-1',
             timestamp=time.time(), _state='ready')
         yield artifact, upload, context
@@ -122,6 +122,14 @@ def test_provider_that_shares_the_upload(loaded, records, enqueue):
         config_hash=provider.images['debian'].zuul_config_hash)
     image = getImage(loaded, makeValidate(loaded, enqueue))
     assert image['providers'] == [RACK]
+
+
+def test_provider_that_has_moved_does_not_have_the_upload(
+        loaded, records, enqueue):
+    _, upload, context = records
+    upload.updateAttributes(context, endpoint_name='former/former')
+    image = getImage(loaded, makeValidate(loaded, enqueue))
+    assert image['providers'] == []
 
 
 def test_upload_of_other_tenants_only(loaded, records, enqueue):
