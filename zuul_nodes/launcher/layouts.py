@@ -113,6 +113,23 @@ class Layouts:
             self._tell()
         return self.isUpToDate()
 
+    def isNewEnough(self, tenant_name, transaction_id):
+        """
+        :param int transaction_id: ZooKeeper's, by which a record was made.
+        :return: whether the layout of the tenant that was in force then, or
+            a later one, is read.  If not, as :meth:`isUpToDate`.
+        """
+        # Whoever has seen the record reads no state that is older.
+        state = self.tenant_states.get(tenant_name)
+        if (state is None or state == self.states.get(tenant_name)
+                or state.ltime > transaction_id):
+            return True
+        self.put_off = True
+        # One that could not be read is tried again anyway.
+        if tenant_name not in self.scope.unread:
+            self._tell()
+        return False
+
     def update(self):
         """Read what has changed.
 

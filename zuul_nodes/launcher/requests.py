@@ -43,6 +43,8 @@ REASON_INTERVAL = 60
 
 # What the record of a request says of nodes that have failed.
 FAILURES = {'failed_providers', 'temporary'}
+# What a request waits for that may be from a newer layout than is known.
+UNREAD = 'the layout that it may be from has not been read yet'
 
 
 class RequestReconciler:
@@ -66,6 +68,8 @@ class RequestReconciler:
         self._versions = {}
         # When we first saw that a request waits for a launcher.
         self._unhandled = {}
+        # Those whose layout is read, or a later one.
+        self._current = set()
 
     def reconcile(self, request_id):
         """Take the next step of a request, if it is ours to take."""
@@ -128,11 +132,15 @@ class RequestReconciler:
         self.planner.forget(request_id)
         self._versions.pop(request_id, None)
         self._reasons.pop(request_id, None)
+        self._current.discard(request_id)
         self._unhandled.pop(request_id, None)
 
     # Waiting
 
     def _plan(self, request, log):
+        if not self._hasLayout(request):
+            self._tellReason(request.uuid, UNREAD, log)
+            return
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
             self._grant(request, decision, log)
@@ -141,8 +149,18 @@ class RequestReconciler:
         elif self.launcher.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, decision.reason)
         else:
-            self._tellReason(request.uuid, 'the layout that it may be from '
-                             'has not been read yet', log)
+            self._tellReason(request.uuid, UNREAD, log)
+
+    def _hasLayout(self, request):
+        """:return: whether the layout that a request is from has been read:
+            it must not get what an older one defines.  Later ones will do,
+            so this is asked once."""
+        if request.uuid not in self._current:
+            if not self.launcher.layouts.isNewEnough(
+                    request.tenant_name, request._zstat.czxid):
+                return False
+            self._current.add(request.uuid)
+        return True
 
     def _wait(self, request, decision, log):
         self._tellReason(request.uuid, decision.reason, log)

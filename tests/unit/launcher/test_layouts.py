@@ -5,7 +5,7 @@ import types
 
 from kazoo.exceptions import ConnectionLoss
 import pytest
-from zuul.model import ProviderNode
+from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk.locks import tenant_write_lock
 
 from tests.fixtures.launcher import makeProviders
@@ -13,6 +13,9 @@ from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.staticlayouts import oneStaticNode, readyNode
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.layouts import Layouts
+
+RequestState = NodesetRequest.State
+State = ProviderNode.State
 
 
 def test_layout_that_was_read_before_a_tenant_went_is_used(
@@ -152,9 +155,10 @@ def test_locked_tenant_does_not_delay_others_when_launcher_starts(
 def test_locked_tenant_keeps_its_former_layout(steps, racks, log):
     steps.setLayout(cloud('one'))
     with tenant_write_lock(steps.zk_client, 'tenant'):
+        request = steps.addRequest('big')
         steps.writeLayout(cloud('one', labels='[other]'))
         steps.runUntil(lambda: not steps.layouts.isKnown('tenant'))
-        steps.serve(steps.addRequest('big'))
+        steps.serve(request)
         attempts = steps.layouts.attempts
         steps.runUntil(lambda: steps.layouts.attempts > attempts)
     steps.runUntil(steps.layouts.isKnown)
@@ -173,3 +177,72 @@ def test_request_of_locked_tenant_fails_when_the_tenant_goes(
         del steps.layouts.tenant_states['tenant']
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
+
+
+# A request and the layout that it is from
+
+def take(launcher, request):
+    """Have a launcher look at a request, and at nothing else."""
+    launcher.request_reconciler.reconcile(request.uuid)
+
+
+def changed(number):
+    return cloud('one').replace(
+        'name: big,', f'name: big, boot-timeout: {number},')
+
+
+def test_request_gets_nothing_of_a_layout_that_is_older_than_it(steps, racks):
+    """The launcher may hear of the request first."""
+    steps.setLayout(changed(5))
+    old = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    steps.writeLayout(changed(6))
+    request = steps.addRequest('big')
+    take(steps, request)
+    assert request.state == RequestState.REQUESTED
+    node, = steps.serve(request)
+    assert node is not old
+    label = steps.getProvider('one').labels['big']
+    assert (label.boot_timeout, node.label_config_hash) == (
+        6, label.config_hash)
+
+
+def test_request_that_is_older_than_a_layout_does_not_wait_for_it(
+        steps, racks):
+    steps.setLayout(changed(5))
+    ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    request = steps.addRequest('big')
+    steps.writeLayout(changed(6))
+    take(steps, request)
+    assert request.state == RequestState.FULFILLED
+    assert request.nodes == [ready.uuid]
+
+
+def test_request_waits_for_its_own_tenant_only(steps, racks):
+    steps.setLayout(changed(5))
+    steps.setLayout(changed(5), 'another')
+    steps.writeLayout(changed(6), 'another')
+    request = steps.addRequest('big')
+    take(steps, request)
+    assert request.state == RequestState.ACCEPTED
+
+
+def test_request_does_not_wait_for_the_layout_of_a_tenant_that_is_gone(
+        steps, racks):
+    steps.setLayout(changed(5))
+    del steps.layouts.tenant_states['tenant']
+    request = steps.addRequest('big')
+    take(steps, request)
+    assert request.state == RequestState.ACCEPTED
+
+
+def test_request_waits_while_its_layout_can_not_be_read(
+        steps, racks):
+    """Nothing is busy meanwhile."""
+    steps.setLayout(changed(5))
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(changed(6))
+        request = steps.addRequest('big')
+        steps.runUntil(lambda: 'tenant' in steps.scope.unread)
+        take(steps, request)
+        assert request.state == RequestState.REQUESTED
+    steps.serve(request)
