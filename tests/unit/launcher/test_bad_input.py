@@ -16,7 +16,7 @@ from tests.fixtures.racks import cloud, finish, isDone, randomText
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from tests.fixtures.staticlayouts import oneStaticNode
 from zuul_nodes import labelproblems
-from zuul_nodes.configloader import validation
+from zuul_nodes.configloader import validation, vocabulary
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
@@ -286,7 +286,12 @@ def test_negative_needs_of_a_label_add_no_quota(
     assert 1 <= sum(map(isDone, requests)) <= 2
 
 
-def test_negative_min_ready_and_max_nodes_make_no_nodes(steps, racks, log):
+def test_negative_min_ready_and_max_nodes_make_no_nodes(
+        steps, racks, log, monkeypatch):
+    """A scheduler without this configuration loader may have let them
+    through."""
+    for module in (validation, vocabulary):
+        monkeypatch.setattr(module, 'checkNumber', lambda value: None)
     text = cloud('one').replace(
         'name: big, image: debian,',
         'name: big, image: debian, min-ready: -3, max-nodes: -1,')
