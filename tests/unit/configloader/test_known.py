@@ -28,7 +28,7 @@ def load(text):
     ('- flavor: {name: small, public-ipv3: true}', '"public-ipv3"'),
     ('- label: {name: debian, min-redy: 1}',
      'which no driver knows. Did you mean "min-ready"?'),
-    ('- section: {name: desk, connection: null, regoin: here}',
+    ('- section: {name: desk, connection: null, regionn: here}',
      'Did you mean "region"?'),
     ('- section: {name: desk, connection: null, images: [{name: debian, '
      'usrname: zuul}]}',

@@ -96,7 +96,7 @@ class Run:
             self.look()
             assert self.popen.poll() is None, self.output.read_text()
             return text in self.output.read_text()
-        waitFor(printed, text, 360)
+        waitFor(printed, text, 800)
 
     def finish(self):
         """:return: exit status and standard output."""
