@@ -365,15 +365,12 @@ def test_launcher_leaves_node_alone_when_connection_is_lost(
     """It does not know whether it has still the lock of the node."""
     world = makeWorld(cloud(checking='true'))
     fuse = world.launcher.fuse
-    fuse.arm(cut=True)
     serve(world, 'big')
     world.rest()
-    number, = (number for number, point in enumerate(fuse.points, 1)
-               if 'Create events' in point)
     # A job is quicker than the launcher's next look.
     monkeypatch.setattr(
         workqueue, 'getPause', lambda *args, **kwargs: 1)
-    fuse.arm(number, after=True, cut=True)
+    fuse.arm(after=True, cut=True, name='Create events')
     request = world.waitFulfilled(world.addRequest('big'))
     assert fuse.blown
 
