@@ -7,9 +7,8 @@ is kept, by the id of its artifact.
 import enum
 import json
 import time
-import urllib.parse
 
-from kazoo.exceptions import NoNodeError
+from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/image-controls'
 
@@ -29,36 +28,21 @@ def add(client, control, key, reason):
     :param str reason: one line for people; may be empty.
     """
     data = json.dumps({'reason': reason, 'time': time.time()}).encode()
-    try:
-        client.set(getPath(control, key), data)
-    except NoNodeError:
-        client.create(getPath(control, key), data, makepath=True)
+    zkrecords.write(client, _getPath(control, key), data)
 
 
 def remove(client, control, key):
     """:return: whether there was one."""
-    try:
-        client.delete(getPath(control, key))
-    except NoNodeError:
-        return False
-    return True
+    return zkrecords.delete(client, _getPath(control, key))
 
 
 def readAll(client, control):
     """:return: a dict: key -> reason."""
-    try:
-        names = client.get_children(f'{ROOT}/{control}')
-    except NoNodeError:
-        return {}
-    found = {}
-    for name in names:
-        try:
-            data, _ = client.get(f'{ROOT}/{control}/{name}')
-        except NoNodeError:
-            continue
-        found[urllib.parse.unquote_plus(name)] = json.loads(data)['reason']
-    return found
+    return {
+        key: json.loads(data)['reason']
+        for key in zkrecords.getNames(client, f'{ROOT}/{control}')
+        if (data := zkrecords.read(client, _getPath(control, key)))}
 
 
-def getPath(control, key):
-    return f'{ROOT}/{control}/{urllib.parse.quote_plus(key)}'
+def _getPath(control, key):
+    return zkrecords.getPath(ROOT, control, key)

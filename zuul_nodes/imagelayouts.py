@@ -11,9 +11,10 @@ import contextlib
 import dataclasses
 import json
 import logging
-import urllib.parse
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+
+from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/image-layouts'
 # How often others may get in between.
@@ -55,7 +56,7 @@ class ImageLayout:
 
 
 def getPath(tenant_name):
-    return f'{ROOT}/{urllib.parse.quote_plus(tenant_name)}'
+    return zkrecords.getPath(ROOT, tenant_name)
 
 
 def publish(client, tenant_name, image_layout):

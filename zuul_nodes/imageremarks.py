@@ -1,14 +1,11 @@
 """What launchers have to say of images, for people.
 
 Zuul's records say what state an upload has, but not why.  That is in records
-of our own, one for each thing that there is something to say of: an upload,
-by its id; an image, by its canonical name.  The last one counts.
+of our own, one for each upload that there is something to say of, by its id.
+The last one counts.
 """
 
-import contextlib
-import urllib.parse
-
-from kazoo.exceptions import NoNodeError
+from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/image-remarks'
 
@@ -23,15 +20,10 @@ class Remarks:
 
     def set(self, key, text):
         """
-        :param str key: the id of an upload, or the canonical name of an
-            image.
+        :param str key: the id of an upload.
         :param str text: one line, which tenants may read.
         """
-        data = text.encode()
-        try:
-            self.client.set(getPath(key), data)
-        except NoNodeError:
-            self.client.create(getPath(key), data, makepath=True)
+        zkrecords.write(self.client, _getPath(key), text.encode())
 
     def add(self, transaction, key, text):
         """Write a remark of something new.
@@ -39,29 +31,21 @@ class Remarks:
         :param Transaction transaction: of the launcher, that writes it.
         """
         self.client.ensure_path(ROOT)
-        transaction.write(getPath(key), text.encode())
+        transaction.write(_getPath(key), text.encode())
 
     def forget(self, key):
         """There is nothing to say any more."""
-        with contextlib.suppress(NoNodeError):
-            self.client.delete(getPath(key))
+        zkrecords.delete(self.client, _getPath(key))
 
     def getKeys(self):
         """:return: a set of the keys of all remarks."""
-        try:
-            names = self.client.get_children(ROOT)
-        except NoNodeError:
-            return set()
-        return {urllib.parse.unquote_plus(name) for name in names}
+        return zkrecords.getNames(self.client, ROOT)
 
     def get(self, key):
         """:return: what there is to say, or None."""
-        try:
-            data, _ = self.client.get(getPath(key))
-        except NoNodeError:
-            return None
-        return data.decode()
+        data = zkrecords.read(self.client, _getPath(key))
+        return None if data is None else data.decode()
 
 
-def getPath(key):
-    return f'{ROOT}/{urllib.parse.quote_plus(key)}'
+def _getPath(key):
+    return zkrecords.getPath(ROOT, key)

@@ -6,9 +6,8 @@ each tenant, the errors of providers that should offer one.
 """
 
 import json
-import urllib.parse
 
-from kazoo.exceptions import NoNodeError
+from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/label-problems'
 # Characters of each; whoever wants to know more looks at the configuration
@@ -23,22 +22,13 @@ def publish(client, tenant_name, problems):
     """
     data = json.dumps({name: text[:LENGTH] for name, text in
                        problems.items()}, sort_keys=True).encode()
-    try:
-        if client.get(_getPath(tenant_name))[0] != data:
-            client.set(_getPath(tenant_name), data)
-    except NoNodeError:
-        if problems:
-            client.create(_getPath(tenant_name), data, makepath=True)
+    path = zkrecords.getPath(ROOT, tenant_name)
+    known = zkrecords.read(client, path)
+    if known != data and (problems or known is not None):
+        zkrecords.write(client, path, data)
 
 
 def read(client, tenant_name):
     """:return: as ``problems`` of :func:`publish`."""
-    try:
-        data, _ = client.get(_getPath(tenant_name))
-    except NoNodeError:
-        return {}
-    return json.loads(data)
-
-
-def _getPath(tenant_name):
-    return f'{ROOT}/{urllib.parse.quote_plus(tenant_name)}'
+    data = zkrecords.read(client, zkrecords.getPath(ROOT, tenant_name))
+    return json.loads(data) if data else {}

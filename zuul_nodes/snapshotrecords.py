@@ -17,6 +17,8 @@ import time
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
+from zuul_nodes import zkrecords
+
 ROOT = '/zuul/zuul-nodes/snapshots'
 # The format of such an image, as Zuul's executor has it.
 FORMAT = 'snapshot'
@@ -42,7 +44,7 @@ def add(client, snapshot, expiration):
     :param int expiration: since when the snapshot may be gone, in seconds.
     """
     now = time.time()
-    for name in _list(client):
+    for name in zkrecords.getChildren(client, ROOT):
         if float(name.partition('-')[0]) < now:
             with contextlib.suppress(NoNodeError):
                 client.delete(f'{ROOT}/{name}')
@@ -63,7 +65,7 @@ def find(client, url, tenant_name):
         empty if it is none.
     """
     found = set()
-    for name in _list(client):
+    for name in zkrecords.getChildren(client, ROOT):
         if not name.endswith(f'-{_makeKey(url)}'):
             continue
         with contextlib.suppress(NoNodeError):
@@ -71,13 +73,6 @@ def find(client, url, tenant_name):
             if (snapshot.url, snapshot.tenant) == (url, tenant_name):
                 found.add(snapshot.node)
     return found
-
-
-def _list(client):
-    try:
-        return client.get_children(ROOT)
-    except NoNodeError:
-        return []
 
 
 def _makeKey(url):

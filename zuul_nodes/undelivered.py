@@ -8,9 +8,10 @@ launchers ask that tenant no more until it has another layout.
 import contextlib
 import json
 import typing
-import urllib.parse
 
 from kazoo.exceptions import NodeExistsError, NoNodeError, NotEmptyError
+
+from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/undelivered-formats'
 
@@ -34,35 +35,30 @@ def write(client, name, tenant_name, undelivered):
     """
     path = _getPath(name, tenant_name)
     if not undelivered.formats:
-        with contextlib.suppress(NoNodeError):
-            client.delete(path)
+        zkrecords.delete(client, path)
         return
     data = json.dumps({
         'layout': undelivered.layout_uuid,
         'formats': sorted(undelivered.formats)}).encode()
-    try:
-        client.set(path, data)
-    except NoNodeError:
-        # A launcher may be about to forget what there was.
-        with contextlib.suppress(NodeExistsError, NoNodeError):
-            client.create(path, data, makepath=True)
+    # A launcher may be about to forget what there was.
+    with contextlib.suppress(NodeExistsError, NoNodeError):
+        zkrecords.write(client, path, data)
 
 
 def read(client, name):
     """:return: tenant -> :class:`Undelivered`, of an image; a dict."""
     found = {}
-    for child in _list(client, _getPath(name)):
-        with contextlib.suppress(NoNodeError):
-            data, _ = client.get(f'{_getPath(name)}/{child}')
+    for tenant_name in zkrecords.getNames(client, _getPath(name)):
+        if data := zkrecords.read(client, _getPath(name, tenant_name)):
             record = json.loads(data)
-            found[urllib.parse.unquote_plus(child)] = Undelivered(
+            found[tenant_name] = Undelivered(
                 record['layout'], set(record['formats']))
     return found
 
 
 def getNames(client):
     """:return: a set of the canonical names of images."""
-    return set(map(urllib.parse.unquote_plus, _list(client, ROOT)))
+    return zkrecords.getNames(client, ROOT)
 
 
 def forget(client, name):
@@ -72,11 +68,4 @@ def forget(client, name):
 
 
 def _getPath(*names):
-    return '/'.join((ROOT, *map(urllib.parse.quote_plus, names)))
-
-
-def _list(client, path):
-    try:
-        return client.get_children(path)
-    except NoNodeError:
-        return []
+    return zkrecords.getPath(ROOT, *names)

@@ -9,6 +9,8 @@ import contextlib
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
+from zuul_nodes import zkrecords
+
 ROOT = '/zuul/zuul-nodes/upload-boots'
 
 
@@ -26,21 +28,14 @@ def add(client, upload_id, node_ids):
 
 def find(client, upload_id):
     """:return: a set of the ids of nodes."""
-    return _list(client, f'{ROOT}/{upload_id}')
+    return set(zkrecords.getChildren(client, f'{ROOT}/{upload_id}'))
 
 
 def getUploads(client):
     """:return: a set of the ids of uploads that nodes were made of."""
-    return _list(client, ROOT)
+    return set(zkrecords.getChildren(client, ROOT))
 
 
 def forget(client, upload_id):
     with contextlib.suppress(NoNodeError):
         client.delete(f'{ROOT}/{upload_id}', recursive=True)
-
-
-def _list(client, path):
-    try:
-        return set(client.get_children(path))
-    except NoNodeError:
-        return set()

@@ -6,14 +6,13 @@ once.  A record is locked while it is changed.
 
 import contextlib
 import logging
-import urllib.parse
 
 from kazoo.exceptions import NoNodeError
 from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul.zk.exceptions import LockException
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes import imagecontrols
+from zuul_nodes import imagecontrols, zkrecords
 from zuul_nodes.cmd.imagerecords import (
     findBuild,
     findImage,
@@ -24,9 +23,8 @@ from zuul_nodes.cmd.imagerecords import (
 )
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.launcher import imageevents
 from zuul_nodes.launcher.deletes import remove
-
-VALIDATIONS = '/zuul/zuul-nodes/image-events/image-validate'
 
 
 class Changes:
@@ -132,9 +130,8 @@ class Changes:
                     upload.state = upload.State.PENDING
                 number += 1
             # What there was of pauses is over.
-            with contextlib.suppress(NoNodeError):
-                self.client.delete(f'{VALIDATIONS}/' + urllib.parse.quote_plus(
-                    record['uuid']))
+            zkrecords.delete(self.client, imageevents.getPath(
+                imageevents.Kind.VALIDATE, record['uuid']))
         if not number:
             raise UserError(f'the build {describe(build)} has no upload that '
                             f'is ready or has failed')

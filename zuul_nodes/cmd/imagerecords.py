@@ -7,7 +7,7 @@ import zlib
 
 from kazoo.exceptions import NoNodeError
 
-from zuul_nodes import imagecontrols, imagelayouts, undelivered
+from zuul_nodes import imagecontrols, imagelayouts, undelivered, zkrecords
 from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
@@ -166,11 +166,10 @@ def _getProblem(client, layouts, name):
         return ('nobody builds it: no tenant has a pipeline with the trigger '
                 'event "image-build" and the reporter "image-built" in which '
                 'a job with that image-build-name runs for its project')
-    path = f'{EVENTS}/{urllib.parse.quote_plus(name)}'
-    try:
-        sent = json.loads(client.get(path)[0])
-    except NoNodeError:
+    data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
+    if data is None:
         return None
+    sent = json.loads(data)
     return (f'the tenant {sent["tenant"]} has been asked to build it '
             f'(attempt {sent["attempt"]})')
 
@@ -178,8 +177,7 @@ def _getProblem(client, layouts, name):
 def _readLayouts(client):
     """:return: tenant -> ImageLayout, of the tenants that there are."""
     layouts = {}
-    for tenant_name in sorted(map(
-            urllib.parse.unquote_plus, _list(client, LAYOUTS))):
+    for tenant_name in sorted(zkrecords.getNames(client, LAYOUTS)):
         with contextlib.suppress(NoNodeError):
             data, _ = client.get(imagelayouts.getPath(tenant_name))
             if layout := imagelayouts.parse(data):
@@ -187,16 +185,9 @@ def _readLayouts(client):
     return layouts
 
 
-def _list(client, path):
-    try:
-        return client.get_children(path)
-    except NoNodeError:
-        return []
-
-
 def _readAll(client, path):
     """:return: yields what the records there say."""
-    for name in _list(client, path):
+    for name in zkrecords.getChildren(client, path):
         try:
             data, _ = client.get(f'{path}/{name}')
             yield json.loads(zlib.decompress(data))

@@ -118,6 +118,17 @@ def explainUnknown(who, kind, name, known):
             f'does not have. {suggest(name, known)}')
 
 
+def explainConnection(config_object, name, connections):
+    """
+    :param str name: of the connection that the object has.
+    :param connections: those of zuul.conf, by name.
+    :return: the UnknownConnectionError to raise.
+    """
+    return UnknownConnectionError(
+        f'The {describe(config_object)} has the connection {quote(name)}, '
+        f'which zuul.conf does not have. {suggest(name, connections)}')
+
+
 def quote(name):
     """:return: a name that may not be one, for a message."""
     return f'"{name[:LONG]}..."' if len(name) > LONG else f'"{name}"'

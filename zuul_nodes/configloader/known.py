@@ -12,8 +12,8 @@ from zuul.driver import ProviderInterface
 from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownAttributeError,
-    UnknownConnectionError,
     describe,
+    explainConnection,
     quote,
     suggest,
 )
@@ -45,8 +45,8 @@ def checkPart(pcontext, part):
 
 def checkSection(pcontext, section):
     """As :func:`checkPart`, for a section."""
-    who = f'The {describe(section)}'
-    _check(pcontext, section, section.config, who, OF_SECTIONS)
+    _check(pcontext, section, section.config, f'The {describe(section)}',
+           OF_SECTIONS)
     for name, kind in LISTS.items():
         for entry in section.config.get(name) or ():
             part = quote(str(entry.get('name')))
@@ -57,9 +57,8 @@ def checkSection(pcontext, section):
     name = section.config.get('connection')
     if connections and name is not None and (
             name not in connections.connections):
-        _tell(pcontext, section, UnknownConnectionError(
-            f'{who} has the connection {quote(name)}, which zuul.conf does '
-            f'not have. {suggest(name, connections.connections)}'))
+        _tell(pcontext, section, explainConnection(
+            section, name, connections.connections))
 
 
 def _check(pcontext, config_object, attributes, who, others):

@@ -18,9 +18,9 @@ import yaml
 from zuul.exceptions import ConfigurationSyntaxError
 from zuul.model import SEVERITY_ERROR
 from zuul.provider import BaseProvider
-from zuul.zk.layout import LayoutProvidersStore
 from zuul.zk.zkobject import ZKContext
 
+from zuul_nodes import providerrecords
 from zuul_nodes.configloader.provider import ProviderConfig
 from zuul_nodes.drivers import bounds
 
@@ -66,21 +66,18 @@ class LastGood:
         self.zk_client = zk_client
         self.tenant_name = tenant_name
         self.parse_context = parse_context
-        # As Zuul writes it.
-        self.root = (f'{LayoutProvidersStore.tenant_root}/{tenant_name}'
-                     '/provider')
 
     def getNames(self):
         """:return: a list of the canonical names of providers."""
-        return [f'{project}/{name}' for project in self._list(self.root)
-                for name in self._list(f'{self.root}/{project}')]
+        return providerrecords.getNames(
+            self.zk_client.client, self.tenant_name)
 
     def get(self, canonical_name):
         """
         :return: the flat configuration of a provider, or None if there is
             none, or the tenant may not have it any more.
         """
-        path = f'{self.root}/{canonical_name}/config'
+        path = providerrecords.getPath(self.tenant_name, canonical_name)
         try:
             provider = BaseProvider.fromZK(
                 ZKContext(self.zk_client, None, None, log), path,
@@ -115,12 +112,6 @@ class LastGood:
                               'it was before',)
             self.parse_context.accumulator.addError(error)
         return config
-
-    def _list(self, path):
-        try:
-            return self.zk_client.client.get_children(path)
-        except NoNodeError:
-            return []
 
 
 class StandIn(ProviderConfig):

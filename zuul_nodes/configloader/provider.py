@@ -11,10 +11,8 @@ from zuul_nodes.configloader.attributes import recast
 from zuul_nodes.configloader.errors import (
     BoundError,
     SectionError,
-    UnknownConnectionError,
     describe,
-    quote,
-    suggest,
+    explainConnection,
 )
 from zuul_nodes.configloader.flatten import Flattening
 from zuul_nodes.configloader.plain import copyStanza
@@ -79,10 +77,7 @@ class ProviderConfig(model.ProviderConfig):
                 f'{describe(names[1][0])}. Take one of them out')
         config_object, name = names[0]
         if name not in connections:
-            raise UnknownConnectionError(
-                f'The {describe(config_object)} has the connection '
-                f'{quote(name)}, which zuul.conf does not have. '
-                f'{suggest(name, connections)}')
+            raise explainConnection(config_object, name, connections)
         connection = connections[name]
         if not isinstance(connection.driver, ProviderInterface):
             raise SectionError(

@@ -10,11 +10,10 @@ their stead, and there are never more than ``size`` of each.
 import collections
 import dataclasses
 import logging
-import threading
 import time
 
 from zuul_nodes.launcher.calls import begin
-from zuul_nodes.launcher.threads import METRIC, Stopped
+from zuul_nodes.launcher.threads import Stopped, Workplaces
 
 log = logging.getLogger('zuul.Launcher')
 
@@ -33,11 +32,8 @@ class Work:
     begun: float = 0
 
 
-class FairPlaces:
+class FairPlaces(Workplaces):
     """
-    :param statsd: to which the number of those at work is told, or None.
-    :param str name: of the number.
-    :param int size: how many places there are.
     :ivar float time: seconds after which work that goes on does not count
         any more.
     :ivar float shared_time: seconds after which it has no place any more,
@@ -47,18 +43,12 @@ class FairPlaces:
     time = 3600
     shared_time = 60
 
-    def __init__(self, statsd, name, size):
-        self.statsd = statsd
-        self.name = name
-        self.size = size
-        self._changed = threading.Condition()
+    def __init__(self, *args):
+        super().__init__(*args)
         # Tenant -> its work that waits; first, who has waited longest.
         self._waiting = {}
-        # What has a place, and of which tenant how much goes on.
+        # What has a place.
         self._placed = []
-        self._working = collections.Counter()
-        self._running = True
-        self._tell()
 
     def submit(self, tenant_name, what, function):
         """
@@ -71,20 +61,6 @@ class FairPlaces:
             self._waiting.setdefault(tenant_name, collections.deque()).append(
                 Work(tenant_name, what, function))
             self._fill()
-
-    def stop(self):
-        """Whatever waits still has its turn, to see that it is over."""
-        with self._changed:
-            self._running = False
-
-    def join(self, timeout):
-        """Wait for what is going on; to be called after :meth:`stop`.
-
-        :param float timeout: in seconds.  What hangs is left alone then.
-        """
-        with self._changed:
-            self._changed.wait_for(
-                lambda: not self._working.total(), timeout)
 
     def _fill(self):
         """Begin what can begin; those who wait look again."""
@@ -146,7 +122,3 @@ class FairPlaces:
 
     def _getLeft(self, work, seconds):
         return work.begun + seconds - time.monotonic()
-
-    def _tell(self):
-        if self.statsd:
-            self.statsd.gauge(METRIC + self.name, self._working.total())

@@ -7,16 +7,15 @@ was for has not come about, it is sent again after a pause.  What somebody
 else has asked for counts like an event of ours.
 """
 
-import contextlib
 import enum
 import json
 import logging
 import time
 import typing
-import urllib.parse
 
 from kazoo.exceptions import NoNodeError
 
+from zuul_nodes import zkrecords
 from zuul_nodes.launcher.imagelook import (
     KEY,
     LOOK_INTERVAL,
@@ -116,7 +115,7 @@ class ImageEvents:
     def get(self, kind, key):
         """:return: what was sent last, a :class:`Sent`, or None."""
         try:
-            data, stat = self.client.get(_getPath(kind, key))
+            data, stat = self.client.get(getPath(kind, key))
         except NoNodeError:
             return None
         content = json.loads(data)
@@ -125,13 +124,11 @@ class ImageEvents:
 
     def getKeys(self, kind):
         """:return: a set of the keys of which there is a record."""
-        return {urllib.parse.unquote_plus(name) for name in
-                self.client.get_children(f'{ROOT}/{kind}')}
+        return zkrecords.getNames(self.client, f'{ROOT}/{kind}')
 
     def forget(self, kind, key):
         """There is nothing to be sent any more."""
-        with contextlib.suppress(NoNodeError):
-            self.client.delete(_getPath(kind, key))
+        zkrecords.delete(self.client, getPath(kind, key))
 
     def isDue(self, sent):
         """
@@ -152,8 +149,9 @@ def _write(transaction, kind, key, sent, tenant_name, attempt):
     data = json.dumps({'tenant': tenant_name, 'attempt': attempt,
                        'time': time.time()}).encode()
     transaction.write(
-        _getPath(kind, key), data, sent.version if sent else None)
+        getPath(kind, key), data, sent.version if sent else None)
 
 
-def _getPath(kind, key):
-    return f'{ROOT}/{kind}/{urllib.parse.quote_plus(key)}'
+def getPath(kind, key):
+    """:return: the path of what is on record of an event."""
+    return zkrecords.getPath(ROOT, kind, key)

@@ -12,6 +12,7 @@ import functools
 import logging
 
 from zuul_nodes import uploadboots
+from zuul_nodes.imageuse import isUsable
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import ImageEvents
 from zuul_nodes.launcher.imagelook import KEY, alone
@@ -21,7 +22,6 @@ from zuul_nodes.launcher.policy import (
     Tenants,
     isInService,
     isRejected,
-    isUsable,
 )
 from zuul_nodes.launcher.retirement import Retirement
 from zuul_nodes.launcher.trails import Trails

@@ -5,7 +5,6 @@ import threading
 
 from kazoo.exceptions import (
     ConnectionLoss,
-    NoNodeError,
     OperationTimeoutError,
     SessionExpiredError,
 )
@@ -14,7 +13,7 @@ from zuul.zk.exceptions import LockException
 from zuul.zk.layout import LayoutProvidersStore, LayoutStateStore
 from zuul.zk.locks import tenant_read_lock
 
-from zuul_nodes import audit
+from zuul_nodes import audit, providerrecords
 from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.scope import Scope
@@ -200,8 +199,9 @@ class Layouts:
         :param dict unreadable: gets those that can't be read.
         :return: yields those that can.
         """
-        for name in self._getNames(tenant_name):
-            path = f'{self._getRoot(tenant_name)}/{name}/config'
+        for name in providerrecords.getNames(
+                self.zk_client.client, tenant_name):
+            path = providerrecords.getPath(tenant_name, name)
             try:
                 provider = BaseProvider.fromZK(
                     context, path, self.connections, self.system_id,
@@ -224,19 +224,3 @@ class Layouts:
                     context, path, name, self.connections, error)
             else:
                 yield provider
-
-    def _getNames(self, tenant_name):
-        """:return: yields the canonical names of a tenant's providers."""
-        root = self._getRoot(tenant_name)
-        for repository in self._getChildren(root):
-            for name in self._getChildren(f'{root}/{repository}'):
-                yield f'{repository}/{name}'
-
-    def _getRoot(self, tenant_name):
-        return f'{self.providers_store.tenant_root}/{tenant_name}/provider'
-
-    def _getChildren(self, path):
-        try:
-            return self.zk_client.client.get_children(path)
-        except NoNodeError:
-            return []

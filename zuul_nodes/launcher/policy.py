@@ -8,6 +8,7 @@ tenant counts for something only if it can really do it.
 
 from urllib.parse import unquote_plus
 
+from zuul_nodes.imageuse import isUsable
 from zuul_nodes.launcher.imageevents import Kind
 from zuul_nodes.launcher.transfers import findProvider, getProviders
 
@@ -38,16 +39,6 @@ def isInService(upload, image, provider):
     """:return: whether new nodes of the provider may have that upload."""
     return bool(upload.state == upload.State.READY and upload.validated
                 and upload.external_id and isUsable(upload, image, provider))
-
-
-def isUsable(upload, image, provider):
-    """
-    :param image: the provider's, of which the upload is.
-    :return: whether the upload is where the provider makes its nodes.
-    """
-    # Zuul goes by the name alone, but a provider may have moved.
-    return (upload.endpoint_name == provider.getEndpoint().canonical_name
-            and upload.isPermittedForProvider(image, provider))
 
 
 def isUsed(scope, upload):

@@ -14,14 +14,12 @@ class Stopped(Exception):
     """The launcher stops; somebody else will begin anew."""
 
 
-class Threads:
-    """Threads for one kind of work, so many for each endpoint.
-
-    Work at one endpoint does not wait for that at another one.
+class Workplaces:
+    """Places for one kind of work, of several who ask for them.
 
     :param statsd: to which the number of those at work is told, or None.
     :param str name: of the number.
-    :param int size: how many there are for each at most.
+    :param int size: how many there are at most.
     """
 
     def __init__(self, statsd, name, size):
@@ -29,12 +27,41 @@ class Threads:
         self.name = name
         self.size = size
         self._changed = threading.Condition()
-        # Endpoint -> what waits for one of its threads.
-        self._waiting = collections.defaultdict(collections.deque)
-        # Endpoint -> how many threads it has, which end with their work.
+        # Who asks -> how much of it goes on.
         self._working = collections.Counter()
         self._running = True
         self._tell()
+
+    def stop(self):
+        """Whatever waits still has its turn, to see that it is over."""
+        with self._changed:
+            self._running = False
+
+    def join(self, timeout):
+        """Wait for what is going on; to be called after :meth:`stop`.
+
+        :param float timeout: in seconds.  What hangs is left alone then.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._working.total(), timeout)
+
+    def _tell(self):
+        if self.statsd:
+            self.statsd.gauge(METRIC + self.name, self._working.total())
+
+
+class Threads(Workplaces):
+    """Threads for one kind of work, so many for each endpoint.
+
+    Work at one endpoint does not wait for that at another one.
+    """
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        # Endpoint -> what waits for one of its threads, which end with
+        # their work.
+        self._waiting = collections.defaultdict(collections.deque)
 
     def submit(self, endpoint_name, function, *args):
         """
@@ -55,20 +82,6 @@ class Threads:
                     name=f'{self.name} {endpoint_name}', daemon=True).start()
         return future
 
-    def stop(self):
-        """Whatever waits still has its turn, to see that it is over."""
-        with self._changed:
-            self._running = False
-
-    def join(self, timeout):
-        """Wait for what is going on; to be called after :meth:`stop`.
-
-        :param float timeout: in seconds.  What hangs is left alone then.
-        """
-        with self._changed:
-            self._changed.wait_for(
-                lambda: not self._working.total(), timeout)
-
     def _run(self, endpoint_name):
         while work := self._take(endpoint_name):
             fulfil(*work)
@@ -82,7 +95,3 @@ class Threads:
             self._tell()
             self._changed.notify_all()
             return None
-
-    def _tell(self):
-        if self.statsd:
-            self.statsd.gauge(METRIC + self.name, self._working.total())

@@ -10,6 +10,8 @@ import re
 
 from zuul.lib.voluputil import Nullable, Optional
 
+from zuul_nodes.drivers.api.errors import PermanentError
+
 TENANTS = 'tenants'
 # For the connections of drivers that declare their options.
 SCHEMA = {
@@ -75,6 +77,19 @@ def checkNames(connection, option, names, what, always=frozenset()):
         if name and str(name) not in allowed | always:
             raise BoundError(f'{what} "{name}", which '
                              f'{describe(connection, option)} does not allow')
+
+
+def checkBucket(connection, option, bucket, url):
+    """
+    :param str option: as in :func:`checkNames`.
+    :param str url: of an artifact that is in a bucket.
+    :raises PermanentError: the operator does not allow that bucket.
+    """
+    try:
+        checkNames(connection, option, [bucket],
+                   f'{url.partition("?")[0]} is in the bucket')
+    except BoundError as error:
+        raise PermanentError(str(error)) from None
 
 
 def checkAddress(connection, host, address):

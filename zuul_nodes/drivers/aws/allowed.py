@@ -4,7 +4,7 @@ Options of a connection have names with commas between them.  Without an
 option, all is allowed.
 """
 
-from zuul_nodes.drivers import PermanentError, bounds
+from zuul_nodes.drivers import bounds
 from zuul_nodes.drivers.aws.images import RESOLVED
 
 # Who has to own images: ids of accounts, "self", "amazon" or the like.
@@ -56,10 +56,6 @@ def checkUrl(connection, url):
         allow.
     """
     scheme, _, rest = url.partition('://')
-    if scheme != 's3':
-        return
-    try:
-        bounds.checkNames(connection, BUCKETS, [rest.partition('/')[0]],
-                          f'{url.partition("?")[0]} is in the bucket')
-    except bounds.BoundError as error:
-        raise PermanentError(str(error)) from None
+    if scheme == 's3':
+        bounds.checkBucket(
+            connection, BUCKETS, rest.partition('/')[0], url)

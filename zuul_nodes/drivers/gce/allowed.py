@@ -8,7 +8,7 @@ import re
 
 from zuul.lib.voluputil import Nullable, Optional
 
-from zuul_nodes.drivers import PermanentError, bounds
+from zuul_nodes.drivers import bounds
 from zuul_nodes.drivers.gce.urls import split
 
 SCHEMA = {
@@ -105,8 +105,4 @@ def checkUrl(connection, url):
     :raises PermanentError: the operator does not allow its bucket.
     """
     bucket, _ = split(url)
-    try:
-        bounds.checkNames(connection, 'buckets', [bucket],
-                          f'{url.partition("?")[0]} is in the bucket')
-    except bounds.BoundError as error:
-        raise PermanentError(str(error)) from None
+    bounds.checkBucket(connection, 'buckets', bucket, url)

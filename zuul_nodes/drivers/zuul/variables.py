@@ -7,6 +7,7 @@ from zuul.model import ImageBuildArtifact, ImageUpload
 
 from zuul_nodes.drivers import addresses
 from zuul_nodes.drivers.zuul.formats import getFormats
+from zuul_nodes.imageuse import isUsable
 
 log = logging.getLogger('zuul.nodes.images')
 
@@ -103,9 +104,7 @@ def _describeUpload(upload, tenant, name):
         tenant.layout.providers.values()
         if (image := provider.images.get(name)) and image.type == 'zuul'
         and image.canonical_name == upload.canonical_name
-        and upload.isPermittedForProvider(image, provider)
-        # Zuul goes by the name alone, but a provider may have moved.
-        and provider.getEndpoint().canonical_name == upload.endpoint_name)
+        and isUsable(upload, image, provider))
     return {
         'endpoint': upload.endpoint_name,
         'external_id': upload.external_id,
