@@ -49,8 +49,8 @@ class Changes:
         image = findImage(self.images, args.image)
         imagecontrols.add(self.client, Control.PAUSED,
                           image['canonical_name'], args.reason)
-        return (f'The image {getName(image)} is paused: launchers ask '
-                f'nobody to build it, and begin no uploads of it')
+        return (f'The image {getName(image)} is paused: launchers request '
+                f'no builds of it, and begin no uploads of it')
 
     def resume(self, args):
         image = findImage(self.images, args.image)

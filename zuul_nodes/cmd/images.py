@@ -34,7 +34,7 @@ CHANGES = {
     'forget': ('remove the records of uploads at an endpoint whose '
                'connection is gone; what is in the cloud stays there',
                'build'),
-    'pause': ('ask nobody to build an image, and begin no uploads of it',
+    'pause': ('request no builds of an image, and begin no uploads of it',
               'image'),
     'resume': ('end the pause of an image', 'image'),
 }
