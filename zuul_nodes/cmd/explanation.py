@@ -13,6 +13,7 @@ from zuul_nodes.configloader.errors import (
     getLineNumber,
     suggest,
 )
+from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.exceptions import UserError
 
 # Characters.  Together they make a table of 120 at most.
@@ -146,11 +147,16 @@ def countMerged(values):
     :return: how many of them make up the final value; the others are
         overridden.
     """
-    for kind in (dict, list):
-        if isinstance(values[0], kind):
-            return next((count for count, value in enumerate(values)
-                         if not isinstance(value, kind)), len(values))
-    return 1
+    kind = next((kind for kind in (dict, list)
+                 if isinstance(values[0], kind)), None)
+    if kind is None:
+        return 1
+    for count, value in enumerate(values):
+        if not isinstance(value, kind):
+            return count
+        if isinstance(value, Replacement):
+            return count + 1
+    return len(values)
 
 
 def findError(layout, provider_name):

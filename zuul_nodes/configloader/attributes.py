@@ -7,6 +7,8 @@ when a provider brings the two together.
 
 import voluptuous as vs
 
+from zuul_nodes.configloader.errors import describe
+from zuul_nodes.configloader.known import findFaults, tellFaults
 from zuul_nodes.configloader.plain import MARKS, copyStanza
 from zuul_nodes.configloader.vocabulary import STRUCTURE
 
@@ -45,17 +47,28 @@ def recast(cls, parsed):
     return ours
 
 
-def parse(cls, parser, conf):
+def parse(cls, parser, fromYaml, conf):
     """
+    Attributes with a fault are not Zuul's to parse: it would leave the object
+    out.  It stays, so nothing else is in error for the lack of it, and the
+    fault is shown at the object.
+
     :param cls: the class that the object shall have.
-    :param parser: a method of Zuul's that parses a stanza.
-    :param dict conf: the stanza.
-    :return: what the parser returns, as an object of ``cls``.
+    :param parser: with ``pcontext`` and ``schema``.
+    :param fromYaml: the method of Zuul's that parses a stanza.
+    :param dict conf: the stanza; it is relieved of what Zuul can't show.
+    :return: what the method returns, as an object of ``cls``.
     :raises: ConfigurationSyntaxError, or voluptuous.Invalid.
     """
     conf = copyStanza(conf)
-    parsed = recast(cls, parser(conf))
-    structure = STRUCTURE[cls.__name__.lower()]
-    parsed.attributes = {name: value for name, value in conf.items()
-                         if name not in structure and name not in MARKS}
+    kind = cls.__name__.lower()
+    attributes = {name: value for name, value in conf.items()
+                  if name not in STRUCTURE[kind] and name not in MARKS}
+    faults = list(findFaults(
+        parser.pcontext, kind, attributes, parser.schema.schema))
+    wrong = {fault.attribute for fault in faults}
+    parsed = recast(cls, fromYaml({
+        name: value for name, value in conf.items() if name not in wrong}))
+    parsed.attributes = attributes
+    tellFaults(parser.pcontext, parsed, f'The {describe(parsed)}', faults)
     return parsed

@@ -39,6 +39,11 @@ class UnknownAttributeError(ConfigurationSyntaxError):
     zuul_error_problem = 'unknown attribute'
 
 
+class AttributePlaceError(ConfigurationSyntaxError):
+    zuul_error_name = 'Attribute Place'
+    zuul_error_problem = 'attribute at an object that can not have it'
+
+
 class AttributeValueError(ConfigurationSyntaxError):
     zuul_error_name = 'Attribute Value'
     zuul_error_problem = 'attribute with a value that can not be'
@@ -127,6 +132,18 @@ def explainConnection(config_object, name, connections):
     return UnknownConnectionError(
         f'The {describe(config_object)} has the connection {quote(name)}, '
         f'which zuul.conf does not have. {suggest(name, connections)}')
+
+
+def explainPlace(name, kind, place):
+    """
+    :param str name: of an attribute.
+    :param str kind: of the object that it stands at.
+    :param str place: what it belongs to, in the plural.
+    :return: what to tell of it, once it has been said whose it is.
+    """
+    here = 'sections and providers' if kind == 'provider' else f'{kind}s'
+    return (f'has the attribute "{name}", which belongs to {place}, not to '
+            f'{here}. Move it there')
 
 
 def quote(name):

@@ -26,11 +26,11 @@ from zuul_nodes.configloader.vocabulary import (
     OF_ANY_IMAGE,
     PRIORITY,
     PROVIDER_ALONE,
+    ZONES,
     getVocabulary,
 )
 from zuul_nodes.drivers import DEFAULT_PRIORITY, OWN
 
-ZONES = 'az'
 LABEL_DEFAULTS = 'label-defaults'
 LIMITS = 'resource-limits'
 ALL_NODE_LABELS = 'include-all-node-labels'
@@ -54,17 +54,18 @@ class Flattening:
     :param list sections: the one it names and those that inherits from.
     :param Layout layout: what the tenant has.
     :param Driver driver: that of the connection.
+    :param OtherDrivers others: of the tenant.
     :raises ConfigurationSyntaxError: what is written can't be combined.
     """
 
-    def __init__(self, provider_config, sections, layout, driver):
+    def __init__(self, provider_config, sections, layout, driver, others):
         self.provider_config = provider_config
         self.section = sections[0]
         self.layout = layout
         self.driver = driver
         self.vocabulary = getVocabulary(driver.getProviderSchemaClass())
         self.parts = Parts([*reversed(sections), provider_config],
-                           layout, self.vocabulary, driver.name)
+                           layout, self.vocabulary, driver.name, others)
         if hasattr(driver, 'getNodeLabels'):
             self._addNodeLabels()
         # Kind -> made-up name -> (label, flat configuration), for labels

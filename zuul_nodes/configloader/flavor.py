@@ -8,7 +8,6 @@ from zuul_nodes.configloader.attributes import (
     openSchema,
     parse,
 )
-from zuul_nodes.configloader.known import checkPart
 
 
 class Flavor(WithAttributes, model.Flavor):
@@ -24,6 +23,4 @@ class FlavorParser(zuul.configloader.FlavorParser):
         :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`Flavor`.
         """
-        flavor = parse(Flavor, super().fromYaml, conf)
-        checkPart(self.pcontext, flavor)
-        return flavor
+        return parse(Flavor, self, super().fromYaml, conf)

@@ -8,7 +8,6 @@ from zuul_nodes.configloader.attributes import (
     openSchema,
     parse,
 )
-from zuul_nodes.configloader.known import checkPart
 
 
 class Image(WithAttributes, model.Image):
@@ -24,6 +23,4 @@ class ImageParser(zuul.configloader.ImageParser):
         :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: an :class:`Image`.
         """
-        image = parse(Image, super().fromYaml, conf)
-        checkPart(self.pcontext, image)
-        return image
+        return parse(Image, self, super().fromYaml, conf)

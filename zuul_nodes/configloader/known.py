@@ -1,98 +1,160 @@
-"""What no driver can make sense of, told where it is written, at once.
+"""What is wrong whatever driver it is for, told where it is written, at once.
 
 A provider checks all that it is made of, for its own driver.  What no provider
-uses, or not yet, is looked at here: whether any driver knows such an
-attribute, and whether a number can be meant.
+uses, or not yet, is looked at here: whether any driver knows such an attribute
+at such an object, and whether the value can be meant.  Drivers without a
+connection count, too: several Zuuls may share a project with images.
 """
 
-import functools
+import typing
 
+import voluptuous as vs
 from zuul.driver import ProviderInterface
 
 from zuul_nodes.configloader.errors import (
+    AttributePlaceError,
     AttributeValueError,
     UnknownAttributeError,
     describe,
     explainConnection,
+    explainPlace,
     quote,
     suggest,
 )
 from zuul_nodes.configloader.vocabulary import (
     FINAL,
     NUMBERS,
-    OF_ANY_IMAGE,
     STRUCTURE,
     checkNumber,
+    findFault,
+    findFaultOfAll,
     getVocabulary,
+    show,
 )
 
 LISTS = {f'{kind}s': kind for kind in STRUCTURE}
+DEFAULTS = {f'{kind}-defaults': kind for kind in STRUCTURE}
 OF_SECTIONS = frozenset({
     'name', 'description', 'parent', 'abstract', 'connection', 'nodes',
-    *LISTS, *(f'{kind}-defaults' for kind in STRUCTURE)})
-OF_PARTS = frozenset({FINAL, *OF_ANY_IMAGE}).union(*STRUCTURE.values())
+    *LISTS, *DEFAULTS})
+OF_ENTRIES = frozenset({FINAL}).union(*STRUCTURE.values())
 
 
-def checkPart(pcontext, part):
-    """Have an error shown for what is wrong with an image, a flavor or a
-    label; the object stays, so nothing else is in error for the lack of it.
-
-    :param ParseContext pcontext: or None, where there are no drivers.
-    :param part: with ``attributes``.
+class Fault(typing.NamedTuple):
     """
-    _check(pcontext, part, part.attributes, f'The {describe(part)}', OF_PARTS)
+    ``attribute``
+        the name of that which is wrong.
+    ``error_class``
+        a subclass of ConfigurationSyntaxError.
+    ``what``
+        goes on where whose attribute it is has been said.
+    """
+    attribute: str
+    error_class: type
+    what: str
+
+
+def findFaults(pcontext, kind, attributes, schemas=None):
+    """
+    :param ParseContext pcontext: or None, where there are no drivers.
+    :param str kind: of the object that they stand at; "provider" for a
+        section.
+    :param dict attributes: as they are written.
+    :param dict schemas: those that Zuul has for some of them, if any.
+    :return: yields a :class:`Fault` for each that is wrong.
+    """
+    vocabularies = _getVocabularies(pcontext)
+    for name, value in attributes.items():
+        knowing = [vocabulary for vocabulary in vocabularies
+                   if vocabulary.knows(name)]
+        places = [vocabulary.findPlace(name, kind) for vocabulary in knowing]
+        if vocabularies and not knowing:
+            yield Fault(
+                name, UnknownAttributeError,
+                f'has the attribute {quote(str(name))}, which no '
+                f'driver knows. {_suggest(name, kind, vocabularies)}')
+        elif places and all(places):
+            yield Fault(name, AttributePlaceError, explainPlace(
+                name, kind, places[0]))
+        elif fault := _findFault(name, value, schemas or {}, knowing):
+            yield Fault(name, AttributeValueError,
+                        f'has a wrong "{name}": {fault}')
+
+
+def tellFaults(pcontext, config_object, who, faults):
+    """Have errors shown at the object that has the attributes.
+
+    :param str who: has them, in words.
+    :param faults: each a :class:`Fault`.
+    :raises ConfigurationSyntaxError: there is no context that could show it.
+    """
+    for fault in faults:
+        _tell(pcontext, config_object,
+              fault.error_class(f'{who} {fault.what}'))
 
 
 def checkSection(pcontext, section):
-    """As :func:`checkPart`, for a section."""
-    _check(pcontext, section, section.config, f'The {describe(section)}',
-           OF_SECTIONS)
+    """Have errors shown for what is wrong with a section; it stays, so nothing
+    else is in error for the lack of it.
+
+    :param ParseContext pcontext: or None, where there are no drivers.
+    :param section: with ``config``.
+    """
+    config, who = section.config, f'the {describe(section)}'
+    tellFaults(pcontext, section, f'T{who[1:]}', findFaults(
+        pcontext, 'provider', _without(config, OF_SECTIONS)))
     for name, kind in LISTS.items():
-        for entry in section.config.get(name) or ():
+        for entry in config.get(name) or ():
             part = quote(str(entry.get('name')))
-            _check(pcontext, section, entry,
-                   f'The entry for the {kind} {part} of the '
-                   f'{describe(section)}', OF_PARTS)
-    connections = _getRegistry(pcontext)
-    name = section.config.get('connection')
-    if connections and name is not None and (
-            name not in connections.connections):
+            tellFaults(
+                pcontext, section, f'The entry for the {kind} {part} of {who}',
+                findFaults(pcontext, kind, _without(entry, OF_ENTRIES)))
+    for name, kind in DEFAULTS.items():
+        if isinstance(config.get(name), dict):
+            tellFaults(
+                pcontext, section, f'"{name}" of {who}',
+                findFaults(pcontext, kind, _without(config[name], {FINAL})))
+    connections = getattr(_getRegistry(pcontext), 'connections', None)
+    name = config.get('connection')
+    if connections and name is not None and name not in connections:
         _tell(pcontext, section, explainConnection(
-            section, name, connections.connections))
+            section, name, connections))
 
 
-def _check(pcontext, config_object, attributes, who, others):
-    """
-    :param config_object: that they are of, for its place.
-    :param dict attributes: as they are written.
-    :param others: names that mean something to Zuul.
-    """
-    drivers = getattr(_getRegistry(pcontext), 'drivers', {})
-    known = _getKnown(frozenset(
-        driver.getProviderSchemaClass() for driver in drivers.values()
-        if isinstance(driver, ProviderInterface)))
-    if not known:
-        return
-    for name, value in attributes.items():
-        if name not in known and name not in others:
-            _tell(pcontext, config_object, UnknownAttributeError(
-                f'{who} has the attribute {quote(str(name))}, which no '
-                f'driver knows. {suggest(name, known)}'))
-        elif problem := name in NUMBERS and checkNumber(value):
-            _tell(pcontext, config_object, AttributeValueError(
-                f'{who} has a wrong "{name}": {problem}'))
+def _without(attributes, names):
+    return {name: value for name, value in attributes.items()
+            if name not in names}
 
 
-@functools.cache
-def _getKnown(schema_classes):
-    """:return: a set of the attributes that any of these drivers knows, by
-        all of their names."""
+def _findFault(name, value, schemas, vocabularies):
+    """:return: what is wrong with a value for all that know the attribute, or
+        None."""
+    if name in NUMBERS and (fault := checkNumber(value)):
+        return fault
+    if name in schemas:
+        # Zuul parses the object, whoever uses it.
+        fault = findFault(vs.Schema(schemas[name]), value)
+    else:
+        fault = findFaultOfAll(vocabulary.findFault(name, value)
+                               for vocabulary in vocabularies)
+    return fault and f'{fault}, not {show(value)}'
+
+
+def _suggest(name, kind, vocabularies):
     known = set()
-    for schema_class in schema_classes:
-        vocabulary = getVocabulary(schema_class)
-        known |= (vocabulary.known | vocabulary.provider
-                  | vocabulary.spellings.keys())
-    return known
+    for vocabulary in vocabularies:
+        known |= vocabulary.known | vocabulary.spellings.keys()
+        if kind == 'provider':
+            known |= vocabulary.provider
+    return suggest(name, known)
+
+
+def _getVocabularies(pcontext):
+    """:return: a list of those of all drivers that are installed."""
+    drivers = getattr(_getRegistry(pcontext), 'drivers', {})
+    return [getVocabulary(driver.getProviderSchemaClass())
+            for driver in drivers.values()
+            if isinstance(driver, ProviderInterface)]
 
 
 def _getRegistry(pcontext):
@@ -100,5 +162,7 @@ def _getRegistry(pcontext):
 
 
 def _tell(pcontext, config_object, error):
+    if pcontext is None:
+        raise error
     error.source_context = config_object.source_context
     pcontext.accumulator.addError(error)

@@ -14,7 +14,6 @@ from zuul_nodes.configloader.errors import (
     describe,
     explainUnknown,
 )
-from zuul_nodes.configloader.known import checkPart
 
 
 class Label(WithAttributes, model.Label):
@@ -48,11 +47,10 @@ class LabelParser(zuul.configloader.LabelParser):
         :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`Label`.
         """
-        label = parse(Label, self._fromYaml, conf)
+        label = parse(Label, self, self._fromYaml, conf)
         if 'aliases' in label.attributes:
             # One may be given without a list.
             label.attributes['aliases'] = label.aliases
-        checkPart(self.pcontext, label)
         return label
 
     def _fromYaml(self, conf):

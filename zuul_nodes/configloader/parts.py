@@ -10,14 +10,17 @@ import math
 import typing
 
 from zuul_nodes.configloader.errors import (
+    AttributePlaceError,
     AttributeValueError,
     FinalError,
     UnknownAttributeError,
     UnknownNameError,
     describe,
+    explainPlace,
     explainUnknown,
     suggest,
 )
+from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.configloader.precedence import Level, Source, fillIn, merge
 from zuul_nodes.configloader.spellings import spell
 from zuul_nodes.configloader.vocabulary import (
@@ -38,15 +41,14 @@ class Levels(typing.NamedTuple):
     stanza: Level
     defaults: Level
     in_section: Level
-    in_provider: Level | None
+    in_provider: Level
 
 
 LEVELS = {
     'image': Levels(Level.IMAGE, Level.IMAGE_DEFAULTS,
                     Level.IMAGE_IN_SECTION, Level.IMAGE_IN_PROVIDER),
-    # Zuul allows no flavors in providers.
     'flavor': Levels(Level.FLAVOR, Level.FLAVOR_DEFAULTS,
-                     Level.FLAVOR_IN_SECTION, None),
+                     Level.FLAVOR_IN_SECTION, Level.FLAVOR_IN_PROVIDER),
     'label': Levels(Level.LABEL, Level.LABEL_DEFAULTS,
                     Level.LABEL_IN_SECTION, Level.LABEL_IN_PROVIDER),
 }
@@ -83,6 +85,7 @@ class Parts:
     :param Layout layout: what the tenant has.
     :param Vocabulary vocabulary: what the driver knows.
     :param str driver_name: for messages.
+    :param OtherDrivers others: of the tenant.
     :raises ConfigurationSyntaxError: something in the chain is unknown to
         the tenant or to the driver, or changes what is final.
 
@@ -98,11 +101,12 @@ class Parts:
         dicts of the parts by name.
     """
 
-    def __init__(self, chain, layout, vocabulary, driver_name):
+    def __init__(self, chain, layout, vocabulary, driver_name, others):
         self.provider_config = chain[-1]
         self.layout = layout
         self.vocabulary = vocabulary
         self.driver_name = driver_name
+        self.others = others
         self.settings, self.section_settings = {}, {}
         self.provider_sources = []
         self.bodies = []
@@ -112,6 +116,10 @@ class Parts:
         # the line of that)]
         self._defaults = {kind: [] for kind in KINDS}
         self._depth = len(chain)
+        # What is above the connection may be for several drivers.
+        self._connection_depth = next(
+            depth for depth, config_object in enumerate(chain, 1)
+            if config_object.config.get('connection'))
         for depth, config_object in enumerate(chain, 1):
             self._read(depth, config_object)
         self.image, self.flavor, self.label = (
@@ -126,8 +134,7 @@ class Parts:
                 (self._depth, self.provider_config, {'name': name}, None)])
 
     def _read(self, depth, config_object):
-        config = spell(config_object.config, self.vocabulary.spellings,
-                       config_object)
+        config = self._take(config_object.config, depth, config_object)
         body, settings = {}, {}
         for name, value in config.items():
             if name in LISTS:
@@ -136,9 +143,10 @@ class Parts:
                 body[name] = value
             if name in self.vocabulary.provider:
                 settings[name] = value
-            elif name not in self.vocabulary.known:
+            elif (name not in self.vocabulary.known
+                    or self.vocabulary.findPlace(name, 'provider')):
                 self._refuseAttribute(
-                    name, f'The {describe(config_object)}',
+                    name, 'provider', f'The {describe(config_object)}',
                     self.vocabulary.known | self.vocabulary.provider)
         self.section_settings = self.settings
         for kind in KINDS:
@@ -150,8 +158,22 @@ class Parts:
             Source(level, depth, config_object, settings))
         self.bodies.append(Source(level, depth, config_object, body))
         for kind in KINDS:
-            for entry in config.get(f'{kind}s', []):
-                self._readEntry(kind, entry, depth, config_object)
+            self._readEntries(kind, config.get(f'{kind}s', []), depth,
+                              config_object)
+
+    def _take(self, attributes, depth, origin):
+        """
+        :param dict attributes: as they are written.
+        :return: those that concern the driver, by the names that it knows.
+            What other drivers of the tenant know may stand where several
+            drivers read it.
+        """
+        if depth < self._connection_depth:
+            attributes = {
+                name: value for name, value in attributes.items()
+                if self.vocabulary.knows(name)
+                or not self.others.know(name)}
+        return spell(attributes, self.vocabulary.spellings, origin)
 
     def _readDefaults(self, kind, settings, depth, config_object):
         key = f'{kind}-defaults'
@@ -162,19 +184,28 @@ class Parts:
                 f'The {describe(config_object)} has "{key}" that are no '
                 f'attributes. Write a mapping of attributes to values')
         line = getattr(settings[key], 'line', None)
-        settings[key] = spell(settings[key], self.vocabulary.spellings,
-                              config_object)
+        settings[key] = self._take(settings[key], depth, config_object)
         known = set(self.vocabulary.inheritable[kind])
         for name in settings[key]:
             if name not in known:
                 self._refuseAttribute(
-                    name, f'"{key}" of the {describe(config_object, line)}',
-                    known)
+                    name, kind,
+                    f'"{key}" of the {describe(config_object, line)}', known)
         if kind == 'image':
             _checkRetainCount(self.settings.get(key, {}), settings[key],
                               config_object, 'all images')
         self._defaults[kind].append(
             (depth, config_object, settings[key], line))
+
+    def _readEntries(self, kind, entries, depth, config_object):
+        if isinstance(entries, Replacement):
+            # Of those that are there above, these stay as they are.
+            names = [entry.get('name') for entry in entries]
+            self._entries[kind] = {
+                name: above for name, above in self._entries[kind].items()
+                if name in names}
+        for entry in entries:
+            self._readEntry(kind, entry, depth, config_object)
 
     def _readEntry(self, kind, entry, depth, config_object):
         name = entry.get('name')
@@ -191,8 +222,7 @@ class Parts:
             # Listed twice in one place: the last one counts, as in Zuul.
             entries.pop()
         entries.append((
-            depth, config_object,
-            spell(entry, self.vocabulary.spellings, config_object),
+            depth, config_object, self._take(entry, depth, config_object),
             getattr(entry, 'line', None)))
 
     def _makePart(self, kind, name, entries):
@@ -200,7 +230,7 @@ class Parts:
         part = Part(kind, stanza, {
             key: value for key in STRUCTURE[kind]
             if (value := getattr(stanza, key)) is not None})
-        own = spell(stanza.attributes, self.vocabulary.spellings, stanza)
+        own = self._take(stanza.attributes, 0, stanza)
         part.sources.append(Source(LEVELS[kind].stanza, 0, stanza, own))
         for depth, config_object, entry, line in entries:
             last = self._addEntry(part, own, depth, config_object, entry,
@@ -307,10 +337,11 @@ class Parts:
             known = (self.vocabulary.label | self.vocabulary.flavor
                      | OF_A_NODE | getattr(self.vocabulary,
                                            part.structure['type']))
+        if part.kind == 'image' and source.origin is part.stanza:
+            known |= OF_ANY_IMAGE
         for name in source.attributes:
-            if name in known or (source.origin is part.stanza
-                                 and part.kind == 'image'
-                                 and name in OF_ANY_IMAGE):
+            if name in known and not self.vocabulary.findPlace(
+                    name, part.kind):
                 continue
             what = f'The {describe(part.stanza)}'
             if source.origin is not part.stanza:
@@ -320,9 +351,13 @@ class Parts:
                 raise UnknownAttributeError(
                     f'{what} is "final", which only an entry for it in a '
                     f'section or a provider can be. Move it there')
-            self._refuseAttribute(name, what, known)
+            self._refuseAttribute(name, part.kind, what, known)
 
-    def _refuseAttribute(self, name, what, known):
+    def _refuseAttribute(self, name, kind, what, known):
+        if self.vocabulary.knows(name) and (
+                place := self.vocabulary.findPlace(name, kind)):
+            raise AttributePlaceError(
+                f'{what} {explainPlace(name, kind, place)}')
         raise UnknownAttributeError(
             f'{what} has the attribute "{name}", which the driver '
             f'{self.driver_name} of the {describe(self.provider_config)} '

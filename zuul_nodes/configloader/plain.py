@@ -77,6 +77,32 @@ class Mapping(dict):
     line = None
 
 
+class Replacement(list):
+    """A list that takes the place of what is said elsewhere.
+
+    It is written as a mapping: ``replace: [...]``.
+    """
+
+
+REPLACE = 'replace'
+
+
+def keepReplacing(conf, parse):
+    """
+    :param dict conf: a copied stanza.
+    :param parse: a function that makes a configuration object of it, with
+        plain lists of entries.
+    :return: the object, with lists in its ``config`` that replace where those
+        of the stanza do.
+    """
+    replacing = [name for name, value in conf.items()
+                 if isinstance(value, Replacement)]
+    config_object = parse(conf)
+    for name in replacing:
+        config_object.config[name] = Replacement(config_object.config[name])
+    return config_object
+
+
 class _Copier:
 
     def __init__(self):
@@ -90,7 +116,10 @@ class _Copier:
         if len(path) > MAX_DEPTH:
             _refuse(path[:1], f'nested more than {MAX_DEPTH} levels deep')
         if isinstance(value, dict):
-            return self._copyMapping(value, path)
+            copy = self._copyMapping(value, path)
+            if path and _isReplacement(copy):
+                return Replacement(copy[REPLACE])
+            return copy
         if isinstance(value, list):
             return [self.copy(item, (*path, index))
                     for index, item in enumerate(value)]
@@ -112,6 +141,11 @@ class _Copier:
         if keys:
             copy.line = getattr(keys[0], 'line', None)
         return copy
+
+
+def _isReplacement(mapping):
+    return mapping.keys() == {REPLACE} and isinstance(
+        mapping[REPLACE], list)
 
 
 def _getOrder(key):

@@ -9,6 +9,8 @@ down in :class:`Level` counts; of a section and its parent, the section.
 import enum
 import typing
 
+from zuul_nodes.configloader.plain import Replacement
+
 
 class Level(enum.IntEnum):
     """The places where an attribute may be set, the weakest first.
@@ -28,6 +30,7 @@ class Level(enum.IntEnum):
     LABEL_IN_SECTION = enum.auto()
     PROVIDER = enum.auto()
     IMAGE_IN_PROVIDER = enum.auto()
+    FLAVOR_IN_PROVIDER = enum.auto()
     LABEL_IN_PROVIDER = enum.auto()
 
     def __str__(self):
@@ -80,7 +83,8 @@ def exclude(found, groups):
 def combine(settings):
     """
     :param list settings: of one attribute, as of :func:`collect`.
-    :return: its value.  Scalars override, dicts merge, lists concatenate.
+    :return: its value.  Scalars override, dicts merge, lists concatenate but
+        for those that replace.
     """
     value = settings[0][1]
     for _, over in settings[1:]:
@@ -95,7 +99,8 @@ def merge(under, over):
         for key in under.keys() & over.keys():
             merged[key] = merge(under[key], over[key])
         return merged
-    if isinstance(under, list) and isinstance(over, list):
+    if isinstance(under, list) and isinstance(over, list) and (
+            not isinstance(over, Replacement)):
         return under + over
     return over
 

@@ -2,6 +2,7 @@
 
 import types
 
+import voluptuous as vs
 from zuul import model
 import zuul.configloader
 from zuul.driver import ProviderInterface
@@ -15,7 +16,8 @@ from zuul_nodes.configloader.errors import (
     explainConnection,
 )
 from zuul_nodes.configloader.flatten import Flattening
-from zuul_nodes.configloader.plain import copyStanza
+from zuul_nodes.configloader.otherdrivers import OtherDrivers
+from zuul_nodes.configloader.plain import copyStanza, keepReplacing
 from zuul_nodes.configloader.section import getLineage, getSection
 from zuul_nodes.drivers import bounds
 
@@ -62,7 +64,9 @@ class ProviderConfig(model.ProviderConfig):
         """
         sections = self.getSections(layout)
         connection = self._getConnection(sections, connections)
-        return Flattening(self, sections, layout, connection.driver)
+        return Flattening(
+            self, sections, layout, connection.driver,
+            OtherDrivers(layout, connections, connection.driver))
 
     def _getConnection(self, sections, connections):
         names = [(config_object, name) for config_object in (self, *sections)
@@ -128,17 +132,27 @@ class ProviderConfig(model.ProviderConfig):
 
 class ProviderParser(zuul.configloader.ProviderParser):
 
-    # Sections have it in their schema.
+    # Sections have these in their schema.
     schema = zuul.configloader.ProviderParser.schema.extend(
-        {'connection': str})
+        {'connection': str, 'flavors': [vs.Any(str, dict)]})
 
     def fromYaml(self, conf):
         """
         :param dict conf: the stanza; it is relieved of what Zuul can't show.
         :return: a :class:`ProviderConfig`.
         """
+        conf = copyStanza(conf)
+        self.schema(conf)
         provider_config = recast(
-            ProviderConfig, super().fromYaml(copyStanza(conf)))
+            ProviderConfig, keepReplacing(conf, self._fromYaml))
         # It is accepted here, but no driver's schema has it.
         provider_config.config.pop('description', None)
+        return provider_config
+
+    def _fromYaml(self, conf):
+        # Zuul allows no flavors here.
+        flavors = conf.pop('flavors', [])
+        provider_config = super().fromYaml(conf)
+        provider_config.config['flavors'] = [
+            zuul.configloader.dict_with_name(entry) for entry in flavors]
         return provider_config

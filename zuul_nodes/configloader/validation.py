@@ -95,6 +95,12 @@ class Validation:
             path, what = [str(error).strip("'")], 'can not be checked'
         else:
             return
+        # A schema with alternatives may not tell which attribute it is.
+        for attribute, value in config.items():
+            if (self.vocabulary.knows(attribute) and
+                    (fault := self.vocabulary.findFault(attribute, value))):
+                path, what = [attribute], fault
+                break
         attribute = path[0] if path else None
         if attribute not in (self.vocabulary.known
                              | self.vocabulary.provider):

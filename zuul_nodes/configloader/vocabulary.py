@@ -15,6 +15,7 @@ STRUCTURE = {
     'label': frozenset({'name', 'description', 'image', 'flavor'}),
 }
 FINAL = 'final'
+ZONES = 'az'
 # Counts, and seconds: where they are given, none is below 0.
 NUMBERS = frozenset({
     'boot-timeout', 'import-timeout', 'launch-attempts', 'launch-timeout',
@@ -31,9 +32,14 @@ def checkNumber(value):
     # A boolean is an integer to Python, and to voluptuous.
     if value is None or (type(value) is int and value >= 0):
         return None
-    shown = f'{value!r:.40}' if isinstance(value, str | int | float) else (
-        f'a {type(value).__name__}')
-    return f'expected a whole number, 0 or more, not {shown}'
+    return f'expected a whole number, 0 or more, not {show(value)}'
+
+
+def show(value):
+    """:return: a value as it is written, for a message."""
+    if isinstance(value, str | int | float):
+        return f'{value!r:.40}'
+    return 'null' if value is None else f'a {type(value).__name__}'
 
 
 def _checkCount(value):
@@ -65,6 +71,10 @@ OF_A_NODE = frozenset({'launch-timeout'})
 REMEMBERED = 10_000
 # Zuul accepts these on the stanza of any image.
 OF_ANY_IMAGE = frozenset({'retain-count', 'max-retain-count'})
+# What Zuul accepts on cloud images, too, though only uploads have it.
+OF_UPLOADS = frozenset({'import-timeout'})
+# Said of several labels, these would make them one.
+OF_ONE_LABEL = frozenset({'aliases'})
 
 
 @functools.cache
@@ -86,6 +96,8 @@ class Vocabulary:
         of either type of image.
     ``known``
         all of these.
+    ``uploads``
+        of images that are uploaded, and of no node: a set of names.
     ``provider``
         of a provider, a set of names.
     ``provider_schema``
@@ -114,6 +126,8 @@ class Vocabulary:
             _attributes('image', _ofType(images, image_type))
             for image_type in ('cloud', 'zuul'))
         self.image = self.cloud | self.zuul
+        self.uploads = ((self.zuul - self.cloud | self.image & OF_UPLOADS)
+                        - self.label - self.flavor)
         self.provider_schema = schema.getProviderSchema()
         self.provider = frozenset(
             name for name in _keys(self.provider_schema)
@@ -128,9 +142,46 @@ class Vocabulary:
         self.known = (self.label | self.flavor | self.image
                       | (OF_A_NODE & self.provider))
         self.spellings = getSpellings(self.known | self.provider)
+        self._schemas = _getSchemas(
+            [labels, flavors, images, self.provider_schema])
         self.exclusive = [
             group for validator in self.validators.values()
             for group in _exclusiveGroups(validator.schema)]
+
+    def knows(self, name):
+        """:return: whether an attribute means anything to the driver, by any
+            of its names and at any object."""
+        return (name in self.known or name in self.provider
+                or name in self.spellings)
+
+    def findPlace(self, name, kind):
+        """
+        :param str name: of an attribute that the driver knows.
+        :param str kind: of the object that it stands at.
+        :return: what it belongs to, in the plural; None if that is here.
+        """
+        name = self.spellings.get(name, name)
+        if name not in self.known:
+            return None if kind == 'provider' else 'sections and providers'
+        if name in self.uploads and kind in ('flavor', 'label'):
+            return 'images'
+        if name in OF_ONE_LABEL and kind != 'label':
+            return 'labels'
+        return None
+
+    def findFault(self, name, value):
+        """
+        :param str name: of an attribute that the driver knows.
+        :param value: as it is written, at any object.
+        :return: what is wrong with it, or None.
+        """
+        name = self.spellings.get(name, name)
+        if name == ZONES and isinstance(value, list):
+            # Where a driver knows one, the launcher takes one of several.
+            return next(filter(None, (
+                self.findFault(name, zone) for zone in value)), None)
+        return findFaultOfAll(findFault(schema, value)
+                              for schema in self._schemas.get(name, ()))
 
 
 class Validator:
@@ -156,6 +207,53 @@ class Validator:
             if len(self.right) >= REMEMBERED:
                 self.right.clear()
             self.right.add(digest)
+
+
+def _getSchemas(schemas):
+    """:return: name of an attribute -> the schemas that its value may have,
+        those of labels first."""
+    found = collections.defaultdict(list)
+    for schema in schemas:
+        for alternative in getAlternatives(schema):
+            for key, value in alternative.items():
+                if isinstance(getName(key), str):
+                    found[getName(key)].append(vs.Schema(value))
+    for name, check in (LABEL_ALONE | PROVIDER_ALONE).items():
+        found[name].append(vs.Schema(check))
+    return found
+
+
+def findFaultOfAll(faults):
+    """
+    :param faults: an iterator over what is wrong, or None, by each schema of
+        which one is enough.
+    :return: the first, if all of them say that something is; or None.
+    """
+    first = None
+    for fault in faults:
+        if fault is None:
+            return None
+        first = first or fault
+    return first
+
+
+def findFault(schema, value):
+    """
+    :param vs.Schema schema: for one attribute.
+    :param value: that may be a part of what it comes to.
+    :return: what is wrong with it, or None.
+    """
+    try:
+        schema(value)
+    except vs.Invalid as invalid:
+        error = getattr(invalid, 'errors', [invalid])[0]
+        # The rest of a mapping may be said elsewhere.
+        if not error.path or not isinstance(value, dict):
+            where = ''.join(f' at {key}' for key in error.path)
+            return f'{error.error_message}{where}'
+    except (LookupError, TypeError) as error:
+        return str(error)
+    return None
 
 
 def _attributes(kind, schema):

@@ -9,6 +9,7 @@ from tests.fixtures.layout import makeConnections, makeLayout
 from tests.fixtures.programs import getRefusal, writeConf
 from zuul_nodes.cmd import explain
 from zuul_nodes.cmd.explanation import Explained, countMerged, shorten
+from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.exceptions import UserError
 
 ZUUL_CONF = '[connection cloud]\ndriver=aws\n'
@@ -235,6 +236,8 @@ def test_choice_of_tenant():
     ([{1: 1}, {2: 2}, None, {3: 3}], 2),
     ([{1: 1}, [2]], 1),
     ([None, [2]], 1),
+    ([Replacement([1]), [2]], 1),
+    ([[1], Replacement([2]), [3]], 2),
 ])
 def test_merged_values_are_counted(values, count):
     assert countMerged(values) == count

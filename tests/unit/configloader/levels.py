@@ -23,12 +23,13 @@ def document(**attributes):
     """
     said = {level: attributes.pop(level, {}) for level in (
         *LEVELS, 'base section', 'base image', 'base label',
-        'label in section', 'image in provider')}
+        'label in section', 'image in provider', 'flavor in provider')}
     assert not attributes
     return json.dumps([
         {'image': {'name': 'debian', 'type': 'cloud', **said['image']}},
         {'image': {'name': 'other', 'type': 'cloud', 'username': 'other'}},
         {'flavor': {'name': 'small', **said['flavor']}},
+        {'flavor': {'name': 'large'}},
         {'label': {'name': 'node', 'image': 'debian', 'flavor': 'small',
                    **said['label']}},
         {'label': {'name': 'neighbour', 'image': 'debian',
@@ -50,6 +51,9 @@ def document(**attributes):
         {'provider': {
             'name': 'desk', 'section': 'desk',
             'images': [{'name': 'debian', **said['image in provider']}],
+            # A mere name is an entry, too, which "final" forbids.
+            'flavors': [{'name': 'small', **each} for each
+                        in [said['flavor in provider']] if each],
             'labels': [{'name': 'node', **said['label in provider']},
                        'neighbour'],
             **said['provider']}},

@@ -30,10 +30,11 @@ def load(text):
      'which no driver knows. Did you mean "min-ready"?'),
     ('- section: {name: desk, connection: null, regionn: here}',
      'Did you mean "region"?'),
-    ('- section: {name: desk, connection: null, images: [{name: debian, '
+    ('- image: {name: debian, type: zuul}\n'
+     '- section: {name: desk, connection: null, images: [{name: debian, '
      'usrname: zuul}]}',
      'The entry for the image "debian" of the section "desk" (project '
-     'example.com/nodes, branch main, file zuul.d/objects.yaml, line 1) has '
+     'example.com/nodes, branch main, file zuul.d/objects.yaml, line 2) has '
      'the attribute "usrname"'),
     ('- section: {name: desk, connection: nul}',
      'has the connection "nul", which zuul.conf does not have. Did you mean '
@@ -46,8 +47,43 @@ def load(text):
      'number, 0 or more, not -3'),
     ('- label: {name: debian, min-ready: true}', '0 or more, not True'),
     ('- label: {name: debian, boot-timeout: -3}', '0 or more, not -3'),
-    ('- label: {name: debian, min-retention-time: [1]}', 'expected int'),
-    ('- label: {name: debian, min-ready: [1]}', 'expected int'),
+    ('- label: {name: debian, min-retention-time: [1]}', 'not a list'),
+    ('- label: {name: debian, min-ready: two}',
+     'The label "debian" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 1) has a wrong "min-ready": expected a whole '
+     "number, 0 or more, not 'two'"),
+    ('- image: {name: debian, type: zuul, username: 3}',
+     'The image "debian" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 1) has a wrong "username": expected str, not '
+     '3'),
+    ('- image: {name: debian, type: zuul, retain-count: 0}',
+     'has a wrong "retain-count": value must be at least 1, not 0'),
+    ('- flavor: {name: small, public-ipv4: maybe}',
+     """has a wrong "public-ipv4": expected bool, not 'maybe'"""),
+    ('- label: {name: debian, retain-count: 2}',
+     'The label "debian" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 1) has the attribute "retain-count", which '
+     'belongs to images, not to labels. Move it there'),
+    ('- flavor: {name: small, upload-methods: [image]}',
+     'belongs to images, not to flavors'),
+    ('- label: {name: debian, region: here}',
+     'belongs to sections and providers, not to labels'),
+    ('- section: {name: desk, connection: null, label-defaults: '
+     '{import-timeout: 3}}',
+     '"label-defaults" of the section "desk" (project example.com/nodes, '
+     'branch main, file zuul.d/objects.yaml, line 1) has the attribute '
+     '"import-timeout", which belongs to images'),
+    ('- section: {name: desk, connection: null, image-defaults: '
+     '{usrname: zuul}}', 'Did you mean "username"?'),
+    ('- section: {name: desk, connection: null, az: [1]}',
+     'has a wrong "az": expected str'),
+    ('- image: {name: debian, type: zuul}\n'
+     '- section: {name: desk, connection: null, images: [debain]}',
+     'The section "desk" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 2) refers to the image "debain", which this '
+     'tenant does not have. Did you mean "debian"?'),
+    ('- section: {name: desk, connection: null, labels: [{name: [1]}]}',
+     'refers to the label "[1]"'),
     ('- image: {name: debian, type: zuul, import-timeout: [1]}',
      'not a list'),
     ('- section: {name: desk, connection: null, launch-timeout: true}',
@@ -62,9 +98,11 @@ def test_an_object_that_nobody_uses(text, expected):
     '- image: {name: debian, type: zuul, username: zuul, config-drive: true}',
     '- flavor: {name: small, instance-type: small}',
     '- label: {name: debian, min-ready: 0, max-ready-age: 3600, az: a}',
-    '- section: {name: desk, parent: base, region: here}\n'
+    '- image: {name: debian, type: zuul}\n'
+    '- section: {name: desk, parent: base, region: here, az: [a, b]}\n'
     '- section: {name: base, abstract: true, connection: null, '
-    'image-defaults: {username: zuul}, images: [debian]}',
+    'image-defaults: {username: zuul, import-timeout: 3}, images: [debian]}',
+    '- label: {name: debian, aliases: debian, tags: {a: b}, spec: {a: b}}',
 ])
 def test_an_object_that_is_right_for_any_driver(text):
     assert load(text) == []

@@ -11,6 +11,7 @@ from tests.unit.configloader.levels import (
     view,
 )
 from zuul_nodes.configloader.errors import (
+    AttributePlaceError,
     AttributeValueError,
     FinalError,
     SpellingError,
@@ -56,12 +57,44 @@ def test_attribute_of_the_other_type_of_image():
     ('label in provider', 'set by the provider "desk"'),
 ])
 @pytest.mark.parametrize('attribute, kind, name', [
-    ('boot-timeout', 'label', 'node'), ('username', '(image|label)', '.*')])
+    ('host-key-checking', 'label', 'node'),
+    ('username', '(image|label)', '.*')])
 def test_wrong_value(level, expected, attribute, kind, name):
     with pytest.raises(AttributeValueError, match=(
             rf'The {kind} "{name}" of the provider "desk" {PLACE} has a wrong'
             rf' "{attribute}": expected .*{expected}')):
         load(**{level: {attribute: ['wrong']}})
+
+
+def test_wrong_value_where_schemas_differ_by_type_names_the_attribute():
+    text = document(image={'type': 'zuul', 'username': 3})
+    with pytest.raises(AttributeValueError, match=(
+            r'The image "debian" of the provider "desk" .* has a wrong '
+            r'"username": expected str. It is set by the image "debian"')):
+        makeProvider(text.replace(', "image-id": "ami-1"', ''), ZUUL_CONF)
+
+
+@pytest.mark.parametrize('level', [
+    'label', 'base label', 'label in section', 'label in provider', 'flavor',
+    'flavor in section'])
+@pytest.mark.parametrize('attribute, value', [
+    ('retain-count', 2), ('upload-methods', ['image']),
+    ('import-timeout', 60), ('image-format', 'raw'),
+    ('import-method', 'image')])
+def test_attribute_of_uploads_belongs_to_images(level, attribute, value):
+    kind = 'label' if 'label' in level else 'flavor'
+    with pytest.raises(AttributePlaceError, match=(
+            rf'"{attribute}", which belongs to images, not to {kind}s. Move '
+            r'it there')):
+        load(**{level: {attribute: value}})
+    load(section={attribute: value})
+
+
+@pytest.mark.parametrize('level', ['image', 'flavor in section', 'section'])
+def test_aliases_belong_to_one_label(level):
+    with pytest.raises(AttributePlaceError, match=(
+            '"aliases", which belongs to labels, not to')):
+        load(**{level: {'aliases': ['other']}})
 
 
 def test_missing_value():

@@ -12,6 +12,7 @@ from tests.unit.configloader.levels import (
     load,
     view,
 )
+from zuul_nodes.configloader.errors import AttributeValueError
 from zuul_nodes.drivers import forNode, getZones
 
 PAIRS = list(itertools.combinations(LEVELS, 2))
@@ -74,6 +75,74 @@ def test_lists_concatenate(below, above):
     assert node['label'].security_group_ids == ['a', 'b', 'b', 'c']
 
 
+@pytest.mark.parametrize('below, above', PAIRS)
+def test_lists_replace_where_they_say_so(below, above):
+    node = getNode(**{
+        below: {'security-group-ids': ['a', 'b']},
+        above: {'security-group-ids': {'replace': ['c']}}})
+    assert node['label'].security_group_ids == ['c']
+
+
+@pytest.mark.parametrize('below, above', PAIRS)
+def test_lists_that_replace_are_added_to_further_down(below, above):
+    node = getNode(**{
+        below: {'security-group-ids': {'replace': ['a']}},
+        above: {'security-group-ids': ['b']}})
+    assert node['label'].security_group_ids == ['a', 'b']
+
+
+def test_lists_replace_within_mappings():
+    provider = makeProvider('''
+- image: {name: none, type: cloud}
+- flavor: {name: none}
+- label: {name: pod, image: none, flavor: none, kind: pod,
+          spec: {tolerations: [{key: a}]}}
+- section: {name: desk, connection: cluster, images: [none], flavors: [none]}
+- provider: {name: desk, section: desk, labels: [
+    {name: pod, spec: {tolerations: {replace: [{key: b}]}}}]}
+''', '[connection cluster]\ndriver=kubernetes\n')
+    assert provider.labels['pod'].spec == {'tolerations': [{'key': 'b'}]}
+
+
+def test_static_nodes_replace_those_of_the_section_above():
+    provider = makeProvider('''
+- label: {name: old}
+- label: {name: new}
+- section: {name: all, abstract: true, connection: null,
+            nodes: [{name: old, host: old.example.com}]}
+- section: {name: desk, parent: all,
+            nodes: {replace: [{name: new, host: new.example.com}]}}
+- provider: {name: desk, section: desk, include-all-node-labels: true}
+''', '')
+    assert list(provider.labels) == ['new']
+
+
+def test_labels_of_a_provider_replace_those_of_its_section():
+    def getLabels(labels):
+        provider = load(**{
+            'section': {'labels': [{'name': 'node', 'boot-timeout': 7},
+                                   'neighbour']},
+            'provider': {'labels': labels}})
+        return {name: label.boot_timeout
+                for name, label in provider.labels.items()}
+
+    assert getLabels([]).keys() == {'node', 'neighbour'}
+    # What the section says of the label stays.
+    assert getLabels({'replace': ['node']}) == {'node': 7}
+
+
+def test_mapping_with_more_than_replace_is_a_mapping():
+    with pytest.raises(AttributeValueError, match='"security-group-ids"'):
+        load(section={'security-group-ids': {'replace': ['a'], 'b': 'c'}})
+
+
+def test_flavor_of_a_provider_alone():
+    provider = load(
+        label={'flavor': 'large'},
+        provider={'flavors': [{'name': 'large', 'instance-type': 'm5.xl'}]})
+    assert provider.flavors['large'].instance_type == 'm5.xl'
+
+
 @pytest.mark.parametrize('level', ['label', 'label in provider'])
 @pytest.mark.parametrize('attribute', ['username', 'market-type'])
 def test_attributes_of_a_label_concern_no_other_label(level, attribute):
@@ -102,6 +171,10 @@ def test_attributes_of_a_label_concern_no_other_label(level, attribute):
     ('image in provider', 'label in section'),
     ('image in provider', 'provider'),
     ('image in provider', 'label in provider'),
+    ('flavor in section', 'flavor in provider'),
+    ('provider', 'flavor in provider'),
+    ('image in provider', 'flavor in provider'),
+    ('flavor in provider', 'label in provider'),
 ])
 def test_places_beside_the_eight_levels_override_in_order(below, above):
     node = getNode(**{

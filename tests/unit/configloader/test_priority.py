@@ -8,6 +8,7 @@ import pytest
 from tests.fixtures.layout import makeConnections, makeLayout
 from tests.unit.configloader.levels import PLACE, document, load
 from zuul_nodes.configloader.errors import (
+    AttributePlaceError,
     AttributeValueError,
     UnknownAttributeError,
 )
@@ -107,7 +108,8 @@ def test_wrong_value(level, origin, value):
 @pytest.mark.parametrize('level', [
     'image', 'flavor', 'label', 'image in section', 'label in provider'])
 def test_priority_elsewhere_is_an_error(level):
-    with pytest.raises(UnknownAttributeError, match='"priority", which the'):
+    with pytest.raises(AttributePlaceError, match=(
+            '"priority", which belongs to sections and providers')):
         load(**{level: {'priority': 5}})
 
 
