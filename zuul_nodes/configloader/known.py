@@ -23,14 +23,13 @@ from zuul_nodes.configloader.errors import (
 )
 from zuul_nodes.configloader.vocabulary import (
     FINAL,
-    NUMBERS,
     STRUCTURE,
-    checkNumber,
     findFault,
     findFaultOfAll,
     getVocabulary,
     show,
 )
+from zuul_nodes.drivers.api.numbers import beStrictOf
 
 LISTS = {f'{kind}s': kind for kind in STRUCTURE}
 DEFAULTS = {f'{kind}-defaults': kind for kind in STRUCTURE}
@@ -129,11 +128,10 @@ def _without(attributes, names):
 def _findFault(name, value, schemas, vocabularies):
     """:return: what is wrong with a value for all that know the attribute, or
         None."""
-    if name in NUMBERS and (fault := checkNumber(value)):
-        return fault
     if name in schemas:
         # Zuul parses the object, whoever uses it.
-        fault = findFault(vs.Schema(schemas[name]), value)
+        fault = findFault(
+            vs.Schema(beStrictOf(name, schemas[name])), value)
     else:
         fault = findFaultOfAll(vocabulary.findFault(name, value)
                                for vocabulary in vocabularies)

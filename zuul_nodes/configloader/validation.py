@@ -10,16 +10,13 @@ from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
 from zuul_nodes.configloader.vocabulary import (
     LABEL_ALONE,
-    NUMBERS,
     PROVIDER_ALONE,
-    checkNumber,
 )
-from zuul_nodes.drivers import MOST_SLOTS, addresses
+from zuul_nodes.drivers import addresses
 
 # No message of Zuul's own is longer.
 LONGEST = 1000
-_LABEL_ALONE = vs.Schema({name: vs.Any(None, schema)
-                          for name, schema in LABEL_ALONE.items()})
+_LABEL_ALONE = vs.Schema(LABEL_ALONE)
 _PROVIDER_ALONE = vs.Schema(PROVIDER_ALONE)
 
 
@@ -47,10 +44,6 @@ class Validation:
         self._check(_PROVIDER_ALONE, self.flattening.provider_alone,
                     'provider', self.provider_config.name)
         self._checkLabels()
-        self._checkNumbers('provider', self.config)
-        for kind in KINDS:
-            for part in self.config[f'{kind}s']:
-                self._checkNumbers(kind, part)
         for image in self.config['images']:
             self._checkRetainCount(image)
             self._checkAccess(image)
@@ -75,8 +68,6 @@ class Validation:
                 self._checkProvider(own['provider'], 'label', name)
         for name, alone in self.flattening.alone.items():
             self._check(_LABEL_ALONE, alone, 'label', name)
-        for label in self.config['labels']:
-            self._checkSlots(label)
 
     def _check(self, schema, config, kind, name):
         """
@@ -116,35 +107,16 @@ class Validation:
             + f'{where}: {what}. '
             + self._describeOrigins(kind, name, attribute))
 
-    def _checkNumbers(self, kind, config):
-        for attribute in NUMBERS & config.keys():
-            if problem := checkNumber(config[attribute]):
-                name = (self.provider_config.name if kind == 'provider'
-                        else config['name'])
-                raise AttributeValueError(
-                    f'The {kind} "{name}" has a wrong "{attribute}": '
-                    f'{problem}. '
-                    + self._describeOrigins(kind, name, attribute))
-
-    def _checkSlots(self, label):
-        slots = label.get('slots') or 1
-        if slots > MOST_SLOTS:
-            raise AttributeValueError(
-                f'The label "{label["name"]}" has {slots} "slots", '
-                f'{MOST_SLOTS} are the most. '
-                + self._describeOrigins('label', label['name'], 'slots'))
-
     def _checkAccess(self, image):
-        """Check how to log in to nodes of an image."""
-        for attribute, (holds, words) in addresses.ACCESS.items():
-            value = image.get(attribute)
-            # Zuul takes these for none.
-            if value not in (None, '', 0) and not holds(value):
-                raise AttributeValueError(
-                    f'The image "{image["name"]}" has a wrong '
-                    f'"{attribute}": it has to be {words}. '
-                    + self._describeOrigins('image', image['name'],
-                                            attribute))
+        """Check how to log in to nodes of an image: it is on command lines
+        and in Ansible's inventory."""
+        user = image.get('username')
+        # Zuul takes these for none.
+        if user not in (None, '') and not addresses.isUser(user):
+            raise AttributeValueError(
+                f'The image "{image["name"]}" has a wrong "username": it has '
+                f'to be {addresses.USER_WORDS}. '
+                + self._describeOrigins('image', image['name'], 'username'))
 
     def _checkRetainCount(self, image):
         count = image.get('retain-count')

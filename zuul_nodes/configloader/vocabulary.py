@@ -7,6 +7,7 @@ import hashlib
 import voluptuous as vs
 
 from zuul_nodes.configloader.spellings import getSpellings
+from zuul_nodes.drivers.api.numbers import beStrict, beStrictOf
 
 # What an object is, as opposed to what it is like.
 STRUCTURE = {
@@ -16,23 +17,6 @@ STRUCTURE = {
 }
 FINAL = 'final'
 ZONES = 'az'
-# Counts, and seconds: where they are given, none is below 0.
-NUMBERS = frozenset({
-    'boot-timeout', 'import-timeout', 'launch-attempts', 'launch-timeout',
-    'max-age', 'max-nodes', 'max-ready-age', 'max-retain-count',
-    'min-ready', 'min-retention-time', 'retain-count', 'slots',
-    'snapshot-timeout'})
-
-
-def checkNumber(value):
-    """
-    :param value: of one of these attributes, as it is written.
-    :return: what is wrong with it, or None.
-    """
-    # A boolean is an integer to Python, and to voluptuous.
-    if value is None or (type(value) is int and value >= 0):
-        return None
-    return f'expected a whole number, 0 or more, not {show(value)}'
 
 
 def show(value):
@@ -42,15 +26,10 @@ def show(value):
     return 'null' if value is None else f'a {type(value).__name__}'
 
 
-def _checkCount(value):
-    if problem := checkNumber(value):
-        raise vs.Invalid(problem)
-    return value
-
-
 # Zuul takes these from the label's stanza alone; no driver's schema has
 # them, but its records do.
-LABEL_ALONE = {'min-ready': _checkCount, 'max-nodes': _checkCount}
+LABEL_ALONE = beStrict({'min-ready': vs.Any(None, int),
+                        'max-nodes': vs.Any(None, int)})
 
 
 def _checkPriority(value):
@@ -117,9 +96,9 @@ class Vocabulary:
         images, flavors, labels = (
             schema.getImageSchema(), schema.getFlavorSchema(),
             schema.getLabelSchema())
-        self.validators = {'image': Validator(images),
-                           'flavor': Validator(flavors),
-                           'label': Validator(labels)}
+        self.validators = {'image': Validator(beStrict(images)),
+                           'flavor': Validator(beStrict(flavors)),
+                           'label': Validator(beStrict(labels))}
         self.label = _attributes('label', labels) | LABEL_ALONE.keys()
         self.flavor = _attributes('flavor', flavors)
         self.cloud, self.zuul = (
@@ -128,7 +107,7 @@ class Vocabulary:
         self.image = self.cloud | self.zuul
         self.uploads = ((self.zuul - self.cloud | self.image & OF_UPLOADS)
                         - self.label - self.flavor)
-        self.provider_schema = schema.getProviderSchema()
+        self.provider_schema = beStrict(schema.getProviderSchema())
         self.provider = frozenset(
             name for name in _keys(self.provider_schema)
             if not name.startswith('_')) | PROVIDER_ALONE.keys()
@@ -217,7 +196,8 @@ def _getSchemas(schemas):
         for alternative in getAlternatives(schema):
             for key, value in alternative.items():
                 if isinstance(getName(key), str):
-                    found[getName(key)].append(vs.Schema(value))
+                    found[getName(key)].append(
+                        vs.Schema(beStrictOf(key, value)))
     for name, check in (LABEL_ALONE | PROVIDER_ALONE).items():
         found[name].append(vs.Schema(check))
     return found

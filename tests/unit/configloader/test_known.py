@@ -44,20 +44,22 @@ def load(text):
     ('- label: {name: debian, min-ready: -3}',
      'The label "debian" (project example.com/nodes, branch main, file '
      'zuul.d/objects.yaml, line 1) has a wrong "min-ready": expected a whole '
-     'number, 0 or more, not -3'),
-    ('- label: {name: debian, min-ready: true}', '0 or more, not True'),
-    ('- label: {name: debian, boot-timeout: -3}', '0 or more, not -3'),
+     'number from 0 to 1000000, not -3'),
+    ('- label: {name: debian, min-ready: true}', '1000000, not True'),
+    ('- label: {name: debian, boot-timeout: -3}',
+     'a whole number of seconds from 0 to 604800, not -3'),
     ('- label: {name: debian, min-retention-time: [1]}', 'not a list'),
     ('- label: {name: debian, min-ready: two}',
      'The label "debian" (project example.com/nodes, branch main, file '
      'zuul.d/objects.yaml, line 1) has a wrong "min-ready": expected a whole '
-     "number, 0 or more, not 'two'"),
+     "number from 0 to 1000000, not 'two'"),
     ('- image: {name: debian, type: zuul, username: 3}',
      'The image "debian" (project example.com/nodes, branch main, file '
      'zuul.d/objects.yaml, line 1) has a wrong "username": expected str, not '
      '3'),
     ('- image: {name: debian, type: zuul, retain-count: 0}',
-     'has a wrong "retain-count": value must be at least 1, not 0'),
+     'has a wrong "retain-count": expected a whole number from 1 to 1000, '
+     'not 0'),
     ('- flavor: {name: small, public-ipv4: maybe}',
      """has a wrong "public-ipv4": expected bool, not 'maybe'"""),
     ('- label: {name: debian, retain-count: 2}',

@@ -120,8 +120,9 @@ def test_wrong_value_of_common_attribute_names_the_label(
 def test_more_slots_than_a_machine_has():
     assert load(label={'slots': 1000}).labels['node'].slots == 1000
     with pytest.raises(AttributeValueError, match=(
-            r'The label "node" has 1001 "slots", 1000 are the most\. It is '
-            r'set by the section "desk"')):
+            r'The label "node" of the provider "desk" .* has a wrong "slots": '
+            r'expected a whole number from 0 to 1000\. It is set by the '
+            r'section "desk"')):
         load(section={'slots': 1001})
 
 

@@ -24,6 +24,7 @@ LONGEST_URL = 8192
 HOST = re.compile(r'(?=.{1,253}\.?\Z)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?'
                   r'(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?')
 # Of Linux, or of Windows with its domain.
+USER_WORDS = 'the name of a user, without spaces'
 USER = re.compile(r'[A-Za-z0-9_.$][A-Za-z0-9_.$@\\-]{0,255}')
 
 
@@ -69,12 +70,6 @@ def isUser(text):
     return bool(USER.fullmatch(text))
 
 
-def isPort(number):
-    """:return: whether it is the number of a TCP port."""
-    return (isinstance(number, int) and not isinstance(number, bool)
-            and 0 < number < 65536)
-
-
 # The IPv6 addresses that lead to somewhere else than their own network.
 GLOBAL_UNICAST = ipaddress.ip_network('2000::/3')
 # The last four bytes are an IPv4 address: of a gateway (RFC 6052), or as it
@@ -92,14 +87,6 @@ NUMBERS = re.compile(r'[0-9a-fA-FxX.]+')
 # In place of a host, all addresses of the Internet.
 PUBLIC = 'public'
 PORTS = {'http': 80, 'https': 443}
-
-# How to log in: attribute -> what has to be true of it, and in words.  It is
-# on command lines and in Ansible's inventory.
-ACCESS = {
-    'username': (isUser, 'the name of a user, without spaces'),
-    'connection-port': (isPort, 'a number from 1 to 65535'),
-}
-
 
 class RefusedError(Exception):
     """The launcher may not contact that; the message names the option that

@@ -8,6 +8,7 @@ from zuul.driver.static import staticprovider
 from zuul.lib.voluputil import Nullable, Optional, assemble
 
 from zuul_nodes.drivers import addresses
+from zuul_nodes.drivers.api.numbers import BOUNDS, beStrictOf
 from zuul_nodes.drivers.static.hostkeys import (
     FORM,
     parseHostKey,
@@ -36,24 +37,20 @@ def _must(holds):
     return check
 
 
-def _access(attribute, kind):
-    """:return: the type of an attribute, with what else has to be true of
-        it, and that in words."""
-    holds, words = addresses.ACCESS[attribute]
-    return vs.All(kind, _must(holds)), words
-
-
 # Attribute -> (what it is in Zuul's terms, and in words).
 VALUES = {
     'host': (vs.All(str, _must(addresses.isHost)),
              'a host name or an IP address'),
     'aliases': (vs.Any(str, [str]), 'the name of a label or a list of them'),
-    'username': _access('username', str),
+    'username': (vs.All(str, _must(addresses.isUser)),
+                 addresses.USER_WORDS),
     'connection-type': (vs.Any(*DEFAULT_PORTS), '"ssh" or "winrm"'),
-    'connection-port': _access('connection-port', int),
+    'connection-port': (beStrictOf('connection-port', int),
+                        str(BOUNDS['connection-port'])),
     'python-path': (str, 'a string'),
     'shell-type': (str, 'a string'),
-    'boot-timeout': (int, 'a number of seconds'),
+    'boot-timeout': (beStrictOf('boot-timeout', int),
+                     str(BOUNDS['boot-timeout'])),
     'host-key-checking': (bool, 'true or false'),
     'host-key': (vs.Any(str, [str]), f'a string or a list. {FORM}'),
 }

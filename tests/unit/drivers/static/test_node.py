@@ -104,13 +104,13 @@ def test_nodes_are_a_list(nodes):
 
 @pytest.mark.parametrize('attributes, message', [
     ({'connection-port': '22'},
-     'The node "192.0.2.1": "connection-port" is a number'),
+     'The node "192.0.2.1": "connection-port" is a whole number'),
     ({'connection-type': 'telnet'}, '"connection-type" is "ssh" or "winrm"'),
     ({'username': 7}, '"username" is the name of a user'),
     ({'username': None}, '"username" is the name of a user'),
     ({'python-path': []}, '"python-path" is a string'),
     ({'shell-type': 7}, '"shell-type" is a string'),
-    ({'boot-timeout': 'long'}, '"boot-timeout" is a number of seconds'),
+    ({'boot-timeout': 'long'}, '"boot-timeout" is a whole number of seconds'),
     ({'host-key-checking': 'no'}, '"host-key-checking" is true or false'),
     ({'aliases': 7}, '"aliases" is the name of a label or a list of them'),
     ({'host': None}, '"host" is a host name'),

@@ -18,7 +18,7 @@ LABELS = [{'name': 'desk'},
           {'name': 'chair', 'aliases': ['seat'], 'boot-timeout': 7,
            'host-key-checking': False}]
 OWN = {'name': 'desk', 'zuul_nodes': {'image': {
-    'username': 'label', 'python-path': '/label', 'connection-port': 0,
+    'username': 'label', 'python-path': '/label', 'connection-port': 1,
     'tags': {}}}}
 
 
@@ -78,7 +78,7 @@ def test_schema(internal):
     assert [str(key) for key in schema.schema].count('nodes') == 1
     config = makeConfig(
         {'labels': ['desk', 'chair'], 'host': '192.0.2.1',
-         'connection-port': 0, 'username': '', 'connection-type': 'winrm',
+         'connection-port': 1, 'username': '', 'connection-type': 'winrm',
          'python-path': 'auto', 'shell-type': 'cmd', 'boot-timeout': 0,
          'host-key-checking': False},
         labels=[OWN, LABELS[1]])
@@ -106,7 +106,7 @@ def test_precedence():
             node.connection_port) == ('image', '/image', 'image', 7)
     node = getNode(makeConfig(NODE, labels=[OWN], **image))
     assert (node.username, node.python_path, node.shell_type,
-            node.connection_port) == ('label', '/label', 'image', 0)
+            node.connection_port) == ('label', '/label', 'image', 1)
     entry = {**NODE, 'username': '', 'python-path': '', 'shell-type': '',
              'connection-port': 9}
     node = getNode(makeConfig(entry, labels=[OWN], **image))
@@ -133,7 +133,6 @@ def test_label_and_node():
 @pytest.mark.parametrize('attributes, image, port', [
     ({'connection-type': 'winrm'}, {}, 5986),
     ({'connection-type': 'winrm'}, {'connection_port': 2222}, 5986),
-    ({'connection-type': 'winrm', 'connection-port': 0}, {}, 0),
     ({'connection-type': 'ssh'}, {'connection_type': 'winrm'}, 22),
     ({'connection-type': 'ssh'}, {'connection_port': 2222}, 2222),
 ])

@@ -1,0 +1,133 @@
+"""Numbers as people mean them.
+
+To Python, and so to voluptuous, YAML's ``yes`` and ``no`` are 1 and 0.  And
+what no cloud has, as a port of 65536, or takes years by mistake, is found here
+for all drivers alike, whatever else their schemas say.
+"""
+
+import copy
+import typing
+
+import voluptuous as vs
+
+from zuul_nodes.drivers.api.labels import MOST_SLOTS
+
+DAY = 24 * 60 * 60
+YEAR = 366 * DAY
+LIMITS = 'resource-limits'
+
+
+class Bound(typing.NamedTuple):
+    least: int
+    most: int
+    unit: str = ''
+
+    def __str__(self):
+        unit = self.unit and f' of {self.unit}'
+        return f'a whole number{unit} from {self.least} to {self.most}'
+
+
+TIMEOUT = Bound(0, 7 * DAY, 'seconds')
+AGE = Bound(0, 10 * YEAR, 'seconds')
+COUNT = Bound(0, 1_000_000)
+# Attribute, at any object and within any other -> what it may be.
+BOUNDS = {
+    'boot-timeout': TIMEOUT,
+    'connection-port': Bound(1, 65535),
+    'import-timeout': TIMEOUT,
+    'launch-attempts': Bound(0, 1000),
+    'launch-timeout': TIMEOUT,
+    'max-age': AGE,
+    'max-nodes': COUNT,
+    'max-ready-age': AGE,
+    'max-retain-count': Bound(1, 1000),
+    'min-ready': COUNT,
+    'min-retention-time': AGE,
+    'port-cleanup-interval': AGE,
+    'retain-count': Bound(1, 1000),
+    'slots': Bound(0, MOST_SLOTS),
+    'snapshot-expiration': AGE,
+    'snapshot-timeout': TIMEOUT,
+    'volume-size': Bound(0, 1 << 20, 'GiB'),
+}
+# Of whatever there is a limit.
+AMOUNT = Bound(0, 2 ** 63)
+
+
+def beStrict(schema, bound=None):
+    """
+    :param schema: of voluptuous.
+    :param Bound bound: of numbers in it, if there is one.
+    :return: the same, but that booleans are no numbers, and attributes of
+        the table above have their bounds.
+    """
+    if schema in (int, float):
+        return _Number(schema, schema, bound)
+    if isinstance(schema, vs.Coerce) and schema.type in (int, float):
+        return _Number(schema, schema.type, bound)
+    if isinstance(schema, dict):
+        return {key: beStrictOf(key, value, bound)
+                for key, value in schema.items()}
+    if isinstance(schema, list | tuple):
+        return type(schema)(beStrict(each, bound) for each in schema)
+    if isinstance(schema, vs.Schema):
+        return vs.Schema(beStrict(schema.schema, bound),
+                         required=schema.required, extra=schema.extra)
+    for attribute in ('validators', 'schema'):
+        if hasattr(schema, attribute):
+            strict = copy.copy(schema)
+            setattr(strict, attribute,
+                    beStrict(getattr(schema, attribute), bound))
+            return strict
+    return schema
+
+
+def beStrictOf(key, schema, bound=None):
+    """As :func:`beStrict`, for the value of a key.
+
+    :param key: the name of an attribute, or a marker of it.
+    """
+    while isinstance(key, vs.Marker):
+        key = key.schema
+    if key == LIMITS:
+        return beStrict(schema, AMOUNT)
+    if isinstance(key, str) and key in BOUNDS:
+        return _Bounded(schema, BOUNDS[key])
+    return beStrict(schema, bound)
+
+
+class _Number:
+
+    def __init__(self, schema, number_type, bound):
+        self.schema = vs.Schema(schema)
+        self.number_type = number_type
+        self.bound = bound
+
+    def __call__(self, value):
+        if isinstance(value, bool):
+            raise vs.Invalid(
+                'expected ' + ('a whole number' if self.number_type is int
+                               else 'a number'))
+        number = self.schema(value)
+        if self.bound and not self.bound.least <= number <= self.bound.most:
+            raise vs.Invalid(f'expected {self.bound}')
+        return number
+
+
+class _Bounded:
+    """Whatever else than a number the schema accepts, as null, is right."""
+
+    def __init__(self, schema, bound):
+        self.schema = vs.Schema(beStrict(schema))
+        self.bound = bound
+
+    def __call__(self, value):
+        if type(value) is int and not (
+                self.bound.least <= value <= self.bound.most):
+            raise vs.Invalid(f'expected {self.bound}')
+        try:
+            return self.schema(value)
+        except vs.Invalid:
+            if type(value) is int:
+                raise
+            raise vs.Invalid(f'expected {self.bound}') from None
