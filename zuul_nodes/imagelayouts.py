@@ -1,10 +1,11 @@
-"""What a layout says of images, for those who have no layouts.
+"""What a layout says of images, for all services that deal with them.
 
 Launchers know the providers of all tenants, but neither their images that
-no provider has nor their pipelines.  Schedulers write down here what of
-these has to do with images: a record for each tenant, in JSON.  It stays
-there when a tenant is removed, and says nothing about tenants that Zuul does
-not have.
+no provider has nor their pipelines.  Schedulers and zuul-web have layouts, but
+those of other tenants may not be the last ones.  Schedulers write down here
+what of a new layout has to do with images: a record for each tenant, in JSON.
+It stays there when a tenant is removed, and says nothing about tenants that
+Zuul does not have.
 """
 
 import contextlib
@@ -33,9 +34,11 @@ class ImageLayout:
         names.
     :ivar dict images: canonical name of an image that Zuul builds -> a
         dict of its ``name``, its ``project`` (the canonical name), its
-        ``branch``, and ``runs``: ``image-build``, ``image-validate`` and
-        ``image-delete`` -> those of the pipelines that would run a job for
-        such an event of that image, and could report what comes of it.
+        ``branch``, its ``formats`` (those that providers of the tenant
+        want, sorted; None if they can't be known), and ``runs``:
+        ``image-build``, ``image-validate`` and ``image-delete`` -> those of
+        the pipelines that would run a job for such an event of that image,
+        and could report what comes of it.
     :ivar list broken: canonical names of projects with errors in their
         configuration, which may be why an image is missing.
     """
@@ -53,6 +56,16 @@ class ImageLayout:
         image = self.images.get(canonical_name, {})
         # Schedulers of the last release do not say so.
         return image.get('runs', {}).get(event, [])
+
+    def getFormats(self, canonical_name):
+        """
+        :param str canonical_name: of an image.
+        :return: a sorted list of the formats in which the tenant wants it;
+            None if they can't be known.
+        """
+        image = self.images.get(canonical_name, {'formats': []})
+        # Schedulers of the last release do not say so.
+        return image.get('formats')
 
 
 def getPath(tenant_name):

@@ -12,11 +12,11 @@ import functools
 import logging
 
 from zuul_nodes import uploadboots
+from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.imageuse import isUsable
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import ImageEvents
 from zuul_nodes.launcher.imagelook import KEY, alone
-from zuul_nodes.launcher.imagepipelines import ImagePipelines
 from zuul_nodes.launcher.missing import Missing
 from zuul_nodes.launcher.policy import (
     Tenants,

@@ -26,6 +26,7 @@ from zuul_nodes.plugin import (
     nodesets,
     parsers,
     registry,
+    webstart,
 )
 
 
@@ -139,6 +140,10 @@ SEAMS = (
          '(self, job, item)',
          'formats of images are those of the layout that a job is of',
          imageformats.wrapGetImageFormats),
+    Seam('zuul.web', 'ZuulWeb.start',
+         '(self)',
+         'drivers know in zuul-web what other tenants want of images',
+         webstart.wrapStart),
     Seam('zuul.web', 'ZuulWebAPI.image_build_artifact_delete',
          '(self, tenant_name, tenant, auth, artifact_id)',
          'deleting a build of an image leaves other builds in service',

@@ -34,6 +34,7 @@ EVERY_SEAM = str([
     'Launcher.doesProviderHaveQuotaForNode',
     'Launcher._cachesReadyForRequest',
     'construct_build_params', 'ExecutorClient.getImageFormats',
+    'ZuulWeb.start',
     'ZuulWebAPI.image_build_artifact_delete', 'ProviderNodeConverter.toDict',
     'Scheduler.prime', 'Scheduler.stop']) + '\n'
 NO_SEAM = '[]\n'

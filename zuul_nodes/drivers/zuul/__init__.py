@@ -15,6 +15,7 @@ from zuul_nodes import imagelayouts, labelproblems
 from zuul_nodes.drivers.zuul import formats, labels, layouts, variables
 from zuul_nodes.drivers.zuul.event import ZuulTriggerEvent
 from zuul_nodes.drivers.zuul.reporter import ZuulReporter
+from zuul_nodes.imagepipelines import ImagePipelines
 
 log = logging.getLogger('zuul.nodes.images')
 
@@ -22,9 +23,16 @@ log = logging.getLogger('zuul.nodes.images')
 class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     """
     :ivar Scheduler sched: None in processes that are no scheduler.
+    :ivar ImagePipelines pipelines: what schedulers say of the images of all
+        tenants; None in processes that are neither scheduler nor zuul-web.
     """
 
     sched = None
+    pipelines = None
+
+    def registerScheduler(self, scheduler):
+        super().registerScheduler(scheduler)
+        self.pipelines = ImagePipelines(scheduler)
 
     def reconfigure(self, tenant):
         """Called when a tenant has a new layout.
@@ -74,14 +82,27 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
                     parse_context=None):
         return ZuulReporter(self, connection, pipeline, config)
 
+    def findFormats(self, item, name):
+        """
+        :param QueueItem item: while the scheduler works on it.
+        :param str name: of an image.
+        :return: as :func:`zuul_nodes.drivers.zuul.formats.getFormats`.
+        """
+        return formats.getFormats(
+            formats.getLayout(self.sched, item), self.pipelines, name)
+
     # What the seams ask for
+
+    def registerWeb(self, zuulweb):
+        """Called when zuul-web starts."""
+        self.pipelines = ImagePipelines(zuulweb)
 
     def getJobVariables(self, job, item):
         """
         :param FrozenJob job: of the item.
         :return: dict of what the job gets in its variable ``zuul``.
         """
-        return variables.getVariables(self.sched, job, item)
+        return variables.getVariables(self, job, item)
 
     def getImageFormats(self, job, item):
         """
@@ -91,7 +112,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         """
         if not job.image_build_name:
             return None
-        return formats.getFormats(self.sched, item, job.image_build_name)
+        return self.findFormats(item, job.image_build_name)
 
     def keepImageFormats(self, layout, proposed):
         """Keep the formats that a change asks for.

@@ -31,46 +31,64 @@ def getLayout(sched, item):
     return layout or item.manager.tenant.layout
 
 
-def getFormats(sched, item, name):
+def getFormats(layout, pipelines, name):
     """
-    :param Scheduler sched: or None in a process that is none, which knows
-        only the item's tenant.
-    :param QueueItem item: while the scheduler works on it.
+    :param Layout layout: that the job is of.
+    :param ImagePipelines pipelines: what schedulers say of other tenants;
+        None in a process that does not know.
     :param str name: of an image.
     :return: a sorted list of the formats that providers of all tenants want
         which have the image; None if there may be formats that can't be
         known, and none is known.
     """
-    layout = getLayout(sched, item)
     image = layout.images.get(name)
     if image is None:
         return []
-    layouts = [layout, *_getOthers(sched, layout.tenant, image)]
-    formats = set().union(*(
-        _getKnownFormats(each, image.canonical_name) for each in layouts))
-    if not formats and any(map(_hasProviderInError, layouts)):
+    wanted = [Wanted(layout).getFormats(image.canonical_name),
+              *_getOthers(pipelines, layout.tenant, image.canonical_name)]
+    formats = set().union(*filter(None, wanted))
+    if not formats and None in wanted:
         log.warning(
             'In which formats the image %s is wanted can not be known, for a '
-            'provider of a tenant that has it is in error', name)
+            'provider of a tenant that has it is in error, or no scheduler '
+            'has told of the layout of a tenant', name)
         return None
     return sorted(formats)
 
 
-def _getOthers(sched, tenant, image):
-    """:return: yields the layouts of other tenants that have an image."""
-    tenants = dict(sched.abide.tenants) if sched else {}
-    for name, other in tenants.items():
-        if name != tenant.name and other.layout:
-            found = other.layout.images.get(image.name)
-            if found and found.canonical_name == image.canonical_name:
-                yield other.layout
+def _getOthers(pipelines, tenant, canonical_name):
+    """:return: yields, for each other tenant, the formats in which it wants
+        an image; None if they can't be known."""
+    if pipelines is None:
+        return
+    for other in {*pipelines.getTenants()} - {tenant.name}:
+        try:
+            layout = pipelines.get(other)
+        except ValueError as error:
+            log.error('%s', error)
+            layout = None
+        yield layout and layout.getFormats(canonical_name)
 
 
-def _getKnownFormats(layout, canonical_name):
-    found = getattr(layout, KEPT, None)
-    if found is None:
-        found = _findFormats(layout)
-    return found.get(canonical_name, set())
+class Wanted:
+    """In which formats the providers of a tenant want images.
+
+    :param Layout layout: of the tenant.
+    """
+
+    def __init__(self, layout):
+        found = getattr(layout, KEPT, None)
+        self.formats = _findFormats(layout) if found is None else found
+        self.is_sure = not _hasProviderInError(layout)
+
+    def getFormats(self, canonical_name):
+        """
+        :param str canonical_name: of an image.
+        :return: a sorted list; None if none is known, but a provider in
+            error may want one.
+        """
+        formats = self.formats.get(canonical_name, ())
+        return sorted(formats) if formats or self.is_sure else None
 
 
 def _hasProviderInError(layout):

@@ -13,6 +13,7 @@ from zuul.driver.zuul import (
 )
 from zuul.model import SEVERITY_ERROR, Branch, NoMatchingParentError
 
+from zuul_nodes.drivers.zuul.formats import Wanted
 from zuul_nodes.imagelayouts import ImageLayout
 
 EVENTS = (IMAGE_BUILD, IMAGE_VALIDATE, IMAGE_DELETE)
@@ -83,10 +84,12 @@ def _getImages(tenant, pipelines):
         reporting = {*_getNames(pipelines, reports)}
         pipeline_names[event] = [
             name for name in pipeline_names[event] if name in reporting]
+    wanted = Wanted(tenant.layout)
     return {
         image.canonical_name: {
             'name': image.name, 'project': image.project_canonical_name,
-            'branch': image.branch, 'runs': {
+            'branch': image.branch,
+            'formats': wanted.getFormats(image.canonical_name), 'runs': {
                 event: [name for name in names if _isAny(image, event, (
                     find_jobs(image.project_canonical_name, image.branch,
                               name)))]

@@ -11,7 +11,7 @@ from zuul.zk.exceptions import LockException
 from zuul_nodes import audit, snapshotrecords, undelivered, uploadboots
 from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import findImages
-from zuul_nodes.drivers.zuul.formats import getFormats, getLayout
+from zuul_nodes.drivers.zuul.formats import getLayout
 from zuul_nodes.drivers.zuul.variables import readRecord
 
 log = logging.getLogger('zuul.nodes.images')
@@ -76,7 +76,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         """
         images = {each.image.name: each.image for each in built}
         return [(image, [
-            each for each in getFormats(self.driver.sched, item, name) or ()
+            each for each in self.driver.findFormats(item, name) or ()
             if each not in {one.format for one in built
                             if one.image.name == name}])
             for name, image in sorted(images.items())]

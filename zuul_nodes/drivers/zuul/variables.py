@@ -6,16 +6,15 @@ from kazoo.exceptions import NoNodeError
 from zuul.model import ImageBuildArtifact, ImageUpload
 
 from zuul_nodes.drivers import addresses
-from zuul_nodes.drivers.zuul.formats import getFormats
 from zuul_nodes.imageuse import isUsable
 
 log = logging.getLogger('zuul.nodes.images')
 
 
-def getVariables(sched, job, item):
+def getVariables(driver, job, item):
     """
-    :param Scheduler sched: or None in a process that is none, which can't
-        read the records.
+    :param ZuulDriver driver: that of a process which is no scheduler does
+        not read the records of what an event is about.
     :param FrozenJob job: of the item.
     :return: ``image`` -> a dict, as the documentation describes it; an
         empty dict for a job that has nothing to do with images.
@@ -25,14 +24,14 @@ def getVariables(sched, job, item):
         return {}
     image = {'name': name}
     try:
-        if sched:
-            image |= _readRecords(sched, item, name)
+        if driver.sched:
+            image |= _readRecords(driver.sched, item, name)
     except NoNodeError as error:
         log.warning('The job %s of %s is not told what it needs to know of '
                     'the image %s, for the record is gone: %s',
                     job.name, item, name, error)
     else:
-        image['formats'] = getFormats(sched, item, name)
+        image['formats'] = driver.findFormats(item, name)
     return {'image': image}
 
 

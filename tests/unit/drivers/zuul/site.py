@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import types
 
 from zuul.model import ImageBuildArtifact, ImageUpload, NodesetInfo
 import zuul.scheduler
@@ -124,16 +125,28 @@ class Scheduler:
 
     def __init__(self, config, loaded):
         self.abide = loaded.abide
+        self.local_layout_state = {}
         self.connections = loaded.connections
         self.stop_event = threading.Event()
         self.zk_client = ZooKeeperClient.fromConfig(config)
         self.zk_client.connect()
-        loaded.driver.registerScheduler(self)
+        self.publish(loaded)
         for provider in loaded.layout.providers.values():
             provider._set(zk_client=self.zk_client)
 
     def createZKContext(self, lock, log):
         return ZKContext(self.zk_client, lock, self.stop_event, log)
+
+    def publish(self, loaded, name='tenant'):
+        """Tell others of the layout of a tenant.
+
+        :param str name: what the tenant is called from now on.
+        """
+        loaded.tenant.name = name
+        self.local_layout_state[name] = types.SimpleNamespace(
+            uuid=loaded.layout.uuid)
+        loaded.driver.registerScheduler(self)
+        loaded.driver.reconfigure(loaded.tenant)
 
     log = logging.getLogger('zuul.Scheduler')
     validateImageUpload = zuul.scheduler.Scheduler.validateImageUpload

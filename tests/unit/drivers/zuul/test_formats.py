@@ -5,6 +5,7 @@ import types
 import pytest
 from zuul.executor.client import ExecutorClient
 
+from tests.fixtures.waiting import waitFor
 from tests.unit.configloader.tenant import CONFIG
 from tests.unit.drivers.zuul.site import (
     IMAGES,
@@ -14,6 +15,8 @@ from tests.unit.drivers.zuul.site import (
     PROVIDERS,
     PROVIDERS_FILE,
 )
+from zuul_nodes import imagelayouts, zkrecords
+from zuul_nodes.drivers.zuul.layouts import makeImageLayout
 
 NEW_IMAGE = '''
 - image: {name: arch, type: zuul}
@@ -44,7 +47,7 @@ def loadTenant(loadTenant):
     def load(*args, **kwargs):
         loaded = loadTenant(*args, **kwargs)
         loaded.driver.registerScheduler(
-            types.SimpleNamespace(abide=loaded.abide))
+            types.SimpleNamespace(local_layout_state={'tenant': None}))
         return loaded
     return load
 
@@ -54,20 +57,20 @@ def loaded(loadTenant):
     return loadTenant()
 
 
-def addTenant(loaded, other, name='other'):
-    """Have a tenant beside the one that builds."""
-    other.tenant.name = name
-    loaded.abide.tenants[name] = other.tenant
+@pytest.fixture
+def scheduler(makeScheduler, loaded):
+    return makeScheduler(loaded)
 
 
 def wantVhd(loaded):
     loaded.layout.providers['rack'].images['debian'].format = 'vhd'
 
 
-def test_formats_of_all_tenants_that_have_the_image(loaded, loadTenant):
+def test_formats_of_all_tenants_that_have_the_image(
+        loaded, loadTenant, scheduler):
     other = loadTenant()
-    addTenant(loaded, other)
     wantVhd(other)
+    scheduler.publish(other, 'other')
     assert getFormats(loaded) == ['raw', 'vhd']
     # Also for a change of a tenant.
     layout, _ = loaded.propose({PROVIDERS_FILE: PROVIDERS.replace(
@@ -75,21 +78,65 @@ def test_formats_of_all_tenants_that_have_the_image(loaded, loadTenant):
     assert getFormats(loaded, layout) == ['vhd']
 
 
+def test_formats_are_those_of_the_last_layout_of_a_tenant(
+        loaded, loadTenant, scheduler):
+    other = loadTenant()
+    scheduler.publish(other, 'other')
+    assert getFormats(loaded) == ['raw']
+    wantVhd(other)
+    scheduler.publish(other, 'other')
+    waitFor(lambda: getFormats(loaded) == ['raw', 'vhd'])
+    # Its record stays when it is gone.
+    del scheduler.local_layout_state['other']
+    assert getFormats(loaded) == ['raw']
+
+
 def test_formats_of_an_image_of_the_same_name_are_not_meant(
-        loaded, loadTenant):
+        loaded, loadTenant, scheduler):
     other = loadTenant({
         IMAGES_FILE: None, (CONFIG, 'main', 'zuul.d/images.yaml'): IMAGES})
-    addTenant(loaded, other)
     wantVhd(other)
+    scheduler.publish(other, 'other')
     assert getFormats(loaded) == ['raw']
 
 
 def test_a_provider_in_error_of_another_tenant_may_want_the_image(
-        loaded, loadTenant):
-    addTenant(loaded, loadTenant({PROVIDERS_FILE: PROVIDERS.replace(
-        'connection: rack', 'connection: rock')}, complete=False))
+        loaded, loadTenant, scheduler):
+    scheduler.publish(loadTenant({PROVIDERS_FILE: PROVIDERS.replace(
+        'connection: rack', 'connection: rock')}, complete=False), 'other')
     assert getFormats(loaded) == ['raw']
     assert getFormats(loaded, image='fedora') is None
+
+
+def test_a_tenant_of_which_no_scheduler_has_told_may_want_the_image(
+        loaded, scheduler):
+    scheduler.local_layout_state['other'] = None
+    assert getFormats(loaded) == ['raw']
+    assert getFormats(loaded, image='fedora') is None
+
+
+def test_a_scheduler_of_the_last_release_does_not_tell_formats(
+        loaded, loadTenant, scheduler):
+    other = loadTenant()
+    scheduler.publish(other, 'other')
+    layout = makeImageLayout(other.tenant)
+    for image in layout.images.values():
+        del image['formats']
+    imagelayouts.publish(scheduler.zk_client.client, 'other', layout)
+    assert getFormats(loaded) == ['raw']
+    waitFor(lambda: getFormats(loaded, image='fedora') is None)
+
+
+def test_a_record_that_can_not_be_read_does_not_concern_other_tenants(
+        loaded, loadTenant, scheduler, caplog):
+    other = loadTenant()
+    wantVhd(other)
+    scheduler.publish(other, 'other')
+    scheduler.local_layout_state['broken'] = None
+    zkrecords.write(scheduler.zk_client.client,
+                    imagelayouts.getPath('broken'), b'?')
+    assert getFormats(loaded) == ['raw', 'vhd']
+    assert 'tenant broken can not be read' in caplog.text
 
 
 def test_formats_of_providers(loaded):

@@ -45,8 +45,9 @@ def test_pipelines_and_images(loadTenant):
         'image-build': ['build'], 'image-validate': ['validate'],
         'image-delete': ['delete']}}
     # One of them has no provider, and the cloud's own is none of ours.
-    assert layout.images == {DEBIAN: {'name': 'debian', **image},
-                             FEDORA: {'name': 'fedora', **image}}
+    assert layout.images == {
+        DEBIAN: {'name': 'debian', 'formats': ['raw'], **image},
+        FEDORA: {'name': 'fedora', 'formats': [], **image}}
     assert layout.broken == []
 
 

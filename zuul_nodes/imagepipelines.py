@@ -1,4 +1,8 @@
-"""What schedulers tell of the images and the pipelines of each tenant."""
+"""What schedulers tell of the images and the pipelines of each tenant.
+
+Launchers, schedulers and zuul-web all have layouts by which they know which
+tenants there are, but not all that there is to know of the images of others.
+"""
 
 import threading
 
@@ -7,18 +11,23 @@ from zuul_nodes import imagelayouts
 
 class ImagePipelines:
     """
-    :param launcher: see :class:`zuul_nodes.launcher.images.Images`.
-    :param changed: called when something has changed.
+    :param service: one of Zuul, with a ``zk_client`` and with
+        ``local_layout_state``: tenant -> the state of the layout that the
+        service has.
+    :param changed: called when something has changed; or None.
     """
 
-    def __init__(self, launcher, changed):
-        self.launcher = launcher
-        self.client = launcher.zk_client.client
+    def __init__(self, service, changed=None):
+        self.service = service
         self.changed = changed
         self._lock = threading.RLock()
         self._watched = set()
         # Tenant -> what its scheduler says; bytes if that can't be read.
         self._layouts = {}
+
+    def getTenants(self):
+        """:return: a sorted list of the names of those that there are."""
+        return sorted(self.service.local_layout_state)
 
     def get(self, tenant_name):
         """
@@ -26,12 +35,12 @@ class ImagePipelines:
             there is no such tenant or no scheduler says anything.
         :raises ValueError: what it says can't be read.
         """
-        if tenant_name not in self.launcher.local_layout_state:
+        if tenant_name not in self.service.local_layout_state:
             return None
         # It is read before others go on.
         with self._lock:
             if tenant_name not in self._watched:
-                self.client.DataWatch(
+                self.service.zk_client.client.DataWatch(
                     imagelayouts.getPath(tenant_name),
                     lambda data, stat: self._note(tenant_name, data))
                 self._watched.add(tenant_name)
@@ -47,7 +56,7 @@ class ImagePipelines:
         """:return: dict of tenant -> what its scheduler says; those that it
             says nothing of are left out."""
         return {name: layout
-                for name in sorted(self.launcher.local_layout_state)
+                for name in self.getTenants()
                 if (layout := self.get(name))}
 
     def getCurrent(self):
@@ -55,7 +64,7 @@ class ImagePipelines:
         :return: dict of tenant -> what its scheduler says of the layout
             that we have, too; those that it says nothing of are left out.
         """
-        states = self.launcher.local_layout_state
+        states = self.service.local_layout_state
         return {name: layout for name, layout in self.getAll().items()
                 if (state := states.get(name))
                 and layout.layout_uuid == state.uuid}
@@ -78,7 +87,7 @@ class ImagePipelines:
             and none of them has an error in these projects.
         """
         current = self.getCurrent()
-        return (len(current) == len(self.launcher.local_layout_state) > 0
+        return (len(current) == len(self.service.local_layout_state) > 0
                 and all(project_names.isdisjoint(layout.broken)
                         for layout in current.values()))
 
@@ -89,5 +98,6 @@ class ImagePipelines:
         """
         self._layouts[tenant_name] = (
             imagelayouts.parse(data) or data if data else None)
-        self.changed()
+        if self.changed:
+            self.changed()
         return True

@@ -1,0 +1,29 @@
+"""zuul-web with our seams, and what its tenants are."""
+
+import pytest
+
+from tests.fixtures.ending import endWith
+from tests.fixtures.web import Web
+from tests.unit.drivers.zuul.conftest import loadTenant, makeScheduler, seams
+from zuul_nodes.plugin import extensions
+from zuul_nodes.plugin import seams as table
+
+__all__ = ['loadTenant', 'makeScheduler', 'seams']
+
+
+@pytest.fixture
+def makeWeb(request, monkeypatch, zuul_conf):
+    """:return: a function that makes a :class:`Web` with a tenant that has
+        been loaded for it alone."""
+    loaded_extensions = extensions.load()
+    for seam in table.SEAMS:
+        if seam.module == 'zuul.web':
+            monkeypatch.setattr(
+                f'{seam.module}.{seam.attribute}',
+                seam.wrap(seam.original, loaded_extensions))
+
+    def make(loaded):
+        web = endWith(request, Web(zuul_conf, loaded.connections))
+        web.addTenant(loaded.tenant)
+        return web
+    return make

@@ -1,0 +1,17 @@
+"""The seam at which drivers learn that they are in zuul-web.
+
+In a scheduler, Zuul calls ``registerScheduler`` of each driver.  In zuul-web,
+those that have it are called by ``registerWeb``, with the :class:`ZuulWeb`.
+"""
+
+import functools
+
+
+def wrapStart(start, extensions):
+    @functools.wraps(start)
+    def wrapper(self):
+        for driver in self.connections.drivers.values():
+            if hasattr(driver, 'registerWeb'):
+                driver.registerWeb(self)
+        start(self)
+    return wrapper
