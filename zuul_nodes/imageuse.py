@@ -1,5 +1,14 @@
-"""Whether a provider can use an upload: what launchers go by, and what jobs
-are told."""
+"""Whether nodes can be made of an upload: what launchers go by, and what
+jobs and users are told."""
+
+
+def isGood(upload):
+    """
+    :param ImageUpload upload:
+    :return: whether it is in its cloud and validated.
+    """
+    return bool(upload.state == upload.State.READY and upload.validated
+                and upload.external_id)
 
 
 def isUsable(upload, image, provider):

@@ -8,7 +8,7 @@ tenant counts for something only if it can really do it.
 
 from urllib.parse import unquote_plus
 
-from zuul_nodes.imageuse import isUsable
+from zuul_nodes.imageuse import isGood, isUsable
 from zuul_nodes.launcher.imageevents import Kind
 from zuul_nodes.launcher.transfers import findProvider, getProviders
 
@@ -37,8 +37,7 @@ def isWaiting(upload):
 
 def isInService(upload, image, provider):
     """:return: whether new nodes of the provider may have that upload."""
-    return bool(upload.state == upload.State.READY and upload.validated
-                and upload.external_id and isUsable(upload, image, provider))
+    return isGood(upload) and isUsable(upload, image, provider)
 
 
 def isUsed(scope, upload):

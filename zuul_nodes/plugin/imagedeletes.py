@@ -1,35 +1,79 @@
-"""The seam at which zuul-web deletes a build of an image.
+"""The seams at which zuul-web deletes builds and uploads of an image.
 
 Zuul has the uploads of all builds of that image deleted, so that the good ones
 leave service together with the bad one.  Here, they are those of this build.
+
+And Zuul does not ask whether anything is left.  Here, what is the last in
+service at an endpoint stays, unless the request has ``force=true``.
 """
 
 import functools
 
+from zuul_nodes.imageuse import isGood
+from zuul_nodes.plugin.views import View
+
+# Of such an answer, the web UI shows no more than this.
+REFUSED = '409 Nothing else is in service; the API deletes it with force=true'
+
 
 def wrapDeleteBuild(delete, extensions):
     @functools.wraps(delete)
-    def wrapper(self, tenant_name, tenant, auth, artifact_id):
+    def wrapper(self, tenant_name, tenant, auth, artifact_id, force=''):
+        artifact = self.zuulweb.image_build_registry.getItem(artifact_id)
         uploads = self.zuulweb.image_upload_registry
+
+        def isMeant(upload):
+            return upload.artifact_uuid == artifact_id
+        _requireOther(self.zuulweb, tenant, artifact, isMeant, force)
         return delete(
-            _View(self, zuulweb=_View(
-                self.zuulweb, image_upload_registry=_View(
-                    uploads, getUploadsForImage=lambda name: [
-                        upload for upload in uploads.getUploadsForImage(name)
-                        if upload.artifact_uuid == artifact_id]))),
+            View(self, zuulweb=View(
+                self.zuulweb, image_upload_registry=View(
+                    uploads, getUploadsForImage=lambda name: list(filter(
+                        isMeant, uploads.getUploadsForImage(name)))))),
             tenant_name, tenant, auth, artifact_id)
     return wrapper
 
 
-class _View:
-    """An object with some other attributes.
+def wrapDeleteUpload(delete, extensions):
+    @functools.wraps(delete)
+    def wrapper(self, tenant_name, tenant, auth, upload_id, force=''):
+        upload = self.zuulweb.image_upload_registry.getItem(upload_id)
+        artifact = upload and self.zuulweb.image_build_registry.getItem(
+            upload.artifact_uuid)
+        _requireOther(self.zuulweb, tenant, artifact,
+                      lambda each: each.uuid == upload_id, force)
+        return delete(self, tenant_name, tenant, auth, upload_id)
+    return wrapper
 
-    :param original: whose all others are.
+
+def _requireOther(zuulweb, tenant, artifact, isMeant, force):
     """
-
-    def __init__(self, original, **attributes):
-        vars(self).update(attributes)
-        self._original = original
-
-    def __getattr__(self, name):
-        return getattr(self._original, name)
+    :param ZuulWeb zuulweb:
+    :param artifact: of what is to be deleted, or None.
+    :param isMeant: whether an upload is to be deleted.
+    :param str force: what the request says.
+    :raises HTTPError: something is the last in service.
+    """
+    import cherrypy
+    # Of others, Zuul says that they are not found.
+    if (force == 'true' or not artifact
+            or artifact.build_tenant_name != tenant.name):
+        return
+    ready = {each.uuid for each
+             in zuulweb.image_build_registry.getArtifactsForImage(
+                 artifact.canonical_name)
+             if each.state == each.State.READY}
+    served = [upload for upload
+              in zuulweb.image_upload_registry.getUploadsForImage(
+                  artifact.canonical_name)
+              if upload.artifact_uuid in ready and isGood(upload)]
+    endpoints = (
+        {upload.endpoint_name for upload in served if isMeant(upload)}
+        - {upload.endpoint_name for upload in served if not isMeant(upload)})
+    if endpoints:
+        raise cherrypy.HTTPError(
+            REFUSED,
+            f'Nothing else of the image {artifact.name} is in service at '
+            f'{", ".join(sorted(endpoints))}: without it, jobs get no nodes '
+            f'there. Wait until a newer build is in service, or repeat the '
+            f'request with "?force=true" to delete it anyway')

@@ -1,39 +1,37 @@
-"""Who deletes a build of an image by zuul-web deletes that build."""
+"""What zuul-web deletes of images, and what it keeps."""
 
-import logging
-import types
-
-import cherrypy
 import pytest
-from zuul.web import ZuulWebAPI
 
 from tests.fixtures.waiting import waitFor
 from tests.unit.launcher.conftest import image_launcher
-from zuul_nodes.plugin import seams
 
 __all__ = ['image_launcher']
-ATTRIBUTE = 'ZuulWebAPI.image_build_artifact_delete'
 
 
 @pytest.fixture
-def delete(image_launcher):
-    """:return: what the route calls, as an administrator of the tenant."""
-    seam, = (each for each in seams.SEAMS if each.attribute == ATTRIBUTE)
-    api = ZuulWebAPI.__new__(ZuulWebAPI)
-    api.zuulweb = types.SimpleNamespace(
-        log=logging.getLogger('zuul.web'),
-        image_build_registry=image_launcher.image_build_registry,
-        image_upload_registry=image_launcher.image_upload_registry,
-        createZKContext=image_launcher.createZKContext)
-    function = seam.wrap(seam.original, None)
-    return lambda tenant, artifact_id: function(
-        api, tenant, types.SimpleNamespace(name=tenant),
-        types.SimpleNamespace(uid='somebody'), artifact_id)
+def web(makeWeb, loadTenant):
+    web = makeWeb(loadTenant())
+    web.addTenant(loadTenant().tenant, 'other')
+    return web
 
 
-def getStates(launcher):
-    return {upload.external_id: upload.state
-            for upload in launcher.getUploads()}
+@pytest.fixture
+def delete(image_launcher, web):
+    """:return: a function that has an upload or its build deleted; returns
+        the status and what the answer says."""
+    def delete(what, upload, query='', tenant='tenant'):
+        for name in ('image_build_registry', 'image_upload_registry'):
+            waitFor(lambda name=name: getStates(web.service, name)
+                    == getStates(image_launcher, name))
+        path = {'build': f'image-build-artifact/{upload.artifact_uuid}',
+                'upload': f'image-upload/{upload.uuid}'}[what]
+        return web.ask(path + query, 'DELETE', tenant)
+    return delete
+
+
+def getStates(service, name='image_upload_registry'):
+    return {getattr(record, 'external_id', record.uuid): record.state
+            for record in getattr(service, name).getItems()}
 
 
 def test_other_builds_stay_in_service(image_launcher, delete):
@@ -41,25 +39,82 @@ def test_other_builds_stay_in_service(image_launcher, delete):
     launcher.addReady('old', timestamp=1)
     bad = launcher.addReady('bad', timestamp=2)
     launcher.addReady('other', 'debian', 'other', timestamp=3)
-    delete('tenant', bad.artifact_uuid)
+    assert delete('build', bad) == (204, None)
     waitFor(lambda: getStates(launcher) == {
         'old': 'ready', 'bad': 'deleting', 'other': 'ready'})
     launcher.images.reconcile()
     waitFor(lambda: set(getStates(launcher)) == {'old', 'other'})
 
 
-def test_nobody_deletes_what_another_tenant_has_built(image_launcher, delete):
+@pytest.mark.parametrize('what', ['build', 'upload'])
+@pytest.mark.parametrize('query', ['', '?force=true'])
+def test_nobody_deletes_what_another_tenant_has_built(
+        image_launcher, delete, what, query):
     upload = image_launcher.addReady('image')
-    with pytest.raises(cherrypy.HTTPError, match='not found in tenant'):
-        delete('other', upload.artifact_uuid)
+    status, answer = delete(what, upload, query, tenant='other')
+    assert status == 404
+    assert 'not found in tenant' in answer
     assert getStates(image_launcher) == {'image': 'ready'}
 
 
-def test_the_route_is_as_zuuls():
-    """With its permission, and in its audit log."""
-    seam, = (each for each in seams.SEAMS if each.attribute == ATTRIBUTE)
-    wrapped = seam.wrap(seam.original, None)
-    assert wrapped.exposed
-    assert wrapped._cp_config == seam.original._cp_config
-    assert wrapped._cp_config['tools.check_tenant_auth.permission'] == (
-        'delete-image-build-artifact')
+@pytest.mark.parametrize('what', ['build', 'upload'])
+@pytest.mark.parametrize('query', [
+    '', '?force=false', '?force=', '?force=true&force=true'])
+def test_the_last_in_service_stays(image_launcher, delete, what, query):
+    launcher = image_launcher
+    last = launcher.addReady('last')
+    # None of these takes its place.
+    launcher.addReady('elsewhere', 'debian', 'other')
+    launcher.addReady('unvalidated', validated=None)
+    launcher.addReady('pending', _state='pending')
+    launcher.addReady('fedora', 'fedora')
+    launcher.setState(launcher.image_build_registry.getItem(
+        launcher.addReady('leaving').artifact_uuid), 'deleting')
+    status, answer = delete(what, last, query)
+    assert status == 409
+    assert ('Nothing else of the image debian is in service at '
+            f'{last.endpoint_name}: without it, jobs get no nodes there'
+            in answer)
+    assert '?force=true' in answer
+    # The web UI shows the first line alone.
+    assert '409 Nothing else is in service' in answer
+    assert getStates(launcher)['last'] == 'ready'
+
+
+@pytest.mark.parametrize('what', ['build', 'upload'])
+def test_the_last_in_service_goes_if_a_user_insists(
+        image_launcher, delete, what):
+    upload = image_launcher.addReady('last')
+    assert delete(what, upload, '?force=true') == (204, None)
+    waitFor(lambda: getStates(image_launcher) == {'last': 'deleting'})
+
+
+@pytest.mark.parametrize('what', ['build', 'upload'])
+def test_what_is_not_in_service_goes(image_launcher, delete, what):
+    upload = image_launcher.addReady('new', validated=None)
+    assert delete(what, upload) == (204, None)
+    waitFor(lambda: getStates(image_launcher) == {'new': 'deleting'})
+
+
+def test_a_build_of_which_another_is_in_service_goes(image_launcher, delete):
+    launcher = image_launcher
+    old = launcher.addReady('old', timestamp=1)
+    launcher.addReady('new', timestamp=2)
+    assert delete('upload', old) == (204, None)
+    waitFor(lambda: getStates(launcher) == {'old': 'deleting', 'new': 'ready'})
+
+
+@pytest.mark.parametrize('what', ['image-build-artifact', 'image-upload'])
+def test_what_is_not_there(web, what):
+    status, answer = web.ask(f'{what}/1234', 'DELETE')
+    assert status == 404
+    assert 'not found in tenant' in answer
+
+
+def test_only_administrators_delete(image_launcher, web, delete, monkeypatch):
+    """As with Zuul's own route."""
+    monkeypatch.setattr('zuul.web.ZuulWebAPI._isAuthorized',
+                        lambda *args: (True, False))
+    upload = image_launcher.addReady('image')
+    assert delete('build', upload, '?force=true')[0] == 403
+    assert getStates(image_launcher) == {'image': 'ready'}
