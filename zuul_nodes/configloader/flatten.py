@@ -9,6 +9,7 @@ import typing
 
 import voluptuous as vs
 
+from zuul_nodes import madeup
 from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownNameError,
@@ -298,9 +299,8 @@ class Flattening:
                 f'The {describe(part.stanza)} has no {kind}, which the '
                 f'driver {self.driver.name} of the '
                 f'{describe(self.provider_config)} needs. Give it one')
-        name = f'({part.name})'
-        while name in getattr(self.parts, kind):
-            name = f'({name})'
+        name = madeup.makeName(
+            part.name, getattr(self.layout, f'{kind}s'))
         config = {'name': name}
         if kind == 'image':
             config['type'] = 'cloud'

@@ -36,7 +36,8 @@ EVERY_SEAM = str([
     'construct_build_params', 'ExecutorClient.getImageFormats',
     'ZuulWeb.start',
     'ZuulWebAPI.image_build_artifact_delete',
-    'ZuulWebAPI.image_upload_delete', 'ProviderNodeConverter.toDict',
+    'ZuulWebAPI.image_upload_delete', 'ProviderConverter.toDict',
+    'ProviderNodeConverter.toDict',
     'Scheduler.prime', 'Scheduler.stop']) + '\n'
 NO_SEAM = '[]\n'
 
