@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from zuul_nodes.plugin import (
     buildparams,
     components,
+    configwarnings,
     imagedeletes,
     imageformats,
     launchers,
@@ -145,6 +146,15 @@ SEAMS = (
          '(self)',
          'drivers know in zuul-web what other tenants want of images',
          webstart.wrapStart),
+    Seam('zuul.web', 'ZuulWebAPI.config_errors',
+         '(self, tenant_name, tenant, auth, project=None, branch=None, '
+         'severity=None, name=None, limit=50, skip=0)',
+         'users are warned of images that no tenant builds',
+         configwarnings.wrapTellErrors),
+    Seam('zuul.web', 'ZuulWebAPI.tenant_status',
+         '(self, tenant_name, tenant, auth)',
+         'warnings count among the errors of a tenant',
+         configwarnings.wrapTellErrors),
     Seam('zuul.web', 'ZuulWebAPI.image_build_artifact_delete',
          '(self, tenant_name, tenant, auth, artifact_id)',
          'deleting a build of an image leaves other builds in service, and '

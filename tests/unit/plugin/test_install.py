@@ -34,7 +34,7 @@ EVERY_SEAM = str([
     'Launcher.doesProviderHaveQuotaForNode',
     'Launcher._cachesReadyForRequest',
     'construct_build_params', 'ExecutorClient.getImageFormats',
-    'ZuulWeb.start',
+    'ZuulWeb.start', 'ZuulWebAPI.config_errors', 'ZuulWebAPI.tenant_status',
     'ZuulWebAPI.image_build_artifact_delete',
     'ZuulWebAPI.image_upload_delete', 'ProviderConverter.toDict',
     'ProviderNodeConverter.toDict',

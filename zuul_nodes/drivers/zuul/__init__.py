@@ -12,7 +12,13 @@ from zuul.driver.util import scalar_or_list
 import zuul.driver.zuul
 
 from zuul_nodes import imagelayouts, labelproblems
-from zuul_nodes.drivers.zuul import formats, labels, layouts, variables
+from zuul_nodes.drivers.zuul import (
+    formats,
+    labels,
+    layouts,
+    unbuilt,
+    variables,
+)
 from zuul_nodes.drivers.zuul.event import ZuulTriggerEvent
 from zuul_nodes.drivers.zuul.reporter import ZuulReporter
 from zuul_nodes.imagepipelines import ImagePipelines
@@ -96,6 +102,16 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     def registerWeb(self, zuulweb):
         """Called when zuul-web starts."""
         self.pipelines = ImagePipelines(zuulweb)
+
+    def getConfigurationWarnings(self, tenant):
+        """
+        :param Tenant tenant: with its layout.
+        :return: a list of :class:`zuul.model.ConfigurationError` that are
+            true at the moment.
+        """
+        if self.pipelines is None:
+            return []
+        return unbuilt.findWarnings(tenant, self.pipelines)
 
     def getJobVariables(self, job, item):
         """

@@ -1,0 +1,67 @@
+"""Warnings about images that no tenant would build.
+
+A layout does not tell what other tenants do, so what schedulers have recorded
+of all of them counts.  It changes without the layout that the image is in, so
+the warnings are no part of a layout: they are made when they are asked for.
+"""
+
+from zuul.configloader import LocalAccumulator
+from zuul.driver.zuul import IMAGE_BUILD
+from zuul.exceptions import ConfigurationSyntaxWarning
+
+from zuul_nodes.drivers.zuul.layouts import BUILT
+
+
+class UnbuiltImageWarning(ConfigurationSyntaxWarning):
+    zuul_error_name = 'Image Not Built'
+    zuul_error_problem = 'image that no tenant builds'
+
+
+def findWarnings(tenant, pipelines):
+    """
+    :param Tenant tenant: with its layout.
+    :param ImagePipelines pipelines: what schedulers say of all tenants.
+    :return: a list of :class:`zuul.model.ConfigurationError`, one for each
+        image of the tenant that Zuul is to build, but that no tenant would
+        build when it is missing; empty as long as what one of them does is
+        not known.
+    """
+    try:
+        layouts = pipelines.getAll()
+    except ValueError:
+        return []
+    if tenant.name not in layouts or layouts.keys() != {
+            *pipelines.getTenants()}:
+        return []
+    warnings = []
+    for image in tenant.layout.images.values():
+        if image.type == 'zuul' and _isUnbuilt(image, tenant, layouts):
+            LocalAccumulator(
+                warnings, image.source_context, 'image', image).addError(
+                    UnbuiltImageWarning(_explain(
+                        image, layouts[tenant.name])))
+    return warnings
+
+
+def _isUnbuilt(image, tenant, layouts):
+    name = image.canonical_name
+    having = [layout for layout in layouts.values() if name in layout.images]
+    return (layouts[tenant.name] in having
+            # Schedulers of the last release do not say what runs.
+            and all('runs' in layout.images[name] for layout in having)
+            and not any(layout.getRuns(name, IMAGE_BUILD)
+                        for layout in having))
+
+
+def _explain(image, layout):
+    names = sorted({*layout.pipelines[IMAGE_BUILD]}.intersection(
+        layout.pipelines[BUILT]))
+    there = ('This tenant has such pipelines: ' + ', '.join(names) if names
+             else 'This tenant has no such pipeline')
+    return (
+        f'No tenant builds the image "{image.name}" when it is missing. '
+        f'Attach a job with "image-build-name: {image.name}" to a pipeline '
+        f'with the trigger event "{IMAGE_BUILD}" and the reporter "{BUILT}: '
+        f'true", in the configuration of the project '
+        f'{image.project_canonical_name} on the branch {image.branch}. '
+        f'{there}')
