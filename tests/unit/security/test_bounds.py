@@ -12,6 +12,7 @@ from zuul_nodes.drivers import addresses, bounds
 from zuul_nodes.drivers.aws import AwsDriver
 from zuul_nodes.drivers.gce import GceDriver
 from zuul_nodes.drivers.kubernetes import KubernetesDriver
+from zuul_nodes.drivers.local import LocalDriver
 from zuul_nodes.drivers.openstack import OpenstackDriver
 from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.testing import layout
@@ -128,7 +129,8 @@ def test_the_example_of_the_documentation_keeps_tenants_apart():
     assert sources.check('https://objects.example.com/zuul/debian.raw')
     connections = layout.makeConnections(
         config, StaticDriver, OpenstackDriver, KubernetesDriver, GceDriver,
-        AwsDriver).connections
+        AwsDriver, LocalDriver).connections
+    assert connections['house'].network == 'none'
     assert bounds.getNames(connections['openstack'], 'tenants') == {
         'web', 'kernel'}
     assert not connections['null'].hosts.allowsName('192.0.2.1')
@@ -137,6 +139,7 @@ def test_the_example_of_the_documentation_keeps_tenants_apart():
             (OPENSTACK.replace('connection: cloud', 'connection: openstack'),
              'openstack'),
             ((HARDENING.parent / 'gce.yaml').read_text(), 'gce'),
+            ((HARDENING.parent / 'local.yaml').read_text(), 'house'),
             ((HARDENING.parent / 'aws.yaml').read_text(), 'aws')):
         with pytest.raises(BoundError, match=(
                 f'"tenants" of .connection {name}. in zuul.conf')):

@@ -299,6 +299,13 @@ def test_a_node_cannot_make_namespaces(call, flag):
                 [seccomp.CLONE[COLUMN], flag]) == ['EPERM'] * 2
 
 
+def test_a_node_cannot_have_sockets_of_the_hypervisor(call):
+    """No network namespace keeps them apart."""
+    vsock, unix, stream = 40, 1, 1
+    assert call([seccomp.SOCKET[COLUMN], vsock, stream],
+                [seccomp.SOCKET[COLUMN], unix, stream]) == ['EPERM', None]
+
+
 @pytest.mark.skipif(os.uname().machine != 'x86_64',
                     reason='such programs are for x86-64')
 def test_calls_by_numbers_of_32_bits_end_a_program(directory):
@@ -322,7 +329,7 @@ def test_the_numbers_are_those_of_the_kernel():
     except OSError:
         pytest.skip('needs libseccomp')
     calls = {**seccomp.REFUSED, 'clone': seccomp.CLONE,
-             'clone3': (seccomp.CLONE3,) * 2}
+             'socket': seccomp.SOCKET, 'clone3': (seccomp.CLONE3,) * 2}
     # Those that it does not know yet have no number.
     for architecture in seccomp.ARCHITECTURES.values():
         wrong = {

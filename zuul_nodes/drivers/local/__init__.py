@@ -10,7 +10,7 @@ import os
 import voluptuous as vs
 
 from zuul_nodes.drivers import Driver, Nullable, Optional, Required
-from zuul_nodes.drivers.local.adapter import LocalAdapter
+from zuul_nodes.drivers.local.adapter import HOST_NETWORK, LocalAdapter
 
 
 def _checkPath(value):
@@ -80,6 +80,13 @@ class LocalDriver(Driver):
             with cgroup.""",
         ): vs.All(vs.Coerce(int, msg='it has to be a number'),
                   vs.Range(min=1)),
+        Optional(
+            'network', default=HOST_NETWORK,
+            doc="""The network of nodes: ``host`` for that of the machine,
+            or ``none`` for a network namespace of each node, which Zuul
+            reaches by SSH and which reaches nothing.""",
+        ): vs.Any(HOST_NETWORK, 'none',
+                  msg='it has to be "host" or "none"'),
         Optional(
             'user',
             doc="""As whom nodes run, if the launcher is run by root;

@@ -33,6 +33,8 @@ from zuul_nodes.drivers.local.sources import openSource
 # outside of them, too, to whatever asks who is at the other end.
 DEFAULT_USER = 'nobody'
 KEY_TYPES = ('ssh-', 'ecdsa-', 'sk-')
+# The value of "network" for that of the machine.
+HOST_NETWORK = 'host'
 # How many file systems are copied or removed at a time.
 WORKERS = 4
 # What snapshots are called in artifacts.
@@ -61,12 +63,22 @@ class LocalAdapter(Adapter):
 
     def start(self):
         sandbox = Sandbox(self.getUser())
+        has_network = self.connection.network == HOST_NETWORK
+        if not has_network:
+            try:
+                sandbox.checkIsolation()
+            except DriverError as error:
+                raise type(error)(
+                    f'The connection "{self.connection.connection_name}" has '
+                    f'network={self.connection.network} in zuul.conf. '
+                    f'{error}') from None
         directory = pathlib.Path(self.connection.directory)
         self.images = Images(directory / 'images', sandbox,
                              self.connection.driver.image_size_limit)
         self.machines = Machines(
             directory / 'nodes', sandbox, self.connection.cgroup and Cgroups(
-                self.connection.cgroup, self.connection.max_pids))
+                self.connection.cgroup, self.connection.max_pids),
+            has_network)
         self._executor = ThreadPoolExecutor(
             WORKERS, f'local-{self.connection.connection_name}')
         # (What is done, name of a machine) -> its Future.

@@ -35,7 +35,7 @@ while IFS= read -r line || [ -n "$line" ]; do
 done < /etc/group
 printf '%s:x:%s:\n%s' "$1" "$2" "$rest" > /etc/group
 
-# The network is the machine's.
+# The name servers are the machine's.
 rm -f /etc/resolv.conf
 cp /run/zuul-nodes/resolv.conf /etc/resolv.conf
 [ -e /etc/hosts ] || echo '127.0.0.1 localhost' > /etc/hosts

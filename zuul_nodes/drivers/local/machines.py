@@ -8,7 +8,6 @@ goes on: what there is tells how far it has come.
 import logging
 import pathlib
 import re
-import socket
 import time
 
 from cryptography.hazmat.primitives import serialization
@@ -21,11 +20,9 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.drivers.local import sandbox
 from zuul_nodes.drivers.local.entries import Entries
-from zuul_nodes.drivers.local.sandbox import describe
+from zuul_nodes.drivers.local.forward import ADDRESS
+from zuul_nodes.drivers.local.sandbox import UID, describe
 
-ADDRESS = '127.0.0.1'
-# What the user of a node is inside.
-UID = 1000
 USERNAME = re.compile(r'[a-z_][a-z0-9_-]{0,31}')
 # Where a node sees what is at "config".
 CONFIG = '/run/zuul-nodes'
@@ -60,13 +57,15 @@ class Machines:
     :param Path directory: where they are.
     :param Sandbox sandbox: of the user whose they are.
     :param Cgroups cgroups: in which they have limits, if there are any.
+    :param bool has_network: whether new ones have the machine's network.
     """
 
     log = logging.getLogger('zuul.nodes.LocalMachines')
 
-    def __init__(self, directory, sandbox, cgroups=None):
+    def __init__(self, directory, sandbox, cgroups=None, has_network=True):
         self.sandbox = sandbox
         self.cgroups = cgroups
+        self.has_network = has_network
         self.entries = Entries(directory, sandbox)
 
     def add(self, name, metadata, username, source, limits):
@@ -183,10 +182,17 @@ class Machines:
             f'The node has not started in {STARTS} attempts')
 
     def _start(self, name):
-        data = self.get(name) | {'port': _findPort()}
+        if self.has_network:
+            self._startAt(name, _findPort())
+            return
+        with sandbox.bindPort() as entrance:
+            self._startAt(name, entrance.getsockname()[1], entrance)
+
+    def _startAt(self, name, port, entrance=None):
+        data = self.get(name) | {'port': port}
         config = self.entries.path(name, 'config')
         self._give(config / 'sshd_config', SSHD_CONFIG.format(
-            port=data['port'], user=data['username']).encode())
+            port=port, user=data['username']).encode())
         self.entries.write(name, data)
         with open(self._getLog(name), 'wb') as log:
             self.sandbox.start(self.entries.getMark(name), [
@@ -195,7 +201,7 @@ class Machines:
                 '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/run',
                 '--ro-bind', config, CONFIG, '--chdir', '/', '--',
                 '/bin/sh', f'{CONFIG}/boot.sh', data['username'], str(UID),
-            ], log, lambda: self._limit(name))
+            ], log, lambda: self._limit(name), entrance)
 
     def _limit(self, name):
         if self.cgroups:
@@ -251,6 +257,5 @@ class Machines:
 
 def _findPort():
     """:return: a port that is free now; sshd says if it is not any more."""
-    with socket.socket() as sock:
-        sock.bind((ADDRESS, 0))
+    with sandbox.bindPort() as sock:
         return sock.getsockname()[1]

@@ -14,20 +14,31 @@ import contextlib
 import os
 import pathlib
 import pwd
+import socket
 import subprocess
+import sys
 import threading
 import time
 
 import psutil
 
-from zuul_nodes.drivers import DriverError
-from zuul_nodes.drivers.local import seccomp
+from zuul_nodes.drivers import DriverError, PermanentError
+from zuul_nodes.drivers.local import forward, seccomp
 
 VARIABLE = 'ZUUL_NODES_LOCAL'
+# What the user is inside.
+UID = 1000
 # By this, a quickstart finds what it has started, and so nodes, too.
 KEPT = 'QUICKSTART_RUN'
 # Where the machine has its programs, and the libraries for them.
 PROGRAMS = ('usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64')
+# What every node has of its own.
+NAMESPACES = ('--unshare-user', '--unshare-ipc', '--unshare-pid',
+              '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL')
+# That of a virtual environment may be where nobody else gets, and so may the
+# file.
+PYTHON = os.path.realpath(sys.executable)
+FORWARD = pathlib.Path(forward.__file__)
 # What a program has said last is reported up to this many characters.
 REPORTED = 500
 # That many lines of it are kept, each up to this many bytes.
@@ -35,6 +46,8 @@ LINES = 20
 LONGEST_LINE = 1 << 12
 # Seconds in which a process ends that was killed.
 ENDING = 10
+# Seconds that it takes at most to try a network namespace.
+ISOLATING = 30
 PAUSE = 0.02
 
 
@@ -137,7 +150,7 @@ class Sandbox:
         feeder.check()
         return code, said
 
-    def start(self, mark, arguments, log, prepare):
+    def start(self, mark, arguments, log, prepare, entrance=None):
         """Start what goes on though the launcher ends.
 
         :param str mark: of the node.
@@ -145,20 +158,26 @@ class Sandbox:
         :param file log: where it writes to.
         :param prepare: called before the program begins, when bubblewrap
             runs.
+        :param socket entrance: a bound socket; then the program has a
+            network of its own, and who connects to the socket gets to the
+            port of that number there.  By default, it has the machine's
+            network.
         """
         reader, writer = os.pipe()
         try:
             with self._openFilter() as filter_fd:
+                command = ['bwrap', *NAMESPACES, '--seccomp', str(filter_fd),
+                           '--block-fd', str(reader), *arguments]
+                passed = [reader, filter_fd]
+                if entrance:
+                    command = _isolate(command, entrance)
+                    passed.append(entrance.fileno())
                 # It becomes a child of the machine's first process.
                 subprocess.run(
-                    ['setsid', '--fork', 'bwrap', '--unshare-user',
-                     '--unshare-ipc', '--unshare-pid', '--unshare-uts',
-                     '--unshare-cgroup-try', '--cap-drop', 'ALL',
-                     '--seccomp', str(filter_fd), '--block-fd', str(reader),
-                     *arguments],
+                    ['setsid', '--fork', *command],
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                     timeout=10, check=True, env=self._getEnvironment(mark),
-                    pass_fds=[reader, filter_fd], **self._identity)
+                    pass_fds=passed, **self._identity)
             try:
                 prepare()
             except Exception:
@@ -169,6 +188,31 @@ class Sandbox:
         finally:
             os.close(reader)
             os.close(writer)
+
+    def checkIsolation(self):
+        """Try whether programs can have a network of their own.
+
+        :raises PermanentError: the machine does not allow it.
+        """
+        with bindPort() as entrance:
+            command = _isolate(
+                ['bwrap', *NAMESPACES, '--ro-bind', '/', '/', '--proc',
+                 '/proc', '--dev', '/dev', '--', 'true'], entrance)
+            try:
+                result = subprocess.run(
+                    command, stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    timeout=ISOLATING, check=False,
+                    env=self._getEnvironment('check'),
+                    pass_fds=[entrance.fileno()], **self._identity)
+            except subprocess.TimeoutExpired as error:
+                raise DriverError(
+                    f'Unable to try a network namespace: {error}') from None
+        if result.returncode:
+            raise PermanentError(
+                'This machine does not let nodes have a network namespace of '
+                'their own: '
+                f'{describe(result.stdout.decode(errors="replace"))}')
 
     @contextlib.contextmanager
     def _openFilter(self):
@@ -188,6 +232,30 @@ class Sandbox:
         # Messages are compared with what is expected.
         return {VARIABLE: mark, 'LC_ALL': 'C',
                 'PATH': os.environ.get('PATH', os.defpath)} | kept
+
+
+def bindPort():
+    """:return: a socket that nobody else can bind, on a port that was
+        free."""
+    sock = socket.socket()
+    try:
+        sock.bind((forward.ADDRESS, 0))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _isolate(command, entrance):
+    """:return: the command that runs one of bubblewrap in a network of its
+        own, with an entrance."""
+    program, *arguments = command
+    return ['bwrap', '--unshare-user', '--unshare-net', '--cap-drop', 'ALL',
+            # Root without capabilities could not map itself once more.
+            '--uid', str(UID), '--gid', str(UID), '--dev-bind', '/', '/',
+            '--', PYTHON, '-I', '-S', '-c', FORWARD.read_text(),
+            str(entrance.fileno()), str(entrance.getsockname()[1]), program,
+            '--die-with-parent', *arguments]
 
 
 class Feeder:

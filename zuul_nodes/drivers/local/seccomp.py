@@ -53,6 +53,11 @@ LAST = 469
 # All kinds of namespaces, CLONE_NEW* but for that of time, which clone() can
 # not make.
 NAMESPACES = 0x7E020000
+# Sockets of this family are of no network namespace: they lead to the
+# hypervisor, and to what listens for it on the machine.
+SOCKET = (198, 41)
+# AF_VSOCK.
+VSOCK = 40
 
 # Instructions, and what they give in the end; linux/bpf_common.h and
 # linux/seccomp.h .
@@ -108,6 +113,9 @@ def makeProgram(machine=None):
         _instruct(GREATER, LAST, 0, 1), missing,
         _instruct(EQUAL, CLONE3, 0, 1), missing,
         *(_instruct(EQUAL, number, 0, 1) + refused for number in numbers),
+        _instruct(EQUAL, SOCKET[column], 0, 4),
+        _instruct(LOAD, FIRST_ARGUMENT),
+        _instruct(EQUAL, VSOCK, 0, 1), refused, allowed,
         _instruct(EQUAL, CLONE[column], 0, 3),
         _instruct(LOAD, FIRST_ARGUMENT),
         _instruct(ANY_BIT, NAMESPACES, 0, 1), refused, allowed])

@@ -96,7 +96,8 @@ def test_limits():
     ('authorized_keys', '', '"authorized_keys": it is missing'),
     ('directory', 'here', 'here is no absolute path'),
     ('import_directories', '/a, b', 'b is no absolute path'),
-    ('max_instances', 'many', '"max_instances": it has to be a number')])
+    ('max_instances', 'many', '"max_instances": it has to be a number'),
+    ('network', 'nat', '"network": it has to be "host" or "none"')])
 def test_wrong_options(option, value, message):
     with pytest.raises(Exception, match=message) as info:
         getConnection(**{option: value})

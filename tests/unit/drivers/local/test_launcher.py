@@ -10,7 +10,7 @@ from tests.fixtures import launcher as launcher_module
 from tests.fixtures.launcher import Steps
 from tests.fixtures.racks import finish, isDone
 from tests.unit.drivers.local.sites import ssh
-from zuul_nodes.drivers.local import LocalDriver
+from zuul_nodes.drivers.local import LocalDriver, sandbox
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
 
@@ -70,3 +70,23 @@ def test_nodes(steps, archive, key, directory):
     finish(steps, second)
     steps.runUntil(lambda: not steps.nodes())
     assert os.listdir(directory / 'local/nodes') == []
+
+
+@pytest.fixture
+def refused(options, monkeypatch):
+    """Nodes shall have no network, and the machine can't do that."""
+    options['network'] = 'none'
+    monkeypatch.setattr(sandbox, 'PYTHON', '/bin/false')
+
+
+def test_a_machine_that_gives_no_network_namespaces(
+        refused, steps, archive, directory, caplog):
+    """The launcher says so at once; no node has another network instead."""
+    steps.readLayout(LAYOUT.format(archive=archive))
+    said = 'connection "house" has network=none in zuul.conf'
+    steps.runUntil(lambda: said in caplog.text)
+    request = steps.addRequest('small')
+    steps.run()
+    assert not isDone(request)
+    assert not steps.nodes()
+    assert not (directory / 'local').exists()
