@@ -3,13 +3,14 @@
 import configparser
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
 
+from zuul_nodes.quickstart import nodeuser
 from zuul_nodes.quickstart.certificates import Certificates, writePrivate
 from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.repositories import TENANTS, getTemplates
+from zuul_nodes.quickstart.sshd import USER
 
 TENANT = 'quickstart'
 # It has the image of the first one, if there is one.
@@ -22,11 +23,11 @@ class Settings:
 
     :ivar run: the directory of files that live as long as the run.
     :ivar sockets: a directory with a short path.
+    :ivar nodes: a directory that the user of nodes gets to.
     :ivar weblogs: where the logs of builds are published.
     :ivar ansible: the directory of Ansible environments.
     :ivar user_key: the private key that opens the nodes.
     :ivar authorized_keys: the public keys that open the nodes.
-    :ivar user: the user to be on the nodes.
     :ivar git_url: what the names of repositories are appended to.
     :ivar embedded: whether the schedulers run a launcher.
     :ivar images: whether Zuul builds an image, and makes nodes of it.
@@ -34,6 +35,7 @@ class Settings:
 
     run: pathlib.Path
     sockets: pathlib.Path
+    nodes: pathlib.Path
     weblogs: pathlib.Path
     weblogs_url: str
     ansible: pathlib.Path
@@ -41,7 +43,6 @@ class Settings:
     zookeeper_hosts: str
     user_key: pathlib.Path
     authorized_keys: pathlib.Path
-    user: str
     git_url: str
     web_port: int
     finger_port: int
@@ -57,7 +58,7 @@ class Settings:
     @property
     def image_directory(self):
         """Where jobs leave images, and nodes are made of them."""
-        return self.run / 'images'
+        return self.nodes / 'images'
 
 
 def writeConfig(settings):
@@ -70,6 +71,7 @@ def writeConfig(settings):
     *_, templates = getTemplates(settings.images)
     shutil.copyfile(templates / TENANTS, settings.run / TENANTS)
     settings.image_directory.mkdir()
+    nodeuser.give(settings.image_directory)
     (settings.run / 'executor').mkdir()
     (settings.sockets / 'builds').mkdir()
 
@@ -115,7 +117,7 @@ def writeZuulConf(path, settings, instance=''):
             # The sockets of shared ssh connections are below it.
             'job_dir': settings.sockets / 'builds',
             'private_key_file': settings.user_key,
-            'default_username': settings.user,
+            'default_username': USER,
             'variables': settings.run / 'site-variables.yaml',
             'trusted_rw_paths': settings.weblogs,
             'manage_ansible': 'false',
@@ -161,11 +163,9 @@ def writeZuulConf(path, settings, instance=''):
 
 def _getMachine(settings):
     """:return: the section of nodes that are made on this machine."""
-    section = {
+    return {
         'driver': 'local',
-        'directory': settings.run / 'machines',
+        'directory': settings.nodes / 'machines',
         'import_directories': settings.image_directory,
         'authorized_keys': settings.authorized_keys,
     }
-    # No other user is known to reach these directories.
-    return section | ({} if os.geteuid() else {'user': settings.user})

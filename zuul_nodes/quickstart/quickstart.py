@@ -1,10 +1,10 @@
 """A whole Zuul on this machine, piece by piece.
 
-Nothing but loopback is used, nothing but one directory is written to, and
-nothing is left running by stop().
+Nothing but loopback is used, nothing but one directory is written to, besides
+two in temporary ones that stop() removes (state.py), and nothing is left
+running by stop().
 """
 
-import getpass
 import math
 import pathlib
 import secrets
@@ -30,7 +30,7 @@ from zuul_nodes.quickstart.repositories import (
     gitEnvironment,
 )
 from zuul_nodes.quickstart.services import Services
-from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
+from zuul_nodes.quickstart.sshd import SSHD, USER, SSHKeys
 from zuul_nodes.quickstart.state import State
 from zuul_nodes.quickstart.steps import Steps
 from zuul_nodes.quickstart.weblogs import LogServer
@@ -124,31 +124,31 @@ class Quickstart:
         self.zookeeper = ZooKeeper(
             run / 'zookeeper', certificates, zookeeper_port,
             self.services.environment, self.services.logFile('zookeeper'))
-        self.node = SSHD(
-            run / 'sshd_config', keys, node_port,
-            self.services.environment, self.services.logFile('sshd'))
         self.repositories = Repositories(
             run / 'repositories', run / 'checkouts')
-        self.repositories.create({
-            'node_port': node_port, 'node_user': getpass.getuser()},
-            self.with_images)
+        self.repositories.create(
+            {'node_port': node_port, 'node_user': USER}, self.with_images)
         weblogs = run / 'weblogs'
         weblogs.mkdir()
         self.log_server = LogServer(weblogs)
         self.log_server.start()
         self.settings = Settings(
-            run=run, sockets=self.state.sockets,
+            run=run, sockets=self.state.sockets, nodes=self.state.nodes,
             weblogs=weblogs, weblogs_url=self.log_server.url,
             ansible=self.state.ansible, certificates=certificates,
             zookeeper_hosts=self.zookeeper.hosts, user_key=keys.user_key,
             authorized_keys=keys.authorized_keys,
-            user=getpass.getuser(), git_url=self.repositories.url,
+            git_url=self.repositories.url,
             web_port=(self.wanted_web_port
                       or ports.freePort(DEFAULT_WEB_PORT)),
             finger_port=finger_port,
             keystore_password=secrets.token_hex(32),
             auth_secret=secrets.token_hex(32), embedded=self.embedded,
             images=self.with_images)
+        self.node = SSHD(
+            self.state.nodes / 'first', keys, node_port,
+            self.services.environment, self.services.logFile('sshd'),
+            self.settings.image_directory)
         writeConfig(self.settings)
         writeZuulConf(self.zuul_conf, self.settings)
         self.api = API(self.settings.web_url, TENANT)

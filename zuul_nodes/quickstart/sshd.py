@@ -1,14 +1,16 @@
-"""The first node: a private sshd on loopback.
+"""The first node: a private sshd on loopback, kept apart by bubblewrap.
 
-It accepts one key, which only this quickstart has, for the user who runs
-it, and listens on a port of its own beside any sshd of the machine.
+It accepts one key, which only this quickstart has, and listens on a port of
+its own beside any sshd of the machine.
 
-Its sessions have a home directory of their own: what a shell does when it
-begins is no business of a job, and may be interrupted with it.  One that was
-killed while it held a lock in the user's home would keep all shells waiting.
+Its sessions see the programs of this machine, /etc, a home of their own and
+one directory for what they make; nothing of the quickstart's, and nothing
+else of the user's who runs it.  So no job can read the keys of this Zuul, and
+what a shell of that user does when it begins is no business of a job: one
+that was killed while it held a lock in the user's home would keep all shells
+waiting.
 """
 
-import getpass
 import os
 import pathlib
 import socket
@@ -16,31 +18,44 @@ import socket
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from zuul_nodes.quickstart import leftovers
+from zuul_nodes.quickstart import leftovers, nodeuser
 from zuul_nodes.quickstart.certificates import writePrivate
 from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.preflight import findProgram
 from zuul_nodes.quickstart.process import Process
 
-# Debian's sshd insists on it when run by root, and its init script makes it.
-PRIVILEGE_SEPARATION_DIRECTORY = pathlib.Path('/run/sshd')
-
-CONFIG = '''\
-ListenAddress {address}
-Port {port}
-HostKey {host_key}
-AuthorizedKeysFile {authorized_keys}
+# The user inside: the only one that there is.
+USER = 'zuul'
+UID = 1000
+HOME = f'/home/{USER}'
+# Where a session sees sshd's files.
+INNER = '/run/quickstart'
+# What a session sees of the machine; the last one is for dpkg-query.
+VISIBLE = ('usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'etc',
+           'var/lib/dpkg')
+# sshd is run by the user alone, so it can let in nobody else, and knows no
+# passwords.
+FILES = {
+    'passwd': f'root:x:0:0:root:/root:/bin/sh\n'
+              f'{USER}:x:{UID}:{UID}::{HOME}:/bin/sh\n',
+    # Terminals are the user's: sshd can give them to no group "tty".
+    'group': f'root:x:0:\n{USER}:x:{UID}:\n',
+    'sshd_config': f'''\
+ListenAddress {LOOPBACK}
+Port {{port}}
+HostKey {INNER}/host_key
+AuthorizedKeysFile {INNER}/authorized_keys
 PidFile none
 PasswordAuthentication no
 KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
 StrictModes no
-UsePAM {use_pam}
-AllowUsers {user}
+UsePAM no
+AllowUsers {USER}
 PermitUserRC no
-SetEnv {variable}={run} HOME={home}
+SetEnv {leftovers.VARIABLE}={{run}}
 Subsystem sftp internal-sftp
-'''
+''',
+}
 
 
 class SSHKeys:
@@ -68,8 +83,10 @@ class SSHKeys:
 class SSHD:
     """The node's sshd.
 
-    :param config_file: its configuration, written by start(); the home of
-        its sessions is beside it.
+    :param directory: for its files and the home of its sessions, where its
+        user gets; made by start().
+    :param shared: a directory that sessions see, too, and that is its
+        user's; by default none.
     :param SSHKeys keys: its own and the accepted one.
     :param int port: where it listens.
     :param dict environment: its environment, with the variable that marks
@@ -77,32 +94,57 @@ class SSHD:
     :param log_file: its log.
     """
 
-    def __init__(self, config_file, keys, port, environment, log_file):
-        self.config_file = pathlib.Path(config_file)
-        self.home = self.config_file.with_name('home')
+    def __init__(self, directory, keys, port, environment, log_file,
+                 shared=None):
+        self.directory = pathlib.Path(directory)
+        self.config = self.directory / 'config'
+        self.home = self.directory / 'home'
         self.keys = keys
         self.port = port
         self.environment = environment
-        # sshd runs itself again for each connection, by its absolute path.
         self.process = Process(
-            'sshd', [findProgram('sshd'), '-D', '-e', '-f', self.config_file],
-            log_file, environment)
+            'sshd', nodeuser.wrap(self._makeCommand(shared)), log_file,
+            environment)
+
+    def _makeCommand(self, shared):
+        binds = []
+        for name in VISIBLE:
+            path = pathlib.Path('/', name)
+            if path.is_symlink():
+                binds += ['--symlink', os.readlink(path), path]
+            elif path.is_dir():
+                binds += ['--ro-bind', path, path]
+        for name in ('passwd', 'group'):
+            binds += ['--ro-bind', self.config / name, f'/etc/{name}']
+        # It may be below one of those that are covered.
+        last = ['--bind', shared, shared] if shared else []
+        return [
+            'bwrap', '--die-with-parent', '--unshare-user', '--unshare-pid',
+            '--unshare-ipc', '--cap-drop', 'ALL', '--uid', str(UID), '--gid',
+            str(UID), *binds, '--proc', '/proc', '--dev', '/dev', '--tmpfs',
+            '/tmp', '--tmpfs', '/run', '--ro-bind', self.config, INNER,
+            '--bind', self.home, HOME, *last, '--chdir', '/', '--',
+            # sshd runs itself again for each connection, by its absolute
+            # path.
+            findProgram('sshd'), '-D', '-e', '-f', f'{INNER}/sshd_config']
 
     def start(self):
         """Returns when it answers.
 
         :raises Failure: it ended, or did not answer in time.
         """
-        user = getpass.getuser()
-        self.home.mkdir(mode=0o700, exist_ok=True)
-        self.config_file.write_text(CONFIG.format(
-            address=LOOPBACK, port=self.port, host_key=self.keys.host_key,
-            authorized_keys=self.keys.authorized_keys, user=user,
-            use_pam='yes' if _passwordLocked(user) else 'no',
-            home=self.home, variable=leftovers.VARIABLE,
-            run=self.environment[leftovers.VARIABLE]))
-        if os.geteuid() == 0:
-            PRIVILEGE_SEPARATION_DIRECTORY.mkdir(mode=0o755, exist_ok=True)
+        for directory in (self.directory, self.config, self.home):
+            directory.mkdir(exist_ok=True)
+            nodeuser.give(directory)
+        values = {'port': self.port,
+                  'run': self.environment[leftovers.VARIABLE]}
+        contents = {name: text.format(**values).encode()
+                    for name, text in FILES.items()}
+        for path in (self.keys.host_key, self.keys.authorized_keys):
+            contents[path.name] = path.read_bytes()
+        for name, content in contents.items():
+            writePrivate(self.config / name, content)
+            nodeuser.give(self.config / name)
         self.process.start()
         self.process.waitFor(self._answers, 'it does not answer', 15)
 
@@ -126,14 +168,3 @@ def _loadOrCreateKey(path):
             serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH,
             serialization.NoEncryption()))
         return key
-
-
-def _passwordLocked(user):
-    """Without PAM, sshd turns away a user whose password is locked, which
-    root's is on many machines.  Only root can read this, and only sshd run
-    by root can look."""
-    try:
-        shadow = pathlib.Path('/etc/shadow').read_text()
-    except OSError:
-        return False
-    return any(line.startswith(f'{user}:!') for line in shadow.splitlines())

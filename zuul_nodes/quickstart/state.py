@@ -6,7 +6,10 @@
 
 Sockets are elsewhere, in a directory of /tmp that ``run/sockets`` points to:
 their paths are limited to 107 bytes, and an executor puts the sockets of
-shared ssh connections deep into its build directories.
+shared ssh connections deep into its build directories.  So is what nodes
+have if root runs the quickstart, in a directory of /var/tmp that
+``run/nodes`` points to: their user need not reach the state, which may be in
+root's home.
 """
 
 import contextlib
@@ -18,9 +21,10 @@ import shutil
 import tempfile
 
 from zuul_nodes.exceptions import UserError
-from zuul_nodes.quickstart import leftovers
+from zuul_nodes.quickstart import leftovers, nodeuser
 
 SOCKET_PARENT = '/tmp'
+NODE_PARENT = '/var/tmp'
 
 # What zuul.conf, sshd_config and zoo.cfg can all name without quotes.
 SAFE_PATH = re.compile(r'[\w/.,+@=~-]+')
@@ -37,6 +41,7 @@ class State:
     :ivar pathlib.Path run: what belongs to one run.
     :ivar pathlib.Path logs: the log of each service of the run.
     :ivar pathlib.Path sockets: a directory with a short path.
+    :ivar pathlib.Path nodes: a directory that the user of nodes gets to.
     :ivar str mark: marks the processes of the run, see leftovers.py.
     """
 
@@ -49,6 +54,7 @@ class State:
         self.run = self.directory / 'run'
         self.logs = self.run / 'logs'
         self.sockets = None
+        self.nodes = None
         self.mark = None
         self._lock = None
 
@@ -97,23 +103,38 @@ class State:
         os.write(lock, f'{os.getpid()}\n'.encode())
 
     def _begin(self):
-        self.run.mkdir()
+        # Jobs are another user if root runs this.
+        self.run.mkdir(mode=0o700)
         self.logs.mkdir()
         self.mark = leftovers.newRun()
         (self.run / 'mark').write_text(self.mark)
-        self.sockets = pathlib.Path(
-            tempfile.mkdtemp(prefix='zuul-', dir=SOCKET_PARENT))
-        (self.run / 'sockets').symlink_to(self.sockets)
+        self.sockets = self._makeElsewhere('sockets', SOCKET_PARENT)
+        if nodeuser.getOwner():
+            self.nodes = self._makeElsewhere('nodes', NODE_PARENT)
+            # Others may pass, but look at nothing.
+            self.nodes.chmod(0o711)
+        else:
+            self.nodes = self.run / 'nodes'
+            self.nodes.mkdir()
+
+    def _makeElsewhere(self, name, parent):
+        path = pathlib.Path(tempfile.mkdtemp(prefix='zuul-', dir=parent))
+        (self.run / name).symlink_to(path)
+        return path
 
     def _clean(self):
         """End and remove what the previous run left."""
         with contextlib.suppress(FileNotFoundError):
             leftovers.end((self.run / 'mark').read_text())
-        sockets = self.run / 'sockets'
-        if sockets.is_symlink():
-            shutil.rmtree(sockets.readlink(), ignore_errors=True)
+        self._removeElsewhere()
         if self.run.exists():
             shutil.rmtree(self.run)
+
+    def _removeElsewhere(self):
+        for name in ('sockets', 'nodes'):
+            link = self.run / name
+            if link.is_symlink():
+                shutil.rmtree(link.readlink(), ignore_errors=True)
 
     def endProcesses(self):
         """Kill what is left of the processes of this run."""
@@ -123,8 +144,8 @@ class State:
     def release(self):
         """Let others have the directory; its files stay to be looked at."""
         if self.sockets:
-            shutil.rmtree(self.sockets, ignore_errors=True)
-            self.sockets = None
+            self._removeElsewhere()
+            self.sockets = self.nodes = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

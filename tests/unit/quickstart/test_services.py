@@ -55,13 +55,15 @@ def directory(tmp_path_factory):
 class Run:
     """One ``zuul-nodes quickstart``.
 
-    :ivar list listening: all addresses that were seen to be listened on.
+    :ivar set listening: all addresses that were seen to be listened on.
+    :ivar set users: the numbers of all users whose sshd was seen.
     """
 
     def __init__(self, directory, output, *arguments, **environ):
         self.directory = directory
         self.output = output
         self.listening = set()
+        self.users = set()
         self._seen = set()
         self._looked = -math.inf
         with open(output, 'w') as stream:
@@ -84,6 +86,9 @@ class Run:
             for process in [self.process,
                             *self.process.children(recursive=True)]:
                 self._seen.add(process)
+                with contextlib.suppress(psutil.Error):
+                    if process.name() == 'sshd':
+                        self.users.add(process.uids().real)
                 with contextlib.suppress(psutil.Error):
                     self.listening |= {
                         (connection.laddr.ip, process.name())
@@ -158,6 +163,9 @@ def test_from_nothing_to_success_and_kept_until_ctrl_c(run):
     assert {'java', 'sshd', 'zuul-web'} <= listeners
     assert {address for address, _ in first.listening} <= {
         '127.0.0.1', '::ffff:127.0.0.1'}
+    # Jobs are its children.
+    assert first.users
+    assert 0 not in first.users
     first.checkNothingLeft()
 
 

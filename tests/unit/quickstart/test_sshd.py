@@ -1,39 +1,137 @@
 """What a session on the first node finds."""
 
 import os
+import pathlib
+import pwd
 import subprocess
+import tempfile
 
+import psutil
 import pytest
 
-from zuul_nodes.quickstart import leftovers, ports
+from zuul_nodes.quickstart import leftovers, nodeuser, ports
+from zuul_nodes.quickstart.certificates import Certificates
 from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
-
-MARK = 'a-run'
+from zuul_nodes.quickstart.state import State
 
 
 @pytest.fixture
-def node(tmp_path):
-    node = SSHD(tmp_path / 'sshd_config', SSHKeys(tmp_path / 'keys'),
-                ports.freePort(), {**os.environ, leftovers.VARIABLE: MARK},
-                tmp_path / 'log')
+def state():
+    # Anybody gets there, so it is not for this that secrets are out of reach.
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        state = State(f'{directory}/state')
+        state.claim()
+        yield state
+        state.release()
+
+
+@pytest.fixture
+def shared(state):
+    path = state.nodes / 'shared'
+    path.mkdir()
+    nodeuser.give(path)
+    return path
+
+
+@pytest.fixture
+def node(state, shared):
+    node = SSHD(state.nodes / 'first', SSHKeys(state.keys),
+                ports.freePort(), {**os.environ, leftovers.VARIABLE:
+                                   state.mark},
+                state.logs / 'sshd', shared)
     node.start()
     yield node
     node.stop()
 
 
-def say(node, command):
-    """:return: what a command says in a session."""
+def run(node, command):
+    """:return: the completed process of a command in a session."""
     return subprocess.run(
         ['ssh', '-F', 'none', '-o', 'StrictHostKeyChecking=no',
          '-o', 'UserKnownHostsFile=/dev/null', '-p', str(node.port),
-         '-i', node.keys.user_key, '127.0.0.1', command],
-        stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+         '-i', node.keys.user_key, 'zuul@127.0.0.1', command],
+        capture_output=True, text=True, check=False, timeout=60)
+
+
+def say(node, command):
+    """:return: what a command says that works."""
+    result = run(node, command)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def test_it_has_the_mark(node):
-    assert say(node, f'echo ${leftovers.VARIABLE}') == f'{MARK}\n'
+    assert say(node, f'echo ${leftovers.VARIABLE}') == (
+        f'{node.environment[leftovers.VARIABLE]}\n')
 
 
 def test_it_has_a_home_of_its_own(node):
     """A shell that begins reads nothing of the user's."""
-    assert say(node, 'echo ~ $HOME; ls -A ~') == f'{node.home} {node.home}\n'
+    assert say(node, 'echo ~ $HOME; ls -A ~') == '/home/zuul /home/zuul\n'
+    say(node, 'touch ~/file')
+    assert [path.name for path in node.home.iterdir()] == ['file']
+
+
+def test_it_is_not_root(node, state):
+    assert say(node, 'id -un; id -u') == 'zuul\n1000\n'
+    expected = (os.geteuid() or pwd.getpwnam('nobody').pw_uid)
+    with subprocess.Popen(
+            ['ssh', '-F', 'none', '-o', 'StrictHostKeyChecking=no',
+             '-o', 'UserKnownHostsFile=/dev/null', '-p', str(node.port),
+             '-i', node.keys.user_key, 'zuul@127.0.0.1',
+             'echo begun; exec sleep 1000'], stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True) as session:
+        assert session.stdout.readline() == 'begun\n'
+        # Seen from the machine.
+        started = psutil.Process(node.process.pid).children(recursive=True)
+        assert {process.uids() for process in started} == {
+            (expected,) * 3}
+        # What a job leaves is found, whoever it is.
+        assert 'sleep' in {process.name()
+                           for process in leftovers.find(state.mark)}
+        session.kill()
+
+
+def test_it_reads_no_secrets(node, state):
+    certificates = Certificates(state.certificates)
+    (state.run / 'zookeeper').write_text('secret')
+    secrets = [node.keys.user_key, certificates.client_key,
+               certificates.server_pem, state.run / 'zookeeper',
+               state.sockets, '/root/.profile', pathlib.Path.home()]
+    for secret in secrets:
+        result = run(node, f'ls {secret} || cat {secret}')
+        assert (result.stdout, result.returncode != 0) == ('', True), secret
+    # Not by the processes of the machine, either.
+    assert str(os.getpid()) not in say(node, 'ls /proc').split()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root alone has other users')
+def test_the_user_outside_reads_no_secrets(node, state):
+    """Were a job to get out of the sandbox, it would be nobody."""
+    Certificates(state.certificates)
+    (state.run / 'zookeeper').write_text('secret')
+    (state.sockets / 'build').write_text('secret')
+    visible = [node.config / 'host_key', state.directory / 'visible']
+    visible[1].touch()
+    files = [path for directory in (state.directory, state.sockets)
+             for path in directory.rglob('*') if path.is_file()]
+    assert {'client.key', 'user_key', 'build', 'zookeeper'} <= {
+        path.name for path in files}
+    found = subprocess.run(
+        nodeuser.wrap(['sh', '-c', 'for path; do test ! -r "$path" || '
+                       'echo "$path"; done', 'sh', visible[0], *files]),
+        stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert found.split() == list(map(str, visible))
+
+
+def test_it_writes_to_one_directory(node, shared):
+    say(node, f'echo image > {shared}/image')
+    assert (shared / 'image').read_text() == 'image\n'
+    assert run(node, 'touch /usr/file').returncode
+    assert run(node, 'touch /etc/file').returncode
+
+
+def test_it_has_the_programs_of_the_machine(node):
+    assert 'bash' in say(node, 'dpkg-query --listfiles bash')
+    assert say(node, 'python3 -c "print(1)"') == '1\n'

@@ -1,5 +1,6 @@
 import os
 import pathlib
+import stat
 import subprocess
 import sys
 
@@ -30,9 +31,12 @@ def test_a_run_starts_afresh_and_keeps_what_was_made_once(tmp_path, claim):
     state = claim(tmp_path / 'state')
     (state.run / 'rubbish').touch()
     state.keys.mkdir()
-    sockets, mark = state.sockets, state.mark
+    sockets, nodes, mark = state.sockets, state.nodes, state.mark
+    assert stat.S_IMODE(state.run.stat().st_mode) == 0o700
     state.release()
     assert not sockets.exists()
+    # Root's is not in the directory.
+    assert nodes.exists() == bool(os.geteuid())
     state = claim(tmp_path / 'state')
     assert not (state.run / 'rubbish').exists()
     assert state.keys.exists()
@@ -82,16 +86,18 @@ def test_what_a_killed_run_left_is_ended(tmp_path, claim):
             '    stdout=subprocess.DEVNULL,\n'
             f'    env={{"{leftovers.VARIABLE}": state.mark,\n'
             '         "PATH": os.environ["PATH"]})\n'
-            'print(p.pid, state.sockets, flush=True)\n'
+            'print(p.pid, state.sockets, state.nodes, flush=True)\n'
             'os.kill(os.getpid(), 9)\n')
     killed = subprocess.run(
         [sys.executable, '-c', code, tmp_path], text=True, check=False,
         stdout=subprocess.PIPE)
-    pid, sockets = killed.stdout.split()
+    pid, sockets, nodes = killed.stdout.split()
     orphan = psutil.Process(int(pid))
     claim(tmp_path)
     assert hasEnded(orphan)
     assert not pathlib.Path(sockets).exists()
+    assert os.listdir(nodes) == [] if os.geteuid() else (
+        not os.path.exists(nodes))
 
 
 def test_default_directory(monkeypatch):
