@@ -41,7 +41,9 @@ asks.
 An entry of such nodes may have ``isCurrent(node)``: whether the record of
 the node says what the entry says, and ``machine``, which is equal for
 entries that are the same machine.  An instance may have ``host_keys``,
-which the node has to show then.
+which the node has to show then.  An instance in the list of an endpoint may
+have ``problem``: in words, why a node that is ready can't be used with it, for
+example because it has been stopped; launchers make another node.
 """
 
 from zuul.lib.voluputil import Nullable, Optional, Required

@@ -20,6 +20,7 @@ from zuul.model import ImageUpload, ProviderNode, QuotaInformation
 from zuul_nodes import audit
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.stats import makeSafe
+from zuul_nodes.launcher.vanished import Vanished
 
 # Where the records are that tags name: tag -> path.
 RECORDS = {
@@ -89,18 +90,39 @@ class Round:
         self.memory.complaints = self.complaints
 
     def _recordForeignUsage(self):
+        vanished = Vanished(
+            self.launcher, self.endpoint, self.cleanup.interval)
         used = QuotaInformation()
+        seen = []
         for instance in self.endpoint.listInstances():
             if not self.cleanup.mayGoOn(self.turn):
                 return
             try:
-                tags = self._getTags(instance)
-                if tags is None or self.launcher.api.getProviderNode(
-                        tags.get('zuul_node_uuid')) is None:
+                node_id = self._getNodeId(instance)
+            except Exception as error:
+                self._complain(instance, error)
+                # It may be that of any node.
+                vanished = None
+                continue
+            seen.append((node_id, instance))
+            try:
+                if self.launcher.api.getProviderNode(node_id) is None:
                     used.add(instance.getQuotaInformation())
             except Exception as error:
                 self._complain(instance, error)
         self.endpoint.quota_cache.setUnmanagedUsage(used)
+        problems = vanished and vanished.find(seen)
+        if problems:
+            # One list may be behind.
+            again = vanished.find(
+                (self._getNodeId(instance), instance)
+                for instance in self.endpoint.listInstances())
+            vanished.retire({node_id: problem for node_id, problem
+                             in again.items() if node_id in problems})
+
+    def _getNodeId(self, instance):
+        """:return: the id of the node that an instance is of, or None."""
+        return (self._getTags(instance) or {}).get('zuul_node_uuid')
 
     def _cleanUp(self):
         resources, complete = self._listResources()

@@ -111,11 +111,8 @@ class Liveness:
         try:
             checkHostKeys(machine, scan, machine.host_keys)
         except LaunchKeyscanException as error:
-            reason = describe(error, machine)
-            nodes = self.launcher.node_reconciler
-            nodes.setStateOfOther(
-                machine, State.FAILED, scan.log, comment=reason)
-            nodes.spread(machine, State.OUTDATED, scan.log, comment=reason)
+            self.launcher.node_reconciler.fail(
+                machine, describe(error, machine), scan.log)
         else:
             self.noteAnswer(machine)
 

@@ -265,6 +265,11 @@ class NodeReconciler:
             if subnode.state == State.READY and not subnode.request_id:
                 self.setStateOfOther(subnode, state, log, **attributes)
 
+    def fail(self, node, reason, log):
+        """Put a machine out of service that nobody holds, with its slots."""
+        self.setStateOfOther(node, State.FAILED, log, comment=reason)
+        self.spread(node, State.OUTDATED, log, comment=reason)
+
     def setStateOfOther(self, node, state, log, **attributes):
         """Write a new state of a node that nobody holds, unless somebody
         was quicker to change or to assign it."""

@@ -44,6 +44,8 @@ class State(enum.Enum):
 
     BUILDING = 'building'
     READY = 'ready'
+    #: It has been ready, and will not be again by itself.
+    STOPPED = 'stopped'
     FAILED = 'failed'
     DELETED = 'deleted'
 
@@ -87,6 +89,13 @@ class Instance(statemachine.Instance):
     @property
     def tags(self):
         return self.metadata
+
+    @property
+    def problem(self):
+        """Why a node that is ready can't be used with it, or None."""
+        if self.state in (State.BUILDING, State.READY):
+            return None
+        return self.message or f'its instance is {self.state.value}'
 
     def getQuotaInformation(self):
         return QuotaInformation(**(self.needs or {'instances': 1}))
