@@ -8,7 +8,7 @@ when a provider brings the two together.
 import voluptuous as vs
 
 from zuul_nodes.configloader.errors import describe
-from zuul_nodes.configloader.known import findFaults, tellFaults
+from zuul_nodes.configloader.known import findFaults, keepFaults
 from zuul_nodes.configloader.plain import MARKS, copyStanza
 from zuul_nodes.configloader.vocabulary import STRUCTURE
 
@@ -50,8 +50,8 @@ def recast(cls, parsed):
 def parse(cls, parser, fromYaml, conf):
     """
     Attributes with a fault are not Zuul's to parse: it would leave the object
-    out.  It stays, so nothing else is in error for the lack of it, and the
-    fault is shown at the object.
+    out.  It stays, so nothing else is in error for the lack of it, and has
+    ``faults``.
 
     :param cls: the class that the object shall have.
     :param parser: with ``pcontext`` and ``schema``.
@@ -70,5 +70,5 @@ def parse(cls, parser, fromYaml, conf):
     parsed = recast(cls, fromYaml({
         name: value for name, value in conf.items() if name not in wrong}))
     parsed.attributes = attributes
-    tellFaults(parser.pcontext, parsed, f'The {describe(parsed)}', faults)
+    keepFaults(parser.pcontext, parsed, f'The {describe(parsed)}', faults)
     return parsed

@@ -16,7 +16,6 @@ from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownAttributeError,
     describe,
-    explainConnection,
     explainPlace,
     quote,
     suggest,
@@ -29,7 +28,7 @@ from zuul_nodes.configloader.vocabulary import (
     getVocabulary,
     show,
 )
-from zuul_nodes.drivers.api.numbers import beStrictOf
+from zuul_nodes.drivers import beStrictOf
 
 LISTS = {f'{kind}s': kind for kind in STRUCTURE}
 DEFAULTS = {f'{kind}-defaults': kind for kind in STRUCTURE}
@@ -80,44 +79,41 @@ def findFaults(pcontext, kind, attributes, schemas=None):
                         f'has a wrong "{name}": {fault}')
 
 
-def tellFaults(pcontext, config_object, who, faults):
-    """Have errors shown at the object that has the attributes.
+def keepFaults(pcontext, config_object, who, faults):
+    """Have faults told by the rule that knows what else is told.
 
-    :param str who: has them, in words.
+    :param ParseContext pcontext: or None, where there is no such rule.
+    :param config_object: gets them as ``faults``: a list of the attribute of
+        each, and of an error.
+    :param str who: has the attributes, in words.
     :param faults: each a :class:`Fault`.
-    :raises ConfigurationSyntaxError: there is no context that could show it.
+    :raises ConfigurationSyntaxError: there is no rule.
     """
-    for fault in faults:
-        _tell(pcontext, config_object,
-              fault.error_class(f'{who} {fault.what}'))
+    errors = [(fault.attribute, fault.error_class(f'{who} {fault.what}'))
+              for fault in faults]
+    for _, error in errors:
+        error.source_context = config_object.source_context
+        if pcontext is None:
+            raise error
+    config_object.faults = [*getattr(config_object, 'faults', ()), *errors]
 
 
-def checkSection(pcontext, section):
-    """Have errors shown for what is wrong with a section; it stays, so nothing
-    else is in error for the lack of it.
-
-    :param ParseContext pcontext: or None, where there are no drivers.
-    :param section: with ``config``.
-    """
+def keepFaultsOfSection(pcontext, section):
+    """As :func:`keepFaults`, for all that a section says."""
     config, who = section.config, f'the {describe(section)}'
-    tellFaults(pcontext, section, f'T{who[1:]}', findFaults(
+    keepFaults(pcontext, section, f'T{who[1:]}', findFaults(
         pcontext, 'provider', _without(config, OF_SECTIONS)))
     for name, kind in LISTS.items():
         for entry in config.get(name) or ():
             part = quote(str(entry.get('name')))
-            tellFaults(
+            keepFaults(
                 pcontext, section, f'The entry for the {kind} {part} of {who}',
                 findFaults(pcontext, kind, _without(entry, OF_ENTRIES)))
     for name, kind in DEFAULTS.items():
         if isinstance(config.get(name), dict):
-            tellFaults(
+            keepFaults(
                 pcontext, section, f'"{name}" of {who}',
                 findFaults(pcontext, kind, _without(config[name], {FINAL})))
-    connections = getattr(_getRegistry(pcontext), 'connections', None)
-    name = config.get('connection')
-    if connections and name is not None and name not in connections:
-        _tell(pcontext, section, explainConnection(
-            section, name, connections))
 
 
 def _without(attributes, names):
@@ -149,18 +145,7 @@ def _suggest(name, kind, vocabularies):
 
 def _getVocabularies(pcontext):
     """:return: a list of those of all drivers that are installed."""
-    drivers = getattr(_getRegistry(pcontext), 'drivers', {})
+    drivers = getattr(getattr(pcontext, 'connections', None), 'drivers', {})
     return [getVocabulary(driver.getProviderSchemaClass())
             for driver in drivers.values()
             if isinstance(driver, ProviderInterface)]
-
-
-def _getRegistry(pcontext):
-    return getattr(pcontext, 'connections', None)
-
-
-def _tell(pcontext, config_object, error):
-    if pcontext is None:
-        raise error
-    error.source_context = config_object.source_context
-    pcontext.accumulator.addError(error)

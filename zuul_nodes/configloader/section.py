@@ -5,13 +5,11 @@ import zuul.configloader
 
 from zuul_nodes.configloader.errors import (
     SectionError,
-    UnknownNameError,
     describe,
     explainUnknown,
 )
-from zuul_nodes.configloader.known import checkSection
+from zuul_nodes.configloader.known import keepFaultsOfSection
 from zuul_nodes.configloader.plain import copyStanza, keepReplacing
-from zuul_nodes.configloader.vocabulary import STRUCTURE
 
 # What "connection: null" stands for.  The static driver has a connection
 # of this name wherever providers are dealt with, whatever zuul.conf says.
@@ -39,7 +37,7 @@ class SectionParser(zuul.configloader.SectionParser):
         section = keepReplacing(conf, super().fromYaml)
         # It is accepted here, but no driver's schema has it.
         section.config.pop('description', None)
-        checkSection(self.pcontext, section)
+        keepFaultsOfSection(self.pcontext, section)
         return section
 
 
@@ -74,40 +72,3 @@ def getSection(layout, name, who):
     except KeyError:
         raise SectionError(explainUnknown(
             who, 'section', name, layout.sections)) from None
-
-
-class CheckSections:
-    """The rule for sections, whether or not a provider is attached."""
-
-    def check(self, layout, parse_context):
-        """
-        :param Layout layout: with all of its sections.
-        :param ParseContext parse_context: gets the errors.
-        """
-        attached = self._getAttached(layout)
-        for section in layout.sections.values():
-            with (parse_context.errorContext(stanza='section', conf=section),
-                  parse_context.accumulator.catchErrors()):
-                getLineage(layout, section)
-                if section.name not in attached:
-                    # Providers name what their sections lack.
-                    self._checkEntries(layout, section)
-
-    def _getAttached(self, layout):
-        """:return: the names of the sections that providers are made of."""
-        found = set()
-        for provider_config in layout.provider_configs.values():
-            name = provider_config.section
-            while name in layout.sections and name not in found:
-                found.add(name)
-                name = layout.sections[name].parent
-        return found
-
-    def _checkEntries(self, layout, section):
-        for kind in STRUCTURE:
-            known = getattr(layout, f'{kind}s')
-            for entry in section.config.get(f'{kind}s') or ():
-                name = entry.get('name')
-                if not isinstance(name, str) or name not in known:
-                    raise UnknownNameError(explainUnknown(
-                        f'The {describe(section)}', kind, str(name), known))

@@ -7,7 +7,7 @@ import hashlib
 import voluptuous as vs
 
 from zuul_nodes.configloader.spellings import getSpellings
-from zuul_nodes.drivers.api.numbers import beStrict, beStrictOf
+from zuul_nodes.drivers import beStrict, beStrictOf
 
 # What an object is, as opposed to what it is like.
 STRUCTURE = {

@@ -78,8 +78,10 @@ from zuul_nodes.drivers.api.model import (
     State,
 )
 from zuul_nodes.drivers.api.needs import getKnownNeeds, refreshNeeds
+from zuul_nodes.drivers.api.numbers import BOUNDS, beStrict, beStrictOf
 
 __all__ = [
+    'BOUNDS',
     'DEFAULT_PRIORITY',
     'MOST_SLOTS',
     'OWN',
@@ -101,6 +103,8 @@ __all__ = [
     'State',
     'TemporaryError',
     'addresses',
+    'beStrict',
+    'beStrictOf',
     'bounds',
     'extension',
     'forNode',

@@ -18,7 +18,7 @@ RULES = {
     'access': ('checkNodeset',),
     'duplicates': ('explain',),
     'lastgood': ('keep',),
-    'sections': ('check',),
+    'unused': ('check',),
 }
 
 
@@ -35,8 +35,8 @@ def _withRule(name):
     return decorate
 
 
-@_withRule('sections')
-def wrapAddSections(add, rule):
+@_withRule('unused')
+def wrapAddUnused(add, rule):
     """To be there before that of proposals, which adds what a change
     proposes to a layout of its own."""
     def wrapper(self, layout, tenant, parsed_config, parse_context,

@@ -83,8 +83,8 @@ SEAMS = (
     Seam('zuul.configloader', 'TenantParser._addLayoutItems',
          '(self, layout, tenant, parsed_config, parse_context, '
          'dynamic_layout=False)',
-         'sections are checked though no provider is attached',
-         layouts.wrapAddSections),
+         'what no provider uses is checked, too',
+         layouts.wrapAddUnused),
     Seam('zuul.configloader', 'TenantParser._addLayoutItems',
          '(self, layout, tenant, parsed_config, parse_context, '
          'dynamic_layout=False)',

@@ -10,7 +10,8 @@ from zuul.exceptions import ConfigurationSyntaxError
 
 from tests.fixtures.layout import flatten
 from zuul_nodes.configloader.vocabulary import getVocabulary
-from zuul_nodes.drivers.api.numbers import BOUNDS, Bound, beStrict
+from zuul_nodes.drivers import BOUNDS, beStrict
+from zuul_nodes.drivers.api.numbers import Bound
 
 TEXT = '''
 - image: {{name: debian, type: cloud}}

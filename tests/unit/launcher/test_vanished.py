@@ -93,7 +93,7 @@ def test_node_that_has_just_become_ready_is_left_alone(steps, racks, ready):
 
 
 def test_node_of_a_request_is_left_alone(steps, racks, ready):
-    request, (node,) = steps.serveNew('big')
+    _, (node,) = steps.serveNew('big')
     racks.instances.clear()
     look(steps)
     assert node.state != State.FAILED

@@ -61,10 +61,9 @@ def beStrict(schema, bound=None):
     :return: the same, but that booleans are no numbers, and attributes of
         the table above have their bounds.
     """
-    if schema in (int, float):
-        return _Number(schema, schema, bound)
-    if isinstance(schema, vs.Coerce) and schema.type in (int, float):
-        return _Number(schema, schema.type, bound)
+    number_type = schema.type if isinstance(schema, vs.Coerce) else schema
+    if number_type in (int, float):
+        return _Number(schema, bound)
     if isinstance(schema, dict):
         return {key: beStrictOf(key, value, bound)
                 for key, value in schema.items()}
@@ -98,16 +97,13 @@ def beStrictOf(key, schema, bound=None):
 
 class _Number:
 
-    def __init__(self, schema, number_type, bound):
+    def __init__(self, schema, bound):
         self.schema = vs.Schema(schema)
-        self.number_type = number_type
         self.bound = bound
 
     def __call__(self, value):
         if isinstance(value, bool):
-            raise vs.Invalid(
-                'expected ' + ('a whole number' if self.number_type is int
-                               else 'a number'))
+            raise vs.Invalid('expected a number')
         number = self.schema(value)
         if self.bound and not self.bound.least <= number <= self.bound.most:
             raise vs.Invalid(f'expected {self.bound}')

@@ -7,8 +7,7 @@ import voluptuous as vs
 from zuul.driver.static import staticprovider
 from zuul.lib.voluputil import Nullable, Optional, assemble
 
-from zuul_nodes.drivers import addresses
-from zuul_nodes.drivers.api.numbers import BOUNDS, beStrictOf
+from zuul_nodes.drivers import BOUNDS, addresses, beStrictOf
 from zuul_nodes.drivers.static.hostkeys import (
     FORM,
     parseHostKey,
