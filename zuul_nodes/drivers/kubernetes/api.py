@@ -7,7 +7,9 @@ library's objects of long lists takes the processor long.
 
 import inspect
 import json
+import math
 import threading
+import time
 
 from kubernetes.client import (
     ApiClient,
@@ -24,6 +26,7 @@ from zuul.driver.kubernetes import kubernetesendpoint
 
 from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.errors import (
+    Expired,
     Forbidden,
     Missing,
     translate,
@@ -33,6 +36,8 @@ from zuul_nodes.drivers.kubernetes.pods import Namespace, Pod
 SYSTEM_TAG = 'zuul_system_id'
 # How many things there are in a page of a list.
 PAGE = 500
+# Seconds after which a list of all pods is asked for again that was refused.
+FORBIDDEN = 60
 # How many lines of a log are read, from its end.
 LINES = 100
 # https://docs.redhat.com/en/documentation/openshift_container_platform
@@ -64,10 +69,10 @@ class Api:
         self.timeout = connection.api_timeout
         self.selector = f'{SYSTEM_TAG}={system_id}'
         # Those where pods of ours are looked for, if there may be no list
-        # of all pods, and whether there may be.
+        # of all pods, and by the monotonic clock until when not to ask.
         self._namespaces = set()
         self._lock = threading.Lock()
-        self._may_list_all = True
+        self._forbidden_until = -math.inf
 
     def start(self):
         """
@@ -112,14 +117,25 @@ class Api:
         return json.loads(self._call(method, *args, **kwargs))
 
     def _list(self, method, *args, **kwargs):
-        """:return: yields all things, page by page."""
+        """:return: all things, a list that is read page by page."""
+        try:
+            return self._listPages(method, *args, **kwargs)
+        except Expired as error:
+            # https://kubernetes.io/docs/reference/using-api/api-concepts/
+            # #retrieving-large-results-sets-in-chunks
+            self.log.info('A list is read again, at once: %s', error)
+            with self.rate_limiter:
+                return self._get(method, *args, **kwargs)['items']
+
+    def _listPages(self, method, *args, **kwargs):
         page = self._get(method, *args, limit=PAGE, **kwargs)
-        yield from page['items']
+        items = page['items']
         while token := page['metadata'].get('continue'):
             with self.rate_limiter:
                 page = self._get(
                     method, *args, limit=PAGE, _continue=token, **kwargs)
-            yield from page['items']
+            items += page['items']
+        return items
 
     # Namespaces, and projects, which are namespaces in OpenShift
 
@@ -225,15 +241,15 @@ class Api:
         return map(Pod, self._listPods())
 
     def _listPods(self, **kwargs):
-        if self._may_list_all:
+        if time.monotonic() >= self._forbidden_until:
             try:
                 yield from self._list(
                     self.core.list_pod_for_all_namespaces, **kwargs)
                 return
             except Forbidden as error:
-                self.log.info('Pods are listed namespace by namespace: %s',
-                              error)
-                self._may_list_all = False
+                self.log.info('Pods are listed namespace by namespace for %s '
+                              'seconds: %s', FORBIDDEN, error)
+                self._forbidden_until = time.monotonic() + FORBIDDEN
         with self._lock:
             namespaces = sorted(self._namespaces)
         for namespace in namespaces:

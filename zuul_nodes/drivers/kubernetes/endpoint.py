@@ -12,7 +12,7 @@ from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.api import Api
 from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
-from zuul_nodes.drivers.kubernetes.statemachine import NODE_TAG
+from zuul_nodes.drivers.kubernetes.metadata import NODE_TAG
 
 
 class KubernetesResource(kubernetesmodel.KubernetesResource):

@@ -1,17 +1,19 @@
-"""What the answers of an API server mean.
+"""What the answers of an API server, and what is said of pods, become.
 
-https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
+What they mean is in the table of :mod:`.meanings`.
 """
 
 import json
 import re
 
 from zuul_nodes.drivers import (
+    CapacityError,
     DriverError,
     PermanentError,
     QuotaError,
     TemporaryError,
 )
+from zuul_nodes.drivers.kubernetes.meanings import Kind, Speaker, getRow
 from zuul_nodes.drivers.kubernetes.quantities import parse
 
 
@@ -28,24 +30,22 @@ class Forbidden(PermanentError):
 
 
 class Unready(TemporaryError):
-    """The namespace is so new that it does not have its service account, or
-    this no token."""
+    """It is refused for a moment: the namespace is so new that it does not
+    have its service account, or this no token, or a quota has changed at the
+    same time.  The same call may be made again."""
 
 
-# What messages are about, of answers with a status, whoever sends them.
-ABOUT = (
-    (403, 'exceeded quota', QuotaError),
-    (403, 'insufficient quota', QuotaError),
-    # It is new, and the cluster has not counted yet.
-    (403, 'status unknown for quota', TemporaryError),
-    (403, 'error looking up service account', Unready),
-    # Before 1.24, accounts have to have their tokens.
-    (500, 'No API token found for service account', Unready),
-    (403, 'is being terminated', DriverError),
-)
-KINDS = {401: PermanentError, 403: Forbidden, 404: Missing, 409: Exists,
-         400: PermanentError, 405: PermanentError, 413: PermanentError,
-         422: PermanentError}
+class Expired(TemporaryError):
+    """The rest of a list, or what has changed since, is not known any
+    more."""
+
+
+CLASSES = {
+    Kind.QUOTA: QuotaError, Kind.CAPACITY: CapacityError,
+    Kind.TEMPORARY: TemporaryError, Kind.UNSETTLED: Unready,
+    Kind.EXPIRED: Expired, Kind.PERMANENT: PermanentError,
+    Kind.FORBIDDEN: Forbidden, Kind.MISSING: Missing, Kind.EXISTS: Exists,
+    Kind.ATTEMPT: DriverError}
 EXCEEDED = re.compile(
     r'exceeded quota: .*, requested: (?P<requested>\S+), used: \S+, '
     r'limited: (?P<limited>\S+)')
@@ -57,16 +57,23 @@ def translate(error):
     :return: a :class:`DriverError` that says what it means.
     """
     status = int(error.status or 0)
-    message = _getMessage(error) or f'{status} {error.reason}'
-    kind = TemporaryError if status == 429 or status >= 500 else (
-        KINDS.get(status, DriverError))
-    kind = next((each for about, text, each in ABOUT
-                 if about == status and text in message), kind)
-    if kind is QuotaError and _isTooMuch(message):
-        kind = PermanentError
+    reason, message = _read(error.body)
+    message = message or f'{status} {error.reason}'
+    kind = getRow(Speaker.SERVER, status, reason, message).kind
+    if kind is Kind.QUOTA and _isTooMuch(message):
+        kind = Kind.PERMANENT
     if status == 401:
         message = f'the cluster does not know who we are: {message}'
-    return kind(message)
+    return CLASSES[kind](message)
+
+
+def makeError(row, message):
+    """
+    :param Row row: of the table.
+    :param str message: one line, for people.
+    :return: a :class:`DriverError`.
+    """
+    return CLASSES[row.kind](message)
 
 
 def describeRight(verb, resource, group='', namespace=None):
@@ -91,11 +98,14 @@ def _isTooMuch(message):
                for resource, amount in requested.items())
 
 
-def _getMessage(error):
-    body = error.body
+def _read(body):
+    """
+    :param body: of an answer, bytes or text, as the library has it.
+    :return: reason and message, text.
+    """
     try:
-        # The library has it as bytes, or as text.
-        return str(json.loads(body)['message'])
-    except (KeyError, TypeError, ValueError):
-        return body.decode(errors='replace').strip() if isinstance(
+        said = json.loads(body)
+        return str(said.get('reason') or ''), str(said['message'])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return '', body.decode(errors='replace').strip() if isinstance(
             body, bytes) else (body or '').strip()

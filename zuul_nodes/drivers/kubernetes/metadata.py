@@ -8,6 +8,7 @@ import re
 
 from zuul.model import NodesetRequest
 
+NODE_TAG = 'zuul_node_uuid'
 NAME = re.compile(r'[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?')
 PREFIX = re.compile(r'[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?')
 # As people write them in dynamic-labels; Nodepool has "request." there.

@@ -3,37 +3,21 @@
 https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
 """
 
-import re
-
 from zuul.driver.kubernetes.kubernetesmodel import KubernetesInstance
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers import (
-    CapacityError,
-    DriverError,
-    PermanentError,
-    TemporaryError,
-)
+from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers.kubernetes.errors import makeError
+from zuul_nodes.drivers.kubernetes.meanings import Speaker, getRow
 from zuul_nodes.drivers.kubernetes.metadata import getTags
 from zuul_nodes.drivers.kubernetes.quantities import getNeeds
 
 ENDED = ('Failed', 'Succeeded')
-# Why a pod has failed that its machine had no room for, after all.
-NO_ROOM = re.compile(r'OutOf\w+|Evicted|Preempt\w+|NodeShutdown|NodeLost|'
-                     r'UnexpectedAdmissionError')
-# Why a container waits that will not run as it is configured.
-WRONG = ('CreateContainerConfigError', 'CreateContainerError',
-         'RunContainerError', 'InvalidImageName', 'ErrImageNeverPull')
-ERROR = 'ErrImagePull'
-UNPULLED = (ERROR, 'ImagePullBackOff')
-CRASHED = 'CrashLoopBackOff'
-# What is said of a registry that may be there a little later.
-UNREACHABLE = re.compile(
-    r'time-?out|timed out|deadline exceeded|connection (?:refused|reset)|'
-    r'no such host|temporary failure|toomanyrequests|'
-    r'\b(?:429|5\d\d) [A-Z]|TLS handshake|unexpected EOF|'
-    r'network is unreachable|no route to host', re.IGNORECASE)
-BACK_OFF = 'Back-off pulling image'
+GATED = 'SchedulingGated'
+
+
+class Removed(DriverError):
+    """A pod is gone or going, and it does not say why."""
 
 
 class Pod(KubernetesInstance):
@@ -55,9 +39,13 @@ class Pod(KubernetesInstance):
         self.interface_ip = self.private_ipv4 = status.get('podIP')
         self.host_id = data['spec'].get('nodeName')
         self.deleted = bool(metadata.get('deletionTimestamp'))
-        self.ready = (
-            not self.deleted and self.phase == 'Running'
-            and self._getState(self._getFirst()).get('running') is not None)
+
+    def isReady(self, name):
+        """:param str name: of the container that jobs use."""
+        return (not self.deleted and self.phase == 'Running' and any(
+            self._getState(container).get('running') is not None
+            for container in self._getStatus('containerStatuses')
+            if container['name'] == name))
 
     @property
     def patience(self):
@@ -72,10 +60,17 @@ class Pod(KubernetesInstance):
     @property
     def obstacle(self):
         """What the scheduler says of a pod that it has no place for, or an
-        empty string."""
+        empty string.  It does not look for one as long as there is a gate,
+        such as that of a queue.
+
+        https://kubernetes.io/docs/concepts/scheduling-eviction/pod-scheduling-readiness/
+        """
+        if self.data['spec'].get('schedulingGates'):
+            return ''
         for condition in self._getStatus('conditions'):
             if (condition.get('type') == 'PodScheduled'
-                    and condition.get('status') == 'False'):
+                    and condition.get('status') == 'False'
+                    and condition.get('reason') != GATED):
                 return (condition.get('message') or condition.get('reason')
                         or 'the scheduler has no place for it')
         return ''
@@ -84,51 +79,51 @@ class Pod(KubernetesInstance):
         """
         :raises DriverError: it does not come up.
         """
-        if self.deleted:
-            raise DriverError(f'Pod {self.name} is being deleted')
         if self.phase in ENDED:
             self._raiseEnd()
+        self._checkConditions()
+        if self.deleted:
+            raise Removed(f'Pod {self.name} is being deleted')
         for container in (*self._getStatus('initContainerStatuses'),
                           *self._getStatus('containerStatuses')):
             self._checkContainer(container)
 
     def _raiseEnd(self):
         status = self.data['status']
-        reason = status.get('reason') or ''
-        said = [status.get('message')] + [
+        reason, message = status.get('reason'), status.get('message')
+        row = getRow(Speaker.END, reason=reason, message=message)
+        if not reason:
+            self._checkConditions()
+        said = [message] + [
             _describeEnd(container) for container
             in self._getStatus('containerStatuses')]
-        kind = CapacityError if NO_ROOM.fullmatch(reason) else DriverError
-        raise kind(f'Pod {self.name} has ended ({reason or self.phase}): '
-                   + ('; '.join(filter(None, said))
-                      or 'the cluster does not say why'))
+        raise makeError(row, (
+            f'Pod {self.name} has ended ({reason or self.phase}): '
+            + ('; '.join(filter(None, said))
+               or 'the cluster does not say why')))
+
+    def _checkConditions(self):
+        """
+        :raises DriverError: the cluster says that it removes the pod.
+        """
+        for condition in self._getStatus('conditions'):
+            reason, message = condition.get('reason'), condition.get('message')
+            row = condition.get('status') == 'True' and getRow(
+                Speaker.CONDITION, reason=reason, message=message)
+            if row:
+                raise makeError(row, (
+                    f'The cluster removes pod {self.name} ({reason}): '
+                    f'{message or "it does not say why"}'))
 
     def _checkContainer(self, container):
         waiting = self._getState(container).get('waiting') or {}
-        reason = waiting.get('reason')
-        message = (f'Container {container["name"]} of pod {self.name} does '
-                   f'not come up: {reason}: {waiting.get("message")}')
-        if reason in WRONG:
-            raise PermanentError(message)
-        if reason == CRASHED:
-            raise DriverError(f'{message} {_describeEnd(container)}')
-        if reason in UNPULLED:
-            raise self._getPullError(message)
-
-    def _getPullError(self, message):
-        if UNREACHABLE.search(message):
-            return TemporaryError(message)
-        # Only newer releases still tell the reason then.
-        if BACK_OFF in message and ERROR not in message:
-            return DriverError(message)
-        return PermanentError(message)
-
-    def _getFirst(self):
-        """:return: the status of the container that jobs use, a dict."""
-        name = self.data['spec']['containers'][0]['name']
-        return next((container for container
-                     in self._getStatus('containerStatuses')
-                     if container['name'] == name), {})
+        reason, message = waiting.get('reason'), waiting.get('message')
+        row = getRow(Speaker.CONTAINER, reason=reason, message=message)
+        if row:
+            raise makeError(row, (
+                f'Container {container["name"]} of pod {self.name} does not '
+                f'come up: {reason}: {message} '
+                + _describeEnd(container)).strip())
 
     def _getStatus(self, key):
         return (self.data.get('status') or {}).get(key) or ()

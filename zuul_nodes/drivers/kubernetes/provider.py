@@ -11,13 +11,15 @@ from zuul_nodes.drivers.kubernetes.attributes import (
     KubernetesProviderSchema,
 )
 from zuul_nodes.drivers.kubernetes.checks import Checks
+from zuul_nodes.drivers.kubernetes.deletion import (
+    KubernetesDeleteStateMachine,
+)
 from zuul_nodes.drivers.kubernetes.metadata import fillIn
+from zuul_nodes.drivers.kubernetes.place import findContainer, findPlace
 from zuul_nodes.drivers.kubernetes.podspec import getImage, makeSpec
 from zuul_nodes.drivers.kubernetes.quantities import getNeeds
 from zuul_nodes.drivers.kubernetes.statemachine import (
     KubernetesCreateStateMachine,
-    KubernetesDeleteStateMachine,
-    findPlace,
 )
 
 extension.yieldRecords(kubernetesprovider.KubernetesProvider)
@@ -73,8 +75,8 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
 
     def getConsoleLog(self, label, node):
         """
-        :return: the events of a pod and what its first container has
-            written, or None if it is no pod.
+        :return: the events of a pod and what the container that jobs
+            use has written, or None if it is no pod.
         """
         place = findPlace(node, label)
         if not place.pod:
@@ -82,10 +84,8 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
         call, where = self.endpoint.calls.call, (place.namespace, place.pod)
         lines = [f'{event.get("reason")}: {event.get("message")}'
                  for event in call('listEvents', *where)]
-        pod = call('getPod', *where)
         try:
-            lines.append(call('readLog', *where,
-                              pod['spec']['containers'][0]['name']))
+            lines.append(call('readLog', *where, findContainer(node, label)))
         except DriverError as error:
             # One that has not begun has no log.
             lines.append(str(error))

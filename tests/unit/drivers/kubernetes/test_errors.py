@@ -7,6 +7,7 @@ import pytest
 
 from zuul_nodes.drivers.kubernetes.errors import (
     Exists,
+    Expired,
     Forbidden,
     Missing,
     Unready,
@@ -59,7 +60,8 @@ def test_meaning(status, message, failure, encode):
 
 
 @pytest.mark.parametrize(('status', 'message', 'kind'), [
-    (403, '', Forbidden), (404, '', Missing), (409, '', Exists),
+    (403, '', Forbidden), (404, '', Missing), (409, '', Unready),
+    (409, 'secrets "np1" already exists', Exists), (410, '', Expired),
     (403, 'error looking up service account', Unready),
     (500, 'No API token found for service account "default", retry after '
      'the token is automatically created and added to the service account',

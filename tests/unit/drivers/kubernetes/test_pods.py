@@ -37,7 +37,7 @@ def wait(reason, message=None):
 def test_ready():
     pod = makePod({'running': {}}, 'Running', podIP='192.0.2.1')
     pod.check()
-    assert pod.ready
+    assert pod.isReady('node')
     assert (pod.interface_ip, pod.host_id, pod.metadata) == (
         '192.0.2.1', 'machine', {'zuul_node_uuid': '1'})
     assert pod.getQuotaInformation().getResources() == {
@@ -49,14 +49,14 @@ def test_ready():
     makePod(wait('PodInitializing'), 'Running')])
 def test_not_yet(pod):
     pod.check()
-    assert not pod.ready
+    assert not pod.isReady('node')
 
 
 def test_another_container_is_not_what_jobs_use():
     pod = makePod(phase='Running', containerStatuses=[
         {'name': 'other', 'state': {'running': {}}},
         {'name': 'node', 'state': wait('ContainerCreating')}])
-    assert not pod.ready
+    assert not pod.isReady('node')
 
 
 @pytest.mark.parametrize(('reason', 'message'), [
@@ -128,7 +128,7 @@ def test_the_machine_had_no_room(reason):
 
 def test_somebody_deletes_it():
     pod = makePod({'running': {}}, 'Running', deleted=True)
-    assert not pod.ready
+    assert not pod.isReady('node')
     with pytest.raises(DriverError, match='is being deleted'):
         pod.check()
 

@@ -1,0 +1,224 @@
+"""The one table of what a cluster says when something fails.
+
+Each row has the kind of failure that a status code, a reason or a message
+stands for, and the page that describes it.  The first row that fits counts,
+so what is said about one case is above what is said about all.
+"""
+
+import dataclasses
+import enum
+import re
+
+
+class Kind(enum.Enum):
+    """What a failure means for the node."""
+
+    QUOTA = 'a quota is used up'
+    CAPACITY = 'no machine has room'
+    TEMPORARY = 'it may work a little later'
+    UNSETTLED = 'it may work in a moment: the same call is made again'
+    EXPIRED = 'the list has to begin anew'
+    PERMANENT = 'it will not work as it is configured'
+    FORBIDDEN = 'Zuul may not do it'
+    MISSING = 'there is no such thing'
+    EXISTS = 'there is such a thing, or another one of its name'
+    ATTEMPT = 'it has failed, and another attempt may not'
+
+
+class Speaker(enum.Enum):
+    """Who says it, and where."""
+
+    SERVER = 'the API server: status code, reason and message of an answer'
+    CONTAINER = 'the kubelet: why a container waits'
+    END = 'the kubelet: why a pod has ended, or was not admitted'
+    CONDITION = 'who removes a pod: a condition of the pod'
+    EVENT = 'who has removed a pod: an event'
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """
+    :ivar str code: a regular expression for the whole status code.
+    :ivar str reason: one for the whole reason.
+    :ivar str message: one for a part of the message.
+    :ivar str page: a URL.
+    """
+
+    speaker: Speaker
+    kind: Kind
+    page: str
+    _: dataclasses.KW_ONLY
+    code: str = ''
+    reason: str = ''
+    message: str = ''
+
+    def fits(self, speaker, code, reason, message):
+        return self.speaker is speaker and bool(
+            (not self.code or re.fullmatch(self.code, str(code)))
+            and (not self.reason or re.fullmatch(self.reason, reason))
+            and (not self.message or re.search(
+                self.message, message, re.IGNORECASE)))
+
+
+DOCS = 'https://kubernetes.io/docs'
+CODE = 'https://github.com/kubernetes/kubernetes/blob/master'
+SERVER_CODE = f'{CODE}/staging/src/k8s.io/apiserver/pkg'
+EVICTION = f'{DOCS}/concepts/scheduling-eviction'
+
+STATUS = f'{DOCS}/reference/kubernetes-api/common-definitions/status/'
+REASONS = f'{CODE}/staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go'
+GONE = f'{DOCS}/reference/using-api/api-concepts/#410-gone-responses'
+QUOTAS = f'{DOCS}/concepts/policy/resource-quotas/'
+ACCOUNTS = f'{DOCS}/reference/access-authn-authz/service-accounts-admin/'
+NAMESPACES = f'{SERVER_CODE}/admission/plugin/namespace/lifecycle/admission.go'
+TERMINATION = f'{CODE}/pkg/registry/core/namespace/storage/storage.go'
+PRECONDITIONS = f'{SERVER_CODE}/storage/interfaces.go'
+ETCD = 'https://etcd.io/docs/v3.5/dev-guide/limit/'
+IMAGES = f'{DOCS}/concepts/containers/images/'
+PULLER = f'{CODE}/pkg/kubelet/images/types.go'
+RUNTIME = f'{CODE}/pkg/kubelet/kuberuntime/kuberuntime_container.go'
+CONTAINERD = ('https://github.com/containerd/containerd/blob/main/'
+              'internal/cri/server/container_create.go')
+CRASHES = f'{DOCS}/concepts/workloads/pods/pod-lifecycle/#container-restarts'
+ADMISSION = f'{CODE}/pkg/kubelet/lifecycle/predicate.go'
+SYSCTLS = f'{CODE}/pkg/kubelet/sysctl/allowlist.go'
+PRESSURE = f'{EVICTION}/node-pressure-eviction/'
+LIMITS = f'{CODE}/pkg/kubelet/eviction/eviction_manager.go'
+SHUTDOWN = f'{DOCS}/concepts/cluster-administration/node-shutdown/'
+NODES = f'{DOCS}/concepts/architecture/nodes/'
+DISRUPTIONS = (f'{DOCS}/concepts/workloads/pods/disruptions/'
+               '#pod-disruption-conditions')
+TAINTS = f'{EVICTION}/taint-and-toleration/'
+PREEMPTION = f'{EVICTION}/pod-priority-preemption/'
+KUEUE = 'https://kueue.sigs.k8s.io/docs/concepts/preemption/'
+
+PULL = 'ErrImagePull|ImagePullBackOff'
+RUN = 'CreateContainerError|RunContainerError|(Pre|Post)\\w+HookError'
+# What is said of a registry, or of the machine, that may be otherwise a
+# little later.  No part of it can be the name of an image.
+PASSING = '|'.join((
+    r'i/o timeout', r'handshake timeout', r'Client\.Timeout',
+    r'gateway time-?out', r'timed out', r'deadline exceeded',
+    r'code = (?:DeadlineExceeded|Unavailable)', r'context cancel+ed',
+    r'request cancel+ed',
+    r'connection (?:refused|reset)', r'broken pipe', r'(?:^|\s)EOF\b',
+    r'server sent GOAWAY', r'; INTERNAL_ERROR', r'ttrpc: closed', r'dial unix',
+    r'no such host', r'server misbehaving', r'temporary failure',
+    r'network is unreachable', r'no route to host', r'pull QPS exceeded',
+    r'(?:^|\s)toomanyrequests: ', r'\b(?:429|5\d\d) [A-Z]',
+    r'no space left on device', r'cannot allocate memory',
+    r'resource temporarily unavailable', r'device or resource busy'))
+REFUSED = '|'.join((
+    r'not found', r'\w+ unknown', r'does not exist', r'access denied',
+    r'is denied', r'(?:^|\s)denied: ', r'authorization failed',
+    r'\b40[13] [A-Z]', r'unauthorized', r'insufficient_scope',
+    r'no basic auth credentials', r'authentication required',
+    r'no match(?:ing manifest)? for', r'invalid reference',
+    r'unsupported (?:media type|manifest)'))
+UNFIT = '|'.join((
+    r'executable file not found', r'no command specified',
+    r'exec format error', r'not a directory',
+    r'\bexec\b.* (?:no such file or directory|permission denied)'))
+
+SERVER, CONTAINER, END, CONDITION, EVENT = Speaker
+
+TABLE = (
+    # Answers of the API server.
+    # If more is asked for than the quota has in all, that is permanent.
+    Row(SERVER, Kind.QUOTA, QUOTAS, code='403', message='exceeded quota'),
+    Row(SERVER, Kind.FORBIDDEN, QUOTAS, code='403', message='failed quota'),
+    # Such pods need a quota that is for them, and there is none.
+    Row(SERVER, Kind.FORBIDDEN, QUOTAS, code='403',
+        message='insufficient quota'),
+    Row(SERVER, Kind.UNSETTLED, QUOTAS, code='403',
+        message='status unknown for quota'),
+    Row(SERVER, Kind.UNSETTLED, ACCOUNTS, code='403',
+        message='error looking up service account'),
+    # Before 1.24, accounts have to have their tokens.
+    Row(SERVER, Kind.UNSETTLED, ACCOUNTS, code='500',
+        message='No API token found for service account'),
+    # The API server has just started.
+    Row(SERVER, Kind.UNSETTLED, NAMESPACES, code='403',
+        message='not yet ready to handle request'),
+    Row(SERVER, Kind.ATTEMPT, NAMESPACES, code='403',
+        message='is being terminated'),
+    Row(SERVER, Kind.EXISTS, TERMINATION, code='409',
+        message='all content is removed'),
+    Row(SERVER, Kind.EXISTS, PRECONDITIONS, code='409',
+        message='Precondition failed: UID'),
+    Row(SERVER, Kind.EXISTS, REASONS, code='409', reason='AlreadyExists'),
+    # From something between that leaves the reason out.
+    Row(SERVER, Kind.EXISTS, REASONS, code='409', message='already exists'),
+    # Two have changed a thing, such as a quota, at the same time.
+    Row(SERVER, Kind.UNSETTLED, REASONS, code='409'),
+    Row(SERVER, Kind.EXPIRED, GONE, code='410'),
+    Row(SERVER, Kind.PERMANENT, ETCD, code='500',
+        message='request is too large|larger than max'),
+    Row(SERVER, Kind.FORBIDDEN, STATUS, code='403'),
+    Row(SERVER, Kind.MISSING, STATUS, code='404'),
+    Row(SERVER, Kind.PERMANENT, STATUS, code='400|401|405|406|413|415|422'),
+    Row(SERVER, Kind.TEMPORARY, STATUS, code='408|425|429|5..'),
+    Row(SERVER, Kind.ATTEMPT, STATUS),
+
+    # Containers that wait.  What is not here is on its way.
+    Row(CONTAINER, Kind.TEMPORARY, PULLER, reason=PULL, message=PASSING),
+    Row(CONTAINER, Kind.TEMPORARY, PULLER, reason='RegistryUnavailable'),
+    Row(CONTAINER, Kind.PERMANENT, PULLER, reason='InvalidImageName|'
+        'ErrImageNeverPull|SignatureValidationFailed'),
+    Row(CONTAINER, Kind.PERMANENT, IMAGES, reason=PULL, message=REFUSED),
+    # Only newer releases tell the reason of a back-off.
+    Row(CONTAINER, Kind.ATTEMPT, IMAGES, reason=f'{PULL}|ImageInspectError'),
+    # An earlier call to make it was given up, and is still at work.
+    Row(CONTAINER, Kind.TEMPORARY, CONTAINERD, reason=RUN,
+        message='failed to reserve container name|is reserved for|'
+        'is already in use'),
+    Row(CONTAINER, Kind.TEMPORARY, RUNTIME,
+        reason='CreateContainerConfigError',
+        message=rf'failed to sync \w+ cache|not yet been read|{PASSING}'),
+    Row(CONTAINER, Kind.PERMANENT, RUNTIME,
+        reason='CreateContainerConfigError'),
+    Row(CONTAINER, Kind.TEMPORARY, RUNTIME, reason=RUN, message=PASSING),
+    Row(CONTAINER, Kind.PERMANENT, RUNTIME, reason=RUN, message=UNFIT),
+    Row(CONTAINER, Kind.ATTEMPT, RUNTIME, reason=RUN),
+    Row(CONTAINER, Kind.ATTEMPT, CRASHES, reason='CrashLoopBackOff'),
+
+    # Pods that have ended, or that a kubelet has not admitted.
+    # This one has used more of the disk than it may.
+    Row(END, Kind.ATTEMPT, LIMITS, reason='Evicted',
+        message=r'exceed(?:s|ed) (?:its|the) .*limit'),
+    Row(END, Kind.CAPACITY, PRESSURE, reason='Evicted'),
+    Row(END, Kind.CAPACITY, SHUTDOWN, reason='NodeShutdown'),
+    # "Shutdown" is that of 1.20.
+    Row(END, Kind.TEMPORARY, SHUTDOWN, reason='Terminated|Shutdown'),
+    Row(END, Kind.CAPACITY, ADMISSION, reason=r'OutOf.+|Preempting|'
+        r'NodeAffinity|NodeName|NodePorts|NodeUnschedulable|TaintToleration|'
+        r'TopologyAffinityError|UnexpectedAdmissionError'),
+    Row(END, Kind.PERMANENT, SYSCTLS, reason='SysctlForbidden'),
+    Row(END, Kind.TEMPORARY, NODES, reason='NodeLost'),
+    Row(END, Kind.ATTEMPT, CRASHES),
+
+    # Pods that the cluster removes, or has removed.
+    Row(CONDITION, Kind.CAPACITY, DISRUPTIONS,
+        reason='PreemptionByScheduler'),
+    Row(CONDITION, Kind.TEMPORARY, DISRUPTIONS, reason=r'DeletionBy\w+|'
+        'EvictionByEvictionAPI|TerminationByKubelet'),
+    Row(CONDITION, Kind.CAPACITY, KUEUE, reason='StoppedByKueue'),
+    # There is another one when it has changed its mind.
+    Row(EVENT, Kind.TEMPORARY, TAINTS, reason='TaintManagerEviction',
+        message='Marking for deletion'),
+    Row(EVENT, Kind.CAPACITY, PREEMPTION, reason='Preempted|Preempting'),
+    Row(EVENT, Kind.CAPACITY, PRESSURE, reason='Evicted'),
+)
+
+
+def getRow(speaker, code='', reason='', message=''):
+    """
+    :param Speaker speaker: who says it.
+    :param code: a status code of HTTP, if there is one.
+    :param str reason: of one word, or None.
+    :param str message: for people, or None.
+    :return: the :class:`Row` that says what it means; None if it is not one
+        of the failures of that speaker.
+    """
+    return next((row for row in TABLE if row.fits(
+        speaker, code, reason or '', message or '')), None)
