@@ -11,6 +11,10 @@ from zuul_nodes.drivers.kubernetes.metadata import makeMetadata
 
 USER = 'zuul-worker'
 CONTAINER = 'node'
+# Executors run kubectl, which takes the container that is named by this, and
+# not the first one.
+# https://kubernetes.io/docs/reference/labels-annotations-taints/
+DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container'
 # It does nothing, in any image that has a shell.
 COMMAND = ['/bin/sh', '-c', 'while sleep 3600; do :; done']
 # Seconds that a container has for its end: the shell does not want to.
@@ -80,10 +84,12 @@ def makePod(name, label, image, tags):
     :param dict tags: of its node.
     :return: the pod, as it is asked for.
     """
+    spec = makeSpec(label, image)
+    annotations = {DEFAULT_CONTAINER: spec['containers'][0]['name'],
+                   **(label.annotations or {})}
     return {'apiVersion': 'v1', 'kind': 'Pod',
-            'metadata': {'name': name,
-                         **makeMetadata(tags, label.annotations)},
-            'spec': makeSpec(label, image)}
+            'metadata': {'name': name, **makeMetadata(tags, annotations)},
+            'spec': spec}
 
 
 def _set(target, key, value):

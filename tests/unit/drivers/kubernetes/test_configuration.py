@@ -259,7 +259,8 @@ def test_what_no_label_can_be_is_an_annotation():
                        {'team': 'a', 'job': 'a job', 'empty': ''})['metadata']
     assert metadata == {
         'name': 'pod', 'labels': {'team': 'a', 'empty': ''},
-        'annotations': {'job': 'a job', 'note': 'a b'}}
+        'annotations': {'job': 'a job', 'note': 'a b',
+                        'kubectl.kubernetes.io/default-container': 'node'}}
 
 
 # What it takes
