@@ -7,7 +7,11 @@ from zuul.lib.voluputil import Constant, Nullable, Optional
 from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.kubernetes import quantities
 from zuul_nodes.drivers.kubernetes.allowed import OWN_ACCOUNTS
-from zuul_nodes.drivers.kubernetes.metadata import findUnknown, isKey
+from zuul_nodes.drivers.kubernetes.metadata import (
+    DNS_LABEL,
+    findUnknown,
+    isKey,
+)
 from zuul_nodes.drivers.kubernetes.podspec import USER
 
 
@@ -168,11 +172,22 @@ def checkLabel(label):
     for template in label['dynamic_labels'].values():
         if unknown := findUnknown(template):
             _refuse('dynamic_labels', f'a request has no "{unknown}"')
+    _checkAnnotations(label)
     if label['kind'] == 'namespace':
         _checkNamespaceLabel(label)
     else:
         _checkPodLabel(label)
     return label
+
+
+def _checkAnnotations(label):
+    for key, value in (label['annotations'] or {}).items():
+        if not isinstance(key, str) or not isKey(key):
+            _refuse('annotations', f'"{key}" can not be an annotation of '
+                    'Kubernetes: use letters, digits, ".", "_", "-"')
+        if not isinstance(value, str):
+            _refuse('annotations', f'the value of "{key}" is not text; put '
+                    'it in quotes')
 
 
 def _checkNamespaceLabel(label):
@@ -185,6 +200,10 @@ def _checkNamespaceLabel(label):
 
 def _checkPodLabel(label):
     account, secrets = label['service_account'], label['image_pull_secrets']
+    if label['namespace'] and not DNS_LABEL.fullmatch(label['namespace']):
+        _refuse('namespace', f'no namespace can be called '
+                f'"{label["namespace"]}": use up to 63 small letters, digits '
+                'and "-"')
     if account and not label['namespace'] and account not in OWN_ACCOUNTS:
         _refuse('service_account', f'a new namespace has no service account '
                 f'"{account}", but "default" and "{USER}"; or set '

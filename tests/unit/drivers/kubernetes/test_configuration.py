@@ -253,12 +253,13 @@ def test_dynamic_labels_show_nothing_else():
         '{request.__init__.__globals__}')
 
 
-def test_what_no_label_can_be_is_an_annotation():
+def test_what_does_not_fit_in_a_label_is_an_annotation_too():
     provider = load(write('kind: pod, annotations: {note: "a b"}'))
     metadata = makePod('pod', provider.labels['node'], None,
                        {'team': 'a', 'job': 'a job', 'empty': ''})['metadata']
     assert metadata == {
-        'name': 'pod', 'labels': {'team': 'a', 'empty': ''},
+        'name': 'pod', 'labels': {
+            'team': 'a', 'job': 'a-job-cec0dd2093', 'empty': ''},
         'annotations': {'job': 'a job', 'note': 'a b',
                         'kubectl.kubernetes.io/default-container': 'node'}}
 
@@ -298,6 +299,13 @@ def test_needs(label, needs):
     ('kind: pod, cpu: true', 'cpu', 'expected a number'),
     ('kind: pod, labels: {a b: c}', 'labels', '"a b" can not be a label'),
     ('kind: pod, tags: {/a: c}', 'tags', '"/a" can not be a label'),
+    ('kind: pod, labels: {a..b/c: d}', 'labels', 'can not be a label'),
+    ('kind: pod, annotations: {a b: c}', 'annotations',
+     '"a b" can not be an annotation'),
+    ('kind: pod, annotations: {a: true}', 'annotations',
+     'the value of "a" is not text; put it in quotes'),
+    ('kind: pod, namespace: The_CI', 'namespace',
+     'no namespace can be called "The_CI": use up to 63 small letters'),
     ("kind: pod, dynamic-labels: {a: '{tenant}'}", 'dynamic-labels',
      'a request has no "tenant"')])
 def test_wrong_labels(label, attribute, message):
@@ -306,6 +314,41 @@ def test_wrong_labels(label, attribute, message):
     text = str(info.value)
     assert text.startswith('The label "node" of the provider "cluster"')
     assert f'has a wrong "{attribute}"' in text
+
+
+WIKIMEDIA = '''
+- flavor: {name: basic}
+- image: {name: nothing, type: cloud}
+- image: {name: &trixie "registry.example.com/trixie:20260503", type: cloud}
+- label: {name: namespace, flavor: basic, image: nothing}
+- label: {name: trixie, flavor: basic, image: *trixie}
+- section:
+    name: cloud
+    connection: cluster
+    flavors: [basic]
+    images: [nothing, *trixie]
+- provider:
+    name: untrusted
+    section: cloud
+    labels:
+      - kind: namespace
+        name: namespace
+        spec: &spec
+          containers: [{name: zuul, image: *trixie, args: [sleep]}]
+      - {kind: pod, name: trixie, spec: *spec}
+'''
+
+
+def test_a_namespace_with_a_spec_is_told_what_to_write():
+    """As there is one at Wikimedia, in shape."""
+    with pytest.raises(AttributeValueError, match=(
+            r'label "namespace" of the provider "untrusted" .* has a wrong '
+            '"spec": a label of the kind "namespace" has no pod; take it '
+            'out, or make the kind "pod"')):
+        load(WIKIMEDIA)
+    # All the rest is as it should be.
+    assert set(load(WIKIMEDIA.replace(
+        'kind: namespace', 'kind: pod')).labels) == {'namespace', 'trixie'}
 
 
 def test_wrong_kind():

@@ -110,6 +110,53 @@ def test_names(core, place):
     assert getRefusal(makePod, core, 'no-such-place') == (404, 'NotFound')
 
 
+@pytest.mark.parametrize('kind', ['labels', 'annotations'])
+@pytest.mark.parametrize(('key', 'is_one'), [
+    ('a', True), ('A.b_c-d', True), ('example.com/a', True), ('a b', False),
+    ('-a', False), ('/a', False), ('a..b/c', False), ('a/b/c', False),
+    ('a_b/c', False), ('a' * 63, True), ('a' * 64, False),
+    ('b' * 63 + '.c/a', True), ('ä', False)])
+def test_keys(core, place, kind, key, is_one):
+    if is_one:
+        makeSecret(core, place, {kind: {key: 'a'}})
+        return
+    assert getRefusal(makeSecret, core, place, {kind: {key: 'a'}}) == (
+        422, 'Invalid')
+
+
+@pytest.mark.parametrize(('value', 'is_one'), [
+    ('', True), ('A.b_c-d', True), ('a' * 63, True), ('a' * 64, False),
+    ('a b', False), ('a/b', False), ('-a', False), ('a.', False),
+    ('ä', False), ('a\n', False)])
+def test_values_of_labels(core, place, value, is_one):
+    makeSecret(core, place, {'name': 'any', 'annotations': {'a': value}})
+    if is_one:
+        makeSecret(core, place, {'labels': {'a': value}})
+        return
+    assert getRefusal(makeSecret, core, place, {'labels': {'a': value}}) == (
+        422, 'Invalid')
+
+
+def test_annotations_that_are_too_long(core, place):
+    longest = 'a' * (256 * 1024 - 1)
+    assert getRefusal(makeSecret, core, place, {
+        'annotations': {'a': f'{longest}a'}}) == (422, 'Invalid')
+    makeSecret(core, place, {'annotations': {'a': longest}})
+
+
+@pytest.mark.parametrize('names', [
+    ['a_b'], ['A'], ['a.b'], ['a' * 64], ['a', 'a'], ['']])
+def test_names_of_containers(core, place, names):
+    assert getRefusal(makePod, core, place, containers=[
+        {'name': name, 'image': 'debian:12'} for name in names]) == (
+            422, 'Invalid')
+
+
+def makeSecret(core, place, metadata):
+    return core.create_namespaced_secret(
+        place, {'metadata': {'name': 'secret', **metadata}})
+
+
 def test_conflict(core, place):
     """Who has an old object can not overwrite a newer one."""
     thing = core.create_namespaced_secret(
