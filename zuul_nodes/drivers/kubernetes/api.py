@@ -38,6 +38,8 @@ SYSTEM_TAG = 'zuul_system_id'
 PAGE = 500
 # Seconds after which a list of all pods is asked for again that was refused.
 FORBIDDEN = 60
+# Seconds that the end of a watch may be late.
+SLACK = 10
 # How many lines of a log are read, from its end.
 LINES = 100
 # https://docs.redhat.com/en/documentation/openshift_container_platform
@@ -95,10 +97,10 @@ class Api:
     def stop(self):
         self.client.close()
 
-    def _call(self, method, *args, **kwargs):
+    def _open(self, method, *args, timeout=None, **kwargs):
         """
-        :return: what the server sends, bytes.
-        :raises DriverError: it does not want to.
+        :return: a response of urllib3, whose content is not read yet.
+        :raises DriverError: the server does not want to.
         :raises urllib3.exceptions.HTTPError: it does not answer.
         """
         # Newer releases of the library refuse what they do not know, or
@@ -109,25 +111,35 @@ class Api:
             # tokens too.
             return function(
                 method.__self__, *args, **kwargs, _preload_content=False,
-                _request_timeout=self.timeout).data
+                _request_timeout=timeout or self.timeout)
         except ApiException as error:
             raise translate(error) from None
+
+    def _call(self, method, *args, **kwargs):
+        """:return: what the server sends, bytes."""
+        return self._open(method, *args, **kwargs).data
 
     def _get(self, method, *args, **kwargs):
         return json.loads(self._call(method, *args, **kwargs))
 
     def _list(self, method, *args, **kwargs):
-        """:return: all things, a list that is read page by page."""
+        """:return: all things, a list."""
+        return self._read(method, *args, **kwargs)[0]
+
+    def _read(self, method, *args, **kwargs):
+        """:return: all things, a list that is read page by page, and its
+            version."""
         try:
-            return self._listPages(method, *args, **kwargs)
+            return self._readPages(method, *args, **kwargs)
         except Expired as error:
             # https://kubernetes.io/docs/reference/using-api/api-concepts/
             # #retrieving-large-results-sets-in-chunks
             self.log.info('A list is read again, at once: %s', error)
             with self.rate_limiter:
-                return self._get(method, *args, **kwargs)['items']
+                page = self._get(method, *args, **kwargs)
+            return page['items'], page['metadata']['resourceVersion']
 
-    def _listPages(self, method, *args, **kwargs):
+    def _readPages(self, method, *args, **kwargs):
         page = self._get(method, *args, limit=PAGE, **kwargs)
         items = page['items']
         while token := page['metadata'].get('continue'):
@@ -135,7 +147,7 @@ class Api:
                 page = self._get(
                     method, *args, limit=PAGE, _continue=token, **kwargs)
             items += page['items']
-        return items
+        return items, page['metadata'].get('resourceVersion')
 
     # Namespaces, and projects, which are namespaces in OpenShift
 
@@ -227,8 +239,26 @@ class Api:
         self._call(self.core.delete_namespaced_pod, name, namespace,
                    body=_makeOptions(uid))
 
-    def watch(self, namespace):
-        """Have a namespace looked at for pods of ours."""
+    def readPods(self):
+        """:return: the pods of this Zuul in the whole cluster, dicts, and
+            the version from which on they can be watched."""
+        return self._read(self.core.list_pod_for_all_namespaces,
+                          label_selector=self.selector)
+
+    def watchPods(self, version, seconds):
+        """
+        :return: a response of urllib3 that sends what happens to them after
+            that version, for some seconds.
+        """
+        return self._open(
+            self.core.list_pod_for_all_namespaces, watch=True,
+            label_selector=self.selector, resource_version=version,
+            allow_watch_bookmarks=True, timeout_seconds=seconds,
+            timeout=(self.timeout, seconds + SLACK))
+
+    def addNamespace(self, namespace):
+        """Have a namespace looked at for pods of ours, where there may be
+        no list of all pods."""
         with self._lock:
             self._namespaces.add(namespace)
 

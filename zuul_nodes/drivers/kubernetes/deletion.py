@@ -5,6 +5,9 @@ import time
 from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
 from zuul_nodes.drivers.kubernetes.machine import Machine, Pending
 
+# Seconds until it is known of a pod that it is to be deleted.
+SETTLING = 30
+
 
 class KubernetesDeleteStateMachine(Machine):
     """Has the cluster remove what there is of a node.
@@ -46,20 +49,32 @@ class KubernetesDeleteStateMachine(Machine):
     def _hasEnded(self):
         self._begin()
         pod = self._findPod()
+        if pod is None:
+            return self._isMissing()
         # Another one may have the name.
-        return (pod is None or not pod.deleted
-                or time.monotonic() > self._begun + pod.patience)
+        is_ours = pod.uid == self.uid if self.uid else pod.deleted
+        patience = pod.patience if pod.deleted else SETTLING
+        return not is_ours or time.monotonic() > self._begun + patience
+
+    def _isMissing(self):
+        """:return: whether the API server has no pod of this node, of which
+            nothing was told."""
+        try:
+            self._read()
+        except Missing:
+            return True
+        return False
 
     def _remove(self):
         place = self.place
         try:
             # Whoever has made it may not have lived to tell.
-            uid = self.uid or self._read()['metadata'].get('uid')
+            self.uid = self.uid or self._read()['metadata'].get('uid')
             if not place.is_own:
-                self._once('deletePod', place.namespace, place.pod, uid)
+                self._once('deletePod', place.namespace, place.pod, self.uid)
             else:
                 self._once('deleteProject' if self.uses_projects
-                           else 'deleteNamespace', place.namespace, uid)
+                           else 'deleteNamespace', place.namespace, self.uid)
         except (Missing, Forbidden) as error:
             # OpenShift does not tell what projects there are not.
             if isinstance(error, Forbidden) and not (

@@ -13,6 +13,7 @@ from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.api import Api
 from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
 from zuul_nodes.drivers.kubernetes.metadata import NODE_TAG
+from zuul_nodes.drivers.kubernetes.podwatch import PodWatch
 
 
 class KubernetesResource(kubernetesmodel.KubernetesResource):
@@ -35,6 +36,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
     """Zuul's endpoint, whose calls end in time and are counted.
 
     :ivar str certificate: of the cluster, as base64, or None.
+    :ivar PodWatch pods: those of this Zuul.
     :ivar frozenset namespaces: those that are there already, in which nodes
         are among others.
     """
@@ -46,11 +48,13 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
         # Launchers see by this that rates are kept to already.
         self.rate_limiter = self.calls.rate_limiter
         self.adapter.rate_limiter = self.rate_limiter
+        self.pods = PodWatch(self.calls, self.listing, self.log)
 
     def startEndpoint(self):
         self.adapter.start()
 
     def stopEndpoint(self):
+        self.pods.stop()
         super().stopEndpoint()
         self.adapter.stop()
 
@@ -97,7 +101,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
             if not namespace.deleted:
                 yield KubernetesResource(namespace, kind, namespace.name)
         for namespace in self.namespaces:
-            self.adapter.watch(namespace)
+            self.adapter.addNamespace(namespace)
         for pod in self.listing.getNow():
             if pod.namespace not in own and not pod.deleted:
                 yield KubernetesResource(

@@ -68,19 +68,21 @@ class Machine(statemachine.StateMachine):
     def _begin(self):
         if self._begun is None:
             # In what is listed from now on, there is the pod.
-            self.endpoint.adapter.watch(self.place.namespace)
+            self.endpoint.adapter.addNamespace(self.place.namespace)
+            if self.place.pod:
+                self.endpoint.pods.start()
             self._begun = time.monotonic()
 
     def _findPod(self):
         """
         :return: the pod of this node, or None.
-        :raises Pending: there is no list that is as new as the step.
+        :raises Pending: it is not known yet what pods there are.
         """
-        pods = self.endpoint.listing.get(self._begun)
-        if pods is None:
+        is_known, pod = self.endpoint.pods.find(
+            self._begun, self.place.namespace, self.place.pod)
+        if not is_known:
             raise Pending
-        return next((pod for pod in pods if (pod.namespace, pod.name) == (
-            self.place.namespace, self.place.pod)), None)
+        return pod
 
     def _read(self):
         """:return: the namespace or the pod that is this node's, as the

@@ -210,7 +210,7 @@ class KubernetesCreateStateMachine(Machine):
         # In what is ours, we may do all.
         if not place.is_own and not calls('review', *right):
             raise Forbidden(describeRight(*right))
-        self.endpoint.adapter.watch(place.namespace)
+        self.endpoint.adapter.addNamespace(place.namespace)
         return pod
 
     def _findReason(self, error):

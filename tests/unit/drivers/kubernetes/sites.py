@@ -5,6 +5,7 @@ import logging
 import pathlib
 
 from tests.fixtures.layout import makeLayout
+from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers.kubernetes import KubernetesDriver
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
@@ -70,6 +71,7 @@ class Site:
         self.label = self.provider.labels['node']
         self.endpoint = self.provider.getEndpoint()
         self.endpoint.listing.interval = 0.02
+        self.endpoint.pods.pause = 0.02
         self.endpoint.start()
         self.endpoint.postConfig(self.provider)
 
@@ -101,11 +103,25 @@ class Site:
     def advance(self, node, machine):
         """Take steps as long as it gets on, at a cluster that is quick."""
         state = None
+        self.endpoint.pods.start()
         while machine.state != state and not machine.complete:
             state = machine.state
-            self.cluster.settle()
+            self.refresh()
             machine.advance()
             node._set(create_state=machine.toDict())
+
+    def refresh(self):
+        """Wait until the cluster is done, and what it has done is known."""
+        self.cluster.settle()
+        pods = self.endpoint.pods
+        version = self.cluster.getPodVersion(self._isOurs)
+        waitFor(lambda: not pods.is_watching
+                or int(pods.version or -1) >= version,
+                lambda: f'{pods.version} is known, and not {version}')
+
+    def _isOurs(self, pod):
+        return (pod['metadata'].get('labels') or {}).get(
+            'zuul_system_id') == 'system'
 
     def delete(self, node):
         """Take steps until there is nothing more to do."""

@@ -39,11 +39,9 @@ def test_a_sidecar_does_not_make_a_node_ready(makeSite, cluster, core):
     machine = site.create(node)
     name = machine.place.pod
     say(core, name, istio_proxy=RUNNING, node=WAITING)
-    site.endpoint.listing.getNow()
     site.advance(node, machine)
     assert not machine.complete
     say(core, name, istio_proxy=WAITING, node=RUNNING)
-    site.endpoint.listing.getNow()
     site.advance(node, machine)
     assert machine.complete
 
@@ -75,21 +73,20 @@ def test_a_queue_does_not_use_up_boot_timeout(makeSite, cluster, core, end):
     name = machine.place.pod
     pod = cluster.store.get('pods', name, name)
     assert pod['status']['conditions'][0]['reason'] == 'SchedulingGated'
-    site.endpoint.listing.getNow()
     site.advance(node, machine)
     assert machine.state == 'waiting for the pod'
     if end == 'admitted':
         core.patch_namespaced_pod(name, name, {
             'spec': {'schedulingGates': []}})
         cluster.settle()
-        site.endpoint.listing.getNow()
+        site.refresh()
         site.advance(node, machine)
         assert machine.complete
         return
     core.patch_namespaced_pod_status(name, name, {'status': {'conditions': [
         {'type': 'TerminationTarget', 'status': 'True',
          'reason': 'StoppedByKueue', 'message': 'Preempted'}]}})
-    site.endpoint.listing.getNow()
+    site.refresh()
     with pytest.raises(CapacityError, match='StoppedByKueue'):
         site.advance(node, machine)
 
@@ -104,7 +101,7 @@ def test_after_its_turn_boot_timeout_counts(makeSite, cluster, core):
     name = machine.place.pod
     core.patch_namespaced_pod(name, name, {'spec': {'schedulingGates': []}})
     cluster.settle()
-    site.endpoint.listing.getNow()
+    site.refresh()
     with pytest.raises(CapacityError, match='0/1 nodes are available'):
         site.advance(node, machine)
 
