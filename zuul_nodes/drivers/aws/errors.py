@@ -1,9 +1,4 @@
-"""What the error codes of AWS mean.
-
-https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-"""
-
-import re
+"""The errors of AWS as those that the launcher knows."""
 
 from botocore.exceptions import ClientError
 
@@ -15,45 +10,22 @@ from zuul_nodes.drivers import (
     QuotaError,
     TemporaryError,
 )
+from zuul_nodes.drivers.aws.codes import Kind, getKind, shorten
 
-# A zone or a subnet has no room.
-CAPACITY = frozenset({
-    'InsufficientAddressCapacity', 'InsufficientCapacity',
-    'InsufficientFreeAddressesInSubnet', 'InsufficientHostCapacity',
-    'InsufficientInstanceCapacity', 'InsufficientReservedInstanceCapacity',
-    'InsufficientVolumeCapacity', 'SpotInstanceTermination',
-    'UnfulfillableCapacity'})
-# It offers no such thing, or is not there any more.
-UNSUPPORTED = frozenset({
-    'InvalidSubnetID.NotFound', 'Unsupported',
-    'UnsupportedHostConfiguration'})
-# There are none to be had for that price, or no more of them; on demand
-# there may be.
+ERRORS = {
+    Kind.QUOTA: QuotaError,
+    Kind.CAPACITY: CapacityError,
+    Kind.TEMPORARY: TemporaryError,
+    Kind.PERMANENT: PermanentError,
+    Kind.NOT_HERE: PermanentError,
+    Kind.NOT_FOUND: PermanentError,
+    Kind.NOT_YET: DriverError,
+    Kind.EXISTS: PermanentError,
+    Kind.ATTEMPT: DriverError,
+}
+# There are no spot instances to be had for that price, or no more of them;
+# on demand there may be.
 OF_SPOT = frozenset({'MaxSpotInstanceCountExceeded', 'SpotMaxPriceTooLow'})
-LIMITS = re.compile(r'LimitExceeded$|QuotaExceeded$|^MaxSpot\w*Exceeded$'
-                    r'|^\w+PerRegionExceeded$')
-TEMPORARY = frozenset({
-    'EC2ThrottledException', 'InternalError', 'InternalFailure',
-    'InvalidAMIID.Unavailable', 'PendingVerification', 'RequestExpired',
-    'RequestLimitExceeded', 'RequestThrottled',
-    'RequestThrottledException', 'RequestTimeout', 'ServiceUnavailable',
-    'SlowDown', 'Throttling', 'ThrottlingException',
-    'TooManyRequestsException', 'Unavailable'})
-# Those that AWS does not know from one moment to the next, for what is new
-# takes its time to be known everywhere; and the one of disks that can't
-# be decrypted, which is called as those of AWS's own troubles are.
-ATTEMPT = frozenset({
-    'Client.InternalError', 'InvalidAMIID.NotFound', 'InvalidHostID.NotFound',
-    'InvalidInstanceID.NotFound', 'InvalidLaunchTemplateName.NotFoundException'
-})
-PERMANENT = frozenset({
-    'AccessDenied', 'AccessDeniedException', 'AuthFailure', 'Blocked',
-    'ExpiredToken', 'MissingParameter', 'OperationNotPermitted',
-    'OptInRequired', 'SignatureDoesNotMatch', 'UnauthorizedOperation',
-    'UnrecognizedClientException', 'VPCIdNotSpecified'})
-# There is no such thing any more, or there can be none.
-GONE = re.compile(
-    r'NotFound$|Malformed$|^InvalidAMIID\.Unavailable$|^NoSuchKey$')
 # Something else has been asked for by this token.
 TOKEN_USED = 'IdempotentParameterMismatch'
 
@@ -89,42 +61,34 @@ def makeError(code, message, status=0):
     """
     # The account may be told more, at length, in a message of its own.
     text = messages.withoutSecrets(message or 'AWS does not say why').strip()
-    error = _getKind(code, status)(f'AWS: {text} ({code})')
+    error = _getClass(code, status)(f'AWS: {text} ({code})')
     error.code = code
     return error
 
 
-def _getKind(code, status):
-    code = _shorten(code)
-    if code in ATTEMPT:
-        return DriverError
-    if code in CAPACITY or code == 'SpotMaxPriceTooLow':
-        return CapacityError
-    if code in TEMPORARY:
-        return TemporaryError
-    if LIMITS.search(code):
-        return QuotaError
-    if code in PERMANENT | UNSUPPORTED or code.startswith('Invalid'):
-        return PermanentError
-    return TemporaryError if status >= 500 else DriverError
-
-
-def _shorten(code):
-    """:return: the code, without who is to blame."""
-    return code if code in ATTEMPT else re.sub(
-        r'^(Client|Server)\.', '', code)
+def _getClass(code, status):
+    kind = getKind(code)
+    if kind is None:
+        return TemporaryError if status >= 500 else DriverError
+    return ERRORS[kind]
 
 
 def isElsewhereBetter(error):
     """:return: whether another subnet or zone may have room."""
-    return _shorten(getCode(error)) in CAPACITY | UNSUPPORTED
+    return not isOfSpot(error) and getKind(getCode(error)) in (
+        Kind.CAPACITY, Kind.NOT_HERE)
 
 
 def isOfSpot(error):
     """:return: whether no spot instance is to be had, wherever."""
-    return _shorten(getCode(error)) in OF_SPOT
+    return shorten(getCode(error)) in OF_SPOT
 
 
 def isGone(error):
     """:return: whether there is no such thing as was to be removed."""
-    return bool(GONE.search(getCode(error)))
+    return getKind(getCode(error)) in (Kind.NOT_FOUND, Kind.NOT_YET)
+
+
+def exists(error):
+    """:return: whether there is such a thing as was to be made."""
+    return getKind(getCode(error)) is Kind.EXISTS

@@ -314,12 +314,3 @@ def test_errors(site, aws, code, kind, failure):
     assert classify(info.value) is failure
     assert 'SECRET' not in str(info.value)
     assert not isinstance(info.value, CapacityError) or kind is CapacityError
-
-
-def test_too_many_requests():
-    """They are tried again by the library, for some seconds."""
-    from zuul_nodes.drivers.aws.errors import makeError
-    for code in ('RequestLimitExceeded', 'Throttling', 'InternalError'):
-        assert classify(makeError(code, '')) is Failure.TEMPORARY
-    assert classify(makeError('Client.InternalError', '')) is Failure.ATTEMPT
-    assert classify(makeError('Unknown', '', 503)) is Failure.TEMPORARY
