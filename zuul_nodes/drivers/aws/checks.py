@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from zuul.driver.aws.const import ON_DEMAND, SPOT
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers import Check, PermanentError
+from zuul_nodes.drivers import Check, DriverError
 from zuul_nodes.drivers.aws import errors, images, places
 
 # More names than that help nobody.
@@ -152,25 +152,23 @@ class Questions:
         return ''
 
     def askImage(self, image):
-        if image.image_id and image.image_id.startswith(images.RESOLVED):
-            # Only those who may read it know.
-            return ''
         owners = self.endpoint.connection.image_owners
-        if owners is None and image.image_id and images.isId(image.image_id):
-            found = self._list('describe_images', 'Images', Filters=[
-                {'Name': 'image-id', 'Values': [image.image_id]}])
-            if not found:
-                return (f'There is no image {image.image_id} in '
-                        f'{self.provider.region}, or it is not shared with '
-                        'this account; ids are of one region')
-            state = found[0]['State']
-            return '' if state == 'available' else (
-                f'Image {image.image_id} is {state}')
         try:
-            images.findImage(self.endpoint, image)
-        except PermanentError as error:
+            image_id = images.findImage(self.endpoint, image)
+        except DriverError as error:
             return self._explainNoImage(image, str(error))
-        return ''
+        if owners is not None or not image.image_id or not images.isId(
+                image.image_id):
+            return ''
+        found = self._list('describe_images', 'Images', Filters=[
+            {'Name': 'image-id', 'Values': [image_id]}])
+        if not found:
+            return (f'There is no image {image_id} in '
+                    f'{self.provider.region}, or it is not shared with '
+                    'this account; ids are of one region')
+        state = found[0]['State']
+        return '' if state == 'available' else (
+            f'Image {image_id} is {state}')
 
     def _explainNoImage(self, image, message):
         if not image.image_id or images.isId(image.image_id):
@@ -294,7 +292,7 @@ class Questions:
         else:
             try:
                 image_id = endpoint._getImageId(image)
-            except PermanentError:
+            except DriverError:
                 # That of the image says so.
                 return ''
         zone = next(iter(places.orderZones(label)), None)

@@ -1,56 +1,41 @@
 """A region of AWS, as all providers of it share it."""
 
 import concurrent.futures
-import contextlib
-import re
 
 import botocore.config
 import botocore.exceptions
 import cachetools
-from zuul.driver.aws import awsendpoint
 from zuul.driver.aws.awsmodel import AwsResource
 from zuul.driver.aws.const import ON_DEMAND
 from zuul.driver.aws.util import tag_list_to_dict
 from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import DriverError, TemporaryError
-from zuul_nodes.drivers.aws import allowed, errors, tokens
-from zuul_nodes.drivers.aws.images import findImage
+from zuul_nodes.drivers.aws import errors, tokens
+from zuul_nodes.drivers.aws.fleets import Fleets
+from zuul_nodes.drivers.aws.imageendpoint import ImageEndpoint
 from zuul_nodes.drivers.aws.lists import RELEASED, Lister
-from zuul_nodes.drivers.aws.waits import Waits
 
 # AWS advises against larger batches.
 BATCH = 50
-# What S3 has for the ETag of an object in one piece, which is not encrypted
-# with other keys than those of S3 itself.
-MD5 = re.compile('[0-9a-f]{32}')
-PLAIN = 'AES256'
-# The format of artifacts that were made of nodes.
-SNAPSHOT = 'snapshot'
 # Seconds for which it is known where subnets are.
 SUBNETS_TTL = 3600
 LIVE = ['pending', 'running', 'stopping', 'stopped']
-# Tasks that import something.
-FAILED = ('deleting', 'deleted')
 
 
-class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
+class AwsEndpoint(ImageEndpoint):
     """Zuul's endpoint, whose calls come to their end, and which forgets
     nothing that it was told to do."""
 
     def __init__(self, zk_client, driver, connection, region, system_id):
         super().__init__(zk_client, driver, connection, region, system_id)
         self.lister = Lister(self.log)
-        self.waits = Waits()
+        self.fleets = Fleets(self)
         # Uuid of a node -> Future of what is being made for it.
         self._creating = {}
         self._zones = cachetools.TTLCache(4096, SUBNETS_TTL)
         # Key of an object and when it was changed -> its tags.
         self._object_tags = {}
-
-    def stopEndpoint(self):
-        self.waits.stop()
-        super().stopEndpoint()
 
     # Calls
 
@@ -78,21 +63,8 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
     def _listHosts(self):
         return self.lister.list('hosts', super()._listHosts)
 
-    def _listAmis(self):
-        amis = super()._listAmis()
-        for ami in amis:
-            # AWS leaves it out if there are none.
-            ami.setdefault('Tags', [])
-        return amis
-
-    def _listImportSnapshotTasks(self):
-        return _yieldHopeful(
-            super()._listImportSnapshotTasks(),
-            lambda task: task['SnapshotTaskDetail'])
-
-    def _listImportImageTasks(self):
-        return _yieldHopeful(
-            super()._listImportImageTasks(), lambda task: task)
+    def _listVolumes(self):
+        return self.lister.list('volumes', super()._listVolumes)
 
     def listInstancesOf(self):
         """:return: all instances, :class:`~lists.Listed`."""
@@ -103,7 +75,7 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
 
     def findInstances(self, node_uuid):
         """:return: a list of the live instances of a node, as of now."""
-        with self.non_mutating_rate_limiter:
+        with self.non_mutating_rate_limiter, errors.translated():
             return [instance for page in self.ec2_client.get_paginator(
                 'describe_instances').paginate(Filters=[
                     _makeFilter(f'tag:{tokens.NODE_TAG}', node_uuid),
@@ -113,10 +85,15 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
 
     def findHosts(self, node_uuid):
         """:return: a list of the hosts of a node, as of now."""
-        with self.non_mutating_rate_limiter:
-            hosts = self.ec2_client.describe_hosts(Filter=[
-                _makeFilter(f'tag:{tokens.NODE_TAG}', node_uuid)])['Hosts']
-        return [host for host in hosts if host['State'] not in RELEASED]
+        # There is no filter for the value of a tag.
+        with self.non_mutating_rate_limiter, errors.translated():
+            hosts = [host for page in self.ec2_client.get_paginator(
+                'describe_hosts').paginate(Filter=[
+                    _makeFilter('tag-key', tokens.NODE_TAG)])
+                    for host in page['Hosts']]
+        return [host for host in hosts if host['State'] not in RELEASED
+                and tag_list_to_dict(host['Tags'])[
+                    tokens.NODE_TAG] == node_uuid]
 
     def getSubnetZones(self, subnets):
         """
@@ -186,68 +163,16 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
     def _completeAllocateHost(self, future):
         return _complete(future)
 
-    def _getImageId(self, image):
-        return findImage(self, image)
+    def _createLaunchTemplates(self, provider):
+        self.fleets.createTemplates(provider)
 
-    # Images
-
-    @property
-    def IMAGE_UPLOAD_SLEEP(self):
-        """What Zuul's jobs sleep for before they look again, in seconds;
-        they have done that already."""
-        self.waits.pause(super().IMAGE_UPLOAD_SLEEP)
-        return 0
-
-    def getImageImportJob(self, url, provider_image, image_name,
-                          image_format, metadata, md5, sha256):
-        # Whoever asks has seen to it that a snapshot is one of a node.
-        if url.startswith('arn:') and image_format != SNAPSHOT:
-            return None
-        allowed.checkUrl(self.connection, url)
-        if url.startswith('s3:') and not self._mayBe(url, md5, sha256):
-            # Then the launcher downloads it and verifies that.
-            return None
-        return self.waits.limit(super().getImageImportJob(
-            url, provider_image, image_name, image_format, metadata, md5,
-            sha256), provider_image)
-
-    def _mayBe(self, url, md5, sha256):
-        """:return: whether an object is not known to be another one than
-            the artifact, and if checksums are required, known to be it."""
-        if not md5:
-            return not sha256
-        bucket, _, key = url.partition('://')[2].partition('/')
-        try:
-            with self.non_mutating_rate_limiter:
-                found = self.s3_client.head_object(
-                    Bucket=bucket, Key=key.lstrip('/'))
-        except botocore.exceptions.ClientError as error:
-            # It need not be the launcher who may read it.
-            self.log.info('Unable to look at %s: %s', url, error)
-            return not self.connection.driver.require_image_checksums
-        etag = found['ETag'].strip('"')
-        if not MD5.fullmatch(etag) or found.get('SSECustomerAlgorithm') or (
-                found.get('ServerSideEncryption', PLAIN) != PLAIN):
-            self.log.info('The md5 of %s is not verified: AWS has none of '
-                          'what is encrypted or was uploaded in parts', url)
-            return not self.connection.driver.require_image_checksums
-        return etag == md5.lower()
-
-    def downloadUrl(self, url, path):
-        allowed.checkUrl(self.connection, url)
-        return super().downloadUrl(url, path)
-
-    def getImageCopyJob(self, source_provider, provider_image, image_name,
-                        image_format, metadata, md5, sha256):
-        return self.waits.limit(super().getImageCopyJob(
-            source_provider, provider_image, image_name, image_format,
-            metadata, md5, sha256), provider_image)
-
-    def getImageUploadJob(self, provider_image, image_name, image_format,
-                          metadata, md5, sha256, bucket_name):
-        return self.waits.limit(super().getImageUploadJob(
-            provider_image, image_name, image_format, metadata, md5, sha256,
-            bucket_name), provider_image)
+    def _createFleet(self, provider, label, flavor, image_id, tags, hostname,
+                     launch_template_name, log):
+        instance_id = self.fleets.create(
+            label, flavor, image_id, tags, launch_template_name)
+        log.debug('Created VM %s as instance %s', hostname, instance_id)
+        # It may be in no list yet.
+        return {'InstanceId': instance_id, 'State': {'Name': 'creating'}}
 
     # Deletion
 
@@ -265,7 +190,7 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
     def _releaseHost(self, external_id, log=None, immediate=False):
         """:return: a Future."""
         def release():
-            with self.rate_limiter, _suppressGone():
+            with self.rate_limiter, errors.suppressGone():
                 (log or self.log).debug('Releasing host %s', external_id)
                 failed = self.ec2_client.release_hosts(
                     HostIds=[external_id]).get('Unsuccessful')
@@ -331,32 +256,9 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
 
     def _delete(self, method, **kwargs):
         """:raises DriverError: AWS refuses it."""
-        with self.rate_limiter, _suppressGone():
+        with self.rate_limiter, errors.suppressGone():
             self.log.debug('Deleting %s', kwargs)
             method(**kwargs)
-
-    def deleteImage(self, external_id):
-        # Of uploads that never were, too.
-        if not external_id:
-            return
-        self.log.debug('Deleting image %s', external_id)
-        images = []
-        with self.non_mutating_rate_limiter, _suppressGone():
-            images = self.ec2_client.describe_images(
-                ImageIds=[external_id])['Images']
-        snapshots = [
-            mapping['Ebs']['SnapshotId'] for image in images
-            for mapping in image.get('BlockDeviceMappings', ())
-            if mapping.get('Ebs', {}).get('SnapshotId')]
-        self._deleteAmi(external_id)
-        for snapshot in snapshots:
-            try:
-                self._deleteSnapshot(snapshot)
-            except DriverError as error:
-                # Several images can be of one snapshot.
-                if errors.getCode(error) != 'InvalidSnapshot.InUse':
-                    raise
-                self.log.info('Snapshot %s stays: %s', snapshot, error)
 
     # What there is
 
@@ -369,11 +271,12 @@ class AwsEndpoint(awsendpoint.AwsProviderEndpoint):
                 # Imports have none at first.
                 ('tags', self._addTags),
                 (kinds.HOST, lambda: _makeResources(
-                    kinds.HOST, 'HostId', self._listHosts())),
+                    kinds.HOST, 'HostId', self._listHosts().check())),
                 (kinds.INSTANCE, lambda: _makeResources(
-                    kinds.INSTANCE, 'InstanceId', self._listInstances())),
+                    kinds.INSTANCE, 'InstanceId',
+                    self._listInstances().check())),
                 (kinds.VOLUME, lambda: _makeResources(
-                    kinds.VOLUME, 'VolumeId', self._listVolumes())),
+                    kinds.VOLUME, 'VolumeId', self._listVolumes().check())),
                 (kinds.AMI, lambda: _makeResources(
                     kinds.AMI, 'ImageId', self._listAmis())),
                 (kinds.SNAPSHOT, lambda: _makeResources(
@@ -460,29 +363,6 @@ def _complete(future):
         return future.result()
     except botocore.exceptions.ClientError as error:
         raise errors.translate(error) from error
-
-
-@contextlib.contextmanager
-def _suppressGone():
-    """What is gone need not be deleted.
-
-    :raises DriverError: of other answers of AWS.
-    """
-    try:
-        yield
-    except botocore.exceptions.ClientError as error:
-        if not errors.isGone(error):
-            raise errors.translate(error) from error
-
-
-def _yieldHopeful(tasks, getDetail):
-    """
-    :return: yields those of which something has come, or may come still.
-        AWS lists others for days, and nobody is to wait for them.
-    """
-    for task in tasks:
-        if getDetail(task)['Status'].lower() not in FAILED:
-            yield {'Tags': [], **task}
 
 
 def _makeFilter(name, *values):

@@ -1,5 +1,7 @@
 """The errors of AWS as those that the launcher knows."""
 
+import contextlib
+
 from botocore.exceptions import ClientError
 
 from zuul_nodes import messages
@@ -92,3 +94,25 @@ def isGone(error):
 def exists(error):
     """:return: whether there is such a thing as was to be made."""
     return getKind(getCode(error)) is Kind.EXISTS
+
+
+@contextlib.contextmanager
+def translated():
+    """:raises DriverError: in place of answers of AWS."""
+    try:
+        yield
+    except ClientError as error:
+        raise translate(error) from error
+
+
+@contextlib.contextmanager
+def suppressGone():
+    """What is gone need not be deleted.
+
+    :raises DriverError: of other answers of AWS.
+    """
+    try:
+        yield
+    except ClientError as error:
+        if not isGone(error):
+            raise translate(error) from error

@@ -3,18 +3,25 @@
 import json
 import re
 
-from zuul_nodes.drivers import PermanentError
+from botocore.exceptions import ClientError
+from zuul.driver.aws.util import tag_list_to_dict
 
-ID = re.compile(r'ami-[0-9a-f]+$')
-# Fleets may also be told where AWS finds the id.
+from zuul_nodes.drivers import DriverError, PermanentError
+from zuul_nodes.drivers.aws import errors
+
+ID = re.compile(r'ami-[0-9a-f]+')
+# What goes before the name of a parameter of Systems Manager, which has the
+# id.
 RESOLVED = 'resolve:ssm:'
+# States of images that will never be there.
+FAILED = ('deregistered', 'error', 'failed', 'invalid')
 # Anybody can give an image any name, and make it public.
 TRUSTED = ['self', 'amazon']
 
 
 def isId(text):
     """:return: whether that is the id of an image, and not its name."""
-    return bool(ID.match(text)) or text.startswith(RESOLVED)
+    return bool(ID.fullmatch(text)) or text.startswith(RESOLVED)
 
 
 def findImage(endpoint, image):
@@ -26,7 +33,7 @@ def findImage(endpoint, image):
     """
     owners = endpoint.connection.image_owners
     if owners is None and image.image_id and isId(image.image_id):
-        return image.image_id
+        return _resolve(endpoint, image)
     query = makeQuery(image, owners)
     key = json.dumps(query, sort_keys=True)
     if found := endpoint.image_id_by_filter_cache.get(key):
@@ -43,6 +50,63 @@ def findImage(endpoint, image):
     found = max(images, key=lambda each: each['CreationDate'])['ImageId']
     endpoint.image_id_by_filter_cache[key] = found
     return found
+
+
+def _resolve(endpoint, image):
+    """:return: the id itself, though AWS would look it up to make an
+        instance: what is asked of an image takes nothing else."""
+    _, is_named, name = image.image_id.partition(RESOLVED)
+    if not is_named:
+        return image.image_id
+    if found := endpoint.image_id_by_filter_cache.get(image.image_id):
+        return found
+    try:
+        with endpoint.non_mutating_rate_limiter:
+            found = endpoint.ssm_client.get_parameter(
+                Name=name)['Parameter']['Value']
+    except ClientError as error:
+        raise errors.translate(error) from error
+    if not ID.fullmatch(found):
+        # What it is may be a secret.
+        raise PermanentError(
+            f'Image "{image.name}": the parameter {name} of Systems Manager '
+            'is no id of an image, such as ami-0123456789abcdef0')
+    endpoint.image_id_by_filter_cache[image.image_id] = found
+    return found
+
+
+def findOwn(endpoint, name, tags):
+    """
+    :param str name: of an image that has been made in a call whose answer
+        is lost.
+    :param dict tags: that it has.
+    :return: its id; None if there is none.
+    """
+    with endpoint.non_mutating_rate_limiter:
+        found = endpoint.ec2_client.describe_images(
+            Owners=['self'],
+            Filters=[{'Name': 'name', 'Values': [name]}])['Images']
+    return next((
+        image['ImageId'] for image in found
+        if tags.items() <= tag_list_to_dict(image.get('Tags')).items()), None)
+
+
+def awaitImage(endpoint, image_id):
+    """Return when an image is there that AWS has said to make.
+
+    :raises DriverError: it cannot be made, or there is no time left.
+    """
+    while True:
+        # An id that is not known everywhere yet is no error of a filter.
+        with endpoint.non_mutating_rate_limiter:
+            found = endpoint.ec2_client.describe_images(Filters=[
+                {'Name': 'image-id', 'Values': [image_id]}])['Images']
+        state = found[0]['State'] if found else ''
+        if state == 'available':
+            return
+        if state in FAILED:
+            raise DriverError(f'AWS: image {image_id} is {state}')
+        endpoint.pause()
 
 
 def makeQuery(image, allowed=None):

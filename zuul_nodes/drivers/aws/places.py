@@ -74,8 +74,8 @@ def getPlaces(label, flavor, node, locate):
     markets = [flavor.market_type]
     if mayLeaveSpot(flavor):
         markets.append(ON_DEMAND)
-    # Fleets find a subnet themselves.
-    spots = [(None, None)] if flavor.fleet else _getSpots(label, node, locate)
+    spots = (_getZones(label, locate) if flavor.fleet
+             else _getSpots(label, node, locate))
     return [Place(market, *spot) for market in markets for spot in spots]
 
 
@@ -99,12 +99,29 @@ def _getSpots(label, node, locate):
     spots = [(zone, subnet) for zone in zones for subnet in subnets
              if where.get(subnet, zone) == zone]
     if not spots:
-        raise PermanentError(
-            f'Label "{label.name}": none of its subnets is in one of its '
-            f'zones, {", ".join(zones)}: ' + ', '.join(
-                f'{subnet} is in {zone}' for subnet, zone
-                in sorted(where.items())))
+        raise _complain(label, zones, where)
     return spots
+
+
+def _getZones(label, locate):
+    """:return: the same for a fleet, which finds a subnet in the zone."""
+    zones, subnets = orderZones(label), list(label.subnet_ids)
+    if not zones or not subnets:
+        return [(zone, None) for zone in zones] or [(None, None)]
+    where = locate(subnets)
+    spots = [(zone, None) for zone in zones
+             if any(where.get(subnet, zone) == zone for subnet in subnets)]
+    if not spots:
+        raise _complain(label, zones, where)
+    return spots
+
+
+def _complain(label, zones, where):
+    return PermanentError(
+        f'Label "{label.name}": none of its subnets is in one of its zones, '
+        f'{", ".join(zones)}: ' + ', '.join(
+            f'{subnet} is in {zone}' for subnet, zone
+            in sorted(where.items())))
 
 
 def _turn(items, key):

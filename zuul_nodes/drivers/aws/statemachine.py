@@ -9,7 +9,8 @@ from zuul.driver.aws import awsendpoint
 from zuul.provider import statemachine
 
 from zuul_nodes.drivers import CapacityError, DriverError
-from zuul_nodes.drivers.aws import errors
+from zuul_nodes.drivers.aws import errors, names
+from zuul_nodes.drivers.aws.lists import BLIND
 from zuul_nodes.drivers.aws.places import SPOT, getPlaces
 
 NODE_TAG = 'zuul_node_uuid'
@@ -31,7 +32,7 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         host_id = node.aws_dedicated_host_id
         super().__init__(
             provider, endpoint, node, hostname, label, flavor, image,
-            image_external_id, tags, log)
+            image_external_id, names.fitTags(tags), log)
         if host_id:
             # Zuul's forgets it if there is an instance already.
             node.aws_dedicated_host_id = host_id
@@ -52,8 +53,8 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
 
     def advance(self):
         self._enterPlace()
-        if not self.is_sure:
-            self._adopt()
+        if not self.is_sure and not self._becomeSure():
+            return
         was_asked = self.node.aws_instance_id is not None
         try:
             super().advance()
@@ -107,12 +108,29 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         self.state = (self.HOST_ALLOCATING_START if self.flavor.dedicated_host
                       else self.INSTANCE_CREATING_START)
 
+    def _becomeSure(self):
+        """Go on with what there is of the node already, as soon as AWS says
+        what there is.
+
+        :return: whether it does.
+        :raises DriverError: it has not done so for a while.
+        """
+        try:
+            self._adopt()
+        except Exception as error:
+            if time.monotonic() > self.since + BLIND:
+                raise
+            self.log.warning('Unable to look for what there is of node %s: '
+                             '%s', self.node.uuid, error)
+            return False
+        self.is_sure = True
+        return True
+
     def _adopt(self):
         """Go on with what there is of the node already.
 
         :return: whether there is anything.
         """
-        self.is_sure = True
         found = False
         if self.state == self.HOST_ALLOCATING_START:
             for host in self.endpoint.findHosts(self.node.uuid):

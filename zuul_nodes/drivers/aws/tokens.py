@@ -45,7 +45,10 @@ def _makeToken(node_uuid, params):
     place = [node_uuid, subnets, params.get('Placement'),
              params.get('AvailabilityZone'),
              params.get('InstanceMarketOptions', {}).get('MarketType'),
-             params.get('TargetCapacitySpecification')]
+             params.get('TargetCapacitySpecification'),
+             [(override.get('AvailabilityZone'), override.get('SubnetId'))
+              for config in params.get('LaunchTemplateConfigs', ())
+              for override in config['Overrides']]]
     text = json.dumps(place, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -67,8 +67,7 @@ class Site:
     def __init__(self, aws, zk_client, flavor='', label='', image=None,
                  text=LAYOUT, **options):
         self.aws = aws
-        self.image_id = image or aws.ec2.register_image(
-            Name='base')['ImageId']
+        self.image_id = image or aws.getImage('base')
         self.connection = makeConnection(endpoint_url=aws.url, **options)
         for word, value in (('IMAGE', self.image_id), ('FLAVOR', flavor),
                             ('LABEL', label)):

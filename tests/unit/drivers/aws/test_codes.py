@@ -48,8 +48,8 @@ def test_each_code_of_the_page():
 @pytest.mark.parametrize('kind', Kind)
 def test_errors_are_of_their_kind(kind):
     code = next(code for code in CODES if CODES[code] is kind)
-    for prefix in ('', 'Client.', 'Server.'):
-        prefix = '' if code.startswith('Client.') else prefix
+    prefixes = ('', 'Client.', 'Server.')
+    for prefix in prefixes[:1 if code.startswith('Client.') else None]:
         error = errors.makeError(prefix + code, '')
         assert type(error) is ERRORS[kind]
         assert errors.isGone(error) is (

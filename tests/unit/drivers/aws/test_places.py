@@ -3,8 +3,6 @@
 import pytest
 
 from tests.fixtures.aws import INSTANCE_QUOTA, SPOT_QUOTA
-from tests.fixtures.waiting import waitFor
-from tests.unit.drivers.aws.sites import LAYOUT
 from zuul_nodes.drivers import (
     CapacityError,
     PermanentError,
@@ -240,59 +238,6 @@ class TestSpot:
         site.refreshQuota()
         limits = site.provider.getEndpointLimits().getResources()
         assert (limits[SPOT_QUOTA], limits[INSTANCE_QUOTA]) == (7, 9)
-
-
-class TestFleets:
-    FLEET = ('fleet: {instance-types: [t3.medium], allocation-strategy: %s}')
-
-    def makeSite(self, makeSite, strategy, more=''):
-        site = makeSite(
-            text=LAYOUT.replace('instance-type: t3.medium',
-                                self.FLEET % strategy),
-            flavor=more)
-        site.endpoint.postConfig(site.provider)
-        return site
-
-    def test_fleet(self, makeSite, aws):
-        site = self.makeSite(makeSite, 'prioritized')
-        node = site.makeNode()
-        machine = site.getCreation(node)
-        machine.advance()
-        waitFor(site.getInstances)
-        # Another launcher asks again.
-        site.create(node)
-        assert [node.aws_instance_id] == [
-            each.id for each in site.getInstances()]
-        site.delete(node)
-        assert not site.getInstances()
-
-    @pytest.mark.parametrize(('codes', 'kind'), [
-        (['InsufficientInstanceCapacity', 'InvalidParameterValue'],
-         CapacityError),
-        (['VcpuLimitExceeded'], QuotaError),
-        (['InvalidFleetConfiguration'], PermanentError)])
-    def test_none(self, makeSite, aws, monkeypatch, codes, kind):
-        """It is no error of the call."""
-        from moto.core.responses import ActionResult
-        from moto.ec2.responses import EC2Response
-        monkeypatch.setattr(
-            EC2Response, 'create_fleet', lambda response: ActionResult({
-                'FleetId': 'fleet-1', 'Instances': [], 'Errors': [
-                    {'ErrorCode': code, 'ErrorMessage': 'no'}
-                    for code in codes]}))
-        site = self.makeSite(makeSite, 'prioritized')
-        with pytest.raises(kind, match='no'):
-            site.create()
-
-    def test_on_demand(self, makeSite, aws):
-        site = self.makeSite(
-            makeSite, 'capacity-optimized',
-            'market-type: spot\n        spot-fallback: on-demand')
-        aws.inject('CreateFleet', NO_ROOM, times=1)
-        site.create()
-        get, = [get for action, get in aws.requests
-                if action == 'CreateFleet'][1:]
-        assert get('OnDemandOptions.AllocationStrategy') == 'lowest-price'
 
 
 @pytest.mark.parametrize(('code', 'kind', 'failure'), [

@@ -1,0 +1,154 @@
+"""Instances of which AWS chooses the type: fleets of one.
+
+A fleet has a launch template for what is the same for all types, and
+overrides for the rest.  Both say what a label and a flavor say to
+RunInstances, which is asked for it here.
+"""
+
+import base64
+
+from botocore.exceptions import ClientError
+from zuul.driver.aws.util import tag_dict_to_list
+
+from zuul_nodes.drivers import DriverError, TemporaryError, forNode
+from zuul_nodes.drivers.aws import errors, names
+from zuul_nodes.drivers.aws.places import SPOT
+
+# Of RunInstances, what templates have as well.
+TEMPLATE = ('KeyName', 'EbsOptimized', 'NetworkInterfaces', 'CpuOptions',
+            'IamInstanceProfile', 'MetadataOptions', 'MaintenanceOptions')
+# Of a disk of an image, what an override may say.
+DISK = ('DeleteOnTermination', 'Encrypted', 'Iops', 'KmsKeyId', 'SnapshotId',
+        'Throughput', 'VolumeSize', 'VolumeType')
+# Strategies for which the order of the types counts.
+RANKED = ('prioritized', 'capacity-optimized-prioritized')
+
+
+class Fleets:
+    """
+    :param AwsEndpoint endpoint: where they are.
+    """
+
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+
+    def createTemplates(self, provider):
+        """Make a launch template for each label that has fleets, unless
+        there is one.
+
+        :return: a dictionary, label -> name of its template.
+        :raises DriverError: AWS refuses one; the others are made.
+        """
+        found, failures = {}, []
+        known = {template['LaunchTemplateName']
+                 for template in self.endpoint._listLaunchTemplates()}
+        for label_name in provider.labels:
+            # It may have a flavor of its own.
+            view = forNode(provider, label_name, '')
+            label = view.labels[label_name]
+            flavor = view.flavors[label.flavor]
+            if not flavor.fleet:
+                continue
+            request = self._makeTemplate(provider, label, flavor)
+            name = self.endpoint._getLaunchTemplateName(request)
+            found[label_name] = name
+            if name in known:
+                continue
+            try:
+                self._createTemplate(name, request)
+                known.add(name)
+            except ClientError as error:
+                failures.append(f'label "{label_name}": '
+                                f'{errors.translate(error)}')
+        self.endpoint.provider_label_template_names[
+            provider.canonical_name] = found
+        if failures:
+            raise DriverError('; '.join(failures))
+
+    def _createTemplate(self, name, request):
+        self.endpoint.log.debug('Creating launch template %s', name)
+        try:
+            with self.endpoint.rate_limiter:
+                self.endpoint.ec2_client.create_launch_template(
+                    LaunchTemplateName=name, **request)
+        except ClientError as error:
+            if not errors.exists(error):
+                raise
+        # Other providers may have the same.
+        self.endpoint._listLaunchTemplates.cache_clear()
+
+    def _makeTemplate(self, provider, label, flavor):
+        """:return: what CreateLaunchTemplate is asked for, but the name."""
+        launch = self.endpoint._getInstanceConfiguration(
+            label, flavor, None, {}, None)
+        data = {name: launch[name] for name in TEMPLATE
+                if launch.get(name) is not None}
+        # The subnet is one of those of the overrides.
+        data['NetworkInterfaces'] = [
+            {name: value for name, value in interface.items()
+             if name != 'SubnetId'} for interface in data['NetworkInterfaces']]
+        if user_data := launch.get('UserData'):
+            data['UserData'] = base64.b64encode(user_data.encode()).decode()
+        tags = names.fitTags({
+            'zuul_system_id': self.endpoint.system_id,
+            # So that each provider has templates of its own.
+            'zuul_provider_name': provider.canonical_name})
+        return {'LaunchTemplateData': data, 'TagSpecifications': [{
+            'ResourceType': 'launch-template',
+            'Tags': tag_dict_to_list(tags)}]}
+
+    def create(self, label, flavor, image_id, tags, template):
+        """
+        :param str template: name of the label's launch template.
+        :return: the id of the instance.
+        :raises DriverError: there is none.
+        """
+        if not template:
+            raise TemporaryError(
+                f'Label "{label.name}" has no launch template yet')
+        launch = self.endpoint._getInstanceConfiguration(
+            label, flavor, image_id, tags, None)
+        options, capacity = (
+            ('SpotOptions', 'spot') if flavor.market_type == SPOT
+            else ('OnDemandOptions', 'on-demand'))
+        with self.endpoint.rate_limiter:
+            found = self.endpoint.ec2_client.create_fleet(**{
+                'Type': 'instant',
+                options: {'AllocationStrategy': (
+                    flavor.fleet['allocation_strategy'])},
+                'TargetCapacitySpecification': {
+                    'TotalTargetCapacity': 1,
+                    'DefaultTargetCapacityType': capacity},
+                'LaunchTemplateConfigs': [{
+                    'LaunchTemplateSpecification': {
+                        'LaunchTemplateName': template,
+                        'Version': '$Latest'},
+                    'Overrides': list(self._yieldOverrides(
+                        label, flavor, launch))}],
+                'TagSpecifications': launch['TagSpecifications']})
+        if not found.get('Instances'):
+            raise DriverError('AWS has made a fleet without an instance, and '
+                              'does not say why')
+        return found['Instances'][0]['InstanceIds'][0]
+
+    def _yieldOverrides(self, label, flavor, launch):
+        common = {'ImageId': launch['ImageId']}
+        if mappings := launch.get('BlockDeviceMappings'):
+            common['BlockDeviceMappings'] = [
+                {'DeviceName': mapping['DeviceName'], 'Ebs': {
+                    name: value for name, value in mapping['Ebs'].items()
+                    if name in DISK}} for mapping in mappings]
+        is_ranked = flavor.fleet['allocation_strategy'] in RANKED
+        for rank, instance_type in enumerate(flavor.fleet['instance_types']):
+            for place in self._getPlaces(label):
+                yield {**common, **place, 'InstanceType': instance_type,
+                       **({'Priority': rank} if is_ranked else {})}
+
+    def _getPlaces(self, label):
+        """:return: a list of what overrides say of where to be."""
+        if not label.subnet_ids:
+            return [{'AvailabilityZone': label.az}] if label.az else [{}]
+        zones = (self.endpoint.getSubnetZones(label.subnet_ids)
+                 if label.az else {})
+        return [{'SubnetId': subnet} for subnet in label.subnet_ids
+                if zones.get(subnet, label.az) == label.az]

@@ -1,0 +1,216 @@
+"""A region of AWS, as it makes images."""
+
+import contextlib
+import re
+
+import botocore.exceptions
+from zuul.driver.aws import awsendpoint
+
+from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers.aws import allowed, errors, images, names
+from zuul_nodes.drivers.aws.waits import Waits
+
+# What S3 has for the ETag of an object in one piece, which is not encrypted
+# with other keys than those of S3 itself.
+MD5 = re.compile('[0-9a-f]{32}')
+PLAIN = 'AES256'
+# The format of artifacts that were made of nodes.
+SNAPSHOT = 'snapshot'
+# Tasks that import something.
+FAILED = ('deleting', 'deleted')
+
+
+class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
+    """Zuul's endpoint, whose jobs come to their end, and give images names
+    that AWS takes."""
+
+    def __init__(self, zk_client, driver, connection, region, system_id):
+        super().__init__(zk_client, driver, connection, region, system_id)
+        self.waits = Waits()
+
+    def stopEndpoint(self):
+        self.waits.stop()
+        super().stopEndpoint()
+
+    def _getClients(self):
+        super()._getClients()
+        self.ssm_client = self.aws.client(
+            'ssm', region_name=self.region,
+            endpoint_url=self.connection.endpoint_url,
+            config=self.ec2_client.meta.config)
+
+    def _getImageId(self, image):
+        return images.findImage(self, image)
+
+    def _getImage(self, image_id):
+        """:return: what AWS says of an image, its root device first; of
+            none, nothing."""
+        if image_id is None:
+            return {}
+        image = super()._getImage(image_id)
+        return {**image, 'BlockDeviceMappings': sorted(
+            image.get('BlockDeviceMappings', ()), key=lambda mapping: (
+                mapping['DeviceName'] != image.get('RootDeviceName')))}
+
+    def _listAmis(self):
+        amis = super()._listAmis()
+        for ami in amis:
+            # AWS leaves it out if there are none.
+            ami.setdefault('Tags', [])
+        return amis
+
+    def _listImportSnapshotTasks(self):
+        return _yieldHopeful(
+            super()._listImportSnapshotTasks(),
+            lambda task: task['SnapshotTaskDetail'])
+
+    def _listImportImageTasks(self):
+        return _yieldHopeful(
+            super()._listImportImageTasks(), lambda task: task)
+
+    def pause(self):
+        """Wait before AWS is looked at again, in a job.
+
+        :raises DriverError: there is no time left.
+        """
+        self.waits.pause(super().IMAGE_UPLOAD_SLEEP)
+
+    @property
+    def IMAGE_UPLOAD_SLEEP(self):
+        """What Zuul's jobs sleep for before they look again, in seconds;
+        they have done that already."""
+        self.pause()
+        return 0
+
+    def _uploadImageToS3(self, image_name, filename, image_format, metadata,
+                         bucket_name):
+        # S3 takes ten tags of fewer characters; what it is for is in these.
+        return super()._uploadImageToS3(
+            names.fit(image_name, names.OBJECTS), filename, image_format,
+            {key: value for key, value in metadata.items()
+             if key.startswith('zuul_')}, bucket_name)
+
+    def _registerImage(self, provider_image, image_name, metadata,
+                       volume_size, snapshot_id):
+        with self._findMade(image_name, metadata) as made:
+            made.append(super()._registerImage(
+                provider_image, image_name, metadata, volume_size,
+                snapshot_id)['ImageId'])
+        # Nodes would be refused until it is there.
+        images.awaitImage(self, made[0])
+        return {'ImageId': made[0]}
+
+    def _getOrStartCopyImage(self, image_name, source_ami, source_region,
+                             metadata):
+        with self._findMade(image_name, metadata) as made:
+            made.append(super()._getOrStartCopyImage(
+                image_name, source_ami, source_region, metadata))
+        return made[0]
+
+    @contextlib.contextmanager
+    def _findMade(self, image_name, metadata):
+        """
+        :return: a list for the id of an image that is made; it gets that of
+            the image if it was made before.
+        :raises DriverError: AWS refuses it.
+        """
+        made = []
+        try:
+            yield made
+        except botocore.exceptions.ClientError as error:
+            found = errors.exists(error) and images.findOwn(
+                self, image_name, metadata)
+            if not found:
+                raise errors.translate(error) from error
+            made.append(found)
+
+    def getImageImportJob(self, url, provider_image, image_name,
+                          image_format, metadata, md5, sha256):
+        # Whoever asks has seen to it that a snapshot is one of a node.
+        if url.startswith('arn:') and image_format != SNAPSHOT:
+            return None
+        allowed.checkUrl(self.connection, url)
+        if url.startswith('s3:') and not self._mayBe(url, md5, sha256):
+            # Then the launcher downloads it and verifies that.
+            return None
+        return self.waits.limit(super().getImageImportJob(
+            url, provider_image, names.fit(image_name, names.IMAGES),
+            image_format, names.fitTags(metadata), md5, sha256),
+            provider_image)
+
+    def _mayBe(self, url, md5, sha256):
+        """:return: whether an object is not known to be another one than
+            the artifact, and if checksums are required, known to be it."""
+        if not md5:
+            return not sha256
+        bucket, _, key = url.partition('://')[2].partition('/')
+        try:
+            with self.non_mutating_rate_limiter:
+                found = self.s3_client.head_object(
+                    Bucket=bucket, Key=key.lstrip('/'))
+        except botocore.exceptions.ClientError as error:
+            # It need not be the launcher who may read it.
+            self.log.info('Unable to look at %s: %s', url, error)
+            return not self.connection.driver.require_image_checksums
+        etag = found['ETag'].strip('"')
+        if not MD5.fullmatch(etag) or found.get('SSECustomerAlgorithm') or (
+                found.get('ServerSideEncryption', PLAIN) != PLAIN):
+            self.log.info('The md5 of %s is not verified: AWS has none of '
+                          'what is encrypted or was uploaded in parts', url)
+            return not self.connection.driver.require_image_checksums
+        return etag == md5.lower()
+
+    def downloadUrl(self, url, path):
+        allowed.checkUrl(self.connection, url)
+        return super().downloadUrl(url, path)
+
+    def getImageCopyJob(self, source_provider, provider_image, image_name,
+                        image_format, metadata, md5, sha256):
+        return self.waits.limit(super().getImageCopyJob(
+            source_provider, provider_image,
+            names.fit(image_name, names.IMAGES), image_format,
+            names.fitTags(metadata), md5, sha256), provider_image)
+
+    def getImageUploadJob(self, provider_image, image_name, image_format,
+                          metadata, md5, sha256, bucket_name):
+        return self.waits.limit(super().getImageUploadJob(
+            provider_image, names.fit(image_name, names.IMAGES),
+            image_format, names.fitTags(metadata), md5, sha256, bucket_name),
+            provider_image)
+
+    def _createSnapshot(self, volume_id, tags):
+        with errors.translated():
+            return super()._createSnapshot(volume_id, names.fitTags(tags))
+
+    def deleteImage(self, external_id):
+        # Of uploads that never were, too.
+        if not external_id:
+            return
+        self.log.debug('Deleting image %s', external_id)
+        images = []
+        with self.non_mutating_rate_limiter, errors.suppressGone():
+            images = self.ec2_client.describe_images(
+                ImageIds=[external_id])['Images']
+        snapshots = [
+            mapping['Ebs']['SnapshotId'] for image in images
+            for mapping in image.get('BlockDeviceMappings', ())
+            if mapping.get('Ebs', {}).get('SnapshotId')]
+        self._deleteAmi(external_id)
+        for snapshot in snapshots:
+            try:
+                self._deleteSnapshot(snapshot)
+            except DriverError as error:
+                # Several images can be of one snapshot.
+                if errors.getCode(error) != 'InvalidSnapshot.InUse':
+                    raise
+                self.log.info('Snapshot %s stays: %s', snapshot, error)
+
+
+def _yieldHopeful(tasks, getDetail):
+    """
+    :return: yields those of which something has come, or may come still.
+        AWS lists others for days, and nobody is to wait for them.
+    """
+    for task in tasks:
+        if getDetail(task)['Status'].lower() not in FAILED:
+            yield {'Tags': [], **task}
