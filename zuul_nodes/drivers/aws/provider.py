@@ -7,7 +7,7 @@ from zuul.driver.aws import awsprovider
 from zuul.lib.voluputil import AsList, Constant, Nullable, Optional
 
 from zuul_nodes.drivers import extension
-from zuul_nodes.drivers.aws import places
+from zuul_nodes.drivers.aws import places, values
 from zuul_nodes.drivers.aws.checks import makeChecks
 from zuul_nodes.drivers.aws.statemachine import (
     CreateStateMachine,
@@ -15,10 +15,12 @@ from zuul_nodes.drivers.aws.statemachine import (
 )
 
 IMPORT_TIMEOUT = 4 * 3600
+VOLUME = values.bound(
+    awsprovider.AwsProviderImage.inheritable_aws_image_schema)
 
 
 class AwsImage(extension.extendImageClass(
-        awsprovider.AwsProviderImage, cloud={Optional(
+        awsprovider.AwsProviderImage, cloud={**VOLUME, Optional(
             'image-owners',
             doc="""\
             Who has to own the image: ids of accounts, ``self``, ``amazon``
@@ -27,18 +29,19 @@ class AwsImage(extension.extendImageClass(
             ``image-id`` is a name, which may have ``*`` and ``?`` in it.  Of
             several images the newest is used.""",
             default=[],
-        ): AsList(str)}, zuul={Optional(
+        ): AsList(str)}, zuul={**VOLUME, Optional(
             'import-timeout',
             config=False,
             doc="""\
             Seconds that AWS has to make an image of what Zuul gives it.
             It takes its time, so that is four hours by default.""",
             default=IMPORT_TIMEOUT,
-        ): vs.All(int, vs.Range(min=1))})):
+        ): values.makeWhole(1)})):
     """An image, of the cloud or of Zuul."""
 
 
 class AwsFlavor(extension.extendClass(awsprovider.AwsProviderFlavor, {
+        **VOLUME,
         Optional(
             'spot-fallback',
             doc="""\
@@ -50,6 +53,7 @@ class AwsFlavor(extension.extendClass(awsprovider.AwsProviderFlavor, {
 
 
 class AwsLabel(extension.extendClass(awsprovider.AwsProviderLabel, {
+        **VOLUME,
         Optional(
             'console-log',
             doc="""\

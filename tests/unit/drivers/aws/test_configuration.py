@@ -73,6 +73,30 @@ def test_wrong_values(old, new, message):
         load(EXAMPLE.replace(old, new))
 
 
+# Of an image it is said that a value is wrong, and not which.
+@pytest.mark.parametrize(('where', 'unsaid'), [
+    ('instance-type: t3.medium', ''), ('key-name: zuul', ''),
+    ('- name: built', '|not a valid value')])
+@pytest.mark.parametrize(('value', 'message'), [
+    ('volume-size: 0', 'from 1 to 65536'),
+    ('volume-size: 65537', 'from 1 to 65536'),
+    ('volume-size: yes', 'not yes or no'),
+    ('iops: 99', 'from 100 to 256000'),
+    ('iops: 1e3', 'iops'),
+    ('throughput: -1', 'from 125 to 2000'),
+    ('throughput: 2001', 'from 125 to 2000'),
+])
+def test_numbers_are_such_as_aws_takes(where, unsaid, value, message):
+    indent = ' ' * 8
+    text = LAYOUT.replace('IMAGE', 'ami-1').replace('FLAVOR', '').replace(
+        'LABEL', '')
+    assert where in text
+    assert load(text)
+    with pytest.raises((AttributeValueError, vs.Invalid),
+                       match=message + unsaid):
+        load(text.replace(where, f'{where}\n{indent}{value}'))
+
+
 def test_hosts_may_be_in_several_zones():
     text = LAYOUT.replace('IMAGE', 'ami-1').replace(
         'FLAVOR', 'dedicated-host: true')

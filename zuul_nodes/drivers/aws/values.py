@@ -1,0 +1,40 @@
+"""What attributes may be that Zuul's driver takes any integer for."""
+
+import voluptuous as vs
+from zuul.lib.voluputil import Nullable
+
+# Of disks of whichever type: GiB, IOPS and MiB/s.
+# https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_EbsBlockDevice.html
+VOLUME = {
+    'volume-size': (1, 65536),
+    'iops': (100, 256000),
+    'throughput': (125, 2000),
+}
+
+
+def makeWhole(least, most=None):
+    """
+    :param int least:
+    :param int most: None if there is no bound.
+    :return: a validator for whole numbers within bounds.
+    """
+    return vs.All(int, _refuseTruth, vs.Range(
+        min=least, max=most, msg='expected a whole number ' + (
+            f'of at least {least}' if most is None
+            else f'from {least} to {most}')))
+
+
+def _refuseTruth(value):
+    # To Python, yes and no are numbers.
+    if isinstance(value, bool):
+        raise vs.Invalid('expected a number, and not yes or no')
+    return value
+
+
+def bound(schema):
+    """
+    :param Schema schema: of Zuul's, with attributes of disks.
+    :return: a dictionary, those that are numbers -> what they may be.
+    """
+    return {key: Nullable(makeWhole(*VOLUME[key.schema]))
+            for key in schema.schema if key.schema in VOLUME}
