@@ -51,6 +51,7 @@ def test_all_is_right(makeSite, key, names):
      'no instance profile "other"'),
     ({'image': 'ami-0123456789'}, 'image', 'no image ami-0123456789'),
     ({'image': 'bass'}, 'image', 'owner self or amazon'),
+    ({'image': 'resolve:ssm:/images/debian'}, 'image', 'ParameterNotFound'),
 ])
 def test_what_is_not_there(makeSite, key, changes, subject, said):
     problems = ask(makeSite(**changes))

@@ -187,5 +187,5 @@ def test_template_is_made_by_another_launcher(makeFleet, aws):
 
 def test_template_is_refused(makeFleet, aws):
     aws.inject('CreateLaunchTemplate', 'UnauthorizedOperation', times=1)
-    with pytest.raises(DriverError, match='label "small".*Unauthorized'):
+    with pytest.raises(DriverError, match=r'label "small".*Unauthorized'):
         makeFleet()

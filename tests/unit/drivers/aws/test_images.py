@@ -74,6 +74,47 @@ class TestCloud:
         assert aws.calls['DescribeImages'] == before + 1
 
 
+class TestParameters:
+    """The id of an image is in Systems Manager."""
+
+    @pytest.fixture
+    def put(self, aws):
+        """:return: a function that sets a parameter."""
+        client = aws.getClient('ssm')
+        return lambda name, value: client.put_parameter(
+            Name=name, Value=value, Type='String', Overwrite=True)
+
+    def test_instance(self, makeSite, aws, put):
+        image_id = aws.getImage('other')
+        put('/images/debian', image_id)
+        site = makeSite(image='resolve:ssm:/images/debian')
+        node = site.create()
+        instance, = site.getInstances()
+        assert instance.image_id == image_id
+        assert node.node_properties['ebs_volume_id']
+
+    def test_is_asked_once(self, makeSite, aws, put):
+        put('debian', aws.getImage('other'))
+        site = makeSite(image='resolve:ssm:debian')
+        image = site.provider.images['base']
+        found = {site.endpoint._getImageId(image)}
+        put('debian', 'ami-0123456789')
+        found.add(site.endpoint._getImageId(image))
+        assert len(found) == 1
+
+    def test_none(self, makeSite, aws):
+        with pytest.raises(PermanentError, match='ParameterNotFound'):
+            makeSite(image='resolve:ssm:/images/debian').create()
+
+    def test_is_no_image(self, makeSite, aws, put):
+        """What tenants may not see stays unseen."""
+        put('/password', 'SECRET')
+        with pytest.raises(PermanentError, match=(
+                'Image "base": the parameter /password')) as info:
+            makeSite(image='resolve:ssm:/password').create()
+        assert 'SECRET' not in str(info.value)
+
+
 @pytest.fixture
 def url(aws):
     aws.s3.put_object(Bucket=ARTIFACTS, Key='disk.raw', Body=DATA)
@@ -163,6 +204,28 @@ class TestImports:
             source, image, NAME, 'raw', TAGS, *getChecksums())
         with pytest.raises(DriverError, match='import-timeout'):
             job.run('ami-1')
+
+    def test_images_that_are_not_there_yet(self, site, aws, url):
+        """Nodes of it would be refused."""
+        states = ['pending', 'pending']
+
+        def finish(get):
+            for image in aws.backend.amis.values():
+                if image.name == NAME:
+                    image.state = states.pop() if states else 'available'
+        aws.inject('DescribeImages', 'Unused', when=finish)
+        image_id = importImage(site, url)
+        assert aws.backend.amis[image_id].state == 'available'
+        assert not states
+
+    def test_images_that_come_to_nothing(self, site, aws, url):
+        def fail(get):
+            for image in aws.backend.amis.values():
+                if image.name == NAME:
+                    image.state = 'failed'
+        aws.inject('DescribeImages', 'Unused', when=fail)
+        with pytest.raises(DriverError, match=r'image ami-.* is failed'):
+            importImage(site, url)
 
     @pytest.mark.parametrize('method', ['snapshot', 'image'])
     def test_upload(self, site, aws, tmp_path, method):

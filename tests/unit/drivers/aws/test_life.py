@@ -12,7 +12,7 @@ from zuul_nodes.drivers import (
     QuotaError,
     TemporaryError,
 )
-from zuul_nodes.drivers.aws import statemachine
+from zuul_nodes.drivers.aws import lists, statemachine
 
 
 def countCalls(aws, action):
@@ -225,6 +225,70 @@ def test_lists_may_fail_for_a_while(site, aws):
     aws.inject('DescribeInstances', 'UnauthorizedOperation', times=3)
     site.run(machine)
     assert node.aws_instance_id
+
+
+@pytest.mark.parametrize('action', ['DescribeInstances', 'DescribeVolumes'])
+def test_the_first_list_may_fail_as_well(site, aws, action):
+    node = site.makeNode()
+    aws.inject(action, 'UnauthorizedOperation', times=3)
+    site.create(node)
+    assert node.aws_instance_id
+    aws.inject(action, 'UnauthorizedOperation', times=3)
+    site.delete(node)
+    assert not site.getInstances()
+
+
+def test_first_lists_do_not_fail_for_ever(site, aws, monkeypatch):
+    monkeypatch.setattr(lists, 'BLIND', 0)
+    aws.inject('DescribeInstances', 'UnauthorizedOperation')
+    with pytest.raises(PermanentError, match='UnauthorizedOperation'):
+        site.create()
+
+
+@pytest.fixture
+def begun(makeSite, aws):
+    """:return: a site, and a node whose host only AWS knows."""
+    site = makeSite(flavor='dedicated-host: true', label='az: us-east-1a')
+    node = site.makeNode()
+    machine = site.getCreation(node)
+    machine.advance()
+    waitFor(lambda: list(aws.backend.hosts.values()))
+    node._set(create_state=machine.toDict())
+    return site, node
+
+
+def test_next_launcher_waits_until_it_can_look(begun, aws):
+    """What there is of a node may not be known at once."""
+    site, node = begun
+    aws.inject('DescribeHosts', 'UnauthorizedOperation', times=3)
+    site.create(node)
+    assert len(aws.backend.hosts) == 1
+
+
+def test_next_launcher_waits_not_for_ever(begun, aws, monkeypatch):
+    site, node = begun
+    monkeypatch.setattr(statemachine, 'BLIND', -1)
+    aws.inject('DescribeHosts', 'UnauthorizedOperation')
+    with pytest.raises(PermanentError, match='UnauthorizedOperation'):
+        site.create(node)
+
+
+def test_disks_that_are_asked_for_are_the_root(makeSite, aws):
+    """Whichever disk of the image AWS lists first."""
+    site = makeSite(label='volume-size: 30')
+    describe = site.endpoint.ec2_client.describe_images
+
+    def describeWithData(**kwargs):
+        answer = describe(**kwargs)
+        for image in answer['Images']:
+            image['BlockDeviceMappings'].insert(
+                0, {'DeviceName': '/dev/sdb', 'Ebs': {'VolumeSize': 1}})
+        return answer
+    site.endpoint.ec2_client.describe_images = describeWithData
+    node = site.create()
+    sizes = {volume.id: volume.size for volume
+             in aws.backend.volumes.values()}
+    assert sizes[node.node_properties['ebs_volume_id']] == 30
 
 
 def test_console(site, aws):

@@ -2,9 +2,9 @@
 
 import re
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+import pytest
 
 from tests.fixtures.aws.strict import AMI_NAME, TAG_KEY, TAG_VALUE
 from tests.fixtures.examples import countExamples

@@ -87,6 +87,14 @@ def test_one_kind_that_may_not_be_listed(site, aws, leak, action):
         KINDS.get(action)}
 
 
+def test_nothing_is_known_yet(site, aws):
+    """Nodes can wait; who looks for leaks has to know."""
+    aws.inject('DescribeInstances', 'InternalError')
+    assert not list(site.endpoint.listInstances())
+    _, error = _listUntilError(site)
+    assert 'instance: AWS: injected (InternalError)' in str(error)
+
+
 def _listUntilError(site):
     found = []
     try:
