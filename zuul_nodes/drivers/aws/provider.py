@@ -65,7 +65,8 @@ class AwsLabel(extension.extendClass(awsprovider.AwsProviderLabel, {
 
 
 AwsProviderSchema = extension.makeSchemaClass(
-    awsprovider.AwsProviderSchema, AwsImage, AwsFlavor, AwsLabel)
+    awsprovider.AwsProviderSchema, AwsImage, AwsFlavor, AwsLabel,
+    values.boundLimits(awsprovider.AwsProviderSchema().getProviderSchema()))
 extension.yieldRecords(awsprovider.AwsProvider)
 
 

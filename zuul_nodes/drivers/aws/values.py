@@ -38,3 +38,13 @@ def bound(schema):
     """
     return {key: Nullable(makeWhole(*VOLUME[key.schema]))
             for key in schema.schema if key.schema in VOLUME}
+
+
+def boundLimits(schema):
+    """
+    :param Schema schema: of Zuul's, of providers.
+    :return: a dictionary, "resource-limits" -> what it may be.
+    """
+    return {key: {name: makeWhole(0) for name in limits}
+            for key, limits in schema.schema.items()
+            if key == 'resource-limits'}

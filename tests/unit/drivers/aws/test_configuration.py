@@ -97,6 +97,17 @@ def test_numbers_are_such_as_aws_takes(where, unsaid, value, message):
         load(text.replace(where, f'{where}\n{indent}{value}'))
 
 
+@pytest.mark.parametrize('value', ['-1', 'yes', 'many'])
+@pytest.mark.parametrize('name', ['instances', 'L-1216C47A'])
+def test_limits_are_numbers(name, value):
+    text = LAYOUT.replace('IMAGE', 'ami-1').replace('FLAVOR', '').replace(
+        'LABEL', '').replace('    region:', (
+            f'    resource-limits: {{{name}: {value}}}\n    region:'))
+    with pytest.raises((AttributeValueError, vs.Invalid),
+                       match='resource-limits'):
+        load(text)
+
+
 def test_hosts_may_be_in_several_zones():
     text = LAYOUT.replace('IMAGE', 'ami-1').replace(
         'FLAVOR', 'dedicated-host: true')
