@@ -1,4 +1,17 @@
-"""What the errors of Google's APIs mean."""
+"""What the errors of Google's APIs mean: one table for all of them.
+
+Sources, all below https://cloud.google.com/compute/:
+
+* docs/troubleshooting/troubleshooting-vm-creation,
+* docs/troubleshooting/troubleshooting-resource-availability,
+* docs/troubleshooting/troubleshooting-bulk-vm-creation,
+* docs/troubleshooting/api-errors and operations-quota,
+
+and what Google itself has for them in the autoscaler of Kubernetes.
+"""
+
+import enum
+import re
 
 from zuul_nodes.drivers import (
     CapacityError,
@@ -8,66 +21,139 @@ from zuul_nodes.drivers import (
     TemporaryError,
 )
 
-NOT_READY = 'resourceNotReady'
-# https://cloud.google.com/compute/docs/troubleshooting/api-errors
-# Reasons of refused calls, and codes of operations that have failed.
+
+class Kind(enum.Enum):
+    """What an error says."""
+
+    #: The project has used up what it may have.
+    QUOTA = 'quota'
+    #: The zone has none of it now; another one may.
+    CAPACITY = 'capacity'
+    #: The same call may succeed later.
+    TEMPORARY = 'temporary'
+    #: It never will, as long as nothing is changed.
+    PERMANENT = 'permanent'
+    #: There is no such thing.
+    MISSING = 'missing'
+    #: There is something of that name.
+    EXISTS = 'exists'
+    #: None of these: another attempt may succeed.
+    UNKNOWN = 'unknown'
+
+
+ERRORS = {
+    Kind.QUOTA: QuotaError, Kind.CAPACITY: CapacityError,
+    Kind.TEMPORARY: TemporaryError, Kind.PERMANENT: PermanentError,
+    Kind.MISSING: PermanentError, Kind.EXISTS: DriverError,
+    Kind.UNKNOWN: DriverError}
+NOT_READY = 'RESOURCE_NOT_READY'
+# Reasons of refused calls, and codes of operations that have failed, as
+# :func:`normalize` writes them.
 KINDS = {
-    'quotaExceeded': QuotaError,
-    'QUOTA_EXCEEDED': QuotaError,
-    'QUOTA_LIMIT_EXCEEDED': QuotaError,
-    'IP_SPACE_EXHAUSTED': QuotaError,
-    'IP_SPACE_EXHAUSTED_WITH_DETAILS': QuotaError,
-    'ZONE_RESOURCE_POOL_EXHAUSTED': CapacityError,
-    'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS': CapacityError,
-    'rateLimitExceeded': TemporaryError,
-    'userRateLimitExceeded': TemporaryError,
-    'concurrentLimitExceeded': TemporaryError,
-    'backendError': TemporaryError,
-    'internalError': TemporaryError,
-    NOT_READY: TemporaryError,
-    'resourceInUseByAnotherResource': TemporaryError,
-    'RATE_LIMIT_EXCEEDED': TemporaryError,
-    'RESOURCE_OPERATION_RATE_EXCEEDED': TemporaryError,
-    'RESOURCE_NOT_READY': TemporaryError,
-    'RESOURCE_IN_USE_BY_ANOTHER_RESOURCE': TemporaryError,
-    'INTERNAL_ERROR': TemporaryError,
-    'RESOURCE_NOT_FOUND': PermanentError,
-    'PERMISSIONS_ERROR': PermanentError,
-    'CONDITION_NOT_MET': PermanentError,
+    'QUOTA_EXCEEDED': Kind.QUOTA,
+    'QUOTA_LIMIT_EXCEEDED': Kind.QUOTA,
+    # Of a subnetwork: those of instances that go come back.
+    'IP_SPACE_EXHAUSTED': Kind.QUOTA,
+
+    'RESOURCE_POOL_EXHAUSTED': Kind.CAPACITY,
+    'STOCKOUT': Kind.CAPACITY,
+    'INSUFFICIENT_CAPACITY': Kind.CAPACITY,
+    'RESOURCE_AVAILABILITY': Kind.CAPACITY,
+
+    'RATE_LIMIT_EXCEEDED': Kind.TEMPORARY,
+    'USER_RATE_LIMIT_EXCEEDED': Kind.TEMPORARY,
+    'CONCURRENT_LIMIT_EXCEEDED': Kind.TEMPORARY,
+    'CONCURRENT_OPERATIONS_QUOTA_EXCEEDED': Kind.TEMPORARY,
+    'RESOURCE_OPERATION_RATE_EXCEEDED': Kind.TEMPORARY,
+    'BACKEND_ERROR': Kind.TEMPORARY,
+    'INTERNAL_ERROR': Kind.TEMPORARY,
+    'UNAVAILABLE': Kind.TEMPORARY,
+    'SERVICE_UNAVAILABLE': Kind.TEMPORARY,
+    'DEADLINE_EXCEEDED': Kind.TEMPORARY,
+    'OPERATION_IN_PROGRESS': Kind.TEMPORARY,
+    NOT_READY: Kind.TEMPORARY,
+    'RESOURCE_IN_USE_BY_ANOTHER_RESOURCE': Kind.TEMPORARY,
+
+    'INVALID_FIELD_VALUE': Kind.PERMANENT,
+    'INVALID_PARAMETER': Kind.PERMANENT,
+    'INVALID_USAGE': Kind.PERMANENT,
+    # A policy of the organization forbids it.
+    'CONDITION_NOT_MET': Kind.PERMANENT,
+    'PERMISSIONS_ERROR': Kind.PERMANENT,
+    'PERMISSION_DENIED': Kind.PERMANENT,
+    'ACCESS_NOT_CONFIGURED': Kind.PERMANENT,
+    'SERVICE_DISABLED': Kind.PERMANENT,
+    'BILLING_DISABLED': Kind.PERMANENT,
+
+    'NOT_FOUND': Kind.MISSING,
+    'RESOURCE_NOT_FOUND': Kind.MISSING,
+
+    'ALREADY_EXISTS': Kind.EXISTS,
+    'RESOURCE_ALREADY_EXISTS': Kind.EXISTS,
+
+    # Statuses of HTTP, of calls whose reason says no more than the status, as
+    # "invalid" and "forbidden" do.
+    400: Kind.PERMANENT, 401: Kind.PERMANENT, 403: Kind.PERMANENT,
+    404: Kind.MISSING, 405: Kind.PERMANENT, 408: Kind.TEMPORARY,
+    412: Kind.PERMANENT, 413: Kind.PERMANENT, 429: Kind.TEMPORARY,
 }
-# Of HTTP: nobody can log in, it is not allowed, also by a policy, there is no
-# such thing, or it is too large.
-PERMANENT = (400, 401, 403, 404, 405, 410, 412, 413)
-MISSING = 404
-CONFLICT = 409
+# What codes that mean the same differ in.
+VARIANT = re.compile('^(GCE|GPU|REGION|ZONE)_|_WITH_DETAILS$')
+# A message may have the code of another error in it.
+CODE = re.compile(r'\b[A-Z]+(?:_[A-Z]+)+\b')
+# That will not become more when instances go: the region does not have what
+# it is a limit of, or nobody has asked Google for it.
+NO_QUOTA = re.compile(r'\bLimit: 0(?:\.0+)?(?!\.?\d)')
+
+
+def normalize(code):
+    """
+    :param str code: of an error, or its reason.
+    :return: the name for the same in :data:`KINDS`.
+    """
+    snake = re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', code).upper()
+    return VARIANT.sub('', snake)
+
+
+def getKind(codes, message, status=None):
+    """
+    :param codes: and reasons, the most important first.
+    :param str message: for people.
+    :param int status: of HTTP, if it was a call.
+    :return: the :class:`Kind` of an error.
+    """
+    names = [*map(normalize, codes), *map(normalize, CODE.findall(message)),
+             status]
+    kind = next((KINDS[name] for name in names if name in KINDS),
+                Kind.TEMPORARY if (status or 0) >= 500 else Kind.UNKNOWN)
+    if kind is Kind.QUOTA and NO_QUOTA.search(message):
+        return Kind.PERMANENT
+    return kind
+
+
+def _makeError(codes, message, status=None):
+    kind = getKind(codes, message, status)
+    result = ERRORS[kind](f'GCE: {message}')
+    result.kind = kind
+    result.codes = frozenset(map(normalize, codes))
+    return result
 
 
 def translate(error):
     """
     :param Exception error: raised by Google's libraries for an answer.
-    :return: a :class:`DriverError` that says what it means, with ``status``
-        and ``reason`` of it.
+    :return: a :class:`DriverError` that says what it means, with ``kind``
+        and ``codes`` of it.
     """
-    status = int(getattr(error, 'code', None) or 0)
-    errors = [each for each in getattr(error, 'errors', ())
+    errors = [each for each in getattr(error, 'errors', None) or ()
               if isinstance(each, dict)]
-    reasons = [each.get('reason') for each in errors]
+    codes = [each.get('reason') for each in errors]
+    codes.append(getattr(error, 'reason', None))
     # That of the exception begins with a long URL.
     message = next((each['message'] for each in errors
                     if each.get('message')), None) or str(error)
-    kind = next((KINDS[reason] for reason in reasons if reason in KINDS), None)
-    kind = kind or next((KINDS[code] for code in (
-        'ZONE_RESOURCE_POOL_EXHAUSTED', 'QUOTA_EXCEEDED')
-        if code in message), None)
-    if kind is None:
-        if status == 429 or status >= 500:
-            kind = TemporaryError
-        else:
-            kind = PermanentError if status in PERMANENT else DriverError
-    result = kind(f'GCE: {message}')
-    result.status = status
-    result.reason = reasons[0] if reasons else None
-    return result
+    return _makeError([code for code in codes if isinstance(code, str)],
+                      message, int(getattr(error, 'code', None) or 0))
 
 
 def getFailure(operation):
@@ -78,16 +164,15 @@ def getFailure(operation):
     found = list(operation.error.errors)
     if not found and not operation.http_error_status_code:
         return None
-    kind = next((KINDS[each.code] for each in found if each.code in KINDS),
-                DriverError)
-    return kind('GCE: ' + ('; '.join(
-        f'{each.code}: {each.message}' for each in found)
-        or operation.http_error_message))
+    return _makeError(
+        [each.code for each in found], '; '.join(
+            f'{each.code}: {each.message}' for each in found)
+        or operation.http_error_message)
 
 
 def isMissing(error):
     """:return: whether there is no such thing."""
-    return getattr(error, 'status', None) == MISSING
+    return getattr(error, 'kind', None) is Kind.MISSING
 
 
 def isGone(error):
@@ -95,9 +180,9 @@ def isGone(error):
     :param DriverError error: of a call that removes something.
     :return: whether there is no such thing, or it is being removed.
     """
-    return isMissing(error) or getattr(error, 'reason', None) == NOT_READY
+    return isMissing(error) or NOT_READY in getattr(error, 'codes', ())
 
 
 def isConflict(error):
     """:return: whether there is something of that name already."""
-    return getattr(error, 'status', None) == CONFLICT
+    return getattr(error, 'kind', None) is Kind.EXISTS
