@@ -8,13 +8,16 @@ import voluptuous as vs
 from zuul.lib.voluputil import AsList, Constant
 
 from zuul_nodes.drivers import Driver, Nullable, Optional, Required
-from zuul_nodes.drivers.gce import allowed
+from zuul_nodes.drivers.gce import allowed, values
 from zuul_nodes.drivers.gce.adapter import GceAdapter
 from zuul_nodes.drivers.gce.machine import (
     ON_DEMAND,
     PREEMPTIBLE,
     SPOT,
 )
+
+# Google looks for one or the other.
+EITHER = 'an image has "image-id" or "image-family", not both'
 
 
 class GceDriver(Driver):
@@ -69,7 +72,7 @@ class GceDriver(Driver):
             'machine-type',
             doc="""The name of a machine type, such as ``e2-standard-4``, or
             of a custom one, such as ``n2-custom-4-8192``.""",
-        ): str,
+        ): values.TYPE,
         Optional(
             'min-cpu-platform',
             doc='The oldest processor wanted, such as ``Intel Ice Lake``.',
@@ -105,9 +108,21 @@ class GceDriver(Driver):
             doc='GPUs.',
         ): AsList({
             Required(
-                'type', doc='Their type, such as ``nvidia-tesla-t4``.'): str,
-            Optional('count', default=1, doc='How many.'): int,
+                'type',
+                doc='Their type, such as ``nvidia-tesla-t4``.',
+            ): values.TYPE,
+            Optional(
+                'count', default=1, doc='How many.'): values.GPU_COUNT,
         }),
+        Optional(
+            'confidential-type',
+            doc="""How the memory of the nodes is encrypted.  By default they
+            are no confidential instances.""",
+        ): Nullable(vs.Any(
+            Constant('SEV', doc='By AMD SEV.'),
+            Constant('SEV_SNP', doc='By AMD SEV-SNP.'),
+            Constant('TDX', doc='By Intel TDX.'),
+        )),
         Optional(
             'public-ipv4', default=True,
             doc="""Whether nodes have an external IPv4 address.  Without one,
@@ -116,7 +131,8 @@ class GceDriver(Driver):
         Optional(
             'public-ipv6', default=False,
             doc="""Whether nodes have an external IPv6 address, which their
-            subnetwork has to have.""",
+            subnetwork has to have.  Without an external IPv4 address, it is
+            what Zuul connects to.""",
         ): bool,
     }
 
@@ -124,12 +140,12 @@ class GceDriver(Driver):
         Optional(
             'volume-size',
             doc='Of the boot disk, in GB.  By default that of the image.',
-        ): Nullable(int),
+        ): Nullable(values.DISK_SIZE),
         Optional(
             'volume-type',
             doc="""The type of the boot disk, such as ``pd-ssd``.  By default
             as Google has it.""",
-        ): Nullable(str),
+        ): Nullable(values.TYPE),
         Optional(
             'network',
             doc="""The name or the path of the network.  By default that of
@@ -143,7 +159,7 @@ class GceDriver(Driver):
         Optional(
             'network-tags', default=[],
             doc='For rules of the firewall.',
-        ): AsList(str),
+        ): vs.All(AsList(str), values.checkTags),
         Optional(
             'service-account',
             doc="""The service account that jobs on the node can use.  By
@@ -162,7 +178,7 @@ class GceDriver(Driver):
             'metadata', default={},
             doc="""What nodes can ask the metadata server for, such as
             ``enable-oslogin``.""",
-        ): {str: str},
+        ): vs.All({str: str}, values.checkMetadata),
     }
 
     image_attributes = {
@@ -178,13 +194,13 @@ class GceDriver(Driver):
     }
 
     cloud_image_attributes = {
-        Optional(
-            'image-id',
+        values.Alternative(
+            'image-id', 'image', EITHER,
             doc="""The name of an image, or its path.  An image has either
             this or ``image-family``.""",
         ): Nullable(str),
-        Optional(
-            'image-family',
+        values.Alternative(
+            'image-family', 'image', EITHER,
             doc='The name of a family, whose newest image is used.',
         ): Nullable(str),
         Optional(
@@ -199,7 +215,7 @@ class GceDriver(Driver):
             'guest-os-features', default=[],
             doc="""What the operating system can do, such as ``GVNIC`` or
             ``UEFI_COMPATIBLE``.""",
-        ): AsList(str),
+        ): AsList(values.FEATURE),
         Optional(
             'architecture',
             doc='Of the processor, if Google is to know.',

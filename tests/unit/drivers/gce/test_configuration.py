@@ -80,14 +80,55 @@ def test_what_is_wrong(old, new, error, message):
         load(LAYOUT.replace(old, new))
 
 
-@pytest.mark.parametrize('new, message', [
-    ('', '"debian" has neither'), (
-        'image-id: debian\n        image-family: debian-12',
-        '"debian" has both')])
-def test_one_image_has_to_be_said(makeSite, new, message):
-    site = makeSite(LAYOUT.replace('image-family: debian-12', new))
-    with pytest.raises(PermanentError, match=message):
+def test_image_has_to_be_said(makeSite):
+    site = makeSite(LAYOUT.replace('image-family: debian-12', ''))
+    with pytest.raises(PermanentError, match='"debian" has neither'):
         site.adapter.createInstance(site.makeSpec())
+
+
+def test_image_and_family_exclude_one_another():
+    with pytest.raises(AttributeValueError, match=(
+            r'The image "debian" of the provider "gce-us" .*: an image has '
+            '"image-id" or "image-family", not both')):
+        load(LAYOUT.replace('image-family: debian-12', '''image-id: debian
+        image-family: debian-12'''))
+
+
+def test_provider_replaces_the_family_of_its_section():
+    provider = load(LAYOUT.replace('section: gce', '''section: gce
+    images: [{name: debian, image-id: mine}]'''))
+    assert provider.images['debian'].image_id == 'mine'
+    assert provider.images['debian'].image_family is None
+
+
+@pytest.mark.parametrize('old, new, what', [
+    ('volume-size: 40', f'volume-size: {size}',
+     'expected a whole number from 4 to 65536')
+    for size in ('0', '3', '65537', '-40')] + [
+    ('volume-size: 40', 'volume-size: yes', 'whole number from 4'),
+    ('volume-size: 40', 'volume-size: 40.5', 'expected int'),
+    ('volume-type: pd-balanced', 'volume-type: ../pd', 'a name of small'),
+    ('machine-type: e2-standard-2', 'machine-type: a/b', 'a name of small'),
+    ('[ci-node]', '[CI]', '"CI" is no network tag'),
+    ('[ci-node]', '["' + 'a' * 64 + '"]', 'is no network tag'),
+    ('[ci-node]', str([f'a{i}' for i in range(65)]), '64 network tags at'),
+    ('network-tags:', 'metadata: {a b: c}\n      network-tags:',
+     '"a b" can not be a key'),
+    ('network-tags:', 'metadata: {a: ' + 'b' * 262145
+     + '}\n      network-tags:', '"a" has more than 262144 bytes'),
+    *(('machine-type: n2-standard-8', 'machine-type: n1-standard-8\n        '
+       f'accelerators: {{type: {gpu}, count: {count}}}', what)
+      for gpu, count, what in (
+          ('nvidia-tesla-t4', 'no', 'whole number from 1 to 16'),
+          ('nvidia-tesla-t4', '0', 'whole number from 1 to 16'),
+          ('a/b', '1', 'a name of small'))),
+    ('machine-type: n2-standard-8', 'machine-type: n2-standard-8\n        '
+     'confidential-type: SGX', '"confidential-type"'),
+    ('import-timeout: 1800', 'guest-os-features: [gvnic]', 'such as GVNIC')])
+def test_values_are_such_as_google_takes(old, new, what):
+    assert old in LAYOUT
+    with pytest.raises(AttributeValueError, match=what):
+        load(LAYOUT.replace(old, new))
 
 
 def test_image_by_name_and_by_path(gce, makeSite):

@@ -1,0 +1,89 @@
+"""What the values of attributes may be, as Google has it.
+
+What is part of a path of the API is checked before it gets there.
+"""
+
+import re
+
+import voluptuous as vs
+from zuul.lib import voluputil
+
+from zuul_nodes.drivers import Optional
+from zuul_nodes.drivers.gce.names import NAME
+
+# GB of a disk: hyperdisks have 4 at least, others 10.
+SMALLEST_DISK = 4
+LARGEST_DISK = 65536
+MOST_GPUS = 16
+MOST_TAGS = 64
+# https://cloud.google.com/compute/docs/metadata/setting-custom-metadata#limitations
+METADATA_KEY = re.compile(r'[A-Za-z0-9_-]{1,128}')
+METADATA_SIZE = 256 * 1024
+
+
+class Alternative(voluputil.Exclusive):
+    """An attribute that excludes the others of its group; with ``Nullable``
+    it is None if it is not said.
+
+    :param str name: of the attribute.
+    :param str group: that has one of them.
+    :param str message: for who has written more than one.
+    """
+
+    def __init__(self, name, group, message, doc):
+        attribute = Optional(name, doc=doc)
+        super().__init__(attribute, group, message)
+        self.output = attribute.output
+        self.config = attribute.config
+        self.default = attribute.default
+
+
+def makeNumber(least, most):
+    """:return: a schema for a whole number."""
+    message = f'expected a whole number from {least} to {most}'
+
+    def check(value):
+        # A boolean is an integer to Python, and to voluptuous.
+        if isinstance(value, bool) or not least <= value <= most:
+            raise vs.Invalid(message)
+        return value
+    return vs.All(int, check)
+
+
+def makeText(pattern, what):
+    """
+    :param str pattern: of all of it.
+    :param str what: it is, for the message.
+    """
+    return vs.All(str, vs.Match(
+        rf'(?:{pattern})\Z', f'expected {what}'))
+
+
+def checkTags(tags):
+    if len(tags) > MOST_TAGS:
+        raise vs.Invalid(f'expected {MOST_TAGS} network tags at most')
+    for tag in tags:
+        if not NAME.fullmatch(tag):
+            raise vs.Invalid(
+                f'"{tag:.80}" is no network tag: expected small letters, '
+                'digits and hyphens, 63 at most, the first a letter')
+    return tags
+
+
+def checkMetadata(metadata):
+    for key, value in metadata.items():
+        if not METADATA_KEY.fullmatch(key):
+            raise vs.Invalid(
+                f'"{key:.80}" can not be a key of metadata: expected letters, '
+                'digits, hyphens and underscores, 128 at most')
+        if len(value.encode()) > METADATA_SIZE:
+            raise vs.Invalid(f'the value of "{key}" has more than '
+                             f'{METADATA_SIZE} bytes')
+    return metadata
+
+
+DISK_SIZE = makeNumber(SMALLEST_DISK, LARGEST_DISK)
+GPU_COUNT = makeNumber(1, MOST_GPUS)
+TYPE = makeText('[a-z0-9-]{1,63}',
+                'a name of small letters, digits and hyphens')
+FEATURE = makeText('[A-Z0-9_]{1,63}', 'a feature such as GVNIC')
