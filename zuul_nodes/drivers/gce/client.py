@@ -7,6 +7,7 @@ from google.api_core import exceptions
 import google.auth
 from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import GoogleAuthError, TransportError
+from google.auth.transport.requests import AuthorizedSession
 from google.cloud import compute_v1, storage
 from google.cloud.storage.exceptions import InvalidResponse
 from google.oauth2 import service_account
@@ -16,6 +17,9 @@ from zuul_nodes.drivers.gce.errors import translate
 
 SCOPES = ('https://www.googleapis.com/auth/cloud-platform',)
 PAGE_SIZE = 500
+# What has all of the kind, in all zones.
+LISTS = {'Disks': compute_v1.DiskAggregatedList,
+         'Instances': compute_v1.InstanceAggregatedList}
 
 
 class Client:
@@ -50,6 +54,44 @@ class Client:
         with Translation():
             yield from self.call(
                 service, method, max_results=PAGE_SIZE, **request)
+
+    def listScopes(self, service, **query):
+        """List what there is in all zones, each of which may be unreachable.
+
+        The library's request for such a list has no field for this, and
+        without it one zone of the world fails the list of all.
+
+        :param str service: ``Instances`` or ``Disks``.
+        :param query: of the request, as the API has it.
+        :return: yields ("zones/..." -> what there is and ``warning``, a list
+            of the scopes that are unreachable) for each page.
+        """
+        host = self._getService(service).transport.host
+        url = (f'{host}/compute/v1/projects/{self.project}/aggregated/'
+               f'{service.lower()}')
+        token = ''
+        while token is not None:
+            page = self._getPage(service, url, {
+                'maxResults': PAGE_SIZE, 'returnPartialSuccess': 'true',
+                **query, **({'pageToken': token} if token else {})})
+            yield page.items, [*page.unreachables]
+            token = page.next_page_token or None
+
+    def _getPage(self, service, url, params):
+        with Translation():
+            response = self._getSession().get(
+                url, params=params, timeout=self.timeout)
+            if response.status_code >= 400:
+                raise exceptions.from_http_response(response)
+        return LISTS[service].from_json(
+            response.content, ignore_unknown_fields=True)
+
+    def _getSession(self):
+        with self._lock:
+            if 'session' not in self._services:
+                self._services['session'] = AuthorizedSession(
+                    self._getCredentials(self.connection.api_endpoint))
+            return self._services['session']
 
     def _getService(self, name):
         with self._lock:
@@ -98,7 +140,7 @@ class Client:
             services = self._services
             self._services = {}
         for name, service in services.items():
-            if name == 'storage':
+            if name in ('session', 'storage'):
                 service.close()
             else:
                 service.transport.close()

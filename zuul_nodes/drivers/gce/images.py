@@ -2,7 +2,6 @@
 
 import logging
 import math
-import re
 import threading
 import time
 
@@ -10,6 +9,7 @@ from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
 from zuul_nodes.drivers.gce import tags
 from zuul_nodes.drivers.gce.allowed import checkUrl
 from zuul_nodes.drivers.gce.errors import getFailure, isConflict, isGone
+from zuul_nodes.drivers.gce.names import makeLabels, makeName
 from zuul_nodes.drivers.gce.quota import getName
 from zuul_nodes.drivers.gce.storage import Storage
 from zuul_nodes.drivers.gce.storage import makeName as makeObjectName
@@ -129,9 +129,10 @@ class Images:
         :param source: what it is made of, as the API has it.
         :return: its id.
         """
-        name = makeName(spec)
+        # Of which people recognize whose it is.
+        name = makeName(f'zuul-{spec.name}')
         body = {'name': name, 'description': tags.describe(spec.tags),
-                'labels': tags.makeLabels(spec.tags), **source}
+                'labels': makeLabels(spec.tags), **source}
         if 'raw_disk' in source:
             # The others have it of what they are made of.
             body['architecture'] = spec.image.architecture
@@ -177,9 +178,3 @@ class Images:
             self.delete(name)
             raise DriverError(f'GCE: image {name} is FAILED')
         return image.status == 'READY'
-
-
-def makeName(spec):
-    """:return: the name of an image, which people recognize."""
-    words = re.sub(r'[^a-z0-9]+', '-', spec.name.lower())[:24].strip('-')
-    return f'zuul-{words or "image"}-{spec.upload_id}'[:63].rstrip('-')

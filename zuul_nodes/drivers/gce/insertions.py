@@ -32,8 +32,6 @@ ADOPTION = 60
 MEMORY = 600
 # Seconds for which a zone is not asked that had no room.
 FULL = 300
-# How many operations of a zone are looked at, the newest first.
-OPERATIONS = 200
 
 
 class Insertions:
@@ -175,14 +173,15 @@ class Insertions:
         self._judge(instance_id, operation)
 
     def _list(self, zone):
-        """:return: the operations that make something, those of the last
-            minutes."""
-        pages = self.client.call(
-            'ZoneOperations', 'list', zone=zone, max_results=OPERATIONS,
-            filter='operationType = "insert"',
-            order_by='creationTimestamp desc').pages
+        """:return: yields the operations that make something, those of the
+            last minutes, the newest first."""
         oldest = datetime.datetime.now(datetime.UTC) - datetime.timedelta(
             seconds=MEMORY)
-        return [operation for operation in next(iter(pages)).items
-                if datetime.datetime.fromisoformat(operation.insert_time)
-                > oldest]
+        for operation in self.client.list(
+                'ZoneOperations', zone=zone,
+                filter='operationType = "insert"',
+                order_by='creationTimestamp desc'):
+            if (datetime.datetime.fromisoformat(operation.insert_time)
+                    <= oldest):
+                break
+            yield operation

@@ -1,5 +1,7 @@
 """Instances: made, listed and removed."""
 
+import collections
+
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
@@ -12,6 +14,8 @@ from zuul_nodes.drivers.gce import tags
 from zuul_nodes.drivers.gce.errors import isConflict, isGone, isMissing
 from zuul_nodes.drivers.gce.insertions import Insertions
 from zuul_nodes.drivers.gce.machine import ITEM, makeInstance
+from zuul_nodes.drivers.gce.memory import Memory
+from zuul_nodes.drivers.gce.names import makeName
 from zuul_nodes.drivers.gce.quota import Quota, getName
 
 # https://cloud.google.com/compute/docs/instances/instance-lifecycle
@@ -31,15 +35,13 @@ class Instances:
         self.region = region
         # What the API compares is a URL; zones are region-a, region-ai1a.
         self._filter = f'zone eq ".*/{region}-[a-z0-9]+"'
-        self._zones = None
-        self.quota = Quota(client, region, self.getZones)
+        self._zones = Memory()
+        self.quota = Quota(client, region, self.getZones, self.countUsage)
         self.insertions = Insertions(client, self.getZones)
 
     def getZones(self):
-        """:return: names of the zones of the region, asked for once."""
-        if self._zones is None:
-            self._zones = self.listZones()
-        return self._zones
+        """As :meth:`listZones`, asked for now and then."""
+        return self._zones.get(None, self.listZones)
 
     def listZones(self):
         """
@@ -58,7 +60,8 @@ class Instances:
 
     def create(self, spec):
         """:return: an :class:`Instance`, of an earlier call maybe."""
-        instance_id = f'{spec.zone}/{spec.name}'
+        name = makeName(spec.name)
+        instance_id = f'{spec.zone}/{name}'
         flavor = spec.flavor
         # Which machines there may be none of.
         kind = (spec.zone, flavor.machine_type, flavor.market_type,
@@ -69,13 +72,13 @@ class Instances:
             raise CapacityError(
                 f'Zone {spec.zone} had no room for {flavor.machine_type} '
                 'some minutes ago')
-        body = makeInstance(spec, self.client.project, self.region)
+        body = makeInstance(spec, name, self.client.project, self.region)
         try:
             operation = self.client.call(
                 'Instances', 'insert_unary', zone=spec.zone,
                 instance_resource=body)
         except PermanentError as error:
-            if self.quota.hasMachineType(spec.zone, flavor.machine_type):
+            if self.quota.getMachineType(spec.zone, flavor.machine_type):
                 raise
             # Not all zones have all of them, and one of them has.
             raise CapacityError(
@@ -110,22 +113,37 @@ class Instances:
             could not be made."""
         pending = self.insertions.getPending()
         states = {}
-        for scope, found in self.client.list(
-                'Instances', 'aggregated_list', filter=self._filter):
-            self._checkReachable(scope, found)
+        for zone, found in self._listZonal('Instances'):
             for each in found.instances:
-                instance = self._convert(each, getName(scope))
+                instance = self._convert(each, zone)
                 states[instance.id] = instance.state
                 yield instance
         yield from self.insertions.check(pending, states)
 
-    def _checkReachable(self, scope, found):
+    def countUsage(self):
+        """:return: Counter of what all instances take."""
+        used = collections.Counter()
+        for zone, found in self._listZonal('Instances'):
+            for each in found.instances:
+                used.update(self._convert(each, zone).needs)
+        return used
+
+    def _listZonal(self, service):
         """
-        :raises TemporaryError: Google does not know now what there is.
+        :return: yields (zone, what there is in it), more than once maybe.
+        :raises TemporaryError: Google does not know now what there is in a
+            zone of the region; what it knows less of is nothing to us.
         """
-        if (found.warning.code == 'UNREACHABLE'
-                and getName(scope).startswith(f'{self.region}-')):
-            raise TemporaryError(f'Google has no list of {scope}')
+        for scopes, unreachable in self.client.listScopes(
+                service, filter=self._filter):
+            missing = [*unreachable, *(
+                scope for scope, found in scopes.items()
+                if found.warning.code == 'UNREACHABLE')]
+            for zone in map(getName, missing):
+                if zone.startswith(f'{self.region}-'):
+                    raise TemporaryError(f'Google has no list of {zone}')
+            for scope, found in scopes.items():
+                yield getName(scope), found
 
     def _convert(self, instance, zone):
         """:return: an :class:`Instance`."""
@@ -134,9 +152,7 @@ class Instances:
         ours = tags.load(item)
         state = STATES.get(instance.status, State.FAILED)
         addresses = getAddresses(instance)
-        address = (addresses['private_ipv4'] if ours.get('internal')
-                   else addresses['public_ipv4'] or addresses['private_ipv4']
-                   or addresses['public_ipv6'])
+        address = chooseAddress(instance, addresses, ours.get('internal'))
         if state is State.READY and not address:
             state = State.BUILDING
         return Instance(
@@ -177,12 +193,10 @@ class Instances:
 
     def listDisks(self):
         """:return: yields (id, tags) of the disks that no instance has."""
-        for scope, found in self.client.list(
-                'Disks', 'aggregated_list', filter=self._filter):
-            self._checkReachable(scope, found)
+        for zone, found in self._listZonal('Disks'):
             for disk in found.disks:
                 if not disk.users:
-                    yield (f'{getName(scope)}/{disk.name}',
+                    yield (f'{zone}/{disk.name}',
                            tags.load(disk.description)['tags'])
 
     def deleteDisk(self, disk_id):
@@ -206,3 +220,17 @@ def getAddresses(instance):
         # Nodes have one.
         break
     return found
+
+
+def chooseAddress(instance, addresses, is_internal):
+    """
+    :param bool is_internal: whether it is to be the internal one.
+    :return: that to connect to, or None if there is none yet.
+    """
+    wanted = []
+    for interface in instance.network_interfaces[:1]:
+        wanted = ['public_ipv4'] * bool(interface.access_configs) + [
+            'public_ipv6'] * bool(interface.ipv6_access_configs)
+    # An instance may be seen before it has the external ones.
+    return addresses[wanted[0] if wanted and not is_internal
+                     else 'private_ipv4']

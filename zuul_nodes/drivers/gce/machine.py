@@ -8,6 +8,7 @@ import re
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.drivers.gce import tags
 from zuul_nodes.drivers.gce.allowed import makePath
+from zuul_nodes.drivers.gce.names import makeLabels
 
 ON_DEMAND = 'on-demand'
 SPOT = 'spot'
@@ -15,21 +16,24 @@ PREEMPTIBLE = 'preemptible'
 # An item of the metadata, with Zuul's tags and what else has to be known of
 # an instance that is listed.
 ITEM = 'zuul-nodes'
-# Machine types that have GPUs by themselves: those of A2, A3, G2 and so on,
-# but for G1, which is an old one.
-GPUS = re.compile(r'(a|g(?!1-))\d')
+# Machine types that can't move to another host: those that have GPUs by
+# themselves (A2, A3, G2 and so on, but for G1, which is an old one) or TPUs,
+# those for HPC and for storage, and bare metal.
+# https://cloud.google.com/compute/docs/instances/live-migration-process
+FIXED = re.compile(r'(a|g(?!1-)|h|z|ct)\d.*|.*-metal')
 
 
-def makeInstance(spec, project, region):
+def makeInstance(spec, name, project, region):
     """
     :param InstanceSpec spec:
+    :param str name: of the instance, and of its disk.
     :return: an instance, as a dictionary for the library.
     :raises PermanentError: it is not clear which image it is made of.
     """
     flavor, label = spec.flavor, spec.label
-    labels = tags.makeLabels(spec.tags)
+    labels = makeLabels(spec.tags)
     return {
-        'name': spec.name,
+        'name': name,
         'machine_type': f'zones/{spec.zone}/machineTypes/'
                         f'{flavor.machine_type}',
         'min_cpu_platform': flavor.min_cpu_platform,
@@ -55,6 +59,9 @@ def makeInstance(spec, project, region):
         'advanced_machine_features': {
             'enable_nested_virtualization': True,
         } if flavor.nested_virtualization else None,
+        'confidential_instance_config': {
+            'confidential_instance_type': flavor.confidential_type,
+        } if flavor.confidential_type else None,
         'guest_accelerators': [{
             'accelerator_type': f'zones/{spec.zone}/acceleratorTypes/'
                                 f'{each["type"]}',
@@ -69,10 +76,10 @@ def getImagePath(spec, project):
         return spec.image_id
     image = spec.image
     name, family = image.image_id, image.image_family
-    if bool(name) == bool(family):
+    if not (name or family):
         raise PermanentError(
-            f'Image "{image.name}" has {"both" if name else "neither"} '
-            '"image-id" and "image-family"; it needs one of them')
+            f'Image "{image.name}" has neither "image-id" nor '
+            '"image-family"; it needs one of them')
     return makePath(name, family, image.image_project or project)
 
 
@@ -114,12 +121,15 @@ def _makeInterface(spec, region):
 
 
 def _makeScheduling(flavor):
-    if flavor.market_type == ON_DEMAND:
-        # No instance with GPUs moves to another host.
-        return ({'on_host_maintenance': 'TERMINATE'} if flavor.accelerators
-                or GPUS.match(flavor.machine_type) else None)
-    scheduling = {'preemptible': True, 'automatic_restart': False,
-                  'on_host_maintenance': 'TERMINATE'}
+    # E2 can only move, unless it may be taken away.
+    stays = (flavor.market_type != ON_DEMAND or flavor.accelerators
+             or flavor.confidential_type
+             or FIXED.fullmatch(flavor.machine_type))
+    if not stays:
+        return None
+    scheduling = {'on_host_maintenance': 'TERMINATE'}
+    if flavor.market_type != ON_DEMAND:
+        scheduling.update(preemptible=True, automatic_restart=False)
     if flavor.market_type == SPOT:
         # One that is stopped is of no use.
         scheduling.update(provisioning_model='SPOT',

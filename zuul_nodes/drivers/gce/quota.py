@@ -2,26 +2,35 @@
 
 Resources are named as the quotas are, ``N2_CPUS`` for instance, but for
 ``instances``, ``cores`` (of all machines) and ``ram``.
-
-Source: https://cloud.google.com/compute/resource-usage
 """
 
-import re
-import threading
+import collections
+import dataclasses
 
-from zuul_nodes.drivers import DriverError, PermanentError
+from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
+from zuul_nodes.drivers.gce import metrics
 from zuul_nodes.drivers.gce.errors import isMissing
 from zuul_nodes.drivers.gce.machine import ON_DEMAND
+from zuul_nodes.drivers.gce.memory import Memory
 
-PREEMPTIBLE = 'PREEMPTIBLE_CPUS'
-ADDRESSES = 'IN_USE_ADDRESSES'
-# Those that instances are known to take something of.
-METRICS = re.compile(r'(?!COMMITTED_)([A-Z0-9]+_)?CPUS|IN_USE_ADDRESSES'
-                     r'|DISKS_TOTAL_GB|SSD_TOTAL_GB')
-# Families of machines that have a quota in common.
-COMMON_CPUS = frozenset({'e2', 'n1', 'f1', 'g1'})
-DISKS = {None: 'DISKS_TOTAL_GB', 'pd-standard': 'DISKS_TOTAL_GB',
-         'pd-balanced': 'SSD_TOTAL_GB', 'pd-ssd': 'SSD_TOTAL_GB'}
+PREEMPTIBLE = 'PREEMPTIBLE_'
+# The type of a local SSD among the disks of an instance.
+SCRATCH = 'SCRATCH'
+
+
+@dataclasses.dataclass(frozen=True)
+class MachineType:
+    """
+    :ivar int ram: MiB.
+    :ivar dict gpus: type -> how many it has by itself.
+    :ivar int local_ssd: GB that it has by itself.
+    """
+
+    name: str
+    cores: int
+    ram: int
+    gpus: dict
+    local_ssd: int
 
 
 class Quota:
@@ -29,57 +38,85 @@ class Quota:
     :param Client client:
     :param str region:
     :param list_zones: gives the names of the zones of the region.
+    :param count_usage: gives a Counter of what all instances of the region
+        take.
     """
 
-    def __init__(self, client, region, list_zones):
+    def __init__(self, client, region, list_zones, count_usage):
         self.client = client
         self.region = region
         self.list_zones = list_zones
-        self._lock = threading.Lock()
-        # (zone, name) -> (cores, MiB), or None if the zone has no such type.
-        self._machine_types = {}
-        # Whether there is a limit of their own for spot instances.
-        self._spot_is_apart = None
+        self.count_usage = count_usage
+        self._machine_types = Memory()
+        # metric -> limit of the region, as it was last told.
+        self._regional = None
+
+    # What there may be
 
     def getLimits(self):
-        """:return: resource -> limit."""
-        limits = self._getRegional()
-        overall = self.client.call('Projects', 'get')
-        for quota in overall.quotas:
-            if quota.metric == 'CPUS_ALL_REGIONS':
-                limits['cores'] = int(quota.limit)
+        """
+        :return: resource -> limit.
+        :raises TemporaryError: Google does not know now.
+        """
+        told = self._askRegion()
+        limits = {metric: limit for metric, limit in told.items()
+                  if metrics.KNOWN.fullmatch(metric)
+                  and (not metric.startswith(PREEMPTIBLE) or limit)}
+        if 'INSTANCES' in told:
+            limits['instances'] = told['INSTANCES']
+        return limits | self._askProject()
+
+    def _askRegion(self):
+        """:return: metric -> limit."""
+        region = self.client.call('Regions', 'get', region=self.region)
+        told = {quota.metric: int(quota.limit) for quota in region.quotas}
+        if region.quota_status_warning.code:
+            if self._regional is None:
+                raise TemporaryError(
+                    f'Google does not tell all quotas of {self.region} now: '
+                    f'{region.quota_status_warning.message}')
+            # What is not told has not changed, as far as one knows.
+            told = self._regional | told
+        self._regional = told
+        return told
+
+    def _askProject(self):
+        """:return: what is left for the region of limits for all regions."""
+        overall = {quota.metric: quota for quota in self.client.call(
+            'Projects', 'get').quotas if quota.metric in metrics.OVERALL}
+        here = (self.count_usage() if any(
+            quota.usage for quota in overall.values()) else {})
+        limits = {}
+        for metric, quota in overall.items():
+            resource = metrics.OVERALL[metric]
+            elsewhere = max(quota.usage - here.get(resource, 0), 0)
+            limits[resource] = max(int(quota.limit - elsewhere), 0)
         return limits
 
-    def _getRegional(self):
-        region = self.client.call('Regions', 'get', region=self.region)
-        limits = {quota.metric: int(quota.limit) for quota in region.quotas}
-        spot = limits.get(PREEMPTIBLE, 0)
-        self._spot_is_apart = spot > 0
-        found = {metric: limit for metric, limit in limits.items()
-                 if METRICS.fullmatch(metric)
-                 and (metric != PREEMPTIBLE or spot > 0)}
-        if 'INSTANCES' in limits:
-            found['instances'] = limits['INSTANCES']
-        return found
+    # What is taken of that
 
     def getNeeds(self, spec):
         """
         :return: resource -> what an instance takes.
         :raises PermanentError: the machine type is nowhere in the region.
         """
-        name = spec.flavor.machine_type
+        flavor = spec.flavor
+        name = flavor.machine_type
         zones = [spec.label.az] if spec.label.az else self.list_zones()
         for zone in zones:
-            if self.hasMachineType(zone, name):
+            if machine_type := self.getMachineType(zone, name):
                 break
         else:
             raise PermanentError(
                 f'There is no machine type "{name}" in {", ".join(zones)}')
-        is_spot = spec.flavor.market_type != ON_DEMAND
         return {
-            'instances': 1, **self._getCores(zone, name, is_spot),
-            **({ADDRESSES: 1} if spec.flavor.public_ipv4 else {}),
-            **getDisk(spec.label.volume_type, spec.label.volume_size or 0)}
+            **self._measureMachine(
+                machine_type, flavor.market_type != ON_DEMAND,
+                collections.Counter({each['type']: each['count']
+                                     for each in flavor.accelerators}), 0),
+            **({metrics.ADDRESSES: 1} if flavor.public_ipv4 else {}),
+            **metrics.getDisk(
+                spec.label.volume_type, spec.label.volume_size or 0)}
 
     def measure(self, instance, zone, volume_type):
         """
@@ -87,58 +124,76 @@ class Quota:
         :param str volume_type: of its boot disk.
         :return: resource -> what it takes.
         """
-        needs = {'instances': 1, **getDisk(volume_type, sum(
-            disk.disk_size_gb for disk in instance.disks))}
+        sizes = collections.Counter()
+        for disk in instance.disks:
+            sizes[disk.type_ == SCRATCH] += disk.disk_size_gb
+        disks = metrics.getDisk(volume_type, sizes[False])
         if instance.status == 'TERMINATED':
-            return needs
+            return {'instances': 1, **disks}
         addresses = sum(len(interface.access_configs)
                         for interface in instance.network_interfaces)
-        return {**needs, **({ADDRESSES: addresses} if addresses else {}),
-                **self._getCores(zone, getName(instance.machine_type),
-                                 instance.scheduling.preemptible)}
+        needs = {**disks,
+                 **({metrics.ADDRESSES: addresses} if addresses else {})}
+        machine_type = self.getMachineType(
+            zone, getName(instance.machine_type))
+        if machine_type is None:
+            return {'instances': 1, **needs}
+        gpus = collections.Counter()
+        for each in instance.guest_accelerators:
+            gpus[getName(each.accelerator_type)] += each.accelerator_count
+        return self._measureMachine(
+            machine_type, instance.scheduling.preemptible, gpus,
+            0 if machine_type.local_ssd else sizes[True]) | needs
 
-    def _getCores(self, zone, name, is_spot):
-        found = self._getMachineType(zone, name)
-        if found is None:
-            return {}
-        cores, ram = found
-        return {'cores': cores, 'ram': ram,
-                self._getMetric(name, is_spot): cores}
-
-    def _getMetric(self, name, is_spot):
+    def _measureMachine(self, machine_type, is_spot, gpus, local_ssd):
+        """
+        :param dict gpus: type -> how many are attached to it.
+        :param int local_ssd: GB that are.
+        """
+        name = machine_type.name
+        # Of a machine type that has them by itself, they are shown so, too.
+        gpus = gpus or machine_type.gpus
+        taken = {
+            metrics.getCpus(name): machine_type.cores,
+            metrics.LOCAL_SSD: local_ssd,
+            **{metrics.getGpus(each): count for each, count in gpus.items()}}
         if is_spot:
-            if self._spot_is_apart is None:
-                self._getRegional()
-            if self._spot_is_apart:
-                return PREEMPTIBLE
-        family = 'n1' if name.startswith('custom-') else name.split('-')[0]
-        return ('CPUS' if family in COMMON_CPUS
-                else f'{family.upper()}_CPUS')
+            taken = {self._choose(metric): amount
+                     for metric, amount in taken.items() if amount}
+        taken |= {metrics.getLocalSsd(name): machine_type.local_ssd,
+                  metrics.ALL_GPUS: sum(gpus.values())}
+        return {'instances': 1, 'cores': machine_type.cores,
+                'ram': machine_type.ram,
+                **{metric: amount for metric, amount in taken.items()
+                   if amount}}
 
-    def hasMachineType(self, zone, name):
-        return self._getMachineType(zone, name) is not None
+    def _choose(self, metric):
+        """:return: what a spot instance takes in place of that.  Without a
+            limit of their own, they are as others."""
+        own = metrics.getPreemptible(metric)
+        if self._regional is None:
+            self._askRegion()
+        return own if self._regional.get(own) else metric
 
-    def _getMachineType(self, zone, name):
-        with self._lock:
-            if (zone, name) in self._machine_types:
-                return self._machine_types[zone, name]
+    def getMachineType(self, zone, name):
+        """:return: a :class:`MachineType`, or None if the zone has none."""
+        return self._machine_types.get(
+            (zone, name), lambda: self._askMachineType(zone, name))
+
+    def _askMachineType(self, zone, name):
         try:
             found = self.client.call('MachineTypes', 'get', zone=zone,
                                      machine_type=name)
-            result = found.guest_cpus, found.memory_mb
         except DriverError as error:
             if not isMissing(error):
                 raise
-            result = None
-        with self._lock:
-            self._machine_types[zone, name] = result
-        return result
-
-
-def getDisk(volume_type, size):
-    """:return: what a disk takes, in GB."""
-    metric = DISKS.get(volume_type)
-    return {metric: size} if metric and size else {}
+            return None
+        return MachineType(
+            name, found.guest_cpus, found.memory_mb,
+            {each.guest_accelerator_type: each.guest_accelerator_count
+             for each in found.accelerators},
+            found.bundled_local_ssds.partition_count
+            * metrics.getBundled(name))
 
 
 def getName(link):

@@ -1,32 +1,16 @@
 """Zuul's tags, at resources that have labels.
 
 Labels can't have what tags can: only small letters, and not many of them.
-So a tag is a label if it can be, for people and for filters.  All tags are
-where text can be besides, and are read from there.
+So a tag is a label if it can be (see :mod:`names`), for people and for
+filters.  All tags are where text can be besides, and are read from there.
 """
 
-import itertools
 import json
-import re
 
-# https://cloud.google.com/compute/docs/labeling-resources#requirements
-# Those that begin with "goog" are Google's.
-KEY = re.compile(r'(?!goog)[a-z][a-z0-9_-]{0,62}')
-VALUE = re.compile(r'[a-z0-9_-]{0,63}')
-LABELS = 64
 # Characters that a description may have.
 DESCRIPTION = 2048
 # What tells our text from that of others.
 MARK = 'zuul-nodes'
-
-
-def makeLabels(tags):
-    """:return: a dict with those that can be labels, Zuul's own first."""
-    # False comes before true.
-    order = sorted(tags, key=lambda key: not key.startswith('zuul_'))
-    return dict(itertools.islice((
-        (key, tags[key]) for key in order
-        if KEY.fullmatch(key) and VALUE.fullmatch(tags[key])), LABELS))
 
 
 def dump(tags, **more):

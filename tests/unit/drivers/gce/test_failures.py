@@ -5,6 +5,7 @@ import types
 
 import pytest
 
+from tests.unit.drivers.gce.clients import insert
 from tests.unit.drivers.gce.sites import change
 from zuul_nodes.drivers import (
     CapacityError,
@@ -22,7 +23,7 @@ from zuul_nodes.launcher.failures import Failure, classify
     ('debian-cloud', 'no-cloud', 'no-cloud'),
     ('volume-type: pd-balanced', 'volume-type: pd-gold', 'pd-gold'),
     ('network-tags:', 'network: nowhere\n      network-tags:', 'nowhere'),
-    ('volume-size: 40', 'volume-size: 1', '1')])
+    ('volume-size: 40', 'volume-size: 4', '10 GB')])
 def test_what_there_is_not(makeSite, old, new, message):
     site = makeSite(change(old, new))
     with pytest.raises(PermanentError, match=message) as info:
@@ -73,13 +74,15 @@ def test_calls_do_not_hang(gce, makeSite):
     fault.release()
 
 
-def test_zone_has_no_room(gce, site):
-    gce.fail('instances.insert')
+@pytest.mark.parametrize('code', [
+    'ZONE_RESOURCE_POOL_EXHAUSTED', 'RESOURCE_POOL_EXHAUSTED'])
+def test_zone_has_no_room(gce, site, code):
+    gce.fail('instances.insert', code, 'no room')
     created = site.adapter.createInstance(site.makeSpec())
     failed = site.runUntil(lambda instances: instances and instances[
         created.id].state is State.FAILED)[created.id]
     assert failed.error is CapacityError
-    assert 'ZONE_RESOURCE_POOL_EXHAUSTED' in failed.message
+    assert code in failed.message
     assert failed.getQuotaInformation().getResources() == {'instances': 0}
     # It is told until it is removed, or wanted once more.
     assert created.id in site.list()
@@ -111,7 +114,7 @@ def test_zone_that_had_no_room_is_not_asked_at_once(gce, site, monkeypatch):
 def test_gpus_that_there_are_none_of(gce, makeSite):
     """The same machines without them may have room."""
     site = makeSite(change('- name: large', """- name: gpus
-        machine-type: e2-standard-2
+        machine-type: n1-standard-2
         accelerators: [{type: nvidia-tesla-t4}]
       - name: large""").replace(
         '- label: {name: debian, image: debian, flavor: small}',
@@ -126,6 +129,7 @@ def test_gpus_that_there_are_none_of(gce, makeSite):
     with pytest.raises(CapacityError, match='us-central1-a'):
         site.adapter.createInstance(site.makeSpec('0002', label='gpus'))
     site.create('0003')
+    assert gce.instances['np0003']['machineType'].endswith('e2-standard-2')
 
 
 @pytest.mark.parametrize('code, error', [
@@ -178,22 +182,43 @@ def test_instances_that_are_made_well_cost_no_calls(gce, site, makeSite):
     assert not gce.calls['zoneOperations.get']
 
 
-@pytest.mark.parametrize('zone', ['us-central1-f', 'europe-west1-b'])
-def test_zone_is_not_reachable(gce, site, zone):
-    """Its instances are not gone; those of other regions do not matter."""
-    show = gce.instances.aggregatedList.__func__
+def test_instances_of_a_zone_that_is_not_reachable_are_not_gone(gce, site):
+    created = site.create(zone='us-central1-f')
+    gce.unreachable.add('us-central1-f')
+    for ask in (site.list, lambda: list(site.adapter.listResources())):
+        with pytest.raises(TemporaryError, match='us-central1-f'):
+            ask()
+    gce.unreachable.clear()
+    assert created.id in site.list()
 
-    def hide(request, project):
-        answer = show(gce.instances, request, project)
-        answer['items'][f'zones/{zone}']['warning'] = {
-            'code': 'UNREACHABLE', 'message': ''}
-        return answer
-    gce.instances.routes = [
-        (method, pattern, hide if function.__name__ == 'aggregatedList'
-         else function) for method, pattern, function
-        in gce.instances.routes]
-    if zone == 'us-central1-f':
-        with pytest.raises(TemporaryError, match=zone):
-            site.list()
-    else:
-        assert site.list() == {}
+
+def test_zones_of_other_regions_do_not_matter(gce, site):
+    created = site.create()
+    gce.unreachable.add('europe-west1-b')
+    assert list(site.list()) == [created.id]
+    assert list(site.adapter.listResources()) == []
+
+
+def test_all_that_others_have_begun_is_found(
+        gce, site, makeSite, clients):
+    """However many instances others make meanwhile."""
+    gce.fail('instances.insert')
+    created = site.adapter.createInstance(site.makeSpec())
+    gce.finish('np0001')
+    gce.page_size = 2
+    for i in range(6):
+        insert(clients, f'other{i}')
+    failed = makeSite().list()[created.id]
+    assert (failed.state, failed.error) == (State.FAILED, CapacityError)
+
+
+def test_operations_of_long_ago_are_not_looked_for(gce, site):
+    gce.jobs.polls['instances.insert'] = 0
+    for i in range(6):
+        site.adapter.createInstance(site.makeSpec(f'000{i}'))
+    for operation in gce.zone_operations.resources.values():
+        operation['insertTime'] = '2020-01-01T00:00:00.000-07:00'
+    gce.page_size = 2
+    site.list()
+    # One page for each zone.
+    assert gce.calls['zoneOperations.list'] == 3

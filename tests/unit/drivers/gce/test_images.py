@@ -12,9 +12,10 @@ import pytest
 from tests.unit.drivers.gce.sites import LAYOUT, TAGS
 from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
 from zuul_nodes.drivers.gce import archive, images, storage
+from zuul_nodes.drivers.gce.names import makeName
 from zuul_nodes.launcher.failures import Failure, classify
 
-NAME = 'zuul-debian-12-ab12-ab12'
+NAME = makeName('zuul-Debian_12-ab12')
 PATH = f'projects/zuul/global/images/{NAME}'
 UNIT = 1 << 16
 CONTENT = os.urandom(1000) + bytes(UNIT) + b'end'
@@ -185,7 +186,7 @@ def test_snapshot(gce, site):
     spec = site.makeImageSpec(
         '0001', name='snapshot-0001', image=None, format=None, timeout=0)
     url = site.adapter.createSnapshot('us-central1-a/np0001', spec)
-    name = 'zuul-snapshot-0001-0001'
+    name = 'zuul-snapshot-0001'
     assert url == f'gce-image:projects/zuul/global/images/{name}'
     assert gce.images[name]['sourceDisk'].endswith(
         'us-central1-a/disks/np0001')
@@ -262,7 +263,8 @@ def test_connection_breaks(gce, site, disk, method, path, acts):
 
 
 def test_quota_of_images(gce, site, disk):
-    gce.quota.overall['IMAGES'] = 0
+    gce.images.create('zuul', 'other')
+    gce.quota.overall['IMAGES'] = 1
     with pytest.raises(DriverError, match='IMAGES') as info:
         site.adapter.uploadImage(site.makeImageSpec(), disk)
     assert classify(info.value) is Failure.QUOTA

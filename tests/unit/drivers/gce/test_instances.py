@@ -6,7 +6,6 @@ from tests.unit.drivers.gce.sites import TAGS, change
 from zuul_nodes.drivers import (
     CapacityError,
     PermanentError,
-    QuotaError,
     State,
     TemporaryError,
 )
@@ -112,7 +111,7 @@ def test_more_of_what_can_be_asked_for(gce, makeSite):
     assert interface['subnetwork'].endswith('/six')
     assert ready.public_ipv4 is None
     assert ready.public_ipv6.startswith('2001:db8:')
-    assert ready.interface_ip == ready.private_ipv4
+    assert ready.interface_ip == ready.public_ipv6
     assert ready.needs['N2_CPUS'] == ready.needs['cores'] == 4
 
 
@@ -195,6 +194,27 @@ def test_list_has_pages_and_others(gce, site, makeSite):
     assert gce.calls['machineTypes.get'] == 4
 
 
+@pytest.mark.parametrize('attributes, kind', [
+    ('public-ipv4: true', 'accessConfigs'),
+    ('public-ipv4: false\n        public-ipv6: true', 'ipv6AccessConfigs')])
+def test_instance_is_ready_with_the_address_that_it_is_to_have(
+        gce, makeSite, attributes, kind):
+    gce.subnetworks.create('zuul', 'us-central1', 'six',
+                           'projects/zuul/global/networks/default',
+                           ipv6='EXTERNAL')
+    site = makeSite(change(
+        'network-tags: [ci-node]', 'subnetwork: six').replace(
+        'machine-type: e2-standard-2',
+        f'machine-type: e2-standard-2\n        {attributes}'))
+    created = site.create()
+    interface, = gce.instances['np0001']['networkInterfaces']
+    config, = interface[kind]
+    address = config.pop('natIP', None) or config.pop('externalIpv6')
+    assert site.list()[created.id].state is State.BUILDING
+    config['natIP' if kind == 'accessConfigs' else 'externalIpv6'] = address
+    assert site.list()[created.id].interface_ip == address
+
+
 def test_zone_whose_name_is_longer(gce, site):
     """Such as those for accelerators."""
     gce.zones.create('zuul', 'us-central1', 'us-central1-ai1a')
@@ -202,12 +222,22 @@ def test_zone_whose_name_is_longer(gce, site):
     site.create(zone='us-central1-ai1a')
 
 
-def test_machine_types_with_gpus(gce, makeSite):
-    """They do not move to another host."""
-    site = makeSite(change('e2-standard-2', 'g2-standard-4'))
+@pytest.mark.parametrize('flavor, wanted', [
+    ('e2-standard-2', 'MIGRATE'), ('n2-standard-2', 'MIGRATE'),
+    ('g2-standard-4', 'TERMINATE'), ('h4d-standard-192', 'TERMINATE'),
+    ('n1-standard-2\n        accelerators: {type: nvidia-tesla-t4}',
+     'TERMINATE'),
+    ('n2d-standard-2\n        confidential-type: SEV', 'TERMINATE'),
+    ('c3-standard-4\n        confidential-type: TDX', 'TERMINATE'),
+    ('e2-standard-2\n        market-type: preemptible', 'TERMINATE')])
+def test_what_can_not_move_to_another_host_ends(
+        gce, makeSite, flavor, wanted):
+    site = makeSite(change('e2-standard-2', flavor).replace(
+        'pd-balanced', 'hyperdisk-balanced' if 'h4d' in flavor
+        else 'pd-balanced'))
     site.create()
     scheduling = gce.instances['np0001']['scheduling']
-    assert scheduling['onHostMaintenance'] == 'TERMINATE'
+    assert scheduling['onHostMaintenance'] == wanted
     assert scheduling['provisioningModel'] == 'STANDARD'
 
 
@@ -249,7 +279,7 @@ def test_console(gce, site):
     assert site.adapter.getConsoleLog('us-central1-a/np2') is None
 
 
-# Quota and zones
+# Zones
 
 def test_zones(gce, site):
     assert site.adapter.listZones() == ZONES
@@ -265,32 +295,6 @@ def test_region_that_there_is_not(makeSite):
     site = makeSite(change('us-central1', 'us-center1'))
     with pytest.raises(PermanentError, match='no region "us-center1"'):
         site.adapter.listZones()
-
-
-def test_limits(gce, site):
-    gce.quota.regional.update(CPUS=24, INSTANCES=5)
-    gce.quota.overall.update(CPUS_ALL_REGIONS=100)
-    assert site.adapter.getLimits() == {
-        'instances': 5, 'cores': 100, 'CPUS': 24, 'N2_CPUS': 1000,
-        'DISKS_TOTAL_GB': 100000, 'SSD_TOTAL_GB': 100000,
-        'IN_USE_ADDRESSES': 1000}
-
-
-@pytest.mark.parametrize('limit, metric', [
-    (0, 'N2_CPUS'), (16, 'PREEMPTIBLE_CPUS')])
-def test_spot_may_have_limits_of_its_own(gce, site, limit, metric):
-    gce.quota.regional['PREEMPTIBLE_CPUS'] = limit
-    assert site.adapter.getNeeds(site.makeSpec(label='built')) == {
-        'instances': 1, 'cores': 8, 'ram': 32768, metric: 8,
-        'SSD_TOTAL_GB': 40, 'IN_USE_ADDRESSES': 1}
-    assert ('PREEMPTIBLE_CPUS' in site.adapter.getLimits()) == bool(limit)
-
-
-def test_quota_is_exceeded(gce, site):
-    gce.quota.regional['CPUS'] = 1
-    with pytest.raises(QuotaError, match="'CPUS' exceeded"):
-        site.adapter.createInstance(site.makeSpec())
-    assert not site.list()
 
 
 def test_machine_type_that_one_zone_has(gce, site):

@@ -124,9 +124,11 @@ def test_zone_has_no_room_at_once(gce, steps):
     finishAll(gce, steps, request)
 
 
-def test_zone_has_no_room_in_the_end(gce, steps):
+@pytest.mark.parametrize('code', [
+    'ZONE_RESOURCE_POOL_EXHAUSTED', 'RESOURCE_POOL_EXHAUSTED'])
+def test_zone_has_no_room_in_the_end(gce, steps, code):
     steps.setLayout(CONFIGURATION)
-    gce.fail('instances.insert')
+    gce.fail('instances.insert', code, 'no room')
     request = steps.addRequest('debian')
     (node,), = serve(steps, request)
     first, second = (
@@ -146,6 +148,31 @@ def test_zone_has_no_room_in_the_end(gce, steps):
         *steps.getProvider('gce-us').getAZs()} - {zone}
     assert gce.calls['instances.insert'] == 5
     finishAll(gce, steps, request, *others)
+
+
+def test_region_has_no_room_at_first(gce, steps):
+    """That is no failure of the request, however often."""
+    steps.setLayout(CONFIGURATION)
+    for _ in range(3):
+        gce.fail('instances.insert', 'RESOURCE_POOL_EXHAUSTED', 'no room')
+    request = steps.addRequest('debian')
+    steps.runUntil(lambda: gce.calls['instances.insert'] >= 3)
+    steps.run()
+    assert request.state != request.State.FAILED
+
+
+def test_family_of_machines_that_there_is_not_in_the_region(gce, steps):
+    """It will not be there when other instances go."""
+    gce.quota.families['C4'] = 0
+    steps.setLayout(CONFIGURATION.replace('e2-standard-2', 'c4-standard-2'
+                    ).replace('pd-balanced', 'hyperdisk-balanced'))
+    request = steps.addRequest('debian')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert gce.calls['instances.insert'] == 1
+    with steps.context() as context:
+        request.delete(context)
+    steps.runUntil(lambda: not steps.nodes())
 
 
 def test_quota_is_kept_to(gce, steps):

@@ -1,0 +1,84 @@
+"""Names and labels, as Google takes them."""
+
+from hypothesis import given, settings, strategies
+import pytest
+
+from tests.fixtures.examples import countExamples
+from tests.fixtures.gce import GCE
+from tests.fixtures.gce.core import DESCRIPTION_LIMIT
+from tests.fixtures.gce.labels import makeLabels as takeLabels
+from zuul_nodes.drivers.gce import images, tags
+from zuul_nodes.drivers.gce.names import makeLabels, makeName
+
+NAMES = strategies.one_of(
+    strategies.text(max_size=250),
+    strategies.text('aA-_:.0', max_size=250),
+    strategies.text('az-09', min_size=1, max_size=63))
+TAGS = strategies.dictionaries(NAMES, NAMES, max_size=70)
+
+
+@pytest.fixture(scope='module')
+def cloud():
+    gce = GCE()
+    yield gce
+    gce.end()
+
+
+@given(names=strategies.sets(NAMES, min_size=2, max_size=5))
+@settings(max_examples=countExamples(2000))
+def test_names_are_taken_and_differ(cloud, names):
+    made = [makeName(name) for name in names]
+    for name in made:
+        cloud.images.checkNew(name, project='zuul')
+        # Once more gives the same.
+        assert makeName(name) == name
+    assert len(set(made)) == len(names)
+
+
+@pytest.mark.parametrize('text, stem', [
+    ('zuul-debian-12-0123', 'zuul-debian-12-0123'),
+    ('x' * 63, 'x' * 63), ('x' * 64, 'x' * 40 + '-'),
+    ('Debian 12, büro', 'debian-12-b-ro-'), ('12', 'zuul-12-'),
+    ('', 'zuul-'), ('-a-', 'a-'), ('a-', 'a-'), ('a\n', 'a-')])
+def test_people_recognize_names(text, stem):
+    name = makeName(text)
+    assert name.startswith(stem)
+    assert len(name) == len(stem) + 16 * (name != text)
+
+
+def test_what_looks_alike_is_not_the_same():
+    names = ['Debian', 'debian', 'debian-', 'DEBIAN', 'x' * 250, 'x' * 249]
+    assert len({makeName(name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize('name', ['debian:12', 'büro', 'x' * 250])
+def test_image_of_any_name_is_made(site, monkeypatch, name):
+    monkeypatch.setattr(images, 'INTERVAL', 0.001)
+    source = 'projects/debian-cloud/global/images/debian-12-bookworm-v1'
+    made = {site.adapter.copyImage(site.makeImageSpec(
+        upload, name=f'{name}-{upload}'), source, site.adapter)
+        for upload in ('a' * 32, 'b' * 32)}
+    assert {image.id for image in site.adapter.listImages()} == made
+    assert len(made) == 2
+
+
+def test_instance_of_any_name_is_made_once(gce, site):
+    created = site.create('A' * 100)
+    assert site.adapter.createInstance(
+        site.makeSpec('A' * 100)).id == created.id
+    assert gce.disks.names == gce.instances.names
+    site.adapter.deleteInstance(created.id)
+    site.runUntil(lambda instances: not instances)
+
+
+@given(given=TAGS)
+@settings(max_examples=countExamples(1000))
+def test_labels_are_taken(given):
+    ours = {'zuul_system_id': '0123456789abcdef', 'zuul_node_uuid': 'f' * 32}
+    labels = makeLabels(given | ours)
+    takeLabels(labels)
+    assert labels.items() >= ours.items()
+    assert labels.items() <= (given | ours).items()
+    described = tags.describe(given | ours)
+    assert len(described) <= DESCRIPTION_LIMIT
+    assert tags.load(described)['tags'].items() >= ours.items()
