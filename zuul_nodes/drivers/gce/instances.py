@@ -65,7 +65,8 @@ class Instances:
         flavor = spec.flavor
         # Which machines there may be none of.
         kind = (spec.zone, flavor.machine_type, flavor.market_type,
-                flavor.min_cpu_platform, str(flavor.accelerators))
+                flavor.min_cpu_platform, flavor.confidential_type,
+                str(flavor.accelerators))
         if self.insertions.isFull(kind):
             if existing := self._get(instance_id):
                 return existing

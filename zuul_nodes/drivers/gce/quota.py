@@ -48,8 +48,10 @@ class Quota:
         self.list_zones = list_zones
         self.count_usage = count_usage
         self._machine_types = Memory()
-        # metric -> limit of the region, as it was last told.
+        # metric -> limit of the region, as it was last told, and whether all
+        # of them have been told once.
         self._regional = None
+        self._is_complete = False
 
     # What there may be
 
@@ -58,7 +60,7 @@ class Quota:
         :return: resource -> limit.
         :raises TemporaryError: Google does not know now.
         """
-        told = self._askRegion()
+        told = self._demandRegion()
         limits = {metric: limit for metric, limit in told.items()
                   if metrics.KNOWN.fullmatch(metric)
                   and (not metric.startswith(PREEMPTIBLE) or limit)}
@@ -66,19 +68,26 @@ class Quota:
             limits['instances'] = told['INSTANCES']
         return limits | self._askProject()
 
+    def _demandRegion(self):
+        """
+        :return: metric -> limit.
+        :raises TemporaryError: some have never been told.
+        """
+        self._askRegion()
+        if not self._is_complete:
+            raise TemporaryError(
+                f'Google does not tell all quotas of {self.region} now')
+        return self._regional
+
     def _askRegion(self):
-        """:return: metric -> limit."""
         region = self.client.call('Regions', 'get', region=self.region)
         told = {quota.metric: int(quota.limit) for quota in region.quotas}
         if region.quota_status_warning.code:
-            if self._regional is None:
-                raise TemporaryError(
-                    f'Google does not tell all quotas of {self.region} now: '
-                    f'{region.quota_status_warning.message}')
             # What is not told has not changed, as far as one knows.
-            told = self._regional | told
+            told = (self._regional or {}) | told
+        else:
+            self._is_complete = True
         self._regional = told
-        return told
 
     def _askProject(self):
         """:return: what is left for the region of limits for all regions."""
@@ -99,8 +108,14 @@ class Quota:
         """
         :return: resource -> what an instance takes.
         :raises PermanentError: the machine type is nowhere in the region.
+        :raises TemporaryError: whether spot instances have limits of their
+            own is not known now.
         """
         flavor = spec.flavor
+        is_spot = flavor.market_type != ON_DEMAND
+        if is_spot and not self._is_complete:
+            # The answer is remembered.
+            self._demandRegion()
         name = flavor.machine_type
         zones = [spec.label.az] if spec.label.az else self.list_zones()
         for zone in zones:
@@ -111,9 +126,9 @@ class Quota:
                 f'There is no machine type "{name}" in {", ".join(zones)}')
         return {
             **self._measureMachine(
-                machine_type, flavor.market_type != ON_DEMAND,
-                collections.Counter({each['type']: each['count']
-                                     for each in flavor.accelerators}), 0),
+                machine_type, is_spot, collections.Counter({
+                    each['type']: each['count']
+                    for each in flavor.accelerators}), 0),
             **({metrics.ADDRESSES: 1} if flavor.public_ipv4 else {}),
             **metrics.getDisk(
                 spec.label.volume_type, spec.label.volume_size or 0)}

@@ -144,5 +144,13 @@ def test_no_limits_are_better_than_some(gce, site):
     gce.quota.hidden = {'CPUS'}
     with pytest.raises(TemporaryError, match='quotas of us-central1'):
         site.adapter.getLimits()
+    # So are they for what is remembered of spot instances.
+    with pytest.raises(TemporaryError, match='quotas of us-central1'):
+        site.adapter.getNeeds(site.makeSpec(label='built'))
+    created = site.create(
+        label='built', image_id='projects/debian-cloud/global/images/'
+        'debian-12-bookworm-v1')
+    assert site.list()[created.id].needs['N2_CPUS'] == 8
     gce.quota.hidden = set()
     assert site.adapter.getLimits()['CPUS'] == 1000
+    assert site.adapter.getNeeds(site.makeSpec(label='built'))['cores'] == 8
