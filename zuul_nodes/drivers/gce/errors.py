@@ -102,7 +102,7 @@ VARIANT = re.compile('^(GCE|GPU|REGION|ZONE)_|_WITH_DETAILS$')
 # A message may have the code of another error in it.
 CODE = re.compile(r'\b[A-Z]+(?:_[A-Z]+)+\b')
 # That will not become more when instances go: the region does not have what
-# it is a limit of, or nobody has asked Google for it.
+# it is a limit of, or the project has never asked Google for any.
 NO_QUOTA = re.compile(r'\bLimit: 0(?:\.0+)?(?!\.?\d)')
 
 

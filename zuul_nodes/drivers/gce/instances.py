@@ -133,7 +133,7 @@ class Instances:
         """
         :return: yields (zone, what there is in it), more than once maybe.
         :raises TemporaryError: Google does not know now what there is in a
-            zone of the region; what it knows less of is nothing to us.
+            zone of the region.  Other regions do not matter.
         """
         for scopes, unreachable in self.client.listScopes(
                 service, filter=self._filter):

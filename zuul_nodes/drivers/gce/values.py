@@ -40,14 +40,8 @@ class Alternative(voluputil.Exclusive):
 
 def makeNumber(least, most):
     """:return: a schema for a whole number."""
-    message = f'expected a whole number from {least} to {most}'
-
-    def check(value):
-        # A boolean is an integer to Python, and to voluptuous.
-        if isinstance(value, bool) or not least <= value <= most:
-            raise vs.Invalid(message)
-        return value
-    return vs.All(int, check)
+    return vs.All(int, vs.Range(
+        least, most, msg=f'expected a whole number from {least} to {most}'))
 
 
 def makeText(pattern, what):
@@ -74,7 +68,7 @@ def checkMetadata(metadata):
     for key, value in metadata.items():
         if not METADATA_KEY.fullmatch(key):
             raise vs.Invalid(
-                f'"{key:.80}" can not be a key of metadata: expected letters, '
+                f'"{key:.80}" cannot be a key of metadata: expected letters, '
                 'digits, hyphens and underscores, 128 at most')
         if len(value.encode()) > METADATA_SIZE:
             raise vs.Invalid(f'the value of "{key}" has more than '

@@ -1,9 +1,11 @@
 """Limits of regions, and what counts for them."""
 
+from google.cloud import compute_v1
 import pytest
 
 from tests.unit.drivers.gce.sites import change
 from zuul_nodes.drivers import QuotaError, TemporaryError
+from zuul_nodes.drivers.gce.metrics import KNOWN, getGpus, getPreemptible
 
 LOCAL_SSD = {'type': 'SCRATCH', 'diskSizeGb': '375'}
 
@@ -58,6 +60,16 @@ def test_what_an_instance_takes(gce, makeSite, flavor, disk, needs):
     assert told
     assert {name: used[name] for name in told} == {
         name: needs[name] for name in told}
+
+
+@pytest.mark.parametrize('gpu', [
+    'nvidia-tesla-t4', 'nvidia-tesla-v100', 'nvidia-tesla-a100',
+    'nvidia-a100-80gb', 'nvidia-l4', 'nvidia-h100-80gb',
+    'nvidia-tesla-p4-vws'])
+def test_quotas_of_gpus_are_called_as_google_calls_them(gpu):
+    metric = getPreemptible(getGpus(gpu))
+    assert metric in compute_v1.Quota.Metric.__members__
+    assert KNOWN.fullmatch(metric)
 
 
 @pytest.mark.parametrize('limit, metrics', [
