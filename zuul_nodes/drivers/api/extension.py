@@ -14,6 +14,10 @@ import voluptuous as vs
 from zuul.lib.voluputil import Optional, assemble, discriminate
 from zuul.provider import BaseProvider
 
+from zuul_nodes.drivers.api.capacity import (
+    BoundedCreateStateMachine,
+    Refusals,
+)
 from zuul_nodes.drivers.api.endpoint import EndpointWithAdapter
 from zuul_nodes.drivers.api.provider import ProviderWithAdapter
 from zuul_nodes.drivers.api.statemachine import (
@@ -23,11 +27,13 @@ from zuul_nodes.drivers.api.statemachine import (
 )
 
 __all__ = [
+    'BoundedCreateStateMachine',
     'CreateStateMachine',
     'DeleteStateMachine',
     'EndpointWithAdapter',
     'ExtendedDriver',
     'ProviderWithAdapter',
+    'Refusals',
     'Removal',
     'chooseDriver',
     'extendClass',

@@ -91,6 +91,14 @@ class CreateStateMachine(statemachine.StateMachine):
         self.node._set(create_state=self.toDict())
         return instance
 
+    def judge(self, error):
+        """
+        :param DriverError error: that the last zone refuses the instance
+            with.
+        :return: what is raised: by default, the same.
+        """
+        return error
+
     def _mayAsk(self):
         """:return: whether it is known what there is of the node."""
         if self.is_sure:
@@ -121,7 +129,7 @@ class CreateStateMachine(statemachine.StateMachine):
             self.instance_id = task.getResult().id
         except CapacityError as error:
             if not others:
-                raise
+                raise self.judge(error) from error
             self.full.append(zone)
             self.log.info('Zone %s has no room for node %s: %s',
                           zone, self.node.uuid, error)
@@ -171,7 +179,7 @@ class CreateStateMachine(statemachine.StateMachine):
                 f'{instance.message or "the cloud does not say why"}')
             if not (isinstance(error, CapacityError)
                     and self._getZones()[1:]):
-                raise error
+                raise self.judge(error)
             self.log.info('Node %s goes to another zone: %s',
                           self.node.uuid, error)
             self.state = self.MOVING

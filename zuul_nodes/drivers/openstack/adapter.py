@@ -24,12 +24,8 @@ from zuul_nodes.drivers import (
     State,
 )
 from zuul_nodes.drivers.openstack import marks, networks
-from zuul_nodes.drivers.openstack.errors import (
-    ABSENT,
-    Translation,
-    check,
-    getKind,
-)
+from zuul_nodes.drivers.openstack.errors import ABSENT, Translation, check
+from zuul_nodes.drivers.openstack.failures import getKind
 from zuul_nodes.drivers.openstack.lookups import Lookups
 from zuul_nodes.drivers.openstack.pages import getPages
 from zuul_nodes.drivers.openstack.serverrequest import (

@@ -1,54 +1,10 @@
-"""What the errors of OpenStack mean."""
-
-import re
+"""Errors of OpenStack's libraries, as errors of the driver API."""
 
 from keystoneauth1 import exceptions as keystone
 from openstack import exceptions
 
-from zuul_nodes.drivers import (
-    CapacityError,
-    DriverError,
-    PermanentError,
-    QuotaError,
-    TemporaryError,
-)
-
-# Parts of what services say, in lower case, and what that means.  The first
-# that fits counts.
-SAYINGS = (
-    # Nova's scheduler and Placement; "Exceeded maximum number of retries.
-    # Exhausted all hosts available for retrying build failures", "Insufficient
-    # compute resources: Free vcpu 0.00 VCPU < requested 8 VCPU."
-    (CapacityError, re.compile(
-        'no valid host|exhausted all hosts|insufficient compute resources'
-        '|max scheduling attempts|not enough hosts|no allocation candidates'
-        '|policy was violated')),
-    # Nova, Cinder, Neutron: "Quota exceeded for cores", "Quota exceeded for
-    # resources: ['port']", "VolumeLimitExceeded", "Maximum number of ports
-    # exceeded", "No more IP addresses available on network", "No fixed IP
-    # addresses available for network", "Unable to find any IP address on
-    # external network".
-    (QuotaError, re.compile(
-        r'quota|ports exceeded|limit ?exceeded|overlimit'
-        r'|maximum number of (volumes|instances|ports)'
-        r'|no (more|fixed) ip addresses|unable to find any ip address'
-        r'|insufficient.*resources')),
-    # Of servers that were begun: the network or a disk has failed.
-    (TemporaryError, re.compile(
-        'failed to allocate the network|virtual interface creation failed'
-        '|messagingtimeout|timed out waiting for a reply'
-        '|connection to the hypervisor|volume .*could not be attached')),
-    # "Multiple possible networks found, use a Network ID to be more
-    # specific", which comes with 409; and of security groups.
-    (PermanentError, re.compile(
-        'is unacceptable|too small for|is not active|not allowed'
-        '|to be more specific|image .*could not be found'
-        '|flavor .*could not be found')),
-)
-# There is nothing there, it is not allowed, or it can not be.
-PERMANENT = (400, 401, 403, 404, 405, 410, 413)
-# Nova 2.1 says with 413 that there were too many requests, as well as 429.
-TOO_MANY = re.compile('too many requests|rate limit|retry after', re.I)
+from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
+from zuul_nodes.drivers.openstack.failures import getKindOfAnswer
 
 # There is no such service, or it tells us nothing.
 ABSENT = (keystone.EndpointNotFound, exceptions.EndpointNotFound,
@@ -90,9 +46,6 @@ def _getKind(error, status, message):
                   | keystone.MissingRequiredOptions
                   | keystone.Unauthorized | exceptions.ConfigException):
         return PermanentError
-    if status == 429 or status >= 500 or (
-            status in (403, 413) and TOO_MANY.search(message)):
-        return TemporaryError
     if not status and isinstance(
             error, keystone.ConnectFailure | keystone.SSLError
             # What is there at all could not be asked.
@@ -100,23 +53,7 @@ def _getKind(error, status, message):
             | keystone.RetriableConnectionFailure
             | keystone.UnknownConnectionError | exceptions.ResourceTimeout):
         return TemporaryError
-    if kind := getKind(message):
-        return kind
-    if status in PERMANENT:
-        return PermanentError
-    # Somebody else is at it.
-    return TemporaryError if status == 409 else DriverError
-
-
-def getKind(message):
-    """
-    :param str message: of an answer, or of the fault of a server.
-    :return: the class of the error that it means; None for a failed
-        attempt, of which nobody knows more.
-    """
-    message = message.lower()
-    return next((kind for kind, pattern in SAYINGS
-                 if pattern.search(message)), None)
+    return getKindOfAnswer(status, message) or DriverError
 
 
 class Translation:

@@ -11,6 +11,7 @@ class Instances(extension.EndpointWithAdapter):
     """Part of an endpoint.
 
     :ivar Lookups lookups: what the cloud has by name.
+    :ivar Refusals refusals: of flavors for which there was no host.
     :ivar Listing floating_ips, ports, volumes: one list of each serves all
         nodes that wait for it.
     """
@@ -23,6 +24,7 @@ class Instances(extension.EndpointWithAdapter):
         self.calls.rate_limiter = openstackendpoint.RateLimiter(
             self.name, None)
         self.lookups = self.adapter.lookups
+        self.refusals = extension.Refusals()
         self.floating_ips = self.makeListing('listFloatingIps')
         self.ports = self.makeListing('listPorts')
         self.volumes = self.makeListing('listVolumes')

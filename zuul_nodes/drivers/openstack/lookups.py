@@ -50,6 +50,12 @@ class Lookups:
         """
         return chooseFlavor(self.listFlavors(), flavor)
 
+    def getFlavorName(self, flavor_id):
+        """:return: the name of a flavor of the cloud; None if there is no
+            such flavor."""
+        return next((each['name'] for each in self.listFlavors()
+                     if each['id'] == flavor_id), None)
+
     def getImageId(self, image):
         """
         :param image: of the configuration.

@@ -14,7 +14,7 @@ from zuul_nodes.drivers.openstack.properties import Properties
 ADDRESS = 'createFloatingIp'
 
 
-class OpenstackCreateStateMachine(extension.CreateStateMachine):
+class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
     """Parameters as of the driver API's."""
 
     def __init__(self, provider, node, image_external_id, log):
@@ -44,6 +44,17 @@ class OpenstackCreateStateMachine(extension.CreateStateMachine):
         if self.node.openstack_server_id != self.instance_id:
             self.node.openstack_server_id = self.instance_id
         return instance
+
+    def getFlavorName(self):
+        label = self.provider.labels[self.node.label]
+        return self.endpoint.lookups.getFlavor(
+            self.provider.flavors[label.flavor])['name']
+
+    def hasFlavor(self, instance, name):
+        flavor = instance.server['flavor']
+        # Old versions of Nova show its id only.
+        return name == (flavor.get('original_name') or (
+            self.endpoint.lookups.getFlavorName(flavor['id'])))
 
     def _getSpec(self, zone):
         label = self.provider.labels[self.node.label]

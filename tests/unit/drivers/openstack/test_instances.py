@@ -16,6 +16,7 @@ from zuul_nodes.drivers import (
     QuotaError,
     TemporaryError,
 )
+from zuul_nodes.drivers.openstack.failures import ExistsError
 
 SERVERS = '/compute/v2.1/servers'
 
@@ -432,7 +433,7 @@ def test_no_zone_has_room(nodes, cloud):
      PermanentError),
     ('Build of instance 1 aborted: Volume 1 did not finish being created even '
      'after we waited 3 seconds or 2 attempts. And its status is error.',
-     DriverError),
+     TemporaryError),
     ('Something else', DriverError)])
 def test_faults(makeNodes, cloud, message, kind):
     nodes = makeNodes(change('availability-zones: [east, west]', 'az: east'))
@@ -444,6 +445,42 @@ def test_faults(makeNodes, cloud, message, kind):
     assert message in str(info.value)
     nodes.delete(node)
     assert not nodes.getLeft()
+
+
+NO_HOST = 'No valid host was found. There are not enough hosts available.'
+UNFINISHED = ('Build of instance 1 aborted: Volume 1 did not finish being '
+              'created even after we waited 3 seconds or 2 attempts. And its '
+              'status is error.')
+
+
+@pytest.mark.parametrize(('message', 'kind'), [
+    (NO_HOST, CapacityError), (UNFINISHED, TemporaryError)])
+def test_refusals_without_end_are_failed_attempts(
+        makeNodes, cloud, message, kind):
+    nodes = makeNodes(change('availability-zones: [east, west]', 'az: east'))
+    refusals = nodes.endpoint.refusals
+    clock = types.SimpleNamespace(now=0.0)
+    refusals.clock = lambda: clock.now
+    for clock.now, expected in ((0.0, kind), (refusals.limit - 1, kind),
+                                (refusals.limit + 1, DriverError)):
+        cloud.nova.faults = [message]
+        with pytest.raises(expected, match=message[:20]) as info:
+            nodes.create(nodes.makeNode())
+        assert type(info.value) is expected
+    assert 'm1.small' in str(info.value)
+
+
+def test_flavor_that_runs_is_waited_for(makeNodes, cloud):
+    """The cloud is full, of servers that the flavor fits."""
+    nodes = makeNodes(change('availability-zones: [east, west]', 'az: east'))
+    refusals = nodes.endpoint.refusals
+    clock = types.SimpleNamespace(now=0.0)
+    refusals.clock = lambda: clock.now
+    nodes.create(nodes.makeNode())
+    for clock.now in (0.0, refusals.limit + 1, 2 * refusals.limit + 2):
+        cloud.nova.faults = [NO_HOST]
+        with pytest.raises(CapacityError):
+            nodes.create(nodes.makeNode())
 
 
 def test_quota(nodes, cloud):
@@ -463,7 +500,7 @@ def test_quota(nodes, cloud):
     (500, 'Unexpected API Error.', TemporaryError),
     (503, 'no servers', TemporaryError),
     (429, 'slowly', TemporaryError),
-    (409, 'Somebody is at it', TemporaryError),
+    (409, 'Somebody is at it', ExistsError),
     (403, 'Policy does not allow it', PermanentError),
     (403, 'Quota exceeded for instances', QuotaError),
     (413, 'Quota exceeded', QuotaError),

@@ -1,0 +1,187 @@
+"""What the services of OpenStack say, and which kind of failure it is.
+
+This is the one table of the driver.  Services have no codes for errors, so
+that a message is known by a part of it.  To add one, add a row with the page
+or the source that has the message, and with the message itself: a test reads
+all examples, and finds each by its own row.
+"""
+
+import dataclasses
+import re
+
+from zuul_nodes.drivers import (
+    CapacityError,
+    PermanentError,
+    QuotaError,
+    TemporaryError,
+)
+
+
+class NotFoundError(PermanentError):
+    """There is no such thing."""
+
+
+class ExistsError(TemporaryError):
+    """There is such a thing already, or another call is changing it."""
+
+
+FAULTS = 'https://docs.openstack.org/api-guide/compute/faults.html'
+SERVERS = ('https://docs.openstack.org/api-ref/compute/'
+           '#create-server')
+NOVA = 'https://opendev.org/openstack/nova/src/branch/master/nova/exception.py'
+CINDER = ('https://opendev.org/openstack/cinder/src/branch/master/cinder/'
+          'exception.py')
+NEUTRON = ('https://opendev.org/openstack/neutron-lib/src/branch/master/'
+           'neutron_lib/exceptions/__init__.py')
+LIMITS = 'https://docs.openstack.org/nova/latest/admin/quotas.html'
+BOOT_FROM_VOLUME = ('https://docs.openstack.org/nova/latest/configuration/'
+                    'config.html#DEFAULT.block_device_allocate_retries')
+
+
+@dataclasses.dataclass(frozen=True)
+class Saying:
+    """A row of the table.
+
+    :ivar type kind: the class of the error.
+    :ivar str part: regular expression for a part of a message, in lower
+        case.
+    :ivar str source: URL that tells of the message.
+    :ivar tuple examples: messages as services send them.
+    """
+
+    kind: type
+    part: str
+    source: str
+    examples: tuple
+
+
+# The first row that fits counts: what is too large for good comes before
+# what is used up for now.
+SAYINGS = (
+    Saying(PermanentError, 'metadata items', LIMITS, (
+        'Maximum number of metadata items exceeds 128',)),
+    Saying(PermanentError,
+           r'larger than (maximum allowed limit|volume size)|too small for'
+           r'|(image|flavor).* (is|are) too (large|big|small)', CINDER, (
+               'Invalid input received: Size of specified image 8GB is '
+               'larger than volume size 4GB.',
+               'Requested volume size 900 is larger than maximum allowed '
+               'limit 500.',
+               "Flavor's disk is too small for requested image.")),
+    Saying(PermanentError, 'is unacceptable|is not active', NOVA, (
+        'Build of instance 1 aborted: Image 1 is unacceptable: Image not in '
+        'a supported format',
+        'Image 1 is not active.')),
+    Saying(PermanentError, 'not allowed', NOVA, (
+        'Volume type is not allowed for this project',)),
+    # It comes with 409, as what is temporary does.
+    Saying(PermanentError, 'to be more specific', SERVERS, (
+        'Multiple possible networks found, use a Network ID to be more '
+        'specific.',
+        "Multiple security_group matches found for name 'default', use an "
+        'ID to be more specific.')),
+    Saying(NotFoundError, '(image|flavor|network|keypair) .*could not be '
+                          'found|can not find requested image', NOVA, (
+        'Image 1 could not be found.',
+        'Flavor m1.huge could not be found.',
+        'Network 1 could not be found.',
+        'Can not find requested image')),
+    # Nova's scheduler has the same words for a cloud that is full and for
+    # a flavor that fits nowhere: see ``drivers.api.capacity``.
+    Saying(CapacityError, 'no valid host|no allocation candidates'
+                          '|not enough hosts', FAULTS, (
+        'No valid host was found. There are not enough hosts available.',
+        'No valid host was found.',)),
+    Saying(CapacityError, 'exhausted all hosts|max scheduling attempts',
+           NOVA, (
+               'Exceeded maximum number of retries. Exhausted all hosts '
+               'available for retrying build failures for instance 1.',
+               'Exceeded max scheduling attempts 3 for instance 1.')),
+    Saying(CapacityError, 'insufficient compute resources'
+                          '|policy was violated', NOVA, (
+        'Insufficient compute resources: Free vcpu 0.00 VCPU < requested 8 '
+        'VCPU.',
+        'Anti-affinity instance group policy was violated.')),
+    Saying(CapacityError, 'no valid backend|no weighed backends', CINDER, (
+        'No valid backend was found. No weighed backends available',)),
+    Saying(QuotaError, r'quota|limit ?exceeded|overlimit'
+                       r'|maximum number of (volumes|instances|ports)',
+           LIMITS, (
+               'Quota exceeded for cores: Requested 8, but already used 4 '
+               'of 8 cores',
+               'Quota exceeded, too many servers in group',
+               'VolumeLimitExceeded: Maximum number of volumes allowed (10) '
+               "exceeded for quota 'volumes'.",
+               'Requested volume or snapshot exceeds allowed gigabytes '
+               'quota. Requested 40G, quota is 100G and 80G has been '
+               'consumed.',
+               'Maximum number of ports exceeded')),
+    Saying(QuotaError, r"no (more|fixed) ip addresses"
+                       r'|unable to find any ip address'
+                       r'|(no more|zero) floating ips', NEUTRON, (
+        'No more IP addresses available on network 1.',
+        'No fixed IP addresses available for network: 1',
+        'Unable to find any IP address on external network 1.',
+        'No more floating IPs available.')),
+    Saying(TemporaryError, 'did not finish being created', BOOT_FROM_VOLUME, (
+        'Build of instance 1 aborted: Volume 1 did not finish being created '
+        'even after we waited 187 seconds or 61 attempts. And its status is '
+        'downloading.',
+        'Build of instance 1 aborted: Volume 1 did not finish being created '
+        'even after we waited 3 seconds or 2 attempts. And its status is '
+        'error.')),
+    Saying(TemporaryError, 'failed to allocate the network'
+                           '|virtual interface creation failed', NOVA, (
+        'Build of instance 1 aborted: Failed to allocate the network(s), not '
+        'rescheduling.',
+        'Virtual Interface creation failed')),
+    Saying(TemporaryError, 'messagingtimeout|timed out waiting for a reply'
+                           '|connection to the hypervisor'
+                           '|not mapped to any cell', NOVA, (
+        'MessagingTimeout: Timed out waiting for a reply to message ID 1',
+        'Connection to the hypervisor is broken on host: compute-1',
+        "Host 'compute-1' is not mapped to any cell")),
+    Saying(TemporaryError, 'volume .*could not be attached', NOVA, (
+        'Volume 1 could not be attached. Reason: 1',)),
+)
+_PATTERNS = tuple((re.compile(row.part), row) for row in SAYINGS)
+# What a status of HTTP means if the message is in no row; source: FAULTS.
+STATUSES = {
+    400: PermanentError, 401: PermanentError, 403: PermanentError,
+    404: NotFoundError, 405: PermanentError, 406: PermanentError,
+    409: ExistsError, 410: PermanentError, 413: PermanentError,
+    429: TemporaryError}
+# Nova 2.1 says with 403 or 413 that there were too many requests, too.
+TOO_MANY = re.compile('too many requests|rate limit|retry after', re.I)
+
+
+def find(message):
+    """
+    :param str message: of an answer, or of the fault of a server.
+    :return: the :class:`Saying` that counts, or None.
+    """
+    message = message.lower()
+    return next((row for pattern, row in _PATTERNS
+                 if pattern.search(message)), None)
+
+
+def getKind(message):
+    """
+    :param str message: as of :func:`find`.
+    :return: the class of the error that it means; None if the table does
+        not have it, which is a failed attempt.
+    """
+    row = find(message)
+    return row and row.kind
+
+
+def getKindOfAnswer(status, message):
+    """
+    :param int status: of HTTP, or 0.
+    :return: the class of the error that an answer means; None if that is
+        not known.
+    """
+    if status == 429 or status >= 500 or (
+            status in (403, 413) and TOO_MANY.search(message)):
+        return TemporaryError
+    return getKind(message) or STATUSES.get(status)
