@@ -6,9 +6,9 @@ import pathlib
 
 import pytest
 import yaml
-from zuul.driver.azure import AzureDriver
 
 from zuul_nodes.drivers.aws import AwsDriver
+from zuul_nodes.drivers.azure import AzureDriver
 from zuul_nodes.drivers.fake import FakeDriver
 from zuul_nodes.drivers.gce import GceDriver
 from zuul_nodes.drivers.kubernetes import KubernetesDriver

@@ -69,6 +69,7 @@ from zuul_nodes.drivers.api.labels import (
     getZones,
     turnZones,
 )
+from zuul_nodes.drivers.api.memory import Memory
 from zuul_nodes.drivers.api.model import (
     Ability,
     ImageSpec,
@@ -94,6 +95,7 @@ __all__ = [
     'ImageSpec',
     'Instance',
     'InstanceSpec',
+    'Memory',
     'Nullable',
     'Optional',
     'PermanentError',

@@ -1,21 +1,39 @@
-"""Zuul's own driver of Azure, at an emulated cloud."""
+"""Drivers of Azure, ours and Zuul's own, at an emulated cloud."""
 
 import pytest
 
 from tests.fixtures.azure import Azure
-from tests.fixtures.kit.azure import AzureCloud, ZuulsHurriedDriver
+from tests.fixtures.kit.azure import (
+    ZUULS_SECTION,
+    AzureCloud,
+    HurriedDriver,
+    ZuulsHurriedDriver,
+)
 from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
 
+ABILITIES = frozenset({Ability.IMAGES, Ability.LIMITS, Ability.NEEDS})
+
 
 @pytest.mark.conformance
-class TestZuulsDriver(DriverConformance):
-    driver_class = ZuulsHurriedDriver
-    abilities = frozenset({
-        Ability.IMAGES, Ability.LIMITS, Ability.NEEDS})
+class TestAzure(DriverConformance):
+    driver_class = HurriedDriver
+    abilities = ABILITIES | {Ability.ZONES}
 
     @pytest.fixture
     def cloud(self):
         azure = Azure()
         yield AzureCloud(azure)
+        azure.end()
+
+
+@pytest.mark.conformance
+class TestZuulsDriver(DriverConformance):
+    driver_class = ZuulsHurriedDriver
+    abilities = ABILITIES
+
+    @pytest.fixture
+    def cloud(self):
+        azure = Azure()
+        yield AzureCloud(azure, ZUULS_SECTION)
         azure.end()

@@ -62,6 +62,10 @@ class ProviderWithAdapter:
             return None
         return self.endpoint.calls.call('getConsoleLog', instance_id)
 
+    def getChecks(self):
+        """:return: yields a Check for all that the configuration names."""
+        return makeChecks(self)
+
 
 class AdapterProvider(ProviderWithAdapter):
     """All that the providers of drivers have in common; each driver has a
@@ -173,12 +177,6 @@ class AdapterProvider(ProviderWithAdapter):
 
     def deleteImage(self, external_id):
         self.endpoint.deleteImage(external_id)
-
-    # Other
-
-    def getChecks(self):
-        """:return: yields a Check for all that the configuration names."""
-        return makeChecks(self)
 
 
 def _makeImageSpec(image, name, image_format, tags, md5, sha256):

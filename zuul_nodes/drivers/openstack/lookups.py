@@ -6,10 +6,9 @@ has refused a server: then it has changed.
 
 from openstack import exceptions
 
-from zuul_nodes.drivers import PermanentError
+from zuul_nodes.drivers import Memory, PermanentError
 from zuul_nodes.drivers.openstack.errors import Translation, check
 from zuul_nodes.drivers.openstack.flavors import chooseFlavor, nearest
-from zuul_nodes.drivers.openstack.memory import Memory
 from zuul_nodes.drivers.openstack.pages import getPages
 
 # What openstacksdk calls differently than Glance's API.

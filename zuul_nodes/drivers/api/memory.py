@@ -4,14 +4,18 @@ from concurrent.futures import Future
 import threading
 import time
 
-# Seconds for which an answer is good enough.
+# Seconds.
 LIFETIME = 300
 
 
 class Memory:
-    """Answers by what was asked."""
+    """Answers by what was asked.
 
-    def __init__(self):
+    :param float lifetime: seconds for which an answer is good enough.
+    """
+
+    def __init__(self, lifetime=LIFETIME):
+        self.lifetime = lifetime
         self._answers = {}
         self._lock = threading.Lock()
 
@@ -28,7 +32,7 @@ class Memory:
         with self._lock:
             begun, future = self._answers.get(key, (0, None))
             if is_new := (future is None
-                          or time.monotonic() > begun + LIFETIME):
+                          or time.monotonic() > begun + self.lifetime):
                 future = Future()
                 self._answers[key] = time.monotonic(), future
         if is_new:

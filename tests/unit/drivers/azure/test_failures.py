@@ -1,0 +1,62 @@
+"""The table of Azure's codes."""
+
+import pytest
+
+from zuul_nodes.drivers import (
+    CapacityError,
+    DriverError,
+    PermanentError,
+    QuotaError,
+    TemporaryError,
+)
+from zuul_nodes.drivers.azure import failures
+
+CODES = [(row, code) for row in failures.TABLE for code in sorted(row.codes)]
+
+
+@pytest.mark.parametrize(
+    ('row', 'code'), CODES, ids=[code for _, code in CODES])
+def test_code_is_found_by_its_row(row, code):
+    assert failures.find(code, row.example) is row
+    assert failures.find(code.upper(), row.example) is row
+    assert type(failures.makeError(code, row.example)) is row.kind
+
+
+def test_every_kind_is_in_the_table():
+    assert {row.kind for row in failures.TABLE} == {
+        CapacityError, DriverError, PermanentError, QuotaError,
+        TemporaryError, failures.NotFoundError, failures.ExistsError}
+
+
+@pytest.mark.parametrize('row', failures.TABLE, ids=lambda row: str(
+    min(row.codes)))
+def test_row_has_a_source_and_an_example(row):
+    assert row.source.startswith('https://')
+    assert bool(row.part) == bool(row.example)
+
+
+@pytest.mark.parametrize(('data', 'status', 'kind'), [
+    ({'error': {'code': 'Unheard', 'message': 'Of it'}}, 400,
+     PermanentError),
+    ({'error': {'code': 'Unheard', 'message': 'Of it'}}, 409,
+     TemporaryError),
+    ({'error': {'code': 'Unheard', 'message': 'Of it'}}, 502,
+     TemporaryError),
+    ({'error': {'code': 'Unheard', 'message': 'Of it'}}, 0, DriverError),
+    (None, 503, TemporaryError), ([], 404, failures.NotFoundError),
+    ({'error': 'invalid_request'}, 400, PermanentError),
+    ({'error': {'code': 'InvalidTemplateDeployment', 'message': 'See', (
+        'details'): [{'code': 'SkuNotAvailable', 'message': 'size'}]}}, 400,
+     CapacityError),
+    ({'error': {'code': 'BadRequest', 'message': 'Bad', 'details': []}}, 400,
+     PermanentError)])
+def test_answer(data, status, kind):
+    error = failures.fromAnswer(data, status)
+    assert type(error) is kind
+    assert error.status == status
+
+
+def test_signatures_are_in_no_message():
+    error = failures.makeError(
+        'Conflict', 'https://md-1.blob/abcd?sv=2018&sig=secret was there')
+    assert 'secret' not in str(error)

@@ -1,0 +1,92 @@
+"""A region of Azure, as all providers of it share it."""
+
+import threading
+
+from zuul.driver.azure import azureendpoint
+from zuul.model import QuotaInformation
+
+from zuul_nodes.drivers import extension, getKnownNeeds, refreshNeeds
+from zuul_nodes.drivers.azure.adapter import AzureAdapter
+from zuul_nodes.drivers.azure.client import Client
+from zuul_nodes.drivers.azure.upload import UploadJob
+
+
+class AzureEndpoint(extension.EndpointWithAdapter,
+                    azureendpoint.AzureProviderEndpoint):
+    """Zuul's endpoint, with an adapter in place of its own lists.
+
+    :ivar Refusals refusals: of sizes for which there was no capacity.
+    :ivar Listing interfaces, addresses: one list of each serves all nodes
+        that wait for it.
+    :ivar Event stopping: uploads are not to wait for Azure any more.
+    """
+
+    def __init__(self, zk_client, driver, connection, region, system_id):
+        super().__init__(zk_client, driver, connection, region, system_id)
+        self.stopping = threading.Event()
+        self.setAdapter(AzureAdapter(self))
+        # Launchers see by this that rates are kept to already.
+        self.rate_limiter = self.calls.rate_limiter
+        self.refusals = extension.Refusals()
+        self.interfaces = self.makeListing('listInterfaces')
+        self.addresses = self.makeListing('listAddresses')
+
+    def _getClient(self):
+        return Client(self.connection)
+
+    def startEndpoint(self):
+        # Not Zuul's, which asks Azure for all sizes of all regions.
+        self._client = self._getClient()
+
+    def stopEndpoint(self):
+        self.stopping.set()
+        self.calls.stop()
+
+    def getZones(self):
+        """:return: an empty list: Azure chooses a zone itself if a label
+            has none."""
+        return []
+
+    # Quota
+
+    def refreshQuotaLimits(self, update):
+        if not update and self.quota_cache.hasLimits():
+            return False
+        self.quota_cache.setLimits(
+            QuotaInformation(**self.calls.call('getLimits')))
+        return True
+
+    def getQuotaForLabel(self, label, flavor):
+        return getKnownNeeds(self, _getKey(flavor))
+
+    def refreshQuotaForLabel(self, label, flavor, update):
+        refreshNeeds(self, _getKey(flavor), update, label,
+                     lambda: self.adapter.sizes.getNeeds(
+                         flavor.vm_size, flavor.priority))
+
+    def listInstances(self):
+        return self.listing.getNow()
+
+    # Resources and images
+
+    def listResources(self, providers):
+        return self.calls.call('listResources')
+
+    def deleteResource(self, resource):
+        self.log.info('Deleting leaked %s: %s', resource.type, resource.id)
+        self.calls.call('deleteResource', resource)
+
+    def getImageUploadJob(self, resource_group, provider_image, image_name,
+                          image_format, metadata, md5, sha256):
+        return UploadJob(self, resource_group, provider_image, image_name,
+                         metadata)
+
+    def deleteImage(self, external_id):
+        # Of uploads that never were, too.
+        if external_id:
+            self.calls.call('deleteImage', external_id)
+
+
+def _getKey(flavor):
+    # Other than Zuul's, whose answers have no families.
+    return f'needs-{flavor.priority}-{flavor.vm_size}'

@@ -1,0 +1,208 @@
+"""What Azure's error codes mean.
+
+This is the one table of the driver.  To add a code, add it to a row, or a row
+with the page that has the code: a test reads all of it.
+"""
+
+import dataclasses
+import re
+
+from zuul_nodes import messages
+from zuul_nodes.drivers import (
+    CapacityError,
+    DriverError,
+    PermanentError,
+    QuotaError,
+    TemporaryError,
+)
+
+
+class NotFoundError(PermanentError):
+    """There is no such thing."""
+
+
+class ExistsError(DriverError):
+    """There is such a thing already, and it is another one."""
+
+
+LEARN = 'https://learn.microsoft.com/azure/'
+COMMON = LEARN + ('azure-resource-manager/troubleshooting/'
+                  'common-deployment-errors')
+QUOTA = LEARN + 'azure-resource-manager/troubleshooting/error-resource-quota'
+SKU = LEARN + 'azure-resource-manager/troubleshooting/error-sku-not-available'
+THROTTLING = LEARN + ('azure-resource-manager/management/'
+                      'request-limits-and-throttling')
+ASYNC = LEARN + 'azure-resource-manager/management/async-operations'
+NOT_FOUND = LEARN + 'azure-resource-manager/troubleshooting/error-not-found'
+TAGS = LEARN + 'azure-resource-manager/management/tag-resources'
+NETWORK = LEARN + ('azure-resource-manager/management/'
+                   'azure-subscription-service-limits')
+MACHINES = ('https://learn.microsoft.com/troubleshoot/azure/'
+            'virtual-machines/windows/error-messages')
+ALLOCATION = ('https://learn.microsoft.com/troubleshoot/azure/'
+              'virtual-machines/windows/allocation-failure')
+LOGIN = ('https://learn.microsoft.com/entra/identity-platform/'
+         'reference-error-codes')
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """
+    :ivar type kind: the class of the error.
+    :ivar str source: URL that tells of the codes.
+    :ivar frozenset codes: as an error has them; case does not matter.
+    :ivar str part: regular expression for a part of the message, if the
+        codes alone do not say it.
+    :ivar str example: of such a message.
+    """
+
+    kind: type
+    source: str
+    codes: frozenset
+    part: str = ''
+    example: str = ''
+
+
+def _row(kind, source, *codes, part='', example=''):
+    return Row(kind, source, frozenset(codes), part, example)
+
+
+# Of rows with the same code, the first that fits counts.
+TABLE = (
+    # The limit is 0, or less than one machine takes: nothing will leave
+    # room for it.
+    _row(PermanentError, QUOTA, 'OperationNotAllowed', 'QuotaExceeded',
+         part=r'current limit: 0\b',
+         example='Operation could not be completed as it results in '
+                 'exceeding approved standardNVFamily Cores quota. Location: '
+                 'eastus, Current Limit: 0, Current Usage: 0, Additional '
+                 'Required: 6'),
+    _row(QuotaError, QUOTA, 'OperationNotAllowed', part='quota',
+         example='Operation could not be completed as it results in '
+                 'exceeding approved Total Regional Cores quota. Location: '
+                 'eastus, Current Limit: 10, Current Usage: 10, Additional '
+                 'Required: 2'),
+    _row(QuotaError, QUOTA, 'QuotaExceeded', 'ResourceQuotaExceeded'),
+    _row(QuotaError, NETWORK, 'PublicIPCountLimitReached', 'SubnetIsFull',
+         'StaticPublicIPCountLimitReached',
+         'IPv4StandardSkuPublicIpCountLimitReached'),
+    _row(CapacityError, ALLOCATION, 'AllocationFailed',
+         'ZonalAllocationFailed', 'OverconstrainedAllocationRequest',
+         'OverconstrainedZonalAllocationRequest'),
+    _row(CapacityError, SKU, 'SkuNotAvailable'),
+    _row(TemporaryError, THROTTLING, 'TooManyRequests',
+         'SubscriptionRequestsThrottled'),
+    _row(TemporaryError, MACHINES, 'InternalServerError', 'InternalError',
+         'InternalExecutionError', 'InternalOperationError',
+         'InternalDiskManagementError', 'NetworkingInternalOperationError',
+         'ManagementFailure', 'VMStartTimedOut'),
+    _row(TemporaryError, COMMON, 'ServiceUnavailable', 'ServerTimeout',
+         'GatewayTimeout', 'RequestTimeout', 'RetryableError',
+         'RetryableErrorDueToAnotherOperation',
+         'AnotherOperationInProgress', 'ReferencedResourceNotProvisioned',
+         'DeploymentActive', 'Conflict'),
+    # What is removed is still used by what is being removed.
+    _row(TemporaryError, COMMON, 'NicInUse', 'NicReservedForAnotherVm',
+         'PublicIPAddressCannotBeDeleted',
+         'DiskBlobAlreadyInUseByAnotherDisk'),
+    _row(TemporaryError, MACHINES, 'OperationNotAllowed',
+         part='marked for deletion|is attached|active shared access',
+         example="Operation 'put' is not allowed on 'np1' since it is marked "
+                 'for deletion.'),
+    # A later call of ours, to delete it.
+    _row(DriverError, ASYNC, 'OperationPreempted'),
+    _row(DriverError, MACHINES, 'OSProvisioningTimedOut',
+         'OSProvisioningClientError', 'OSProvisioningInternalError'),
+    _row(NotFoundError, NOT_FOUND, 'NotFound', 'ResourceNotFound',
+         'ResourceGroupNotFound', 'ParentResourceNotFound',
+         'InvalidResourceReference', 'GalleryImageNotFound',
+         'ImageNotFound', 'PlatformImageNotFound', 'SubscriptionNotFound'),
+    _row(ExistsError, COMMON, 'PropertyChangeNotAllowed',
+         'InvalidResourceLocation'),
+    _row(PermanentError, MACHINES, 'InvalidParameter', 'InvalidVhd',
+         'BadRequest', 'ConflictingUserInput', 'VMMarketplaceInvalidInput',
+         'NetworkInterfaceCountExceeded',
+         'SubscriptionNotAuthorizedForImage', 'ImageVersionDeprecated'),
+    _row(PermanentError, COMMON, 'AuthorizationFailed',
+         'AuthenticationFailed', 'InvalidAuthenticationToken',
+         'InvalidAuthenticationTokenTenant', 'LinkedAuthorizationFailed',
+         'DisallowedOperation', 'InvalidRequestContent',
+         'InvalidRequestFormat', 'InvalidResourceName',
+         'InvalidSubscriptionId',
+         'LocationNotAvailableForResourceType', 'LocationRequired',
+         'MissingSubscriptionRegistration', 'NoRegisteredProviderFound',
+         'NotAvailableForSubscription', 'ReadOnlyDisabledSubscription',
+         'RequestDisallowedByPolicy', 'ReservedResourceName', 'ScopeLocked',
+         'SubscriptionNotRegistered', 'MarketplacePurchaseEligibilityFailed',
+         'ResourcePurchaseValidationFailed'),
+    _row(PermanentError, TAGS, 'InvalidTagNameCharacters'),
+    # AADSTS...: no such application, tenant or secret, or it has expired.
+    _row(PermanentError, LOGIN, '7000215', '7000222', '700016', '700027',
+         '90002', '900023', '53003'),
+    _row(TemporaryError, LOGIN, '90033', '50196', '90012'),
+)
+_BY_CODE = {}
+for _each in TABLE:
+    for _code in _each.codes:
+        _BY_CODE.setdefault(_code.lower(), []).append(
+            (re.compile(_each.part, re.I), _each))
+# What a status of HTTP means if no row has the code; source: COMMON.
+STATUSES = {
+    400: PermanentError, 401: PermanentError, 403: PermanentError,
+    404: NotFoundError, 405: PermanentError, 408: TemporaryError,
+    409: TemporaryError, 410: NotFoundError, 412: TemporaryError,
+    429: TemporaryError}
+# Codes that only say that there is another one inside.
+OUTER = frozenset({'invalidtemplatedeployment', 'deploymentfailed',
+                   'badrequest', 'resourcedeploymentfailure',
+                   'multipleerrorsoccurred'})
+
+
+def find(code, message=''):
+    """:return: the :class:`Row` that counts, or None."""
+    return next((row for pattern, row in _BY_CODE.get(code.lower(), ())
+                 if pattern.search(message)), None)
+
+
+def makeError(code, message, status=0):
+    """
+    :param str code: of an error, an operation or an instance view.
+    :param str message: what Azure says.
+    :param int status: of HTTP, if there was an answer.
+    :return: a :class:`DriverError` with ``code`` and ``status``.
+    """
+    row = find(code, message)
+    if row:
+        kind = row.kind
+    else:
+        kind = TemporaryError if status >= 500 else STATUSES.get(
+            status, DriverError)
+    text = messages.withoutSecrets(message or 'Azure does not say why')
+    error = kind(f'Azure: {text} ({code})')
+    error.code, error.status = code, status
+    return error
+
+
+def fromAnswer(data, status=0):
+    """
+    :param data: what an answer or an operation has for an error, as JSON;
+        anything if it was no answer of Azure.
+    :return: as of :func:`makeError`.
+    """
+    error = data.get('error') if isinstance(data, dict) else None
+    if not isinstance(error, dict):
+        return makeError('', f'answer with status {status}', status)
+    # Policies and deployments have the code that counts inside.
+    while str(error.get('code', '')).lower() in OUTER:
+        inner = [each for each in error.get('details') or ()
+                 if isinstance(each, dict) and each.get('code')]
+        if not inner:
+            break
+        error = inner[0]
+    return makeError(str(error.get('code') or ''),
+                     str(error.get('message') or ''), status)
+
+
+def isGone(error):
+    """:return: whether there is no such thing as was to be removed."""
+    return isinstance(error, NotFoundError)
