@@ -34,6 +34,7 @@ from zuul_nodes.drivers.openstack.serverrequest import (
     getName,
     makeRequest,
 )
+from zuul_nodes.drivers.openstack.servers import Servers
 
 STATES = {'ACTIVE': State.READY, 'ERROR': State.FAILED,
           'DELETED': State.DELETED, 'SOFT_DELETED': State.DELETED}
@@ -69,6 +70,7 @@ class OpenstackAdapter(Adapter):
         # Other than adapters usually, it has the endpoint's client.
         self.endpoint = endpoint
         self.lookups = Lookups(endpoint)
+        self.servers = Servers()
 
     @property
     def client(self):
@@ -118,9 +120,8 @@ class OpenstackAdapter(Adapter):
     def listInstances(self):
         version = WITH_FLAVOR if supports_microversion(
             self.client.compute, WITH_FLAVOR) else None
-        return [self._makeInstance(server) for server in getPages(
-            self.client.compute, '/servers/detail', 'servers',
-            microversion=version)]
+        return [self._makeInstance(server) for server in self.servers.list(
+            self.client.compute, version)]
 
     def _makeInstance(self, server):
         state = STATES.get(server['status'], State.BUILDING)
