@@ -111,6 +111,17 @@ LABEL = {
 }
 
 
+PROVIDER = {
+    # Without a default, as Zuul's own launchers do not know it.
+    Optional(
+        'ignore-provider-quota', default=vs.UNDEFINED,
+        doc="""\
+        Whether the launcher ignores the limits that the cloud tells of the
+        project, for instance because they are wrong.  Only
+        ``resource-limits`` and the quota of sections count then.""",
+    ): bool,
+}
+
 # What Glance itself says of an image: a tag can't be named like that.
 # https://docs.openstack.org/api-ref/image/v2/#create-image
 RESERVED = frozenset((

@@ -1,7 +1,10 @@
 """The provider of OpenStack nodes: what is configured in git."""
 
+import math
+
 import voluptuous as vs
 from zuul.driver.openstack import openstackprovider
+from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.openstack import attributes
@@ -41,7 +44,7 @@ for _cls, _condition in ((OpenstackImage, attributes.needsImage),
 
 class OpenstackProviderSchema(extension.makeSchemaClass(
         openstackprovider.OpenstackProviderSchema, OpenstackImage,
-        OpenstackFlavor, OpenstackLabel)):
+        OpenstackFlavor, OpenstackLabel, attributes.PROVIDER)):
     def getProviderSchema(self, internal=False):
         return addLimits(super().getProviderSchema(internal))
 
@@ -58,6 +61,11 @@ class OpenstackProvider(Checks, ImageProvider,
         internal=True)
     create_class = OpenstackCreateStateMachine
     delete_class = OpenstackDeleteStateMachine
+
+    def getEndpointLimits(self):
+        if getattr(self, 'ignore_provider_quota', False):
+            return QuotaInformation(default=math.inf)
+        return super().getEndpointLimits()
 
     def parseImage(self, image_config, provider_config, connection):
         # The provider has no endpoint yet.

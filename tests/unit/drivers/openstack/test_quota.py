@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.unit.drivers.openstack.sites import LAYOUT
+from tests.unit.drivers.openstack.sites import LAYOUT, Site
 from zuul_nodes.drivers.openstack import marks
 
 
@@ -47,6 +47,28 @@ def test_unlimited(site):
     assert getLimits(site) == {}
     limits = site.provider.getEndpointLimits()
     assert limits.quota.get('instances', limits.default) == math.inf
+
+
+def test_limits_of_the_cloud_are_ignored(zk_client, cloud, clouds_yaml):
+    cloud.nova.limits['cores'] = 20
+    text = LAYOUT.replace(
+        '    section: cloud\n    labels', '    section: cloud\n'
+        '    ignore-provider-quota: true\n'
+        '    resource-limits: {cores: 30}\n    labels')
+    assert text != LAYOUT
+    site = Site(zk_client, text=text)
+    try:
+        assert getLimits(site) == {}
+        # All others of the endpoint keep to them.
+        assert site.endpoint.quota_cache.getLimits().getResources() == {
+            'cores': 20}
+        assert site.provider.resource_limits == {'cores': 30}
+    finally:
+        site.end()
+
+
+def test_zuuls_own_launchers_do_not_see_the_default(site):
+    assert 'ignore-provider-quota' not in site.provider.config
 
 
 def test_zero_is_a_limit(site, cloud):
