@@ -23,7 +23,7 @@ from zuul_nodes.drivers import (
     PermanentError,
     State,
 )
-from zuul_nodes.drivers.openstack import marks, networks
+from zuul_nodes.drivers.openstack import marks, names, networks
 from zuul_nodes.drivers.openstack.errors import ABSENT, Translation, check
 from zuul_nodes.drivers.openstack.failures import getKind
 from zuul_nodes.drivers.openstack.lookups import Lookups
@@ -311,7 +311,7 @@ class OpenstackAdapter(Adapter):
         """Have a volume say whose it is; Nova does not."""
         check(self.client.block_storage.post(
             f'/volumes/{volume_id}/metadata',
-            json={'metadata': node_tags}))
+            json={'metadata': names.fitMetadata(node_tags)}))
 
     @translated
     def deleteVolume(self, volume_id):

@@ -20,6 +20,7 @@ from openstack.exceptions import (
 
 from zuul_nodes.drivers.openstack import attributes
 from zuul_nodes.drivers.openstack.errors import check
+from zuul_nodes.drivers.openstack.names import fitName, fitProperties
 
 # What a cloud, or the way there, raises.
 ERRORS = (ClientException, SDKException)
@@ -108,9 +109,9 @@ class NewImage:
                  md5, sha256, secret=''):
         self.endpoint = endpoint
         self.timeout = provider_image.import_timeout
-        self.name = name
+        self.name = fitName(name)
         self.disk_format = disk_format
-        self.metadata = metadata
+        self.metadata = fitProperties(metadata or {})
         self.md5 = md5
         self.sha256 = sha256
         self.secret = secret
@@ -173,7 +174,7 @@ class NewImage:
         return self.endpoint._client
 
     def _create(self):
-        tags = self.metadata or {}
+        tags = self.metadata
         if reserved := attributes.RESERVED & tags.keys():
             raise ImageFailed(
                 f'Image {self.name} has tags that Glance has other values '

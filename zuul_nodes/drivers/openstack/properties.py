@@ -1,7 +1,7 @@
 """The metadata of servers: tags, properties, and what is filled in.
 
-Nova takes keys and values of 255 characters at most, and a number of them
-that a project has a limit of:
+Nova takes keys and values of 255 characters at most, which
+:mod:`names` sees to, and a number of them that a project has a limit of:
 https://docs.openstack.org/api-ref/compute/#create-server
 """
 
@@ -105,15 +105,8 @@ def checkMetadata(metadata, label_name, most=MOST):
     """
     :param dict metadata: that a server is to have.
     :param int most: how many of them it may have; negative for no limit.
-    :raises PermanentError: Nova would not take it.
+    :raises PermanentError: Nova would not take so many.
     """
-    for key, value in metadata.items():
-        for what, text in (('key', key), ('value', value)):
-            if len(text) > LONGEST:
-                raise PermanentError(
-                    f'The label "{label_name}" has a tag or a property '
-                    f'"{key[:40]}" whose {what} has {len(text)} characters; '
-                    f'Nova takes {LONGEST} at most')
     if 0 <= most < len(metadata):
         raise PermanentError(
             f'The label "{label_name}" has {len(metadata)} tags and '

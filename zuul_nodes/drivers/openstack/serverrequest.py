@@ -8,6 +8,7 @@ import base64
 
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.drivers.openstack.flavors import getFirst, getVolumeSize
+from zuul_nodes.drivers.openstack.names import fitMetadata
 from zuul_nodes.drivers.openstack.properties import checkMetadata
 
 # Characters of base64 that Nova takes.
@@ -39,7 +40,7 @@ def makeRequest(spec, lookups, networks):
                   lookups.getLimits().get('maxServerMeta', -1))
     server = {
         'name': getName(spec), 'flavorRef': flavor['id'],
-        'imageRef': image_id, 'metadata': spec.tags,
+        'imageRef': image_id, 'metadata': fitMetadata(spec.tags),
         'min_count': 1, 'max_count': 1,
     }
     version = WITH_AUTO if networks == AUTO else None

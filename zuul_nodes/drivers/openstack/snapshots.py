@@ -13,19 +13,16 @@ Compute API, "Create Image (createImage Action)"; Block Storage API,
 https://docs.openstack.org/api-ref/
 """
 
-import re
 import sys
 
 from zuul.provider import statemachine
 
 from zuul_nodes.drivers import DriverError, TemporaryError
 from zuul_nodes.drivers.openstack.errors import Translation, check
+from zuul_nodes.drivers.openstack.names import fitMetadata
 
 NAME = 'zuul-snapshot-'
 EXPIRATION = 'zuul_expiration'
-# What Nova takes for a name of metadata, and how much for a value.
-KEYS = re.compile(r'[a-zA-Z0-9\-_:. ]{1,255}')
-LONGEST = 255
 # Of those that the image of the node has, and that a snapshot has not.
 NOT_INHERITED = {'zuul_upload_uuid': '', 'zuul_node_uuid': ''}
 FAILED = ('error', 'killed', 'deleted', 'deactivated')
@@ -50,10 +47,7 @@ class SnapshotStateMachine(statemachine.StateMachine):
         self.node = node
         self.log = log
         self.name = f'{NAME}{node.uuid}'
-        self.tags = {
-            name: str(value)[:LONGEST]
-            for name, value in (node.snapshot.tags or {}).items()
-            if KEYS.fullmatch(name)}
+        self.tags = fitMetadata(node.snapshot.tags or {})
         # Of the server, if it boots from one.
         self.volume_id = state.get('volume_id')
         # What was begun.
