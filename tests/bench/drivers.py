@@ -31,6 +31,7 @@ DRIVERS = {
     'local': OURS / 'drivers/local',
     'gce': OURS / 'drivers/gce',
     'aws': OURS / 'drivers/aws',
+    'azure': OURS / 'drivers/azure',
     'kubernetes': OURS / 'drivers/kubernetes',
     'openstack': OURS / 'drivers/openstack',
     "aws, Zuul's": ZUULS / 'aws',

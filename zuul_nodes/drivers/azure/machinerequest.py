@@ -84,23 +84,22 @@ def _makeDisk(spec):
 
 def _makeInterface(spec, subnet_id, tags):
     flavor = spec.flavor
-    has_ipv6 = flavor.ipv6 or flavor.public_ipv6
-    has_ipv4 = flavor.ipv4 or flavor.public_ipv4 or not has_ipv6
-    configs = [
-        _makeConfig(f'{spec.name}-{version.lower()}', version, subnet_id,
-                    is_public, tags, is_first)
-        for version, is_wanted, is_public, is_first in (
-            ('IPv4', has_ipv4, flavor.public_ipv4, has_ipv4),
-            ('IPv6', has_ipv6, flavor.public_ipv6, not has_ipv4))
-        if is_wanted]
+    # Azure has no interfaces with IPv6 alone.
+    wanted = [('IPv4', flavor.public_ipv4)]
+    if flavor.ipv6 or flavor.public_ipv6:
+        wanted.append(('IPv6', flavor.public_ipv6))
+    configs = [_makeConfig(f'{spec.name}-{version.lower()}', version,
+                           subnet_id, is_public, tags)
+               for version, is_public in wanted]
     return {'name': f'{spec.name}-nic', 'tags': tags, 'properties': {
         'primary': True, 'deleteOption': 'Delete',
         'ipConfigurations': configs}}
 
 
-def _makeConfig(name, version, subnet_id, is_public, tags, is_first):
-    properties = {'primary': is_first, 'privateIPAddressVersion': version,
-                  'subnet': {'id': subnet_id}}
+def _makeConfig(name, version, subnet_id, is_public, tags):
+    properties = {
+        'primary': version == 'IPv4', 'privateIPAddressVersion': version,
+        'subnet': {'id': subnet_id}}
     if is_public:
         properties['publicIPAddressConfiguration'] = {
             'name': f'{name}-ip', 'tags': tags, 'sku': {'name': 'Standard'},

@@ -195,6 +195,19 @@ def change(wanted, *path, value):
 @pytest.mark.parametrize('path, value, code', [
     (['location'], None, 'LocationRequired'),
     (['tags'], {'a/b': 'c'}, 'InvalidTagNameCharacters'),
+    (['tags'], {'a': 'b' * 257}, 'BadRequest'),
+    (['zones'], ['9'], 'InvalidAvailabilityZone'),
+    (['properties', 'userData'], '#cloud-config', 'InvalidParameter'),
+    (['properties', 'osProfile', 'customData'], 'YQ==' * 30000,
+     'InvalidParameter'),
+    (['properties', 'networkProfile', 'networkApiVersion'], None,
+     'InvalidParameter'),
+    (['properties', 'networkProfile', 'networkInterfaceConfigurations', 0,
+      'properties', 'ipConfigurations', 0, 'properties',
+      'privateIPAddressVersion'], 'IPv6', 'BadRequest'),
+    (['properties', 'storageProfile', 'imageReference'],
+     {'sharedGalleryImageId': '/SharedGalleries/a/Images/b/Versions/None'},
+     'InvalidParameter'),
     (['properties', 'hardwareProfile', 'vmSize'], 'Big', 'InvalidParameter'),
     (['properties', 'osProfile', 'adminUsername'], '', 'InvalidParameter'),
     (['properties', 'osProfile'], {
@@ -226,6 +239,32 @@ def test_sizes(client):
             if sku['name'] == 'Standard_D2s_v3')
     assert sku['locations'] == [REGION]
     assert {'name': 'vCPUs', 'value': '2'} in sku['capabilities']
+
+
+def test_name_that_is_too_long(azure, client):
+    with pytest.raises(AzureError, match='validation rule'):
+        create(azure, client, 'n' * 65)
+
+
+def test_what_can_not_be_changed(azure, client):
+    create(azure, client)
+    wanted = makeMachine(azure)
+    change(wanted, 'properties', 'osProfile', 'adminPassword', value='new')
+    with pytest.raises(AzureError) as info:
+        client.resource_group_virtual_machines.create(
+            GROUP, 'np0001', wanted)
+    assert info.value.error_code == 'PropertyChangeNotAllowed'
+
+
+def test_instance_view_says_why(azure, client):
+    azure.vms.full = {'2'}
+    answer = create(azure, client, wait=False, zones=['2'])
+    azure.finish('np0001')
+    view = client.get(client.virtual_machines.id_url(answer['id'])
+                      + '&$expand=instanceView')
+    status, = view['properties']['instanceView']['statuses']
+    assert status['code'] == (
+        'ProvisioningState/failed/ZonalAllocationFailed')
 
 
 # Places

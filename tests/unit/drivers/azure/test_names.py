@@ -1,12 +1,13 @@
 """Names and tags, as Azure takes them."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 import voluptuous as vs
 
 from tests.fixtures.azure import Azure
 from tests.fixtures.azure.core import Refusal, checkTags
+from tests.fixtures.examples import countExamples
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.drivers.azure.names import (
     MOST_TAGS,
@@ -31,12 +32,14 @@ def images():
     azure.end()
 
 
+@settings(max_examples=countExamples(1000))
 @given(name=NAMES)
 def test_azure_takes_the_name(images, name):
     for each in (name, f'{name}-{UPLOAD}'):
         images.checkName(fitName(each))
 
 
+@settings(max_examples=countExamples(1000))
 @given(names=st.sets(NAMES, min_size=2))
 def test_names_stay_different_and_the_same(names):
     fitted = {name: fitName(name) for name in names}
@@ -54,6 +57,7 @@ def test_name_of_an_image_can_be_read():
     assert fitName(f'Debian 12, büro-{UPLOAD}').startswith('debian-12-b-ro-')
 
 
+@settings(max_examples=countExamples(1000))
 @given(tags=st.dictionaries(NAMES, NAMES, max_size=MOST_TAGS))
 def test_azure_takes_the_tags(tags):
     fitted = fitTags(tags)
@@ -62,6 +66,7 @@ def test_azure_takes_the_tags(tags):
     assert fitted == fitTags(tags)
 
 
+@settings(max_examples=countExamples(1000))
 @given(key=NAMES, values=st.sets(NAMES, min_size=2))
 def test_values_stay_different(key, values):
     assert len({tuple(fitTags({key: value}).values())

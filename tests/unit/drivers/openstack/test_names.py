@@ -1,10 +1,11 @@
 """Names, metadata and properties, as the cloud takes them."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
 from tests.fixtures.emulation import Refusal
+from tests.fixtures.examples import countExamples
 from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.sites import UPLOAD, getTags
 from zuul_nodes.drivers.openstack.names import (
@@ -28,6 +29,7 @@ def nova():
     cloud.end()
 
 
+@settings(max_examples=countExamples(1000))
 @given(names=st.sets(TEXTS, min_size=2))
 def test_names_stay_different_and_the_same(names):
     fitted = {name: fitName(name) for name in names}
@@ -35,6 +37,7 @@ def test_names_stay_different_and_the_same(names):
     assert fitted == {name: fitName(name) for name in names}
 
 
+@settings(max_examples=countExamples(1000))
 @given(name=TEXTS)
 def test_name_of_an_image_ends_with_its_upload(name):
     fitted = fitName(f'{name}-{UPLOAD}')
@@ -43,6 +46,7 @@ def test_name_of_an_image_ends_with_its_upload(name):
     assert max(fitted) <= '\uffff'
 
 
+@settings(max_examples=countExamples(1000))
 @given(tags=TAGS)
 def test_nova_takes_the_metadata(nova, tags):
     fitted = fitMetadata(tags)
@@ -51,6 +55,7 @@ def test_nova_takes_the_metadata(nova, tags):
     assert fitted == fitMetadata(tags)
 
 
+@settings(max_examples=countExamples(1000))
 @given(key=TEXTS, values=st.sets(TEXTS, min_size=2))
 def test_values_stay_different(key, values):
     for fit in (fitMetadata, fitProperties):
