@@ -137,7 +137,7 @@ class AzureAdapter(Adapter):
             code = status.get('code', '')
             if code.lower().startswith(FAILED):
                 return failures.makeError(
-                    code[len(FAILED):], status.get('message'))
+                    code[len(FAILED):], status.get('message') or '')
         return DriverError('Azure does not say why')
 
     def deleteInstance(self, instance_id):

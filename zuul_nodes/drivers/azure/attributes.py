@@ -73,7 +73,7 @@ PROVIDER = {
     ): checkGroup,
 }
 
-# Resources of a label, and what of them may be in a path.
+# What references consist of, which becomes part of paths.
 _PARTS = {'resource-group': checkGroup, 'network': checkPart,
           'subnet': checkPart, 'name': checkPart, 'gallery-name': checkPart,
           'version': checkPart}

@@ -73,7 +73,7 @@ SAYINGS = (
         'a supported format',
         'Image 1 is not active.')),
     Saying(PermanentError, 'not allowed', NOVA, (
-        'Volume type is not allowed for this project',)),
+        'It is not allowed to create an interface on external network 1',)),
     # It comes with 409, as what is temporary does.
     Saying(PermanentError, 'to be more specific', SERVERS, (
         'Multiple possible networks found, use a Network ID to be more '
