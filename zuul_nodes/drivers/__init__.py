@@ -43,7 +43,9 @@ the node says what the entry says, and ``machine``, which is equal for
 entries that are the same machine.  An instance may have ``host_keys``,
 which the node has to show then.  An instance in the list of an endpoint may
 have ``problem``: in words, why a node that is ready can't be used with it, for
-example because it has been stopped; launchers make another node.
+example because it has been stopped; launchers make another node.  An endpoint
+may have ``findProblem(node)``, which says the same of a node whose instances
+are all well.  It is called after a list of instances.
 """
 
 from zuul.lib.voluputil import Nullable, Optional, Required

@@ -51,9 +51,11 @@ class Vanished:
             # Something of a node may be well, as its namespace.
             problems[node_id] = (problems.get(node_id)
                                  or getattr(instance, 'problem', None))
-        return {node_id: problem for node_id in self._nodes if (
+        # What a list of instances does not tell, a driver may know.
+        ask = getattr(self.endpoint, 'findProblem', lambda node: None)
+        return {node_id: problem for node_id, node in self._nodes.items() if (
             problem := problems.get(node_id, 'the cloud has no instance of it')
-        )}
+            or ask(node))}
 
     def retire(self, problems):
         """Put nodes out of service, unless they have changed meanwhile.

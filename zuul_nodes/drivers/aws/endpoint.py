@@ -20,6 +20,7 @@ from zuul_nodes.drivers.aws.lists import RELEASED, Lister
 BATCH = 50
 # Seconds for which it is known where subnets are.
 SUBNETS_TTL = 3600
+RUNNING = ('pending', 'running')
 LIVE = ['pending', 'running', 'stopping', 'stopped']
 
 
@@ -261,6 +262,18 @@ class AwsEndpoint(ImageEndpoint):
             method(**kwargs)
 
     # What there is
+
+    def listInstances(self):
+        """:return: yields all instances, each with its ``problem``.
+        :raises Exception: AWS does not say."""
+        states = {
+            instance['InstanceId']: instance['State']['Name'].lower()
+            for instance in self._listInstances().check()}
+        for instance in super().listInstances():
+            state = states.get(instance.aws_instance_id, 'running')
+            instance.problem = (
+                None if state in RUNNING else f'its instance is {state}')
+            yield instance
 
     def listResources(self, providers):
         buckets = {(provider.object_storage or {}).get('bucket_name')

@@ -266,6 +266,10 @@ class Api:
         """:return: yields the pods of this Zuul."""
         return map(Pod, self._listPods(label_selector=self.selector))
 
+    def seesAllPods(self):
+        """:return: whether the last list of pods was one of all."""
+        return time.monotonic() >= self._forbidden_until
+
     def listPods(self):
         """:return: yields all pods that we may see."""
         return map(Pod, self._listPods())

@@ -13,6 +13,7 @@ from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.api import Api
 from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
 from zuul_nodes.drivers.kubernetes.metadata import NODE_TAG
+from zuul_nodes.drivers.kubernetes.place import findPlace
 from zuul_nodes.drivers.kubernetes.podwatch import PodWatch
 
 
@@ -44,6 +45,8 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
     def __init__(self, zk_client, driver, connection, system_id):
         super().__init__(zk_client, driver, connection, system_id)
         self.namespaces = frozenset()
+        # Namespace and name -> pod, as it was listed last.
+        self._listed = {}
         self.setAdapter(Api(connection, system_id, self.log))
         # Launchers see by this that rates are kept to already.
         self.rate_limiter = self.calls.rate_limiter
@@ -78,14 +81,29 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
 
     def listInstances(self):
         """:return: yields all namespaces and pods that can be seen."""
+        pods = list(self.calls.call('listPods'))
+        self._listed = {(pod.namespace, pod.name): pod for pod in pods}
         yield from self._listNamespaces()
-        for pod in self.calls.call('listPods'):
+        for pod in pods:
             if pod.namespace in self.namespaces:
                 pod.quota.add(QuotaInformation(**quota.qualify(
                     pod.namespace, quota.measure(
                         pod.data['spec'], not pod.uses_resources))))
             if pod.quota.getResources():
                 yield pod
+
+    def findProblem(self, node):
+        """The namespace of a node may be well, and its pod be gone.
+
+        :param ProviderNode node: that is ready.
+        :return: in words, why it can't be used, by the last list of
+            instances; None if it can, or if that is not known.
+        """
+        place = findPlace(node, None)
+        if not place.pod or not self.adapter.seesAllPods():
+            return None
+        pod = self._listed.get((place.namespace, place.pod))
+        return pod.problem if pod else 'the cluster has no pod of it'
 
     def listResources(self, providers):
         """:return: yields the namespaces, and the pods of ours that are in

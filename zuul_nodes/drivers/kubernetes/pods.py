@@ -58,6 +58,15 @@ class Pod(KubernetesInstance):
         return self.phase not in ENDED
 
     @property
+    def problem(self):
+        """In words, why a node that was ready can't be used, or None."""
+        try:
+            self.check()
+        except DriverError as error:
+            return str(error)
+        return None
+
+    @property
     def obstacle(self):
         """What the scheduler says of a pod that it has no place for, or an
         empty string.  It does not look for one as long as there is a gate,

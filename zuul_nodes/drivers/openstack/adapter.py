@@ -37,7 +37,9 @@ from zuul_nodes.drivers.openstack.serverrequest import (
 from zuul_nodes.drivers.openstack.servers import Servers
 
 STATES = {'ACTIVE': State.READY, 'ERROR': State.FAILED,
-          'DELETED': State.DELETED, 'SOFT_DELETED': State.DELETED}
+          'DELETED': State.DELETED, 'SOFT_DELETED': State.DELETED,
+          **dict.fromkeys(('SHUTOFF', 'PAUSED', 'SUSPENDED', 'SHELVED',
+                           'SHELVED_OFFLOADED'), State.STOPPED)}
 # Of a volume that nothing uses, nor is about to, and that can be deleted.
 IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
         'error_extending')

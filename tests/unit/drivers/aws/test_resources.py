@@ -88,9 +88,11 @@ def test_one_kind_that_may_not_be_listed(site, aws, leak, action):
 
 
 def test_nothing_is_known_yet(site, aws):
-    """Nodes can wait; who looks for leaks has to know."""
+    """Nodes can wait; who looks for leaks or counts has to know."""
     aws.inject('DescribeInstances', 'InternalError')
-    assert not list(site.endpoint.listInstances())
+    assert not site.endpoint.listInstancesOf()
+    with pytest.raises(DriverError, match='InternalError'):
+        list(site.endpoint.listInstances())
     _, error = _listUntilError(site)
     assert 'instance: AWS: injected (InternalError)' in str(error)
 
@@ -189,3 +191,17 @@ def test_no_call_goes_on_for_ever(makeSite):
                    endpoint.s3_global_client, endpoint.aws_quotas):
         config = client.meta.config
         assert (config.connect_timeout, config.read_timeout) == (7, 7)
+
+
+# Nodes that are ready
+
+def test_an_instance_that_does_not_run_any_more_is_told(site, aws):
+    node = site.create()
+    instance, = site.endpoint.listInstances()
+    assert instance.problem is None
+    aws.ec2.stop_instances(InstanceIds=[node.aws_instance_id])
+
+    def getProblem():
+        instance, = site.endpoint.listInstances()
+        return instance.problem
+    waitFor(lambda: getProblem() == 'its instance is stopped')

@@ -75,7 +75,18 @@ def test_node(gce, steps):
         'SSD_TOTAL_GB': 40, 'IN_USE_ADDRESSES': 1}
     listed, = steps.getProvider('gce-us').getEndpoint().listInstances()
     assert listed.tags == node.tags
+    assert listed.problem is None
     assert node.tags.items() >= instance['labels'].items()
+    finishAll(gce, steps, request)
+
+
+def test_an_instance_that_is_preempted_is_told(gce, steps):
+    steps.setLayout(CONFIGURATION)
+    request = steps.addRequest('debian')
+    (node,), = serve(steps, request)
+    gce.preempt(f'np{node.uuid}')
+    listed, = steps.getProvider('gce-us').getEndpoint().listInstances()
+    assert listed.problem
     finishAll(gce, steps, request)
 
 

@@ -151,6 +151,22 @@ def test_a_ready_pod_that_is_evicted_is_known_at_once(site, core):
         True, None)
 
 
+def test_the_pod_of_a_ready_node_is_looked_for(site, core, cluster):
+    assert run(site)
+    first, second = site.nodes
+    place = site.machines[0].place
+
+    def look():
+        list(site.endpoint.listInstances())
+        return [site.endpoint.findProblem(node) for node in (first, second)]
+    assert look() == [None, None]
+    core.delete_namespaced_pod(place.pod, place.namespace,
+                               grace_period_seconds=0)
+    assert look() == ['the cluster has no pod of it', None]
+    cluster.inject('GET', PODS, 403)
+    assert look() == [None, None]
+
+
 def test_a_watch_ends_with_the_endpoint(site):
     thread = site.endpoint.pods._thread
     site.endpoint.pods.stop()

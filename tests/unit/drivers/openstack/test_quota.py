@@ -239,3 +239,21 @@ def test_one_list_of_volumes(site, cloud):
     lists = [path for _, path in cloud.calls[before:]
              if path.endswith('/volumes/detail')]
     assert len(lists) == 1
+
+
+@pytest.mark.parametrize('status, problem', [
+    ('ACTIVE', None), ('REBOOT', None),
+    ('SHUTOFF', 'its instance is stopped'),
+    ('SHELVED_OFFLOADED', 'its instance is stopped')])
+def test_a_server_that_does_not_run_any_more_is_told(
+        site, cloud, status, problem):
+    flavor_id = next(iter(cloud.nova.flavors))
+    client = site.endpoint._client
+    server = client.compute.post('/servers', json={'server': {
+        'name': 'ours', 'flavorRef': flavor_id,
+        'imageRef': client.image.create_image(
+            'any', disk_format='raw', data=b'image').id}}).json()['server']
+    cloud.nova.finish(server['id'])
+    cloud.nova.servers[server['id']]['status'] = status
+    instance, = site.endpoint.listInstances()
+    assert instance.problem == problem
