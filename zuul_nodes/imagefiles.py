@@ -4,6 +4,7 @@ A small one may be large when it is decompressed, and may want gigabytes of
 memory for that.  Its name need not say how it is compressed.
 """
 
+import bz2
 import gzip
 import lzma
 import os
@@ -12,6 +13,9 @@ import shutil
 import subprocess
 import zlib
 
+# How names of formats and files end that are compressed themselves, in lower
+# case.  Files are known by what is in them.
+COMPRESSED = ('.gz', '.xz', '.zst', '.bz2')
 # What is read or written at once.
 BLOCK_SIZE = 1 << 20
 # Bytes that an image may have if zuul.conf does not say.
@@ -36,6 +40,10 @@ class WrongArtifactError(ArtifactError):
     """Nor will it be, before somebody has done something about it."""
 
     failure = 'permanent'
+
+
+class EmptyImageError(WrongArtifactError):
+    """There is nothing in it."""
 
 
 class NoRoomError(ArtifactError):
@@ -88,7 +96,7 @@ def readBlocks(file):
     :return: yields blocks of bytes; to be closed.
     :raises ArtifactError: it can't be decompressed.
     """
-    read = _findReader(file)
+    read = _findReader(file.fileno())
     try:
         yield from (read or _read)(file)
     except ERRORS as error:
@@ -97,13 +105,14 @@ def readBlocks(file):
             f'{error}') from error
 
 
-def isCompressed(file):
+def isCompressed(path):
     """:return: whether a regular file begins as one that is compressed."""
-    return _findReader(file) is not None
+    with open(path, 'rb') as file:
+        return _findReader(file.fileno()) is not None
 
 
-def _findReader(file):
-    start = os.pread(file.fileno(), 8, 0)
+def _findReader(number):
+    start = os.pread(number, 10, 0)
     return next((reader for pattern, reader in READERS.items()
                  if pattern.match(start)), None)
 
@@ -115,6 +124,11 @@ def _read(file):
 
 def _readGzip(file):
     with gzip.GzipFile(fileobj=file, mode='rb') as source:
+        yield from _read(source)
+
+
+def _readBzip2(file):
+    with bz2.BZ2File(file) as source:
         yield from _read(source)
 
 
@@ -162,5 +176,7 @@ def _readZstd(file):
 READERS = {
     re.compile(rb'\x1f\x8b'): _readGzip,
     re.compile(rb'\xfd7zXZ\x00'): _readXz,
+    # The second part is that of the first block, or of none.
+    re.compile(rb'BZh[1-9](1AY&SY|\x17rE8P\x90)'): _readBzip2,
     re.compile(rb'(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)'): _readZstd,
 }

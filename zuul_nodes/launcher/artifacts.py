@@ -13,19 +13,21 @@ import threading
 import time
 
 import requests
-import urllib3
 
 from zuul_nodes import imagefiles, messages
 from zuul_nodes.imagefiles import (
     BLOCK_SIZE,
     ArtifactError,
+    EmptyImageError,
     WrongArtifactError,
 )
+from zuul_nodes.launcher.progress import Pace, Progress
+from zuul_nodes.launcher.ranges import Part, PartError
 from zuul_nodes.launcher.threads import Threads
 from zuul_nodes.launcher.workqueue import getPause
 
-# How formats end that are compressed themselves.
-COMPRESSED = ('.gz', '.xz', '.zst')
+__all__ = ['ArtifactError', 'Pace', 'WrongArtifactError']
+
 # What one request asks for, and how many requests there are at a time.
 CHUNK_SIZE = 100 * BLOCK_SIZE
 CONNECTIONS = 5
@@ -33,12 +35,6 @@ CONNECTIONS = 5
 CHECK_INTERVAL = 1
 # How often a transfer may break without having got on.
 ATTEMPTS = 5
-# Seconds in which a download has to get on.
-WINDOW = 60
-# Seconds between two lines about it in the log.
-PROGRESS_INTERVAL = 30
-# It is the file's own bytes that ranges and sizes are about.
-HEADERS = {'Accept-Encoding': 'identity'}
 # The server may answer another time.
 TEMPORARY = (requests.codes.request_timeout, requests.codes.too_many_requests)
 
@@ -49,92 +45,12 @@ class IncompleteError(ArtifactError):
     """The server has not sent all; it may another time."""
 
 
-class Progress:
-    """Lines about something that takes its time.
-
-    :param str what: is done.
-    :param int total: bytes, or 0 if that is not known.
-    :param tell: called with each line, which also goes to the log.
-    """
-
-    def __init__(self, what, total, tell=None):
-        self.what = what
-        self.total = total
-        self.tell = tell
-        self._done = 0
-        self._next = time.monotonic() + PROGRESS_INTERVAL
-        self._lock = threading.Lock()
-
-    def add(self, size):
-        """:param int size: bytes that have been done."""
-        with self._lock:
-            self._done += size
-            now = time.monotonic()
-            if now < self._next:
-                return
-            self._next = now + PROGRESS_INTERVAL
-            line = f'{self.what}: {self}'
-        log.info('%s', line)
-        if self.tell:
-            self.tell(line)
-
-    def __str__(self):
-        if not self.total:
-            return f'{self._done >> 20} MiB'
-        return (f'{self._done >> 20} of {self.total >> 20} MiB, '
-                f'{100 * self._done // self.total} %')
-
-
-class Pace:
-    """How long a download may take.
-
-    :param float timeout: seconds in all.
-    :param int rate: bytes in a second that have to come at least.
-    """
-
-    def __init__(self, timeout, rate=0):
-        self.timeout = timeout
-        self.rate = rate
-        self._end = time.monotonic() + timeout
-        self._start = time.monotonic()
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def add(self, size):
-        """:param int size: bytes that have come."""
-        with self._lock:
-            self._size += size
-
-    def check(self, name):
-        """
-        :param str name: what is downloaded, for people.
-        :raises ArtifactError: it takes too long.
-        """
-        now = time.monotonic()
-        if now >= self._end:
-            raise ArtifactError(
-                f'Downloading {name} has not ended in {self.timeout:g} '
-                'seconds, which is "image_timeout" in the section "launcher" '
-                'of zuul.conf')
-        with self._lock:
-            seconds, size = now - self._start, self._size
-            if seconds < WINDOW:
-                return
-            self._start, self._size = now, 0
-        if size < self.rate * seconds:
-            raise ArtifactError(
-                f'Downloading {name} is given up: {size} bytes have come in '
-                f'{seconds:.0f} seconds, fewer than "image_minimum_rate" in '
-                'the section "launcher" of zuul.conf demands, which is '
-                f'{self.rate} a second')
-
-
 def getName(url):
     """:return: a URL without what may be a secret in it, for people."""
     return messages.withoutSecrets(url)
 
 
-def download(source, path, check, room, pace, tell=None):
+def download(source, path, check, room, pace, tell=None, checked=False):
     """
     :param Source source: of the file.
     :param str path: the file to write.
@@ -143,137 +59,248 @@ def download(source, path, check, room, pace, tell=None):
     :param Room room:
     :param Pace pace: which has just begun.
     :param tell: called with a line about the progress now and then.
+    :param bool checked: whether a checksum will be compared with what has
+        come.
+    :return: whether it is certain that all has come, and of one version of
+        the file.  If not, it may come right another time.
     :raises ArtifactError: it is not to be had, or there is no room.
     :raises RefusedError: it may not be had from there.
     :raises requests.RequestException: the server does not give it.
     """
-    name = getName(source.url)
-    failed = threading.Event()
+    def run(in_parts):
+        return Download(source, path, check, room, pace, tell, checked,
+                        in_parts).run()
+    try:
+        return run(in_parts=True)
+    except PartError as error:
+        log.info('Downloading %s in one piece: %s', getName(source.url),
+                 error)
+        return run(in_parts=False)
 
-    def checkAll(more=0):
-        """:param int more: bytes that are about to be written."""
-        check()
+
+class Download:
+    """A file that is downloaded in parts, or in one piece if its parts can't
+    be told from those of another version.
+
+    :param bool in_parts: or in one piece, in which only what is left after
+        it has broken is asked for by a range.
+    :param others: see :func:`download`.
+    """
+
+    def __init__(self, source, path, check, room, pace, tell, checked,
+                 in_parts):
+        self.source = source
+        self.name = getName(source.url)
+        self.path = path
+        self.check = check
+        self.room = room
+        self.pace = pace
+        self.checked = checked
+        self.in_parts = in_parts
+        # Nobody can end one that waits for a server: it is left alone.
+        self.threads = Threads(None, 'Download', CONNECTIONS)
+        self.futures = []
+        self.failed = threading.Event()
+        self.progress = Progress(f'Downloading {self.name}', 0, tell)
+        # What the first answer has said.
+        self.version = None
+        self.is_certain = True
+
+    def run(self):
+        """:return: whether what has come is certain."""
+        # Those that were left alone write to what there was before.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+        with open(self.path, 'xb'):
+            pass
+        try:
+            self._submit(0, CHUNK_SIZE)
+            while left := [each for each in self.futures if not each.done()]:
+                wait(left, CHECK_INTERVAL, FIRST_EXCEPTION)
+                self._raiseErrors()
+                self._check()
+            self._raiseErrors()
+        except BaseException:
+            self.failed.set()
+            raise
+        log.debug('Downloaded %s bytes to %s', os.path.getsize(self.path),
+                  self.path)
+        return self.is_certain
+
+    def _raiseErrors(self):
+        for future in list(self.futures):
+            if future.done():
+                future.result()
+
+    def _submit(self, start, end):
+        self.futures.append(self.threads.submit('', self._fetch, start, end))
+
+    def _check(self, more=0, position=0):
+        """
+        :param int more: bytes that are about to be written.
+        :param int position: where.
+        """
+        self.check()
         if more:
-            pace.add(more)
-            # The file has its size from the beginning, but no room yet.
-            room.check(size, more)
-        if failed.is_set():
+            self.pace.add(more)
+            # The file may have its size from the beginning, but no room yet.
+            self.room.check(
+                max(position + more, self.version.size or 0), more)
+        if self.failed.is_set():
             raise ArtifactError('Another part could not be downloaded')
-        pace.check(name)
+        self.pace.check(self.name)
 
-    # Nobody can end one that waits for a server: it is left alone.
-    threads = Threads(None, 'Download', CONNECTIONS)
-    try:
-        size, = _await([threads.submit('', getSize, source)], checkAll)
-        room.check(size, size)
-        with open(path, 'wb') as file:
-            file.truncate(size)
-        progress = Progress(f'Downloading {name}', size, tell)
-        _await([
-            threads.submit('', _downloadChunk, source, path, start,
-                           min(start + CHUNK_SIZE, size), size, checkAll,
-                           progress)
-            for start in range(0, size, CHUNK_SIZE)], checkAll)
-    except BaseException:
-        failed.set()
-        raise
-    log.debug('Downloaded %s bytes to %s', size, path)
+    @property
+    def _can_resume(self):
+        return self.checked or bool(self.version and self.version.is_known)
 
+    def _fetch(self, start, end):
+        """Download a part, from where it broke if it did.
 
-def _await(futures, check):
-    """
-    :param list futures:
-    :param check: called now and then; what it raises ends it.
-    :return: a list of their results.
-    :raises: what the first one raises that does.
-    """
-    left = futures
-    while left:
-        done, left = wait(left, CHECK_INTERVAL, FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-        if left:
-            check()
-    return [future.result() for future in futures]
-
-
-def getSize(source):
-    """:return: the number of bytes of a Source."""
-    with source.send('HEAD', HEADERS) as response:
-        if response.ok and 'content-length' in response.headers:
-            return int(response.headers['content-length'])
-    # A URL may be signed for nothing but GET.
-    with source.send(
-            'GET', {**HEADERS, 'Range': 'bytes=0-0'}) as response:
-        response.raise_for_status()
-        if 'content-range' in response.headers:
-            return int(response.headers['content-range'].split('/')[-1])
-        return int(response.headers['content-length'])
-
-
-def _downloadChunk(source, path, start, end, size, check, progress):
-    """Download a part, from where it broke if it did.
-
-    :param check: called with the number of bytes before they are written,
-        and without while there are none; what it raises ends it.
-    """
-    failures = 0
-    with open(path, 'r+b') as file:
-        file.seek(start)
-        while True:
-            begin = file.tell()
-            try:
-                return _continue(
-                    source, file, start, end, size, check, progress)
-            except (requests.RequestException, IncompleteError) as error:
-                check()
-                if not _isTemporary(error):
-                    raise
-                failures = 0 if file.tell() > begin else failures + 1
+        :param int end: behind its last byte, if there are other parts.
+        """
+        failures, furthest = 0, start
+        self._check()
+        with open(self.path, 'r+b') as file:
+            file.seek(start)
+            while True:
+                try:
+                    while not self._continue(file, end):
+                        pass
+                    return
+                except (requests.RequestException, IncompleteError) as error:
+                    failure = error
+                except PartError as error:
+                    if self.in_parts:
+                        raise
+                    failure = error
+                self._check()
+                if not _isTemporary(failure):
+                    raise failure
+                failures = 0 if file.tell() > furthest else failures + 1
+                furthest = max(furthest, file.tell())
                 if failures >= ATTEMPTS:
-                    raise
+                    raise failure
+                if isinstance(failure, PartError) or not self._can_resume:
+                    self._rewind(file)
                 log.info('%s broke, going on from byte %s: %s',
-                         progress.what, file.tell(),
-                         messages.withoutSecrets(error))
-                _pause(getPause(failures), check)
+                         self.progress.what, file.tell(),
+                         messages.withoutSecrets(failure))
+                _pause(getPause(failures), self._check)
 
+    def _continue(self, file, end):
+        """Ask for what comes next, and write it.
 
-def _continue(source, file, start, end, size, check, progress):
-    check()
-    begin = file.tell()
-    name = getName(source.url)
-    with source.send('GET', {
-            **HEADERS, 'Range': f'bytes={begin}-{end - 1}'}) as response:
-        response.raise_for_status()
-        if response.status_code != requests.codes.partial_content:
-            # The server knows no ranges, and sends everything.
-            if start:
-                return
-            end = size
-            progress.add(-begin)
-            file.seek(0)
-        for block in _read(response):
-            if len(block) > end - file.tell():
-                raise ArtifactError(
-                    f'{name} has {size} bytes; more than those from '
-                    f'{begin} to {end} have come')
-            check(len(block))
-            file.write(block)
-            progress.add(len(block))
-        if file.tell() != end:
+        :return: whether that was the last.
+        """
+        self._check()
+        begin = file.tell()
+        with Part(self.source, begin, self._getAsked(begin, end),
+                  self.version) as part:
+            begin = self._accept(part, file)
+            if part.is_nothing:
+                return self._endAt(begin)
+            self._copy(part, file, end)
+        if part.end is None:
+            self.is_certain &= part.is_bounded
+            return self._endAt(file.tell())
+        if file.tell() == self._getLimit(end):
+            return True
+        if file.tell() == begin:
             raise IncompleteError(
-                f'{name} has {size} bytes; of those from {start} to '
-                f'{end}, {file.tell() - start} have come')
+                f'{self.name}: nothing has come from byte {begin} on')
+        return False
 
+    def _getAsked(self, begin, end):
+        """:return: the end of what the next request asks for, or None if
+            that is everything."""
+        if not begin and not self.in_parts:
+            return None
+        limits = begin + CHUNK_SIZE, self._getLimit(end)
+        return min(each for each in limits if each is not None)
 
-def _read(response):
-    """:return: yields what has come, be it little: who waits for more can
-        not be asked whether to go on."""
-    try:
-        while block := response.raw.read1(BLOCK_SIZE, decode_content=False):
-            yield block
-    except urllib3.exceptions.HTTPError as error:
-        raise requests.ConnectionError(error) from error
+    def _getLimit(self, end):
+        """:return: where a part ends, None if it is not known."""
+        size = self.version and self.version.size
+        return min(end, size) if self._is_split else size
+
+    @property
+    def _is_split(self):
+        return len(self.futures) > 1
+
+    def _accept(self, part, file):
+        """Find out whether a part fits to what there is.
+
+        :return: where it begins.
+        """
+        begin = file.tell()
+        changed = self.version and not part.version.isLike(self.version)
+        if part.start != begin or changed:
+            if self._is_split or not part.is_whole:
+                raise PartError(
+                    f'after byte {begin}, the server sends another part or '
+                    'another version')
+            # It sends everything, as it knows no ranges or has a new one.
+            self._rewind(file)
+        if self.version is None:
+            self._begin(part, file)
+        elif self.version.size is None:
+            self.version.size = part.version.size
+        if part.start:
+            self.is_certain &= self.version.is_known
+        return part.start
+
+    def _begin(self, part, file):
+        self.version = part.version
+        if not (part.is_bounded or self.checked):
+            raise WrongArtifactError(
+                f'{self.name} has no checksum, and its server sends neither '
+                '"Content-Length" nor chunks: nothing tells whether all of '
+                'it comes')
+        if self.in_parts and not (part.is_whole or self._can_resume):
+            raise PartError('neither a checksum nor the server tells whether '
+                            'its parts are of one version')
+        if (size := part.version.size) is None:
+            return
+        self.progress.total = size
+        self.room.check(size, size)
+        file.truncate(size)
+        if self.in_parts and not part.is_whole:
+            for start in range(CHUNK_SIZE, size, CHUNK_SIZE):
+                self._submit(start, start + CHUNK_SIZE)
+
+    def _rewind(self, file):
+        self.progress.add(-file.tell())
+        file.seek(0)
+        file.truncate()
+        self.version = None
+
+    def _endAt(self, position):
+        """:return: True; the file has that size."""
+        if self.version.size not in (None, position):
+            raise PartError(f'it has {self.version.size} bytes, but nothing '
+                            f'comes after byte {position}')
+        self.version.size = position
+        return True
+
+    def _copy(self, part, file, end):
+        for block in part.readBlocks(BLOCK_SIZE):
+            if part.end is not None and len(block) > part.end - file.tell():
+                raise ArtifactError(
+                    f'{self.name}: more than the bytes from {part.start} to '
+                    f'{part.end}, which the server has announced, have come')
+            limit = self._getLimit(end)
+            wanted = block[:limit and limit - file.tell()]
+            if not wanted:
+                # It sends more than it was asked for.
+                return
+            self._check(len(wanted), file.tell())
+            file.write(wanted)
+            self.progress.add(len(wanted))
+        if part.end is not None and file.tell() < part.end:
+            raise IncompleteError(
+                f'{self.name}: of the bytes from {part.start} to {part.end}, '
+                f'{file.tell() - part.start} have come')
 
 
 def _isTemporary(error):
@@ -298,10 +325,13 @@ def decompress(path, check, room, tell=None):
     :param Room room:
     :param tell: called with a line about the progress now and then.
     :raises ArtifactError: it is broken, or too large.
+    :raises EmptyImageError: there is nothing in it.
     """
+    if not os.path.getsize(path):
+        raise EmptyImageError('The file of the image is empty')
+    if not imagefiles.isCompressed(path):
+        return
     with open(path, 'rb') as source:
-        if not imagefiles.isCompressed(source):
-            return
         target = f'{path}.new'
         progress = Progress(
             f'Decompressing {os.path.basename(path)}', 0, tell)
@@ -314,6 +344,10 @@ def decompress(path, check, room, tell=None):
                 room.check(size, len(block))
                 file.write(block)
                 progress.add(len(block))
+    if not size:
+        raise EmptyImageError(
+            'The file of the image is compressed, and empty when it is '
+            'decompressed')
     os.rename(target, path)
 
 

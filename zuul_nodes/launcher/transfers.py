@@ -291,27 +291,41 @@ class ArtifactJob:
         room = imagefiles.Room(directory, self.launcher.image_size_limit)
         self.log.info('Downloading %s from %s to %s', self.artifact,
                       artifacts.getName(url), path)
-        path = self._download(url, path, room)
+        path, is_certain = self._download(url, path, room)
         # What a driver has downloaded may be larger than it should be.
         room.check(os.path.getsize(path), 0)
-        checksums = self.checksums
-        if self.artifact.format.endswith(artifacts.COMPRESSED):
-            # It is of such a file, or of what comes out, as otherwise.
-            with contextlib.suppress(artifacts.ArtifactError):
-                artifacts.verify(path, checksums, self.uploads.check)
-                checksums = {}
-        artifacts.decompress(path, self.uploads.check, room, self._tell)
-        artifacts.verify(path, checksums, self.uploads.check)
+        try:
+            self._unpack(path, room)
+        except artifacts.WrongArtifactError as error:
+            if is_certain:
+                raise
+            raise artifacts.ArtifactError(
+                f'{error}; its server does not tell whether all of it has '
+                'come, and unchanged') from None
         return path
 
+    def _unpack(self, path, room):
+        """Have a file be an image, and verify it."""
+        check, checksums = self.uploads.check, self.checksums
+        if self.artifact.format.lower().endswith(imagefiles.COMPRESSED):
+            # It is of such a file, or of what comes out, as otherwise.
+            with contextlib.suppress(artifacts.WrongArtifactError):
+                artifacts.verify(path, checksums, check)
+                checksums = {}
+        artifacts.decompress(path, check, room, self._tell)
+        artifacts.verify(path, checksums, check)
+
     def _download(self, url, path, room):
+        """:return: the path of the file, and whether it is certain that all
+            of it has come."""
         try:
-            artifacts.download(
+            is_certain = artifacts.download(
                 web.Source(url, self.launcher.image_sources), path,
                 self.uploads.check, room, artifacts.Pace(
                     self.launcher.image_timeout,
-                    self.launcher.image_minimum_rate), self._tell)
-            return path
+                    self.launcher.image_minimum_rate), self._tell,
+                any(self.checksums.values()))
+            return path, is_certain
         except Stopped:
             raise
         except Exception as caught:
@@ -330,7 +344,7 @@ class ArtifactJob:
                 asked.add(endpoint_name)
                 if found := self._downloadBy(
                         provider, endpoint_name, url, path):
-                    return found
+                    return found, True
             except Exception as error:
                 self.log.warning('Unable to download %s by %s: %s',
                                  self.artifact, provider,

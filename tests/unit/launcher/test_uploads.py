@@ -1,8 +1,10 @@
 """How artifacts get to the endpoints, and what uploads come to."""
 
+import bz2
 import gzip
 import hashlib
 import json
+import lzma
 import pathlib
 import time
 import types
@@ -15,7 +17,7 @@ from zuul.lib.statsd import normalize_statsd_name
 from tests.fixtures.images import IMAGE, TIMEOUT, UploadJob
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers import PermanentError
-from zuul_nodes.launcher import artifacts, imagelook
+from zuul_nodes.launcher import artifacts, imagelook, progress
 from zuul_nodes.launcher.imagelook import FIRST_PAUSE, KEY
 from zuul_nodes.launcher.transactions import Transaction
 from zuul_nodes.launcher.uploads import ATTEMPTS
@@ -261,7 +263,7 @@ def test_without_source_there_is_no_copy(copying, addArtifact):
 
 def test_the_record_tells_how_far_it_is(
         launcher, rack, addArtifact, monkeypatch):
-    monkeypatch.setattr(artifacts, 'PROGRESS_INTERVAL', 0)
+    monkeypatch.setattr(progress, 'PROGRESS_INTERVAL', 0)
     rack.answers.clear()
     added, = upload(launcher, addArtifact())
 
@@ -344,8 +346,8 @@ def test_upload_fails_for_good_after_all_attempts(
     launcher.waitForUploads('failed')
     failed, = launcher.getUploads()
     assert failed.attempt == ATTEMPTS - 1
-    assert len([method for method, *_ in server.requests
-                if method == 'HEAD']) == ATTEMPTS
+    # Each time, it gets on once.
+    assert len(gets(server)) == 2 * ATTEMPTS
     assert 'Nobody can download' in getRemark(launcher, failed)
     assert rack.calls == []
     waitFor(lambda: not list(tmp_path.iterdir()))
@@ -361,7 +363,7 @@ def test_artifact_that_is_wrong_is_fetched_once(
     upload(launcher, addArtifact(path, **checksums))
     launcher.waitForUploads('failed')
     failed, = launcher.getUploads()
-    assert [method for method, *_ in server.requests].count('HEAD') == 1
+    assert len(gets(server)) == 1
     assert reason in getRemark(launcher, failed)
     assert rack.calls == []
 
@@ -566,8 +568,8 @@ def test_stop_ends_a_download(launcher, rack, server, addArtifact, tmp_path):
     launcher.images.join(TIMEOUT)
     assert launcher.getStates() == ['pending']
     assert not uploaded.hasLock()
-    # It only has asked for the size, and has not tried anything else.
-    assert gets(server) == rack.calls == []
+    # It has not tried anything else.
+    assert (gets(server), rack.calls) == (['/image'], [])
     assert not list(tmp_path.iterdir())
 
 
@@ -587,14 +589,32 @@ def test_stop_does_not_wait_for_queued_uploads(launcher, rack, addArtifact):
 
 # Files
 
-@pytest.mark.parametrize('name', ['image.gz', 'image.raw'])
+@pytest.mark.parametrize('name', [
+    'image.gz', 'image.raw', 'IMAGE.GZ', 'image.img', 'image.qcow2.xz'])
+@pytest.mark.parametrize('compress', [
+    gzip.compress, lzma.compress, bz2.compress])
 def test_a_compressed_artifact(
-        launcher, rack, server, addArtifact, tmp_path, name):
-    server.files[name] = gzip.compress(IMAGE)
+        launcher, rack, server, addArtifact, tmp_path, name, compress):
+    """Whatever it is called."""
+    server.files[name] = compress(IMAGE)
     upload(launcher, addArtifact(f'/{name}?token=1'))
     launcher.waitForUploads('ready')
     assert list(rack.images.values()) == [IMAGE]
     waitFor(lambda: not list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize('data', [b'', gzip.compress(b'', mtime=0)])
+@pytest.mark.parametrize('sha256', [None, hashlib.sha256(b'').hexdigest()])
+def test_nothing_is_no_image(
+        launcher, rack, server, addArtifact, data, sha256):
+    """Not even one with the right checksum."""
+    server.files['empty'] = data
+    upload(launcher, addArtifact('/empty', sha256=sha256))
+    launcher.waitForUploads('failed')
+    failed, = launcher.getUploads()
+    assert failed.attempt == ATTEMPTS - 1
+    assert 'empty' in getRemark(launcher, failed)
+    assert rack.calls == []
 
 
 def test_an_artifact_that_is_too_large(launcher, rack, addArtifact, caplog):

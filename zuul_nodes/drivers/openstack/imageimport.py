@@ -6,11 +6,9 @@ https://docs.openstack.org/api-ref/image/v2/
 
 from urllib.parse import urlsplit
 
+from zuul_nodes import imagefiles
 from zuul_nodes.drivers import addresses
 from zuul_nodes.drivers.openstack.newimage import ERRORS
-
-# Glance can't decompress them.
-COMPRESSED = ('.zst', '.gz', '.xz')
 
 
 def getObstacle(client, method):
@@ -42,7 +40,7 @@ def getArtifactObstacle(url, md5, sha256, sources):
             sources.check(url, by_others=True)
     except addresses.RefusedError as error:
         return str(error)
-    if parts.path.endswith(COMPRESSED):
+    if parts.path.lower().endswith(imagefiles.COMPRESSED):
         return 'the cloud can not decompress it'
     if sha256 and not md5:
         return 'the cloud tells no SHA-256, and there is no md5sum'

@@ -99,7 +99,8 @@ def test_cloud_is_out_of_order_for_a_while(site, cloud, url):
 # What is not
 
 @pytest.mark.parametrize('wrong', [
-    {'import_method': 'none'}, {'md5': None}, '.zst', '.gz?name=1', '.xz'])
+    {'import_method': 'none'}, {'md5': None}, '.zst', '.gz?name=1', '.xz',
+    '.GZ', '.bz2'])
 def test_image_that_can_not_be_imported_is_uploaded(
         makeSite, cloud, url, wrong):
     suffix, checksums, attributes = '', {}, {}
