@@ -7,7 +7,13 @@ import zlib
 
 from kazoo.exceptions import NoNodeError
 
-from zuul_nodes import imagecontrols, imagelayouts, undelivered, zkrecords
+from zuul_nodes import (
+    gonefiles,
+    imagecontrols,
+    imagelayouts,
+    undelivered,
+    zkrecords,
+)
 from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
@@ -30,8 +36,9 @@ def readImages(client, connections):
         ``problem`` (why it is not built, or None), ``undelivered`` (tenant
         -> formats that its builds lack, a sorted list) and ``builds``: what
         the records of its artifacts say, the oldest first, each with
-        ``kept`` (the reason, or None) and its ``uploads``, each of which
-        may have ``progress`` and a ``remark``.
+        ``kept`` (the reason, or None), ``file_gone`` (why its file counts
+        as gone, or None) and its ``uploads``, each of which may have
+        ``progress`` and a ``remark``.
     """
     images = {}
     layouts = _readLayouts(client)
@@ -40,11 +47,14 @@ def readImages(client, connections):
             images.setdefault(name, _makeImage(name, image['name']))[
                 'tenants'].append(tenant_name)
     kept = imagecontrols.readAll(client, Control.KEPT)
+    gone = gonefiles.getIds(client)
     builds = {}
     for artifact in _readAll(client, ARTIFACTS):
         name = artifact['canonical_name']
         builds[artifact['uuid']] = artifact | {
-            'kept': kept.get(artifact['uuid']), 'uploads': []}
+            'kept': kept.get(artifact['uuid']), 'uploads': [],
+            'file_gone': gonefiles.read(client, artifact['uuid'])
+            if artifact['uuid'] in gone else None}
         images.setdefault(name, _makeImage(name, artifact['name']))[
             'builds'].append(builds[artifact['uuid']])
     remarks = Remarks(client)

@@ -153,6 +153,8 @@ def getRows(images):
             state = build['_state'] or 'reported'
             if build['kept'] is not None:
                 state += ', kept'
+            if build['file_gone'] is not None:
+                state += ', file gone'
             first = (name, build['uuid'][:8], build['format'],
                      _getTime(build['timestamp']), state)
             for upload in build['uploads'] or [None]:

@@ -18,6 +18,8 @@ from zuul_nodes import messages
 STATUS_ATTRIBUTES = ('http_status', 'status_code', 'status', 'code')
 # Request time-out, too early, too many requests; 5xx besides.
 TEMPORARY_STATUS = (408, 425, 429)
+# Not found, gone.
+GONE_STATUS = (404, 410)
 # Those of AWS that come with status 400.
 THROTTLING = ('Throttling', 'ThrottlingException', 'RequestLimitExceeded',
               'RequestThrottled', 'TooManyRequestsException',
@@ -84,6 +86,21 @@ def isFinalAnswer(error):
     return any(
         400 <= (status := _getStatus(each)) < 500
         and status not in TEMPORARY_STATUS for each in _getChain(error))
+
+
+def isGone(errors):
+    """
+    :param list errors: that everybody has got who has tried to get at
+        something.
+    :return: whether a server has said that it is gone, and all others know
+        nothing of it.
+    """
+    answers = [next(filter(None, map(_getStatus, _getChain(error))), 0)
+               for error in errors]
+    return any(answer in GONE_STATUS for answer in answers) and all(
+        answer in GONE_STATUS
+        or (not answer and classify(error) != Failure.TEMPORARY)
+        for answer, error in zip(answers, errors, strict=True))
 
 
 def hasFailed(node, failure):

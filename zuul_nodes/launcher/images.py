@@ -11,7 +11,7 @@ import contextlib
 import functools
 import logging
 
-from zuul_nodes import uploadboots
+from zuul_nodes import gonefiles, uploadboots
 from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.imageuse import isUsable
 from zuul_nodes.launcher.caches import sync
@@ -86,7 +86,8 @@ class Images:
         with contextlib.ExitStack() as steps:
             # The last comes first; whatever one of them raises, all have
             # their turn.
-            for step in (self._forgetRemarks, self.missing.reconcile,
+            for step in (self._forgetRemarks, self._forgetGoneFiles,
+                         self.missing.reconcile,
                          self._validate, self.checkMissingUploads,
                          self.retirement.reconcile):
                 steps.callback(step)
@@ -106,6 +107,16 @@ class Images:
                 for key in keys - self._getUploadIds():
                     forget(key)
 
+    def _forgetGoneFiles(self):
+        """Forget what is on record of builds that are gone themselves."""
+        gone = gonefiles.getIds(self.launcher.zk_client.client)
+        if all(map(self.builds.getItem, gone)):
+            return
+        sync(self.builds)
+        for key in gone:
+            if self.builds.getItem(key) is None:
+                gonefiles.forget(self.launcher.zk_client.client, key)
+
     def _getUploadIds(self):
         return {upload.uuid for upload in self.registry.getItems()}
 
@@ -117,6 +128,7 @@ class Images:
         """Upload what has been built."""
         pending = collections.defaultdict(list)
         known = collections.defaultdict(list)
+        gone = gonefiles.getIds(self.launcher.zk_client.client)
         for upload in self._getHandled(self.registry.getItems()):
             with alone(self.launcher, upload):
                 if not self._isWanted(upload):
@@ -125,7 +137,9 @@ class Images:
                 if not self.uploads.isFree(upload):
                     continue
                 if _isForgotten(upload) or (
-                        _isToBeTried(upload) and not self._isPaused(upload)):
+                        _isToBeTried(upload)
+                        and upload.artifact_uuid not in gone
+                        and not self._isPaused(upload)):
                     self.uploads.recover(upload)
                 if (upload.state == upload.State.PENDING
                         and not self._isPaused(upload)):

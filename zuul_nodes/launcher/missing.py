@@ -1,24 +1,26 @@
 """Has images built that are missing, or missing in a format.
 
+An image is missing as well at an endpoint for which there is none but builds
+whose files are gone.
+
 One event for each image, by one launcher, when nothing builds it already
 and nothing is about to: the change that has added an image and a job for it
 may have it built as well, in another pipeline.  After a build that came to
 nothing, whoever asked for it, the next one has to wait.
 """
 
-import collections
 import time
 
-from zuul_nodes import undelivered
+from zuul_nodes import gonefiles, undelivered
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imageevents import Kind
 from zuul_nodes.launcher.imagelook import (
     ImagePart,
     alone,
-    groupByArtifact,
     isOver,
 )
-from zuul_nodes.launcher.policy import choose, isBad
+from zuul_nodes.launcher.imageneeds import findUploads, getGood, getNeeds
+from zuul_nodes.launcher.policy import choose, findSource
 
 # Seconds that an image has to be missing.
 SETTLE_TIME = 10
@@ -67,34 +69,55 @@ class Missing(ImagePart):
     def _getMissing(self):
         """:return: the canonical name of each image that is missing -> the
             formats in which it is."""
-        built = self._getBuilt()
+        good = getGood(self.builds, self.uploads)
+        lost = self._getLost(good)
         needed = self.launcher.scope.getImageFormats()
         return {name: missing for name, formats in needed.items()
-                if (missing := formats - built[name])
+                if (missing := {each for each in formats
+                                if not good[name, each]
+                                or (name, each) in lost})
                 and not self.launcher.image_steering.isPaused(name)}
 
-    def _getBuilt(self):
-        """:return: the canonical name of each image -> the formats of which
-            there is a build that is not known to be bad."""
-        uploads = groupByArtifact(self.uploads)
-        built = collections.defaultdict(set)
-        for artifact in self.builds.getItems():
-            # Without a state, its uploads are being written.
-            if (artifact.state != artifact.State.DELETING
-                    and not isBad(uploads[artifact.uuid])):
-                built[artifact.canonical_name].add(artifact.format)
-        return built
+    def _getLost(self, good):
+        """
+        :param dict good: see :func:`getGood`.
+        :return: a set of images and their formats that an endpoint needs
+            and can't have, as the files are gone.
+        """
+        gone = self._getGone()
+        touched = {key for key, artifacts in good.items()
+                   if any(each.uuid in gone for each in artifacts)}
+        return {need[:2] for need, wanted in self._getNeeds(touched)
+                if not findSource(
+                    good[need[:2]],
+                    findUploads(self.uploads, need, wanted), gone)}
+
+    def _getGone(self):
+        return gonefiles.getIds(self.launcher.zk_client.client)
+
+    def _getNeeds(self, keys):
+        """:return: a list of pairs, Need and Wanted, of some images in some
+            formats."""
+        return [(need, wanted) for need, wanted
+                in getNeeds(self.launcher).items() if need[:2] in keys] \
+            if keys else []
 
     def _isValid(self, name):
         """:return: whether an image, which is not missing, will not be
-            missing again, because validation has refused it."""
+            missing again, because validation has refused it, or because the
+            file of its next build is gone as well."""
         artifacts = {
             artifact.uuid: artifact for artifact in self.builds.getItems()
             if artifact.canonical_name == name}
         valid = {artifacts[upload.artifact_uuid].format
                  for upload in self.uploads.getUploadsForImage(name)
                  if upload.validated and upload.artifact_uuid in artifacts}
-        return self.launcher.scope.getImageFormats()[name] <= valid
+        gone = {(name, artifacts[key].format)
+                for key in self._getGone() & artifacts.keys()}
+        return self.launcher.scope.getImageFormats()[name] <= valid and all(
+            any(upload.validated and upload.state == upload.State.READY
+                for upload in findUploads(self.uploads, need, wanted))
+            for need, wanted in self._getNeeds(gone))
 
     def _ask(self, name):
         sent = self.events.get(Kind.BUILD, name)

@@ -77,6 +77,31 @@ def getKept(uploads, image, provider):
     return {upload.uuid for upload in (*valid, *unvalidated, *incomplete)}
 
 
+# Of files.
+
+def findSource(artifacts, uploads, gone):
+    """
+    :param list artifacts: of an image in a format, in use and not bad.
+    :param uploads: of those, where they are needed.
+    :param set gone: the ids of artifacts that have no file any more.
+    :return: the newest of them that is there, or can get there; None if the
+        image has to be built anew for that.
+    """
+    # Those without a file may be copied from another cloud; or the file is
+    # there again, and somebody wants it tried.
+    there = {upload.artifact_uuid for upload in uploads
+             if upload.state in (upload.State.PENDING, upload.State.UPLOADING,
+                                 upload.State.READY)}
+    return findNewest(
+        artifact for artifact in artifacts
+        if artifact.uuid not in gone or artifact.uuid in there)
+
+
+def findNewest(artifacts):
+    """:return: the newest of several artifacts, None if there are none."""
+    return max(artifacts, key=lambda each: each.timestamp or 0, default=None)
+
+
 # Of tenants.
 
 def choose(pipelines, sent):

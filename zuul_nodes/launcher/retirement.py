@@ -10,7 +10,7 @@ import time
 
 from zuul.model import ImageBuildArtifact
 
-from zuul_nodes import audit
+from zuul_nodes import audit, gonefiles
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.deletes import Deletes, remove
 from zuul_nodes.launcher.imageevents import Kind
@@ -217,19 +217,25 @@ class Retirement(ImagePart):
     # Artifacts
 
     def _checkArtifacts(self, artifacts, uploads):
-        newest = {}
-        for artifact in artifacts:
-            if artifact.state == artifact.State.READY:
-                key = artifact.canonical_name, artifact.format
-                newest[key] = max(newest.get(key, 0), artifact.timestamp or 0)
+        ready = [artifact for artifact in artifacts
+                 if artifact.state == artifact.State.READY]
+        newest = _getNewest(ready)
+        gone = gonefiles.getIds(self.launcher.zk_client.client)
+        newest_gone = _getNewest(
+            artifact for artifact in ready if artifact.uuid in gone)
         needed = self.launcher.scope.getImageFormats()
         for artifact in artifacts:
-            key = artifact.canonical_name, artifact.format
             version = artifact.getZKVersion()
             with alone(self.launcher, artifact):
-                superseded = (artifact.timestamp or 0) < newest.get(key, 0)
+                superseded = _isSuperseded(artifact, newest)
+                # The last one is a reason to wait before the next build.
+                lost = (artifact.state == artifact.State.READY
+                        and artifact.uuid in gone
+                        and _isSuperseded(artifact, newest_gone))
+                left = [upload for upload in uploads[artifact.uuid]
+                        if not (lost and upload.state == upload.State.FAILED)]
                 if self._isToGo(
-                        artifact, uploads[artifact.uuid],
+                        artifact, left,
                         superseded or self._isUnwanted(artifact, needed)) \
                         and not self._isBeingDeleted(artifact):
                     self.deletes.addArtifact(artifact, version)
@@ -313,6 +319,20 @@ class Retirement(ImagePart):
             artifact.name, artifact.project_canonical_name,
             artifact.project_branch)
         transaction.commit()
+
+
+def _getNewest(artifacts):
+    """:return: the name and format of images -> when they were built last."""
+    newest = collections.defaultdict(int)
+    for artifact in artifacts:
+        key = artifact.canonical_name, artifact.format
+        newest[key] = max(newest[key], artifact.timestamp or 0)
+    return newest
+
+
+def _isSuperseded(artifact, newest):
+    key = artifact.canonical_name, artifact.format
+    return (artifact.timestamp or 0) < newest[key]
 
 
 def _getImageId(node):

@@ -2,50 +2,32 @@
 
 A scheduler writes the records of uploads when an image has been built, for
 all endpoints and configurations that it knows.  Those that are added later
-get theirs here, without another build.
+get theirs here, without another build; and so do those that can't have the
+newest one, as its file is gone.
 """
 
 import collections
 import contextlib
-import dataclasses
 import logging
 import time
-import typing
 import uuid
 
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
+from zuul_nodes import gonefiles
 from zuul_nodes.launcher.caches import sync
 from zuul_nodes.launcher.imagelook import (
     KEY,
     alone,
-    groupByArtifact,
     isOlder,
 )
-from zuul_nodes.launcher.policy import isBad
+from zuul_nodes.launcher.imageneeds import findUploads, getGood, getNeeds
+from zuul_nodes.launcher.policy import findNewest, findSource
 from zuul_nodes.launcher.uploads import LOCK_PAUSE
 
 # Seconds that a scheduler has to write the uploads of a build.
 ADOPTION_AGE = 300
-
-
-class Need(typing.NamedTuple):
-    """An image, as providers at an endpoint need it."""
-    canonical_name: str
-    format: str
-    endpoint_name: str
-    config_hash: str
-
-
-@dataclasses.dataclass
-class Wanted:
-    """
-    :ivar dict providers: their canonical names, as keys.
-    :ivar set hashes: what records of uploads may say, also old ones.
-    """
-    providers: dict = dataclasses.field(default_factory=dict)
-    hashes: set = dataclasses.field(default_factory=set)
 
 
 class Spreading:
@@ -68,10 +50,19 @@ class Spreading:
                     if isOlder(self.launcher, artifact, ADOPTION_AGE):
                         self._adopt(artifact)
         missing = collections.defaultdict(dict)
-        needs = self._getNeeds()
-        newest = self._getNewest({need[:2] for need in needs})
+        endpoints = self.launcher.getEndpoints()
+        needs = {
+            need: wanted for need, wanted in getNeeds(self.launcher).items()
+            if need.endpoint_name in endpoints}
+        good = getGood(self.builds, self.registry)
+        gone = gonefiles.getIds(self.launcher.zk_client.client)
         for need, wanted in needs.items():
-            artifact = newest.get(need[:2])
+            artifacts = [each for each in good[need[:2]]
+                         if each.state == each.State.READY]
+            # If there is none, that of the newest may be copied.
+            artifact = findSource(
+                artifacts, findUploads(self.registry, need, wanted),
+                gone) or findNewest(artifacts)
             if artifact and not self._has(artifact, need, wanted):
                 missing[artifact][need] = wanted
         for artifact, several in missing.items():
@@ -91,41 +82,12 @@ class Spreading:
                 with artifact.activeContext(own):
                     artifact.state = artifact.State.READY
 
-    def _getNeeds(self):
-        """:return: dict of Need -> Wanted, at endpoints that are ours."""
-        needs = collections.defaultdict(Wanted)
-        endpoints = self.launcher.getEndpoints()
-        for providers in self.launcher.tenant_providers.values():
-            for provider in providers:
-                with alone(self.launcher, provider):
-                    _addNeeds(needs, provider, endpoints)
-        return needs
-
-    def _getNewest(self, names):
-        """
-        :param set names: of images, with their formats.
-        :return: dict of those -> the newest artifact that is in use, and
-            not known to be bad.
-        """
-        uploads = groupByArtifact(self.registry)
-        newest = {}
-        for artifact in self.builds.getItems():
-            name = artifact.canonical_name, artifact.format
-            if (artifact.state == artifact.State.READY and name in names
-                    and not isBad(uploads[artifact.uuid])):
-                newest[name] = max(newest.get(name, artifact), artifact,
-                                   key=lambda each: each.timestamp or 0)
-        return newest
-
     def _has(self, artifact, need, wanted):
         """:return: whether there is a record of an upload; whatever has
             become of it."""
         return any(
             upload.artifact_uuid == artifact.uuid
-            and upload.endpoint_name == need.endpoint_name
-            and upload.config_hash in wanted.hashes
-            for upload in self.registry.getUploadsForImage(
-                need.canonical_name))
+            for upload in findUploads(self.registry, need, wanted))
 
     def _add(self, artifact, several):
         """
@@ -161,17 +123,3 @@ class Spreading:
                     state_time=time.time())
                 self.log.info('Storing %s of %s, which %s needs', upload,
                               artifact, ', '.join(wanted.providers))
-
-
-def _addNeeds(needs, provider, endpoints):
-    endpoint_name = provider.getEndpoint().canonical_name
-    if endpoint_name not in endpoints:
-        return
-    for image in provider.images.values():
-        # Images of some drivers have no format.
-        image_format = getattr(image, 'format', None)
-        if image.type == 'zuul' and image_format:
-            wanted = needs[Need(image.canonical_name, image_format,
-                                endpoint_name, image.zuul_config_hash)]
-            wanted.providers[provider.canonical_name] = True
-            wanted.hashes |= {image.zuul_config_hash, image.config_hash}

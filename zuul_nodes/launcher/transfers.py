@@ -19,10 +19,16 @@ from zuul.launcher.uploadplanner import UploadPlanner
 from zuul.lib.logutil import get_annotated_logger
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes import audit, imagefiles, messages, snapshotrecords
+from zuul_nodes import (
+    audit,
+    gonefiles,
+    imagefiles,
+    messages,
+    snapshotrecords,
+)
 from zuul_nodes.drivers import addresses
 from zuul_nodes.launcher import artifacts, web
-from zuul_nodes.launcher.failures import describe, isFinalAnswer
+from zuul_nodes.launcher.failures import describe, isFinalAnswer, isGone
 from zuul_nodes.launcher.threads import Stopped
 
 
@@ -138,6 +144,9 @@ class ArtifactJob:
         except addresses.RefusedError as error:
             self.log.error('Unable to upload %s: %s', self.artifact, error)
             self.error = error
+        except imagefiles.GoneError as error:
+            self._noteGone(error)
+            self.error = error
         except Exception as error:
             _logError(self.log, 'Unable to upload %s:', self.artifact)
             self.error = error
@@ -190,13 +199,25 @@ class ArtifactJob:
                 'with "require_image_checksums" in the section "launcher" of '
                 'zuul.conf, its metadata have to have "sha256" or "md5sum"')
 
+    def _noteGone(self, error):
+        """Have all launchers know, before the uploads have failed."""
+        self.log.warning(
+            'The file of %s is gone; the image is built anew for endpoints '
+            'that can\'t have another build of it: %s', self.artifact, error)
+        try:
+            gonefiles.write(self.launcher.zk_client.client,
+                            self.artifact.uuid, describe(error))
+        except Exception:
+            self.log.exception(
+                'Unable to write that the file of %s is gone:', self.artifact)
+
     def _checkSnapshot(self):
         artifact = self.artifact
         # The scheduler has compared its nodes with those of the build.
         if not snapshotrecords.find(
                 self.launcher.zk_client.client, artifact.url,
                 artifact.build_tenant_name):
-            raise artifacts.WrongArtifactError(
+            raise imagefiles.GoneError(
                 f'{artifacts.getName(artifact.url)} is no snapshot that a '
                 'launcher has made of a node of the tenant '
                 f'{artifact.build_tenant_name} and that has not expired')
@@ -283,6 +304,7 @@ class ArtifactJob:
                         reason=describe(error))
             raise
         self._audit(audit.Event.IMPORTED)
+        gonefiles.forget(self.launcher.zk_client.client, self.artifact.uuid)
         return path
 
     def _fetchFile(self, directory):
@@ -333,6 +355,7 @@ class ArtifactJob:
             reason = messages.withoutSecrets(failure)
             self.log.info('Unable to download %s: %s', self.artifact, reason)
         # Clouds have ways of their own to get at what is stored there.
+        failures = [failure]
         asked = set()
         for provider in self.launcher.tenant_providers.get(
                 self.artifact.build_tenant_name, ()):
@@ -346,10 +369,13 @@ class ArtifactJob:
                         provider, endpoint_name, url, path):
                     return found, True
             except Exception as error:
+                failures.append(error)
                 self.log.warning('Unable to download %s by %s: %s',
                                  self.artifact, provider,
                                  messages.withoutSecrets(error))
         message = f'Nobody can download {artifacts.getName(url)}: {reason}'
+        if isGone(failures):
+            raise imagefiles.GoneError(message)
         if isinstance(failure, addresses.RefusedError):
             raise addresses.RefusedError(message)
         if isFinalAnswer(failure):

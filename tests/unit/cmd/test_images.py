@@ -10,7 +10,12 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.programs import getRefusal, writeConf
-from zuul_nodes import imagecontrols, imagelayouts, undelivered
+from zuul_nodes import (
+    gonefiles,
+    imagecontrols,
+    imagelayouts,
+    undelivered,
+)
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageremarks import Remarks
 from zuul_nodes.launcher.policy import isRejected
@@ -135,6 +140,17 @@ def test_an_image_that_there_is_not(context, images):
     line = getRefusal(images('list', 'debain'))
     assert line == ('zuul-nodes images: there is no image "debain". Did you '
                     'mean "debian"?')
+
+
+def test_a_build_whose_file_is_gone(context, images):
+    for name in ('debian', 'fedora'):
+        addArtifact(context, name)
+    gonefiles.write(context.client, 'debian-build', '404 Client Error')
+    rows = getRows(images())
+    assert [row[4] for row in rows[1:]] == ['ready, file gone', 'ready']
+    debian, fedora = json.loads(images('--format', 'json').stdout)
+    assert debian['builds'][0]['file_gone'] == '404 Client Error'
+    assert fedora['builds'][0]['file_gone'] is None
 
 
 def test_why_an_upload_has_failed(context, images):
