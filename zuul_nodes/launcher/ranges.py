@@ -120,6 +120,11 @@ class Part:
                 self.end <= self.start == begin and length == 0)
         else:
             response.raise_for_status()
+            if response.status_code != requests.codes.ok:
+                # What comes then is about the file, if anything.
+                raise requests.HTTPError(
+                    f'{response.status_code} {response.reason} is no file, '
+                    f'for url: {response.url}', response=response)
             self.start, self.end, size = 0, length, length
         self.is_bounded = chunked or self.end is not None
         self.is_whole = self.start == 0 and self.end == size

@@ -104,6 +104,12 @@ def test_a_limit_holds_for_what_has_no_size(
     assert (tmp_path / 'image').stat().st_size <= 10000
 
 
+@pytest.mark.parametrize('status', [202, 204, 300, 304, 404])
+def test_an_answer_without_the_file_is_an_error(serve, download, status):
+    with pytest.raises(requests.HTTPError, match=str(status)):
+        download(serve(ranges='none', status=status))
+
+
 # The end
 
 @pytest.mark.parametrize('length', ['right', 'chunked'])
