@@ -6,6 +6,10 @@ decided here: as soon as its connection, its negotiation or its time has
 come, and not before.  Only paramiko, which negotiates, and the look-up of
 a name have threads of their own, for as long as they take.
 
+Nothing that may pass is a verdict before ``boot-timeout``: a name server in
+trouble is asked again, a name that is not known yet is looked up again, and
+each address of a name has its turn.
+
 How many connect at the same time is limited.  A machine that does not
 answer gives its place to the next one after each attempt, so those that
 never answer do not hold up the others.
@@ -15,7 +19,6 @@ import collections
 import concurrent.futures
 import contextlib
 import heapq
-import ipaddress
 import itertools
 import logging
 import math
@@ -27,10 +30,12 @@ import time
 from zuul.exceptions import ConnectionTimeoutException
 from zuul.launcher import server
 
+from zuul_nodes.drivers import bounds
+from zuul_nodes.launcher import lookups
+from zuul_nodes.launcher.scanrequests import ATTEMPT, Request
+
 # Seconds from an attempt that has failed to the next one.
 RETRY = 1
-# Seconds after which Zuul's request gives up an attempt to connect.
-ATTEMPT = 10
 # What is due later is looked at before that (seconds), as the kernel does not
 # wait for any length of time.
 LONGEST_WAIT = 3600
@@ -51,18 +56,20 @@ class KeyScanner:
 
     :param done: called as ``done(key, scan)`` from the scanner's thread
         when a scan is complete; not for one that was cancelled before.
-    :param checkAddress: called with a node and the address of its host,
-        before there is a connection; what it raises ends the scan.
+    :param checkAddress: called with a node and an address of its host; it
+        raises a BoundError for one that must not be connected to.
     :param int max_active: how many may be connected to at the same time.
+    :param Lookups names: finds the addresses of hosts.
     """
 
     log = logging.getLogger('zuul.nodes.KeyScanner')
 
     def __init__(self, done, checkAddress=lambda node, address: None,
-                 max_active=100):
+                 max_active=100, names=None):
         self.done = done
         self.checkAddress = checkAddress
         self.max_active = max_active
+        self.names = names or lookups.Lookups()
         # What is not complete: key -> Scan.
         self._scans = {}
         self._lock = threading.Lock()
@@ -104,7 +111,7 @@ class KeyScanner:
                 return self._scans[key]
             scan = self._scans[key] = Scan(
                 key, node, log, self._sockets, request_class or Request,
-                self.checkAddress)
+                self.checkAddress, self.names)
         self._pending.append(scan)
         self._sockets.wake()
         return scan
@@ -187,12 +194,14 @@ class Scan:
     :ivar float due: when to advance, if nothing happens before.
     """
 
-    def __init__(self, key, node, log, sockets, request_class, checkAddress):
+    def __init__(self, key, node, log, sockets, request_class, checkAddress,
+                 names):
         self.key = key
         self.node = node
         self.log = log
         self.request_class = request_class
         self.checkAddress = checkAddress
+        self.names = names
         self.host_key_checking = node.host_key_checking
         self.gather_hostkeys = node.connection_type in SSH_TYPES
         self.complete = False
@@ -202,6 +211,9 @@ class Scan:
         self._start_time = None
         self._deadline = None
         self._lookup = None
+        self._lookup_end = None
+        # Why the last look-up has failed.
+        self._problem = None
         self._request = None
         self._ready = False
         self._paused = False
@@ -212,7 +224,7 @@ class Scan:
         """
         :return: a list of host keys, such as ``ssh-ed25519 AAAA...``.
         :raises ConnectionTimeoutException: it did not answer in time.
-        :raises OSError: its name can not be looked up.
+        :raises BoundError: it has no address that may be connected to.
         """
         if self._exception:
             raise self._exception
@@ -229,7 +241,7 @@ class Scan:
         if now >= self.due:
             return True
         if self._request is None:
-            return self._lookup.done()
+            return self._lookup is not None and self._lookup.done()
         event = self._request.event
         return not self._paused and (
             self._ready or (event is not None and event.is_set()))
@@ -259,25 +271,62 @@ class Scan:
             # Waiting for the first turn is not the machine's fault.
             self._start_time = now
             self._deadline = now + self.node.boot_timeout
-            self._lookup = lookUp(self.node, self._makeRequest, self._sockets)
         if now >= self._deadline:
             raise ConnectionTimeoutException(
                 f'Timeout connecting to {self.node.interface_ip} '
-                f'on port {self.node.connection_port}')
+                f'on port {self.node.connection_port}'
+                + (f': {self._problem}' if self._problem else ''))
         if self._request is None:
-            if not self._lookup.done():
-                self.due = self._deadline
-                return True
-            self._request = self._lookup.result()
-            self._request.start_time = self._start_time
-            self._request.setWorker(self._sockets)
+            addresses = self._lookUp(now)
+            if addresses is None:
+                return self._lookup is not None
+            self._request = self._makeRequest(addresses)
         return self._advanceRequest(now)
 
-    def _makeRequest(self):
-        """:return: a request, which has looked the name up, and connects
-            to that address."""
-        request = self.request_class(self.node, self.log)
-        self.checkAddress(self.node, request.sockaddr[0])
+    def _lookUp(self, now):
+        """:return: the addresses of the host, as of :meth:`.Lookups.find`;
+            None while they are not known."""
+        if self._lookup is None:
+            self._lookup_end = now + lookups.TIMEOUT
+            self._lookup = self.names.find(self.node.interface_ip)
+            self._lookup.add_done_callback(lambda _: self._sockets.wake())
+        if self._lookup.done():
+            try:
+                return self._lookup.result()
+            except OSError as error:
+                self._problem = error.strerror or str(error)
+        elif now < self._lookup_end:
+            self.due = min(self._lookup_end, self._deadline)
+            return None
+        else:
+            self._problem = (f'no answer from a name server in '
+                             f'{lookups.TIMEOUT:g} seconds')
+        self.log.debug('Unable to look up %s: %s',
+                       self.node.interface_ip, self._problem)
+        self._lookup = None
+        self.due = min(now + RETRY, self._deadline)
+        return None
+
+    def _makeRequest(self, addresses):
+        """
+        :param list addresses: those of the host.
+        :return: a request that connects to those that are allowed.
+        :raises BoundError: none is.
+        """
+        allowed, refused = [], None
+        for family, address in addresses:
+            try:
+                self.checkAddress(self.node, address[0])
+            except bounds.BoundError as error:
+                refused = error
+                self.log.debug('Not connecting to %s: %s', address[0], error)
+            else:
+                allowed.append((family, address))
+        if not allowed:
+            raise refused
+        request = self.request_class(self.node, self.log, allowed)
+        request.start_time = self._start_time
+        request.setWorker(self._sockets)
         return request
 
     def _advanceRequest(self, now):
@@ -291,7 +340,9 @@ class Scan:
         # Once it has answered, Zuul connects again at once, as often as
         # that is refused.
         self._paused = request.key_connection_failures > failures
-        if self._paused or request.state == request.START:
+        if request.state == request.START and not request.isRoundOver():
+            due = now
+        elif self._paused or request.state == request.START:
             due = now + RETRY
         elif request.state in (request.CONNECTING_INIT,
                                request.CONNECTING_KEY):
@@ -314,85 +365,6 @@ class Scan:
         except Exception:
             # Other scans go on, whatever is wrong with this one.
             self.log.exception('Unable to end the scan of %s:', self.key)
-
-
-class Request(server.NodescanRequest):
-    """Zuul's state machine of a scan; looks up the name when it is made."""
-
-    def _connect(self):
-        try:
-            super()._connect()
-        except OSError as error:
-            # No route at present, for example: an attempt that failed
-            # before it could wait.
-            self.log.debug('Unable to connect to %s on port %s: %s',
-                           self.ip, self.port, error)
-            self.connect_start_time = -math.inf
-
-    def _close(self):
-        transport = self.transport
-        super()._close()
-        # If paramiko did not come to an end of the handshake, its thread
-        # for the time-out of that would wait on.
-        with contextlib.suppress(AttributeError):
-            transport.packetizer.complete_handshake()
-
-
-class Check(Request):
-    """Looks for one of the host keys that the node has in its record.
-
-    It ends with the first: as a rule, it connects once.  If the record has
-    none, it ends when the machine has shown any.
-    """
-
-    def _nextKey(self):
-        if self.key_index == -1:
-            # Zuul has connected to learn that it answers, and goes on with
-            # all types of keys.
-            key = self.transport.get_remote_server_key()
-            self.keys.append(f'{key.get_name()} {key.get_base64()}')
-            wanted = {known.split()[0] for known in self.node.host_keys}
-            self.key_types = [
-                name for name in self.key_types
-                if _getKeyType(name) in wanted - {key.get_name()}]
-        if not self.node.host_keys or not set(self.keys).isdisjoint(
-                self.node.host_keys):
-            self.state = self.COMPLETE
-        else:
-            super()._nextKey()
-
-
-def _getKeyType(algorithm):
-    """:return: the type of the keys of a signature algorithm (RFC 8332,
-        section 3)."""
-    return 'ssh-rsa' if algorithm.startswith('rsa-sha2-') else algorithm
-
-
-def lookUp(node, function, sockets):
-    """Look up the address of a node.
-
-    :param ProviderNode node: the node.
-    :param function: does it.
-    :param Sockets sockets: woken as soon as it is known.
-    :return: a Future of what the function returns.
-    """
-    future = concurrent.futures.Future()
-
-    def run():
-        try:
-            future.set_result(function())
-        except Exception as error:
-            future.set_exception(error)
-
-    try:
-        ipaddress.ip_address(node.interface_ip)
-    except ValueError:
-        future.add_done_callback(lambda future: sockets.wake())
-        threading.Thread(target=run, name=f'Lookup-{node.interface_ip}',
-                         daemon=True).start()
-    else:
-        run()
-    return future
 
 
 class Sockets:

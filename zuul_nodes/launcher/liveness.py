@@ -19,7 +19,8 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.failures import describe
 from zuul_nodes.launcher.hostkeys import checkHostKeys
-from zuul_nodes.launcher.keyscan import Check, needsScan
+from zuul_nodes.launcher.keyscan import needsScan
+from zuul_nodes.launcher.scanrequests import Check
 from zuul_nodes.launcher.sharing import getMachineId, isGiven
 from zuul_nodes.launcher.transactions import Conflict
 

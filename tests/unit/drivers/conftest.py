@@ -1,5 +1,10 @@
 import pytest
 
+from tests.fixtures.names import names
+
+# Fixtures that are in modules of their own.
+__all__ = ['names']
+
 
 @pytest.fixture
 def site(makeSite):

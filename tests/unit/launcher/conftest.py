@@ -21,6 +21,7 @@ from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.images import IMAGE, ImageLauncher
 from tests.fixtures.keyscans import connects, makeScanner, scanner
 from tests.fixtures.launcher import Steps
+from tests.fixtures.names import names
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
@@ -38,7 +39,7 @@ from zuul_nodes.launcher.cleanup import Cleanup
 
 # Fixtures that are in modules of their own.
 __all__ = ['connects', 'listen', 'makeHost', 'makeScanner', 'makeWorld',
-           'scanner', 'sshd', 'undivided']
+           'names', 'scanner', 'sshd', 'undivided']
 
 
 @pytest.fixture

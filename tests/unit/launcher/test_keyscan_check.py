@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fixtures.keyscans import LOG, makeNode
-from zuul_nodes.launcher.keyscan import Check
+from zuul_nodes.launcher.scanrequests import Check
 
 
 @pytest.fixture

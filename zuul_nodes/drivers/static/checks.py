@@ -112,11 +112,20 @@ def _readHostKey(connect, key_type):
 
 
 def _connect(connection, node):
-    """Connect to the address that a launcher would connect to."""
-    *_, (address, *_) = socket.getaddrinfo(
-        node.name, node.connection_port, type=socket.SOCK_STREAM)[0]
-    bounds.checkAddress(connection, node.name, address)
-    return socket.create_connection((address, node.connection_port), TIMEOUT)
+    """Connect to an address that a launcher would connect to."""
+    found = dict.fromkeys(address for *_, (address, *_) in socket.getaddrinfo(
+        node.name, node.connection_port, type=socket.SOCK_STREAM))
+    errors = []
+    for address in found:
+        try:
+            bounds.checkAddress(connection, node.name, address)
+            return socket.create_connection(
+                (address, node.connection_port), TIMEOUT)
+        except (bounds.BoundError, OSError) as error:
+            errors.append(error)
+    # A bound says something of the configuration only if it is all there is.
+    raise next((error for error in errors if isinstance(error, OSError)),
+               errors[0])
 
 
 def _write(key):

@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from tests.fixtures.hostkeys import HostKey
+from tests.fixtures.names import AGAIN, NAME
 from tests.fixtures.sshservers import SSHServer
 from tests.fixtures.staticnodes import makeConfig, makeProvider
 from zuul_nodes.drivers.static import checks
@@ -80,6 +81,28 @@ def test_check_fails_when_no_ssh_server_listens(monkeypatch):
         assert askOne(port).startswith('It does not show any host key: ')
         # That is all that is asked of Windows.
         assert askOne(port, **{'connection-type': 'winrm'}) == ''
+
+
+@pytest.mark.parametrize('addresses', [
+    # "hosts" has 127.0.0.1 and nothing else.
+    ['127.0.0.2', '127.0.0.1'], ['127.0.0.1', '127.0.0.2']])
+def test_each_address_of_a_name_is_tried(names, host, addresses):
+    names.say(addresses)
+    assert set(ask(entry(host.port, name=NAME)).values()) == {''}
+
+
+def test_check_says_what_the_name_server_says(names):
+    names.say(AGAIN)
+    said, = filter(None, ask(entry(22, name=NAME)).values())
+    assert said.startswith(f'Unable to connect to {NAME} on port 22: ')
+    assert AGAIN.strerror in said
+
+
+def test_check_names_the_bound_when_no_address_is_within(names):
+    names.say(['127.0.0.2', '127.0.0.3'])
+    said, = filter(None, ask(entry(22, name=NAME)).values())
+    assert said.startswith(
+        f'Not connected to: the node "{NAME}", at the address 127.0.0.2, ')
 
 
 def test_node_without_host_key_checking_is_not_asked():

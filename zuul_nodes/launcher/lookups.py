@@ -1,0 +1,70 @@
+"""Look-ups of names: in threads of their own, one for each name.
+
+The C library waits for a name server as long as ``resolv.conf`` says, and
+nothing can end such a wait.  So all who ask for a name while it is looked up
+share that look-up: there are no more threads than names, however often one
+that hangs is asked for.
+"""
+
+import concurrent.futures
+import ipaddress
+import socket
+import threading
+
+# Seconds after which a look-up without an answer has failed for who asked.
+TIMEOUT = 10
+
+
+class Lookups:
+    """Finds the addresses of hosts without waiting for them."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        # Host -> the Future of its look-up.
+        self._running = {}
+
+    def find(self, host):
+        """
+        :param str host: a name or an IP address.
+        :return: a Future of a list of (family, socket address), none twice,
+            in the order in which to try them; the port is 0.  Its error is
+            an OSError if another attempt may succeed.
+        """
+        if _isAddress(host):
+            future = concurrent.futures.Future()
+            _fill(future, host)
+            return future
+        with self._lock:
+            future = self._running.get(host)
+            if future is None:
+                future = self._running[host] = concurrent.futures.Future()
+                threading.Thread(
+                    target=self._run, args=(future, host),
+                    name=f'Lookup-{host}', daemon=True).start()
+            return future
+
+    def _run(self, future, host):
+        try:
+            _fill(future, host)
+        finally:
+            with self._lock:
+                del self._running[host]
+
+
+def _isAddress(host):
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _fill(future, host):
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        result = list(dict.fromkeys(
+            (family, address) for family, *_, address in found))
+    except Exception as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
