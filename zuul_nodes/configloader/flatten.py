@@ -192,9 +192,13 @@ class Flattening:
             labels = self.driver.getNodeLabels(settings, aliases=False)
             names = self.driver.getNodeLabels(settings)
         except vs.Invalid as error:
+            origins = ' and the '.join(
+                describe(source.origin, source.line)
+                for source in self.parts.provider_sources
+                if 'nodes' in source.attributes)
             raise AttributeValueError(
-                f'The {describe(self.provider_config)} has wrong "nodes", '
-                f'or its section has: {error}') from None
+                f'The {describe(self.provider_config)} has a wrong "nodes": '
+                f'{error}. It is set by the {origins}') from None
         for name in () if self._isCentral() else labels:
             if name not in self.layout.labels:
                 raise UnknownNameError(

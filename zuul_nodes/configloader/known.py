@@ -6,6 +6,7 @@ at such an object, and whether the value can be meant.  Drivers without a
 connection count, too: several Zuuls may share a project with images.
 """
 
+import re
 import typing
 
 import voluptuous as vs
@@ -33,8 +34,10 @@ from zuul_nodes.drivers import beStrictOf
 LISTS = {f'{kind}s': kind for kind in STRUCTURE}
 DEFAULTS = {f'{kind}-defaults': kind for kind in STRUCTURE}
 OF_SECTIONS = frozenset({
-    'name', 'description', 'parent', 'abstract', 'connection', 'nodes',
+    'name', 'description', 'parent', 'abstract', 'connection',
     *LISTS, *DEFAULTS})
+# At the end of what is wrong with a part of a list: which part.
+PART = re.compile(r' at \S+\Z')
 OF_ENTRIES = frozenset({FINAL}).union(*STRUCTURE.values())
 
 
@@ -131,7 +134,9 @@ def _findFault(name, value, schemas, vocabularies):
     else:
         fault = findFaultOfAll(vocabulary.findFault(name, value)
                                for vocabulary in vocabularies)
-    return fault and f'{fault}, not {show(value)}'
+    if fault is None or (isinstance(value, list) and PART.search(fault)):
+        return fault
+    return f'{fault}, not {show(value)}'
 
 
 def _suggest(name, kind, vocabularies):

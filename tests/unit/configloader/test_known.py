@@ -36,6 +36,14 @@ def load(text):
      'The entry for the image "debian" of the section "desk" (project '
      'example.com/nodes, branch main, file zuul.d/objects.yaml, line 2) has '
      'the attribute "usrname"'),
+    ('- section: {name: desk, connection: null, nodes: [{name: "desk:22", '
+     'label: big}]}',
+     'The section "desk" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 1) has a wrong "nodes": A node in "nodes" '
+     'has the address "desk:22", which is no host name or IP address. Write '
+     'the address as "desk" and the port as "connection-port: 22" at 0'),
+    ('- section: {name: desk, connection: null, nodes: 7}',
+     'has a wrong "nodes": expected a list, not 7'),
     ('- section: {name: desk, connection: nul}',
      'has the connection "nul", which zuul.conf does not have. Did you mean '
      '"null"?'),

@@ -14,6 +14,7 @@ from zuul_nodes.drivers.static.hostkeys import (
     readHostKey,
     splitHostKeys,
 )
+from zuul_nodes.drivers.static.hosts import explainHost
 
 # What a node says in place of its image,
 IMAGE_ATTRIBUTES = ('username', 'connection-type', 'connection-port',
@@ -111,10 +112,12 @@ def normalizeNode(entry, attached=None):
     host = node.pop('host', None)
     if host is None and names:
         host = names[0]
-    if not isinstance(host, str) or not addresses.isHost(host):
+    if not host or not isinstance(host, str):
         raise vs.Invalid(
             f'{describe(entry)} has no address. Write its host name or IP '
             'address in "host" or "name", as a string')
+    if not addresses.isHost(host):
+        raise vs.Invalid(explainHost(host))
     if attached is not None:
         labels = [label for label in labels if label in attached]
         if not labels:
