@@ -75,7 +75,7 @@ class Maker:
         :return: a list of records as :meth:`makeNode`.
         """
         label = provider.labels[entry.label]
-        number = label.slots if label.slots and label.slots > 1 else 0
+        number = entry.slots if entry.slots > 1 else 0
         slot = StaticSlot(entry, provider, number)
         common = self._getAttributes(
             self.launcher.scope.forNode(provider, label.name, ''), label,

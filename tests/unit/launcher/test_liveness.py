@@ -269,3 +269,31 @@ def test_failed_liveness_check_does_not_concern_renewed_node(
     steps.runUntil(lambda: isDone(request))
     assert request.nodes == [node.uuid]
     assert node.comment is None
+
+
+@pytest.mark.parametrize('connection_type', ['psrp', 'netconf', 'httpapi'])
+def test_launcher_only_connects_to_a_node_without_ssh(
+        steps, checks, listen, connection_type):
+    listener = listen()
+    steps.setLayout(checkedStaticNodes(
+        listener.port, connection_type=connection_type))
+    node, = waitForReady(steps)
+    _, nodes = steps.serveNew('big')
+    assert nodes == [node]
+    assert checks == [node.uuid]
+    assert node.host_keys == []
+    # It is connected to before it is ready, and once more.
+    listener.accept(2)
+    assert listener.isQuiet()
+
+
+def test_launcher_does_not_connect_to_a_local_node(steps, checks, listen):
+    listener = listen()
+    steps.setLayout(checkedStaticNodes(
+        listener.port, connection_type='local'))
+    node, = waitForReady(steps)
+    _, nodes = steps.serveNew('big')
+    assert nodes == [node]
+    assert node.connection_type == 'local'
+    assert not node.connection_port
+    assert listener.isQuiet()

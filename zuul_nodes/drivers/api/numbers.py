@@ -39,6 +39,7 @@ BOUNDS = {
     'launch-timeout': TIMEOUT,
     'max-age': AGE,
     'max-nodes': COUNT,
+    'max-parallel-jobs': Bound(1, MOST_SLOTS),
     'max-ready-age': AGE,
     'max-retain-count': Bound(1, 1000),
     'min-ready': COUNT,

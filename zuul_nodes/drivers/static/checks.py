@@ -36,7 +36,7 @@ def makeChecks(provider):
                     functools.partial(_askEntries, written, len(nodes)))
         for node in nodes:
             # A launcher does not connect to others, and may be unable to.
-            if node.host_key_checking:
+            if node.host_key_checking and node.connection_port:
                 yield Check('machine', f'{name} port {node.connection_port}',
                             f'label {node.label}', functools.partial(
                                 _askMachine, node, functools.partial(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 import difflib
+import uuid
 
 import voluptuous as vs
 from zuul.driver.static import staticprovider
@@ -21,8 +22,12 @@ IMAGE_ATTRIBUTES = ('username', 'connection-type', 'connection-port',
                     'python-path', 'shell-type')
 # and of its label.
 LABEL_ATTRIBUTES = ('boot-timeout', 'host-key-checking')
-# As Zuul documents them.
-DEFAULT_PORTS = {'ssh': 22, 'winrm': 5986}
+# How Ansible may connect to a machine that is there already -> the port.  It
+# connects to pods by what a cluster has said of them.
+DEFAULT_PORTS = {'ssh': 22, 'winrm': 5986, 'psrp': 5986, 'network_cli': 22,
+                 'netconf': 830, 'httpapi': 443, 'local': None}
+# Nothing connects to these.
+WITHOUT_PORT = {name for name, port in DEFAULT_PORTS.items() if port is None}
 # These can be several, and are read by :func:`normalizeNode`.
 NAMES = ('name', 'label', 'labels')
 
@@ -44,7 +49,9 @@ VALUES = {
     'aliases': (vs.Any(str, [str]), 'the name of a label or a list of them'),
     'username': (vs.All(str, _must(addresses.isUser)),
                  addresses.USER_WORDS),
-    'connection-type': (vs.Any(*DEFAULT_PORTS), '"ssh" or "winrm"'),
+    'connection-type': (
+        vs.Any(*DEFAULT_PORTS),
+        'one of ' + ', '.join(f'"{each}"' for each in DEFAULT_PORTS)),
     'connection-port': (beStrictOf('connection-port', int),
                         str(BOUNDS['connection-port'])),
     'python-path': (str, 'a string'),
@@ -53,6 +60,8 @@ VALUES = {
                      str(BOUNDS['boot-timeout'])),
     'host-key-checking': (bool, 'true or false'),
     'host-key': (vs.Any(str, [str]), f'a string or a list. {FORM}'),
+    'max-parallel-jobs': (beStrictOf('max-parallel-jobs', int),
+                          str(BOUNDS['max-parallel-jobs'])),
 }
 # For the reference, what people write there.
 DOCS = {
@@ -63,9 +72,12 @@ DOCS = {
     'labels': 'The same as ``label``.',
     'aliases': 'More labels by which it can be asked for, or one.',
     'username': "The user that Zuul logs in as; by default the image's.",
-    'connection-type': "``ssh`` or ``winrm``; by default the image's.",
-    'connection-port': """By default the image's; 22 for ``ssh`` and 5986
-        for ``winrm``.""",
+    'connection-type': """How Ansible connects: ``ssh``, ``winrm``,
+        ``psrp``, ``network_cli``, ``netconf``, ``httpapi`` or ``local``; by
+        default as the image says.""",
+    'connection-port': """By default the image's, or that of the
+        ``connection-type``: 22 for ``ssh`` and ``network_cli``, 5986 for
+        ``winrm`` and ``psrp``, 830 for ``netconf``, 443 for ``httpapi``.""",
     'python-path': "The path of Python; by default the image's.",
     'shell-type': "The shell of the user; by default the image's.",
     'boot-timeout': """Seconds to wait for an answer; by default the
@@ -74,6 +86,8 @@ DOCS = {
         as the label says.""",
     'host-key': """What it has to show, or a list of these: type and key.
         Without one, any key will do.""",
+    'max-parallel-jobs': """How many jobs may use it at the same time, of all
+        tenants; by default the ``slots`` of its label, or 1.""",
 }
 
 
@@ -257,13 +271,15 @@ class StaticNodeConfig(staticprovider.StaticNodeConfig):
     :param dict provider_config: the flat configuration.
     :ivar list host_keys: what ``host-key`` says, as Zuul's records have
         host keys; empty if it says nothing.
+    :ivar int slots: how many jobs may use it at the same time, when all is
+        inherited.
     """
 
     schema = assemble(
         staticprovider.StaticNodeConfig.schema,
         vs.Schema({Optional(key): Nullable(VALUES[key][0])
                    for key in (*IMAGE_ATTRIBUTES, *LABEL_ATTRIBUTES,
-                               'host-key')}))
+                               'host-key', 'max-parallel-jobs')}))
     internal_schema = schema
 
     def __init__(self, node_config, provider_config):
@@ -288,10 +304,17 @@ class StaticNodeConfig(staticprovider.StaticNodeConfig):
                 and self.connection_type != image.connection_type):
             self.connection_port = DEFAULT_PORTS[self.connection_type]
         self._fillIn(IMAGE_ATTRIBUTES, image)
+        if self.connection_type in WITHOUT_PORT:
+            self.connection_port = None
 
     def inheritFromLabel(self, label):
         """Take what the node does not say from its label."""
         self._fillIn(LABEL_ATTRIBUTES, label)
+        self.slots = self.max_parallel_jobs or label.slots or 1
+        if self.max_parallel_jobs is not None:
+            # Records of slots are not changed, so another number has others.
+            self.node_id = uuid.uuid5(staticprovider.NODE_NAMESPACE, (
+                f'{self.node_id} {self.max_parallel_jobs}')).hex
 
     def isCurrent(self, node):
         """

@@ -75,8 +75,10 @@ class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):
                 nodes.append({key: own[key] for key in IMAGE_ATTRIBUTES
                               if key in own} | node)
         ret = super().parseConfig({**config, 'nodes': nodes}, connection)
-        for node in ret['nodes'].values():
+        nodes = ret['nodes'].values()
+        for node in nodes:
             node.inheritFromLabel(ret['labels'][node.label])
+        ret['nodes'] = {node.node_id: node for node in nodes}
         return ret
 
     def parseNodeConfig(self, node_config, provider_config, connection):

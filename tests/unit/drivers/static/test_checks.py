@@ -79,8 +79,9 @@ def test_check_fails_when_no_ssh_server_listens(monkeypatch):
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
         assert askOne(port).startswith('It does not show any host key: ')
-        # That is all that is asked of Windows.
-        assert askOne(port, **{'connection-type': 'winrm'}) == ''
+        # That is all that is asked of others.
+        for connection_type in ('winrm', 'psrp', 'netconf'):
+            assert askOne(port, **{'connection-type': connection_type}) == ''
 
 
 @pytest.mark.parametrize('addresses', [
@@ -103,6 +104,11 @@ def test_check_names_the_bound_when_no_address_is_within(names):
     said, = filter(None, ask(entry(22, name=NAME)).values())
     assert said.startswith(
         f'Not connected to: the node "{NAME}", at the address 127.0.0.2, ')
+
+
+def test_node_without_port_is_not_asked():
+    assert ask(entry(1, **{'connection-type': 'local'})) == {
+        ('entries', '127.0.0.1'): ''}
 
 
 def test_node_without_host_key_checking_is_not_asked():

@@ -105,7 +105,16 @@ def test_nodes_are_a_list(nodes):
 @pytest.mark.parametrize('attributes, message', [
     ({'connection-port': '22'},
      'The node "192.0.2.1": "connection-port" is a whole number'),
-    ({'connection-type': 'telnet'}, '"connection-type" is "ssh" or "winrm"'),
+    ({'connection-type': 'telnet'},
+     '"connection-type" is one of "ssh", "winrm", "psrp", "network_cli", '
+     '"netconf", "httpapi", "local"'),
+    # The executor would look for the pod that the node is.
+    ({'connection-type': 'kubectl'}, '"connection-type" is one of "ssh", '),
+    ({'max-parallel-jobs': 0},
+     '"max-parallel-jobs" is a whole number from 1 to 1000'),
+    ({'max-parallel-jobs': 1001}, '"max-parallel-jobs" is a whole number'),
+    ({'max-parallel-jobs': True}, '"max-parallel-jobs" is a whole number'),
+    ({'max-parallel-jobs': '2'}, '"max-parallel-jobs" is a whole number'),
     ({'username': 7}, '"username" is the name of a user'),
     ({'username': None}, '"username" is the name of a user'),
     ({'python-path': []}, '"python-path" is a string'),

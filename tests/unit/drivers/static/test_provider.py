@@ -135,11 +135,36 @@ def test_label_and_node():
     ({'connection-type': 'winrm'}, {'connection_port': 2222}, 5986),
     ({'connection-type': 'ssh'}, {'connection_type': 'winrm'}, 22),
     ({'connection-type': 'ssh'}, {'connection_port': 2222}, 2222),
+    ({'connection-type': 'network_cli'}, {'connection_port': 2222}, 22),
+    ({'connection-type': 'psrp'}, {}, 5986),
+    ({'connection-type': 'netconf'}, {}, 830),
+    ({'connection-type': 'httpapi'}, {}, 443),
+    # Nothing connects there.
+    ({'connection-type': 'local'}, {'connection_port': 2222}, None),
+    ({'connection-type': 'local', 'connection-port': 22}, {}, None),
 ])
 def test_port_of_another_connection_type(attributes, image, port):
     node = getNode(makeConfig(NODE | attributes, **image))
     assert node.connection_port == port
     assert node.connection_type == attributes['connection-type']
+
+
+@pytest.mark.parametrize('jobs, label, expected', [
+    (None, {}, 1), (None, {'slots': 3}, 3), (2, {}, 2), (2, {'slots': 3}, 2),
+    (1, {'slots': 3}, 1)])
+def test_number_of_jobs(jobs, label, expected):
+    attributes = {} if jobs is None else {'max-parallel-jobs': jobs}
+    node = getNode(makeConfig(NODE | attributes, labels=[
+        {'name': 'desk', **label}]))
+    assert node.slots == expected
+
+
+def test_number_of_jobs_makes_other_nodes():
+    ids = [getNode(makeConfig(NODE | attributes)).node_id for attributes in (
+        {}, {'max-parallel-jobs': 1}, {'max-parallel-jobs': 2})]
+    assert len(set(ids)) == 3
+    provider = makeProvider(makeConfig({**NODE, 'max-parallel-jobs': 2}))
+    assert provider.nodes.keys() == {ids[2]}
 
 
 def test_labels_that_others_have():
