@@ -21,8 +21,9 @@ What any driver may have beyond Zuul's interfaces:
 ``nodes_are_given``
     true if its nodes are machines that are there already.  One that is
     ready is connected to before a request gets it, and nodes with the same
-    address, port and user are one machine.  What an instance has for
-    ``host_id`` counts as its address, too, if that is a name.
+    address, port and user are one machine.  If its address is a name, what an
+    instance has for ``host_id`` counts as its address, too, and so does each
+    address that the launcher finds for the name.
 ``checkBounds(connection, config)``
     raises a :class:`bounds.BoundError` if a provider's flat configuration is
     more than the operator allows at the connection.

@@ -40,7 +40,9 @@ from zuul_nodes.launcher.keyscan import KeyScanner
 from zuul_nodes.launcher.layouts import Layouts
 from zuul_nodes.launcher.limits import withProblem
 from zuul_nodes.launcher.liveness import Liveness
+from zuul_nodes.launcher.lookups import Lookups
 from zuul_nodes.launcher.machines import Machines
+from zuul_nodes.launcher.names import Names
 from zuul_nodes.launcher.news import News
 from zuul_nodes.launcher.nodes import NodeReconciler
 from zuul_nodes.launcher.parting import Parting
@@ -188,7 +190,10 @@ class Launcher:
             lambda request_id: self.queue.add(('request', request_id)),
             tellRoom=self.ready.tell, canUse=self.images.canUse,
             isHandled=self.division.isHandled, isAsked=self._isAsked,
-            getProblem=self._getProblem, isGiven=self._isGiven)
+            getProblem=self._getProblem, isGiven=self._isGiven,
+            tellName=lambda host: self.queue.add(('name', host)))
+        lookups = Lookups()
+        self.names = Names(lookups, self.planner, self.queue)
         self.surplus = Surplus(self)
         # Provider -> how often it has failed, one time after the other.
         self._failures = collections.Counter()
@@ -205,7 +210,8 @@ class Launcher:
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
             lambda: self.queue.add(IMAGES))
         self.scanner = KeyScanner(
-            lambda key, scan: self.queue.add(key), self._checkAddress)
+            lambda key, scan: self.queue.add(key), self._checkAddress,
+            names=lookups)
         self.liveness = Liveness(self)
         self.machines = Machines(self)
         self.snapshots = Snapshots(self)
@@ -221,6 +227,7 @@ class Launcher:
             'reasons': lambda _: self.request_reconciler.tellReasons(),
             'node': self.node_reconciler.reconcile,
             'liveness': self.liveness.reconcile,
+            'name': self.names.reconcile,
             'static': self.registration.reconcile,
             'gone': self.registration.reconcileNode,
             'provider': self._resume,

@@ -83,6 +83,7 @@ class Unknown(typing.NamedTuple):
 class Ledger:
     """
     :param isGiven: as for :class:`.sharing.Sharing`.
+    :param tellName: the same.
     :ivar Reservations reservations: of requests.
     :ivar Reservations missing: of nodes that nobody has asked for.
     :ivar dict used: key -> amount.
@@ -95,10 +96,11 @@ class Ledger:
         enough; to be emptied likewise.
     """
 
-    def __init__(self, isGiven=lambda name: False):
+    def __init__(self, isGiven=lambda name: False,
+                 tellName=lambda host: None):
         self.reservations = Reservations()
         self.missing = Reservations()
-        self.sharing = Sharing(isGiven)
+        self.sharing = Sharing(isGiven, tellName)
         self.stock = Stock(self._hasExpired)
         self.used = collections.Counter()
         self.claims = {}
@@ -157,6 +159,19 @@ class Ledger:
     def getRivals(self, node_id):
         """:return: as :meth:`.sharing.Sharing.getRivals`."""
         return self.sharing.getRivals(node_id)
+
+    def getOthers(self, node_id):
+        """:return: as :meth:`.sharing.Sharing.getOthers`."""
+        return self.sharing.getOthers(node_id)
+
+    def getMachineRoom(self, node_id):
+        """:return: as :meth:`.sharing.Sharing.getRoom`."""
+        return self.sharing.getRoom(self.getNode(node_id))
+
+    def setAddresses(self, host, found):
+        """Take in which addresses a host of nodes has."""
+        for node_id in self.sharing.setAddresses(host, found):
+            self._write(node_id, self._describe(self.getNode(node_id)))
 
     # What is going to be
 
@@ -470,7 +485,11 @@ class Ledger:
                 self._spare[new.spare] += 1
         for other_id in self.sharing.note(
                 node_id, new.node, node_id in self.claims):
-            self._write(other_id, self._describe(self.getNode(other_id)))
+            other = self._describe(self.getNode(other_id))
+            self._write(other_id, other)
+            if other.kind:
+                # Its machine may have another job, or one less.
+                self.changed.add(other.kind.provider)
 
     def _charge(self, node_id, old, new):
         for key, amount in new.items():

@@ -59,6 +59,8 @@ class Planner:
         knows.
     :param isGiven: tells for the name of a connection whether its nodes
         are machines that are there already.
+    :param tellName: called with the name of such a machine, normalized;
+        :meth:`setAddresses` is to be called as long as :meth:`hasHost`.
     :param shuffle: puts a list into another order.
     """
 
@@ -68,13 +70,14 @@ class Planner:
                  canUse=lambda *args: True,
                  isHandled=lambda name: True, isAsked=None,
                  getProblem=lambda *args: None,
-                 isGiven=lambda name: False, shuffle=random.shuffle,
+                 isGiven=lambda name: False,
+                 tellName=lambda host: None, shuffle=random.shuffle,
                  clock=time.monotonic):
         self.wake = wake
         self.tellRoom = tellRoom
         self.shuffle = shuffle
         self.clock = clock
-        self.ledger = Ledger(isGiven)
+        self.ledger = Ledger(isGiven, tellName)
         self.waiting = Waiting()
         # What has not been written yet: uuid of a request -> its grant,
         # its needs and what was reserved for it.
@@ -168,12 +171,20 @@ class Planner:
             return line and line.options.getUnhandled(
                 self.obstacles.isHandled)
 
-    def getRivals(self, node):
-        """:return: a list of the other nodes that are the same machine,
-            none of which may be used when that node is."""
+    def getOthers(self, node):
+        """
+        :return: a list of the other nodes that are the same machine, if they
+            are of several records; and how many of all of them may be used.
+        """
         with self._lock:
-            return list(map(self.ledger.getNode,
-                            self.ledger.getRivals(node.uuid)))
+            return (list(map(self.ledger.getNode,
+                             self.ledger.getOthers(node.uuid))),
+                    self.ledger.sharing.getLimit(node))
+
+    def hasHost(self, host):
+        """:return: as :meth:`.sharing.Sharing.hasHost`."""
+        with self._lock:
+            return self.ledger.sharing.hasHost(host)
 
     def length(self):
         """:return: how many requests wait."""
@@ -200,6 +211,14 @@ class Planner:
         """:param ProviderNode node: as it is now."""
         with self._change():
             self.ledger.update(node)
+
+    def setAddresses(self, host, found):
+        """
+        :param str host: as it was told.
+        :param found: its addresses, as they are now.
+        """
+        with self._change():
+            self.ledger.setAddresses(host, found)
 
     def removeNode(self, node_id):
         with self._change():

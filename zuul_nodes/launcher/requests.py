@@ -232,12 +232,7 @@ class RequestReconciler:
                 # have its lock then.  One that is built is its builder's.
                 transaction.check(node)
                 transaction.checkUnlocked(node)
-                for other in self.planner.getRivals(node):
-                    # Somebody may just have got the machine that way.
-                    transaction.check(other)
-                    transaction.checkNoPart(other.assignment)
-                    if other.state in USED_STATES:
-                        raise Conflict(f'{other} is used')
+                self._checkMachine(transaction, node, ready)
             self._addRequest(transaction, request, grant,
                              len(ready) == len(grant.slots), log)
             self.launcher.commitNew(transaction, new)
@@ -245,6 +240,21 @@ class RequestReconciler:
             self.store.release(request)
             raise
         self.planner.confirm(grant)
+
+    def _checkMachine(self, transaction, node, ready):
+        """Look whether other records of a machine leave a job to a node:
+        another launcher may just have granted one of these."""
+        others, limit = self.planner.getOthers(node)
+        used = 1
+        for other in others:
+            if (other in ready or other.request_id
+                    or other.state in USED_STATES):
+                used += 1
+            else:
+                transaction.check(other)
+                transaction.checkNoPart(other.assignment)
+        if used > limit:
+            raise Conflict(f'the machine of {node} is used')
 
     def _addNodes(self, transaction, request, grant, log):
         """:return: the records of new nodes."""

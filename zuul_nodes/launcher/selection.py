@@ -185,7 +185,8 @@ class Draft:
         # There may be many in a row: more than Python calls functions in
         # one another.
         while True:
-            step = self._findStep(want, seen, left)
+            step = self._findStep(
+                want, seen, left, {node_id for _, node_id, _ in path})
             if step is None:
                 if not path:
                     return False
@@ -205,10 +206,11 @@ class Draft:
             (node_id, taker) for taker, node_id, _ in path)
         return True
 
-    def _findStep(self, want, seen, left):
+    def _findStep(self, want, seen, left, got):
         """
         :param set seen: uuids of nodes that need not be tried any more.
         :param set left: of those that nobody takes any more.
+        :param set got: of those that others take instead.
         :return: the uuid of a node for a want, and that of the one that
             another want would have to leave for it, or None; or None if
             there is no such node.
@@ -217,15 +219,19 @@ class Draft:
         for node_id in choices:
             if node_id in seen:
                 continue
-            same = {node_id, *self.view.getRivals(node_id)}
-            seen |= same
-            taken = [each for each in same
-                     if each in self._taken and each not in left]
-            # More are slots of it, by way of another record.  And whoever has
-            # the same choices finds nothing else.
-            if not taken or (len(taken) == 1 and source != self._choices[
-                    self._taken[taken[0]]][0]):
-                return node_id, next(iter(taken), None)
+            same = {node_id, *self.view.getOthers(node_id)}
+            room = self.view.getRoom(node_id) if len(same) > 1 else 1
+            # With one job to a machine, its records are all alike.
+            seen |= same if room <= 1 else {node_id}
+            taken = self._taken.keys() & same - left
+            if node_id in taken:
+                taken = {node_id}
+            elif len(taken | (got & same)) < room:
+                return node_id, None
+            # Whoever has the same choices finds nothing else.
+            for each in taken:
+                if source != self._choices[self._taken[each]][0]:
+                    return node_id, each
         return None
 
     def _make(self, want, provider):
@@ -276,9 +282,10 @@ class Ever:
                                 key=lambda entry: len(entry.aliases or ()))
             if want.label_name in _getNames(entry, provider)
             and not getSlotProblem(provider.labels[entry.label])
-            for number in range(getSlots(provider.labels[entry.label]))]
+            for number in range(getattr(entry, 'slots', None) or getSlots(
+                provider.labels[entry.label]))]
 
-    def getRivals(self, choice):
+    def getOthers(self, choice):
         return ()
 
     def getObstacle(self, want, provider):
@@ -333,7 +340,8 @@ class Now:
         self._getObstacle = getObstacle
         self.getNode = ledger.getNode
         self.getKind = ledger.getKind
-        self.getRivals = ledger.getRivals
+        self.getOthers = ledger.getOthers
+        self.getRoom = ledger.getMachineRoom
         self.label_names = collections.Counter(
             want.label_name for want in needs.wants)
         self.failing = frozenset().union(

@@ -105,17 +105,16 @@ def test_shared_machine_is_free_after_failed_node_but_not_held_one(
     steps.runUntil(lambda: isDone(request))
 
 
-def test_slots_of_shared_machine_serve_one_provider_at_a_time(steps):
-    """Several jobs use the slots of one provider at the same time."""
+def test_slots_of_shared_machine_serve_all_providers(steps):
+    """So many jobs use the machine at the same time, by any of its records."""
     setLayouts(steps, ('one', 'two'), slots=2)
     requests = [steps.addRequest('big', tenant=tenant)
                 for tenant in ('first', 'second', 'first')]
-    steps.runUntil(lambda: isDone(requests[0]) and isDone(requests[2]))
-    steps.runUntilWaiting(requests[1])
-    finish(steps, requests[0])
-    steps.runUntilWaiting(requests[1])
-    finish(steps, requests[2])
-    steps.runUntil(lambda: isDone(requests[1]))
+    steps.runUntil(lambda: isDone(requests[0]) and isDone(requests[1]))
+    steps.runUntilWaiting(requests[2])
+    finish(steps, requests[1])
+    steps.runUntil(lambda: isDone(requests[2]))
+    steps.runUntilWaiting(steps.addRequest('big', tenant='second'))
 
 
 def test_machine_of_two_providers_counts_once_for_a_nodeset(steps):

@@ -5,6 +5,7 @@ They are data: a URL ends up in Ansible's templates and in logs, a host on
 the command lines of SSH.
 """
 
+import contextlib
 import functools
 import ipaddress
 import re
@@ -335,10 +336,15 @@ def normalizeHost(host):
     """:return: the same for all spellings of a host: of its address, or of
         its name."""
     address = readAddress(host)
-    # A link-local address is another machine in another zone.
-    if address is None or '%' in host:
+    if address is None:
         return normalizeName(host)
-    return str(address)
+    zone = host.partition('%')[2]
+    # A link-local address is another machine in another zone.
+    if not (zone and address.is_link_local):
+        return str(address)
+    with contextlib.suppress(ValueError, OSError, OverflowError):
+        zone = socket.if_indextoname(int(zone))
+    return f'{address}%{zone}'
 
 
 def describeUrl(parts):
