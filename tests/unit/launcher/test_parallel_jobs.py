@@ -128,17 +128,19 @@ def test_launchers_that_decide_at_once_keep_to_the_number(pair, monkeypatch):
     for tenant in ('first', 'second'):
         pair.setLayout(machine(2, tenant), tenant)
     pair.waitForReady(4)
-    _, second = pair.launchers
+    first, second = pair.launchers
     used = pair.addRequest(second, 'big', tenant='first')
     pair.runUntil(lambda: isDone(used))
-    requests = [pair.addRequest(launcher, 'big', tenant=tenant)
-                for launcher, tenant in zip(
-                    pair.launchers, ('first', 'second'), strict=True)]
-    decisions = pair.interrupt(monkeypatch, lambda _: second.runUntil(
-        lambda: isDone(requests[1])))
-    pair.runUntil(lambda: isDone(requests[1]))
+    granted = []
+
+    def decide(_):
+        granted.append(pair.addRequest(second, 'big', tenant='second'))
+        second.runUntil(lambda: isDone(granted[0]))
+    decisions = pair.interrupt(monkeypatch, decide)
+    request = pair.addRequest(first, 'big', tenant='first')
+    pair.runUntil(lambda: granted)
     pair.run()
     assert decisions == [Grant]
-    assert not isDone(requests[0])
+    assert not isDone(request)
     pair.finish(used)
-    pair.runUntil(lambda: isDone(requests[0]))
+    pair.runUntil(lambda: isDone(request))
