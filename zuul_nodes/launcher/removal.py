@@ -6,6 +6,7 @@ from zuul.model import ProviderNode
 from zuul_nodes import audit
 from zuul_nodes.launcher import nodetraces
 from zuul_nodes.launcher.contents import UnwritableError
+from zuul_nodes.launcher.scope import getEntry
 from zuul_nodes.launcher.workqueue import getPause
 
 State = ProviderNode.State
@@ -75,11 +76,13 @@ class Removal:
         return bool(node.main_node_id) and self._isOfEntry(node)
 
     def _isOfEntry(self, node):
-        """:return: whether a node is part of a static machine with slots.
-        """
-        scope = self.launcher.scope
-        return bool(node.main_node_id or node.subnodes) and any(
-            scope.isEntry(node, each) for each in scope.getProviders(node))
+        """:return: whether a node is part of a static machine with slots, or
+            has to make way for one."""
+        is_part = bool(node.main_node_id or node.subnodes)
+        entries = (getEntry(node, provider)
+                   for provider in self.launcher.scope.getProviders(node))
+        return any(entry is not None and (
+            is_part or getattr(entry, 'slots', 1) > 1) for entry in entries)
 
     def _leave(self, node, reason, log):
         """Nobody knows how to delete it, until a layout or zuul.conf has

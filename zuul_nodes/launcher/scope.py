@@ -199,10 +199,6 @@ class Scope:
             return bool(providers)
         return any(isCurrent(node, provider) for provider in providers)
 
-    def isEntry(self, node, provider):
-        """:return: whether the provider has that static node."""
-        return getEntry(node, provider) is not None
-
     def getImageFormats(self):
         """:return: the canonical name of each image that Zuul builds -> the
             formats in which providers need it."""

@@ -123,6 +123,16 @@ def test_another_number_counts_when_the_jobs_have_ended(steps, numbers):
     steps.runUntil(lambda: len(steps.nodes()) == after + (after > 1))
 
 
+@pytest.mark.parametrize('numbers', [(1, 2), (2, 1), (2, 3)])
+def test_another_number_of_slots_counts(steps, numbers):
+    for number in numbers:
+        steps.setLayout(machine(None, 'one', slots=number))
+        waitForFree(steps, number)
+    request = steps.addRequest(*numbers[-1] * ['big'])
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+
+
 @pytest.mark.crash
 def test_launchers_that_decide_at_once_keep_to_the_number(pair, monkeypatch):
     for tenant in ('first', 'second'):
