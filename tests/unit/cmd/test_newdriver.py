@@ -132,7 +132,7 @@ def test_names_that_are_refused(name, proposal, tmp_path, refuse):
 
 
 @pytest.mark.parametrize(('name', 'owner'), [
-    ('azure', 'Zuul has a driver "azure"'),
+    ('gerrit', 'Zuul has a driver "gerrit"'),
     ('static', 'zuul-nodes .* has a driver "static"'),
     ('hill', 'hill-maker 3 has a driver "hill"'),
     ('nodes', 'a package zuul-nodes or a module zuul_nodes is installed'),

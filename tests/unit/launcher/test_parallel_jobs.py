@@ -4,7 +4,7 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import finish, isDone
-from tests.unit.launcher.test_sharing import PROVIDER, getFree
+from tests.fixtures.staticlayouts import SHARED, getFree
 from zuul_nodes.launcher.planner import Grant
 
 State = ProviderNode.State
@@ -27,7 +27,7 @@ JOBS = ', max-parallel-jobs: {}'
 def machine(number, *providers, slots=1):
     """:return: a layout with a node of so many jobs."""
     return DESK.format(JOBS.format(number) if number else '') + ''.join(
-        PROVIDER.format(name=name, slots=slots) for name in providers)
+        SHARED.format(name=name, slots=slots) for name in providers)
 
 
 def waitForFree(steps, number):

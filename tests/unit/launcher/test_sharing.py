@@ -7,7 +7,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import finish, isDone
-from tests.fixtures.staticlayouts import giveBack, use
+from tests.fixtures.staticlayouts import SHARED, getFree, giveBack, use
 from zuul_nodes.launcher.planner import Grant
 
 State = ProviderNode.State
@@ -27,13 +27,6 @@ DESK = '''
       - {{name: 127.0.0.1, connection-port: {port}, username: zuul,
           label: big}}
 '''
-PROVIDER = '''
-- provider:
-    name: {name}
-    section: desk
-    label-defaults: {{host-key-checking: false, slots: {slots}}}
-    labels: [big]
-'''
 # Tenants, and the names of their providers.
 TENANTS = [('one', 'two'), ('one', 'one')]
 by_name = pytest.mark.parametrize('names', TENANTS, ids=['two', 'one'])
@@ -43,7 +36,7 @@ def sharedStaticNode(*names, slots=1, port=22):
     """:return: a layout with one static node, which each of the providers
     with these names has."""
     return DESK.format(port=port) + ''.join(
-        PROVIDER.format(name=name, slots=slots) for name in names)
+        SHARED.format(name=name, slots=slots) for name in names)
 
 
 def setLayouts(launcher, names, **kwargs):
@@ -53,11 +46,6 @@ def setLayouts(launcher, names, **kwargs):
     number = len(set(names)) * kwargs.get('slots', 1)
     launcher.runUntil(lambda: len(getFree(launcher)) == number)
     return getFree(launcher)
-
-
-def getFree(launcher):
-    return [node for node in launcher.nodes(State.READY)
-            if not (node.request_id or node.is_locked)]
 
 
 def addRequests(launcher):

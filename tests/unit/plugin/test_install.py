@@ -229,11 +229,11 @@ def test_broken_entry_point_in_place_of_ours(group, name, method):
 
 def test_replacing_a_driver_of_zuuls_takes_a_subclass(runProgram, packages):
     writePackage(packages, 'shelf-maker', '0.7',
-                 {'zuul.drivers': {'azure': 'shelf_driver:ShelfDriver'}},
-                 {'shelf_driver': DRIVER.format(name='azure')})
+                 {'zuul.drivers': {'git': 'shelf_driver:ShelfDriver'}},
+                 {'shelf_driver': DRIVER.format(name='git')})
     result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
     line = getRefusal(result)
-    assert 'no subclass of zuul.driver.azure.AzureDriver' in line
+    assert 'no subclass of zuul.driver.git.GitDriver' in line
 
 
 def test_duplicate_entry_point_names_both_packages(runProgram, packages):

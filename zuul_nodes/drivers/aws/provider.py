@@ -65,8 +65,7 @@ class AwsLabel(extension.extendClass(awsprovider.AwsProviderLabel, {
 
 
 AwsProviderSchema = extension.makeSchemaClass(
-    awsprovider.AwsProviderSchema, AwsImage, AwsFlavor, AwsLabel,
-    values.boundLimits(awsprovider.AwsProviderSchema().getProviderSchema()))
+    awsprovider.AwsProviderSchema, AwsImage, AwsFlavor, AwsLabel)
 extension.yieldRecords(awsprovider.AwsProvider)
 
 

@@ -18,17 +18,10 @@ def makeWhole(least, most=None):
     :param int most: None if there is no bound.
     :return: a validator for whole numbers within bounds.
     """
-    return vs.All(int, _refuseTruth, vs.Range(
+    return vs.All(int, vs.Range(
         min=least, max=most, msg='expected a whole number ' + (
             f'of at least {least}' if most is None
             else f'from {least} to {most}')))
-
-
-def _refuseTruth(value):
-    # To Python, yes and no are numbers.
-    if isinstance(value, bool):
-        raise vs.Invalid('expected a number, and not yes or no')
-    return value
 
 
 def bound(schema):
@@ -38,13 +31,3 @@ def bound(schema):
     """
     return {key: Nullable(makeWhole(*VOLUME[key.schema]))
             for key in schema.schema if key.schema in VOLUME}
-
-
-def boundLimits(schema):
-    """
-    :param Schema schema: of Zuul's, of providers.
-    :return: a dictionary, "resource-limits" -> what it may be.
-    """
-    return {key: {name: makeWhole(0) for name in limits}
-            for key, limits in schema.schema.items()
-            if key == 'resource-limits'}

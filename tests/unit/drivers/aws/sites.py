@@ -14,6 +14,7 @@ from zuul_nodes.drivers.aws import AwsDriver
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
 EXAMPLE = (EXAMPLES / 'aws.yaml').read_text()
+FLEET = 'fleet: {instance-types: [%s], allocation-strategy: %s}'
 LAYOUT = f'''
 - image: {{name: base, type: cloud}}
 - image: {{name: built, type: zuul}}

@@ -80,7 +80,7 @@ def test_wrong_values(old, new, message):
 @pytest.mark.parametrize(('value', 'message'), [
     ('volume-size: 0', 'from 1 to 65536'),
     ('volume-size: 65537', 'from 1 to 65536'),
-    ('volume-size: yes', 'not yes or no'),
+    ('volume-size: yes', 'expected a whole number'),
     ('iops: 99', 'from 100 to 256000'),
     ('iops: 1e3', 'iops'),
     ('throughput: -1', 'from 125 to 2000'),

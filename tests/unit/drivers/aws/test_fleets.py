@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fixtures.waiting import waitFor
-from tests.unit.drivers.aws.sites import LAYOUT
+from tests.unit.drivers.aws.sites import FLEET, LAYOUT
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
@@ -12,7 +12,6 @@ from zuul_nodes.drivers import (
     TemporaryError,
 )
 
-FLEET = 'fleet: {instance-types: [%s], allocation-strategy: %s}'
 NO_ROOM = 'InsufficientInstanceCapacity'
 ZONES = 'availability-zones: [us-east-1a, us-east-1b]'
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.fixtures.aws.strict import AMI_NAME, TAG_KEY, TAG_VALUE
 from tests.fixtures.examples import countExamples
-from tests.unit.drivers.aws.sites import LAYOUT
-from tests.unit.drivers.aws.test_fleets import FLEET
+from tests.unit.drivers.aws.sites import FLEET, LAYOUT
 from zuul_nodes.drivers.aws import names
 
 UPLOAD = 'f' * 32

@@ -120,7 +120,7 @@ def test_provider_replaces_the_family_of_its_section():
     *(('machine-type: n2-standard-8', 'machine-type: n1-standard-8\n        '
        f'accelerators: {{type: {gpu}, count: {count}}}', what)
       for gpu, count, what in (
-          ('nvidia-tesla-t4', 'no', 'expected a whole number'),
+          ('nvidia-tesla-t4', 'no', 'expected a number'),
           ('nvidia-tesla-t4', '0', 'whole number from 1 to 16'),
           ('a/b', '1', 'a name of small'))),
     ('machine-type: n2-standard-8', 'machine-type: n2-standard-8\n        '
