@@ -38,9 +38,12 @@ class Sharing:
         self.tellName = tellName
         # Uuid of a node -> where it is, by its name and its addresses.
         self._places = {}
-        # Where -> uuid of a node -> that of its host, or its own.
-        self._machines = collections.defaultdict(dict)
-        self._used = collections.defaultdict(dict)
+        # Where -> uuid of a host, or of a node without one -> those of its
+        # nodes.
+        self._machines = collections.defaultdict(
+            lambda: collections.defaultdict(set))
+        # Where -> uuids of nodes.
+        self._used = collections.defaultdict(set)
         # Uuid of a node that is no slot -> how many jobs it may have.
         self._slots = {}
         # Host -> the uuids of its nodes, and its addresses; and the other way
@@ -61,8 +64,8 @@ class Sharing:
         if not (places or old_places):
             return set()
         others = self.getOthers(node_id)
-        was_used = any([self._used[place].pop(node_id, None)
-                        for place in old_places])
+        was_used = any(node_id in self._used.get(place, ())
+                       for place in old_places)
         is_used = bool(places) and bool(
             is_claimed or node.request_id or node.state in USED_STATES)
         if is_used and was_used:
@@ -71,9 +74,7 @@ class Sharing:
         has_changed = old_places != places
         if has_changed:
             self._move(node_id, node, old_places, places)
-        if is_used:
-            for place in places:
-                self._used[place][node_id] = getMachineId(node)
+        self._noteUse(node_id, old_places, places if is_used else ())
         if self._noteSlots(node_id, node if places else None) or has_changed:
             return others | self.getOthers(node_id)
         return others if was_used != is_used else set()
@@ -103,8 +104,9 @@ class Sharing:
     def getRoom(self, node):
         """:return: how many jobs the machine of a node may have besides those
             of its other records and slots."""
-        used = max((len(self._used.get(place, {}).keys() - {node.uuid})
-                    for place in self._getPlaces(node)), default=0)
+        used = max((len(found) - (node.uuid in found)
+                    for place in self._getPlaces(node)
+                    if (found := self._used.get(place))), default=0)
         return self.getLimit(node) - used
 
     def getLimit(self, node):
@@ -112,7 +114,7 @@ class Sharing:
             one without other records, of which the slots are all there is.
         """
         machines = {machine_id for place in self._getPlaces(node)
-                    for machine_id in self._machines.get(place, {}).values()}
+                    for machine_id in self._machines.get(place, ())}
         if not machines - {getMachineId(node)}:
             return math.inf
         return min(self._slots.get(each, 1)
@@ -123,8 +125,8 @@ class Sharing:
             machine; without the slots of the same host."""
         return {
             other_id for place in self._places.get(node_id, ())
-            for other_id, machine_id in self._machines[place].items()
-            if machine_id != self._machines[place][node_id]}
+            for node_ids in self._machines[place].values()
+            if node_id not in node_ids for other_id in node_ids}
 
     def getOthers(self, node_id):
         """:return: the same with the slots of the same host, if there are any
@@ -132,20 +134,35 @@ class Sharing:
         rivals = self.getRivals(node_id)
         return rivals and {
             other_id for place in self._places[node_id]
-            for other_id in self._machines[place]} - {node_id}
+            for node_ids in self._machines[place].values()
+            for other_id in node_ids} - {node_id}
 
     def _move(self, node_id, node, old_places, places):
         self._places.pop(node_id, None)
-        for index in (self._machines, self._used):
-            for place in old_places:
-                index[place].pop(node_id, None)
-                if not index[place]:
-                    del index[place]
+        for place in old_places:
+            machines = self._machines[place]
+            # The node may be gone, and nothing tells whose slot it was.
+            for machine_id in [each for each, node_ids in machines.items()
+                               if node_id in node_ids]:
+                machines[machine_id].discard(node_id)
+                if not machines[machine_id]:
+                    del machines[machine_id]
+            if not machines:
+                del self._machines[place]
         if places:
             self._places[node_id] = places
             for place in places:
-                self._machines[place][node_id] = getMachineId(node)
+                self._machines[place][getMachineId(node)].add(node_id)
         self._noteHost(node_id, node if places else None)
+
+    def _noteUse(self, node_id, old_places, places):
+        for place in old_places:
+            if place in self._used:
+                self._used[place].discard(node_id)
+                if not self._used[place]:
+                    del self._used[place]
+        for place in places:
+            self._used[place].add(node_id)
 
     def _noteHost(self, node_id, node):
         host = node and addresses.normalizeHost(node.interface_ip)
