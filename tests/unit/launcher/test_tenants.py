@@ -1,88 +1,38 @@
 """One image and several tenants: who builds, validates and deletes it, and
 whose providers want it.
-
-A tenant is written as its name, where its provider is (``rack``, ``other``,
-or ``-`` for none) and what its pipelines run for the image: ``b`` builds,
-``v`` validates, ``d`` deletes; ``-`` is nothing.
 """
+
+import functools
 
 import pytest
 
 from tests.fixtures.images import LAYOUT, PROVIDER
-from tests.fixtures.pipelines import PIPELINES, Pipelines
+from tests.fixtures.imagetenants import (
+    DEBIAN,
+    READY,
+    addArtifact,
+    addUpload,
+    getAsked,
+    passOn,
+    writeTenants,
+)
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import undelivered
 from zuul_nodes.imagelayouts import ImageLayout
 from zuul_nodes.launcher import imagelook, policy, retirement
 from zuul_nodes.launcher.imageevents import Kind, Sent
 
-DEBIAN = 'example.com%2Fnodes/debian'
-KINDS = {'b': 'image-build', 'v': 'image-validate', 'd': 'image-delete'}
-READY = {'_state': 'ready', 'validated': None, 'external_id': 'image'}
-
 
 @pytest.fixture
 def launcher(image_launcher):
     image_launcher.setLayout(None)
-    image_launcher.pipelines = None
     return image_launcher
 
 
 @pytest.fixture
 def write(launcher):
-    """:return: a function that writes tenants, instead of those of the same
-        names, or none in place of those that are ``gone``."""
-    def write(text):
-        for each in text.split(','):
-            name, place, runs = [*each.split(), '-', '-'][:3]
-            if place == 'gone':
-                launcher.setLayout(None, name)
-                continue
-            launcher.setLayout(
-                LAYOUT + (PROVIDER.replace('NAME', place)
-                          if place != '-' else ''), name)
-            publish(launcher, name, runs)
-    return write
-
-
-def publish(launcher, tenant, runs):
-    if launcher.pipelines is None:
-        launcher.pipelines = Pipelines(launcher, images=())
-    has = {kind: [kind] if letter in runs else []
-           for letter, kind in KINDS.items()}
-    launcher.pipelines.publish(
-        tenant=tenant, pipelines=PIPELINES | has, images={
-            DEBIAN: {'name': 'debian', 'project': 'example.com/nodes',
-                     'branch': 'main', 'runs': has}})
-
-
-def getAsked(launcher, kind):
-    """:return: the tenants that were sent events of a kind, by name."""
-    return [tenant for tenant in sorted(launcher.local_layout_state)
-            for _ in launcher.pipelines.getEvents(kind, tenant)]
-
-
-def passOn(launcher, tenant):
-    """What a tenant was sent comes to nothing: it has no job for it."""
-    for event in launcher.pipelines.all_events[tenant]:
-        launcher.pipelines.all_events[tenant].ack(event)
-
-
-def addArtifact(launcher, tenant='a', **kwargs):
-    return launcher.addArtifact(
-        provider=findProvider(launcher), build_tenant_name=tenant, **kwargs)
-
-
-def findProvider(launcher):
-    return next(provider for providers in launcher.tenant_providers.values()
-                for provider in providers)
-
-
-def addUpload(launcher, tenant, place, build_tenant='a', **kwargs):
-    """An upload of the build of a tenant for the provider of another."""
-    return launcher.addUpload(
-        addArtifact(launcher, build_tenant), place, tenant,
-        **READY | kwargs)
+    """:return: a function that writes tenants."""
+    return functools.partial(writeTenants, launcher)
 
 
 # Who builds
