@@ -46,7 +46,9 @@ which the node has to show then.  An instance in the list of an endpoint may
 have ``problem``: in words, why a node that is ready can't be used with it, for
 example because it has been stopped; launchers make another node.  An endpoint
 may have ``findProblem(node)``, which says the same of a node whose instances
-are all well.  It is called after a list of instances.
+are all well, and ``isListed(node)``: whether that list would have had an
+instance of the node if there were one, for what may be listed can be less than
+all.  Both are called after a list of instances.
 """
 
 from zuul.lib.voluputil import Nullable, Optional, Required

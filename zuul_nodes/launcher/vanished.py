@@ -53,9 +53,13 @@ class Vanished:
                                  or getattr(instance, 'problem', None))
         # What a list of instances does not tell, a driver may know.
         ask = getattr(self.endpoint, 'findProblem', lambda node: None)
-        return {node_id: problem for node_id, node in self._nodes.items() if (
-            problem := problems.get(node_id, 'the cloud has no instance of it')
-            or ask(node))}
+        # And that it could not have told.
+        isListed = getattr(self.endpoint, 'isListed', lambda node: True)
+        return {node_id: problem for node_id, node in self._nodes.items()
+                if (node_id in problems or isListed(node)) and (
+                    problem := problems.get(
+                        node_id, 'the cloud has no instance of it')
+                    or ask(node))}
 
     def retire(self, problems):
         """Put nodes out of service, unless they have changed meanwhile.

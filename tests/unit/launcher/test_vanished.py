@@ -4,6 +4,7 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import cloud, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
 
 State = ProviderNode.State
 READY = '[{name: big, min-ready: 2}]'
@@ -83,6 +84,17 @@ def test_instance_whose_tags_can_not_be_read_may_be_that_of_any_node(
     racks.lists = iter([[42], []])
     look(steps)
     assert {node.state for node in ready} == {State.READY}
+
+
+def test_node_that_a_list_would_not_have_is_left_alone(
+        steps, racks, ready, monkeypatch):
+    node, other = ready
+    monkeypatch.setattr(
+        ShelfEndpoint, 'isListed',
+        lambda endpoint, asked: asked.uuid != node.uuid, raising=False)
+    racks.instances.clear()
+    look(steps)
+    assert (node.state, other.state) == (State.READY, State.FAILED)
 
 
 def test_node_that_has_just_become_ready_is_left_alone(steps, racks, ready):

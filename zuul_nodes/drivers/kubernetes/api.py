@@ -34,6 +34,8 @@ from zuul_nodes.drivers.kubernetes.errors import (
 from zuul_nodes.drivers.kubernetes.pods import Namespace, Pod
 
 SYSTEM_TAG = 'zuul_system_id'
+# In place of a namespace, all of them.
+EVERYWHERE = ''
 # How many things there are in a page of a list.
 PAGE = 500
 # Seconds after which a list of all pods is asked for again that was refused.
@@ -266,19 +268,21 @@ class Api:
         """:return: yields the pods of this Zuul."""
         return map(Pod, self._listPods(label_selector=self.selector))
 
-    def seesAllPods(self):
-        """:return: whether the last list of pods was one of all."""
-        return time.monotonic() >= self._forbidden_until
+    def listPods(self, seen):
+        """
+        :param set seen: gets the namespaces all of whose pods are listed,
+            or :data:`EVERYWHERE`.
+        :return: yields all pods that we may see.
+        """
+        return map(Pod, self._listPods(seen))
 
-    def listPods(self):
-        """:return: yields all pods that we may see."""
-        return map(Pod, self._listPods())
-
-    def _listPods(self, **kwargs):
+    def _listPods(self, seen=None, **kwargs):
+        seen = set() if seen is None else seen
         if time.monotonic() >= self._forbidden_until:
             try:
                 yield from self._list(
                     self.core.list_pod_for_all_namespaces, **kwargs)
+                seen.add(EVERYWHERE)
                 return
             except Forbidden as error:
                 self.log.info('Pods are listed namespace by namespace for %s '
@@ -291,6 +295,7 @@ class Api:
                 with self.rate_limiter:
                     yield from self._list(
                         self.core.list_namespaced_pod, namespace, **kwargs)
+                seen.add(namespace)
             except (Forbidden, Missing):
                 # A project that is gone is one that we may not look at.
                 with self._lock:

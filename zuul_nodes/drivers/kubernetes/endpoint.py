@@ -10,7 +10,7 @@ from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.kubernetes import quota
-from zuul_nodes.drivers.kubernetes.api import Api
+from zuul_nodes.drivers.kubernetes.api import EVERYWHERE, Api
 from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
 from zuul_nodes.drivers.kubernetes.metadata import NODE_TAG
 from zuul_nodes.drivers.kubernetes.place import findPlace
@@ -45,8 +45,11 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
     def __init__(self, zk_client, driver, connection, system_id):
         super().__init__(zk_client, driver, connection, system_id)
         self.namespaces = frozenset()
-        # Namespace and name -> pod, as it was listed last.
+        # Namespace and name -> pod, as it was listed last; the namespaces of
+        # which that is all; and whether all namespaces were listed.
         self._listed = {}
+        self._seen = set()
+        self._sees_namespaces = False
         self.setAdapter(Api(connection, system_id, self.log))
         # Launchers see by this that rates are kept to already.
         self.rate_limiter = self.calls.rate_limiter
@@ -81,8 +84,11 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
 
     def listInstances(self):
         """:return: yields all namespaces and pods that can be seen."""
-        pods = list(self.calls.call('listPods'))
+        self._addNamespaces()
+        seen = set()
+        pods = self.calls.call('listPods', seen)
         self._listed = {(pod.namespace, pod.name): pod for pod in pods}
+        self._seen = seen
         yield from self._listNamespaces()
         for pod in pods:
             if pod.namespace in self.namespaces:
@@ -92,6 +98,16 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
             if pod.quota.getResources():
                 yield pod
 
+    def isListed(self, node):
+        """
+        :param ProviderNode node: that is ready.
+        :return: whether the last list of instances would have what there is
+            of it; not all may be listed.
+        """
+        place = findPlace(node, None)
+        return (place.is_own and self._sees_namespaces) or (
+            bool(place.pod) and self._seesPods(place.namespace))
+
     def findProblem(self, node):
         """The namespace of a node may be well, and its pod be gone.
 
@@ -100,7 +116,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
             instances; None if it can, or if that is not known.
         """
         place = findPlace(node, None)
-        if not place.pod or not self.adapter.seesAllPods():
+        if not (place.pod and self._seesPods(place.namespace)):
             return None
         pod = self._listed.get((place.namespace, place.pod))
         return pod.problem if pod else 'the cluster has no pod of it'
@@ -118,8 +134,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
             # It can't be asked for twice.
             if not namespace.deleted:
                 yield KubernetesResource(namespace, kind, namespace.name)
-        for namespace in self.namespaces:
-            self.adapter.addNamespace(namespace)
+        self._addNamespaces()
         for pod in self.listing.getNow():
             if pod.namespace not in own and not pod.deleted:
                 yield KubernetesResource(
@@ -141,11 +156,22 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
     def getResourceTypes(self):
         return KubernetesResource.ResourceType
 
+    def _addNamespaces(self):
+        # A namespace may have been refused for a while.
+        for namespace in self.namespaces:
+            self.adapter.addNamespace(namespace)
+
+    def _seesPods(self, namespace):
+        return not self._seen.isdisjoint((EVERYWHERE, namespace))
+
     def _listNamespaces(self):
+        self._sees_namespaces = False
         try:
-            return self.calls.call(
+            found = self.calls.call(
                 'listProjects' if self.connection.use_openshift_projects
                 else 'listNamespaces')
         except Forbidden:
             # There are pods in namespaces that others have made.
             return []
+        self._sees_namespaces = True
+        return found

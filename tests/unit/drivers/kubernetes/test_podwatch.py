@@ -164,6 +164,7 @@ def test_the_pod_of_a_ready_node_is_looked_for(site, core, cluster):
                                grace_period_seconds=0)
     assert look() == ['the cluster has no pod of it', None]
     cluster.inject('GET', PODS, 403)
+    cluster.inject('GET', f'/api/v1/namespaces/{place.namespace}/pods', 403)
     assert look() == [None, None]
 
 
