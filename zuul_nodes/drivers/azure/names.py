@@ -62,8 +62,10 @@ def fitTags(tags):
             f'There are {len(tags)} tags, with those of Zuul; Azure takes '
             f'{MOST_TAGS}')
     fitted, seen = {}, set()
-    # Those that fit as they are keep their names.
-    for key in sorted(tags, key=lambda each: (_fitKey(each) != each, each)):
+    # Those that fit as they are keep their names, Zuul's own among them: in
+    # whatever letters people write the same, there is one in small ones.
+    for key in sorted(tags, key=lambda each: (
+            _fitKey(each) != each, each != each.lower(), each)):
         name = _fitKey(key)
         if name.lower() in seen:
             name = _cut(key, name, LONGEST_KEY, always=True)

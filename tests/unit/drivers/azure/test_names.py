@@ -78,6 +78,15 @@ def test_good_tags_stay_as_they_are():
     assert fitTags(tags) == tags
 
 
+@pytest.mark.parametrize('name', [
+    'ZUUL_NODE_UUID', 'zuul_NODE_uuid', 'zuul_node_uuiD', 'zuul_node_uuid/'])
+def test_no_other_tag_takes_the_name_of_one_of_zuuls(name):
+    own = {'zuul_system_id': 'a', 'zuul_node_uuid': 'b'}
+    fitted = fitTags({name: 'c', **own})
+    assert fitted.items() > own.items()
+    checkTags(fitted)
+
+
 def test_too_many_tags():
     with pytest.raises(PermanentError, match='51 tags'):
         fitTags({str(number): '' for number in range(MOST_TAGS + 1)})
