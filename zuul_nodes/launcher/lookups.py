@@ -37,10 +37,16 @@ class Lookups:
         with self._lock:
             future = self._running.get(host)
             if future is None:
-                future = self._running[host] = concurrent.futures.Future()
-                threading.Thread(
-                    target=self._run, args=(future, host),
-                    name=f'Lookup-{host}', daemon=True).start()
+                future = concurrent.futures.Future()
+                try:
+                    threading.Thread(
+                        target=self._run, args=(future, host),
+                        name=f'Lookup-{host}', daemon=True).start()
+                except RuntimeError as error:
+                    # There may be room for another thread the next time.
+                    future.set_exception(OSError(str(error)))
+                else:
+                    self._running[host] = future
             return future
 
     def _run(self, future, host):

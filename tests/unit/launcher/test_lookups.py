@@ -1,0 +1,22 @@
+"""Look-ups of names in threads of their own."""
+
+import threading
+
+import pytest
+
+from tests.fixtures.names import NAME
+from zuul_nodes.launcher.lookups import Lookups
+
+
+def test_a_name_is_looked_up_again_after_there_was_no_thread_for_it(
+        names, monkeypatch):
+    names.say(['192.0.2.1'])
+    lookups = Lookups()
+    with monkeypatch.context() as context:
+        def start(thread):
+            raise RuntimeError("can't start new thread")
+        context.setattr(threading.Thread, 'start', start)
+        with pytest.raises(OSError, match='start new thread'):
+            lookups.find(NAME).result(10)
+    (_, (address, _)), = lookups.find(NAME).result(10)
+    assert address == '192.0.2.1'
