@@ -9,6 +9,8 @@ import hashlib
 import itertools
 import re
 
+from zuul_nodes.drivers.gce.tags import OWN
+
 NAME = re.compile(r'[a-z]([a-z0-9-]{0,61}[a-z0-9])?')
 # Labels that begin with "goog" are Google's.
 KEY = re.compile(r'(?!goog)[a-z][a-z0-9_-]{0,62}')
@@ -40,7 +42,7 @@ def makeLabels(tags):
     :return: a dict with those that can be labels, Zuul's own first.
     """
     # False comes before true.
-    order = sorted(tags, key=lambda key: not key.startswith('zuul_'))
+    order = sorted(tags, key=lambda key: key not in OWN)
     return dict(itertools.islice((
         (key, tags[key]) for key in order
         if KEY.fullmatch(key) and VALUE.fullmatch(tags[key])), LABELS))

@@ -11,6 +11,9 @@ import json
 DESCRIPTION = 2048
 # What tells our text from that of others.
 MARK = 'zuul-nodes'
+# By these tags, what has them is found again.  Others may begin alike.
+OWN = frozenset({'zuul_system_id', 'zuul_node_uuid', 'zuul_upload_uuid',
+                 'zuul_expiration'})
 
 
 def dump(tags, **more):
@@ -24,9 +27,9 @@ def dump(tags, **more):
 
 def describe(tags):
     """:return: text for a description.  Tags that have no room there are
-        left out, Zuul's own last."""
+        left out, the longest first, and Zuul's own last."""
     kept = dict(tags)
-    for key in sorted(tags, key=lambda key: key.startswith('zuul_')):
+    for key in sorted(tags, key=lambda key: (key in OWN, -len(tags[key]))):
         if len(dump(kept)) <= DESCRIPTION:
             break
         del kept[key]

@@ -14,7 +14,10 @@ NAMES = strategies.one_of(
     strategies.text(max_size=250),
     strategies.text('aA-_:.0', max_size=250),
     strategies.text('az-09', min_size=1, max_size=63))
-TAGS = strategies.dictionaries(NAMES, NAMES, max_size=70)
+# Tags of people may begin as those of Zuul do, and be before them.
+KEYS = NAMES | strategies.sampled_from(sorted(tags.OWN)) | (
+    strategies.from_regex('zuul_[a-z]{1,9}', fullmatch=True))
+TAGS = strategies.dictionaries(KEYS, NAMES, max_size=70)
 
 
 @pytest.fixture(scope='module')
@@ -82,3 +85,13 @@ def test_labels_are_taken(given):
     described = tags.describe(given | ours)
     assert len(described) <= DESCRIPTION_LIMIT
     assert tags.load(described)['tags'].items() >= ours.items()
+
+
+@pytest.mark.parametrize('given', [
+    {'zuul_notes': 'a' * 2100}, {'zuul_expiration': 'a' * 2100},
+    {f'zuul_{number}': 'a' for number in range(300)}])
+def test_no_other_tags_take_the_room_of_zuuls(given):
+    ours = {'zuul_system_id': '0123456789abcdef', 'zuul_node_uuid': 'f' * 32}
+    tagged = ours | given | ours
+    assert tags.load(tags.describe(tagged))['tags'].items() >= ours.items()
+    assert makeLabels(tagged).items() >= ours.items()
