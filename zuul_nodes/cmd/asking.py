@@ -1,15 +1,15 @@
-"""Asking a cloud several things at a time, none of them for ever."""
+"""Asking clouds several things at a time, none of them for ever."""
 
 import collections
+import dataclasses
 import queue
 import re
 import threading
 import time
 
 from zuul_nodes import messages
-from zuul_nodes.exceptions import UserError
 
-# Questions that a cloud is asked at a time.
+# Questions that an endpoint is asked at a time.
 AT_A_TIME = 4
 # Options whose values are nobody's business; a file that has one, or the
 # public part of a pair, is no secret.
@@ -21,32 +21,170 @@ PUBLIC = re.compile('(file|path|dir|url|id)$', re.IGNORECASE)
 SHORTEST = 6
 
 
-def ask(provider, timeout, stream, full=False):
+@dataclasses.dataclass
+class Result:
     """
-    :param BaseProvider provider: of any driver.
+    :ivar list providers, objects: names of those that name the thing, each
+        once, the first that does so first.
+    :ivar str what, name: as :class:`zuul_nodes.drivers.Check` has subject
+        and name.
+    :ivar str problem: what is wrong, or an empty string.
+    """
+
+    providers: list
+    objects: list
+    what: str
+    name: str
+    problem: str
+
+    def toDict(self, join=', '.join):
+        """
+        :param join: makes a string of a list of names.
+        :return: column -> what is shown there.
+        """
+        return {'provider': join(self.providers),
+                'object': join(self.objects), 'what': self.what,
+                'name': self.name, 'problem': self.problem}
+
+
+@dataclasses.dataclass
+class Report:
+    """
+    :ivar list results: a Result for each thing that was asked.
+    :ivar dict errors: provider -> why nothing can be asked about it.
+    :ivar int left_out: questions that were not asked, as there is no access
+        to their endpoint.
+    """
+
+    results: list = dataclasses.field(default_factory=list)
+    errors: dict = dataclasses.field(default_factory=dict)
+    left_out: int = 0
+
+
+def ask(providers, timeout, stream, full=False):
+    """
+    :param providers: an iterable of BaseProvider, of any driver.
     :param float timeout: seconds that each question may take.
     :param stream: where to say how far it is.
     :param bool full: whether only operators read it.
-    :return: a list of dictionaries with ``object``, ``what``, ``name`` and
-        ``problem``, which is empty if there is none.
-    :raises UserError: it is not known what to ask.
+    :return: a Report.
     """
-    hidden = _getSecrets(provider.connection)
     show = messages.withoutSecrets if full else messages.forTenants
-    try:
-        checks = list(getChecks(provider, stream))
-    except Exception as error:
-        raise UserError(
-            f'the provider "{provider.name}" can not be asked about: '
-            + show(_hide(f'{type(error).__name__}: {error}', hidden))
-        ) from None
-    print(f'Asking {count(len(checks), "question")} about the provider '
-          f'{provider.name} ...', file=stream, flush=True)
-    problems = askAll([check.ask for check in checks], timeout)
-    return [{'object': check.used_by, 'what': check.subject,
-             'name': _hide(str(check.name), hidden),
-             'problem': show(_hide(problem, hidden))}
-            for check, problem in zip(checks, problems, strict=True)]
+    report, endpoints = Report(), {}
+    for provider in providers:
+        try:
+            key = provider.getEndpoint().canonical_name
+            checks = list(getChecks(provider, stream))
+        except Exception as error:
+            report.errors[provider.name] = (
+                f'the provider "{provider.name}" can not be asked about: '
+                + show(_hide(f'{type(error).__name__}: {error}',
+                             _getSecrets(provider.connection))))
+            continue
+        endpoint = endpoints.setdefault(
+            key, Endpoint(provider.connection, stream))
+        for check in checks:
+            endpoint.addCheck(check, provider.name)
+    for endpoint in endpoints.values():
+        endpoint.announce()
+    # A cloud that does not answer keeps no other from being asked.
+    threads = [threading.Thread(target=endpoint.ask, args=(timeout,),
+                                daemon=True)
+               for endpoint in endpoints.values()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    report.left_out = sum(
+        endpoint.left_out for endpoint in endpoints.values())
+    report.results = _merge(endpoints.values(), show)
+    return report
+
+
+def _merge(endpoints, show):
+    """:return: a list of Results; what is the same at several endpoints of a
+        connection is one."""
+    results = {}
+    for endpoint in endpoints:
+        hidden = _getSecrets(endpoint.connection)
+        for question in endpoint.asked:
+            check = question.check
+            name = _hide(str(check.name), hidden)
+            problem = show(_hide(question.problem, hidden))
+            result = results.setdefault(
+                (endpoint.connection.connection_name, check.subject, name,
+                 problem), Result([], [], check.subject, name, problem))
+            for names, more in ((result.providers, question.providers),
+                                (result.objects, question.objects)):
+                names.extend(each for each in more if each not in names)
+    return list(results.values())
+
+
+@dataclasses.dataclass
+class Question:
+    """
+    :ivar Check check: the first of those that ask the same.
+    :ivar dict providers, objects: names of those that want to know; as keys,
+        for the order.
+    """
+
+    check: object
+    providers: dict = dataclasses.field(default_factory=dict)
+    objects: dict = dataclasses.field(default_factory=dict)
+    problem: str = ''
+
+
+class Endpoint:
+    """What an endpoint is asked, each thing once.
+
+    :param connection: of the endpoint.
+    :param stream: where to say how far it is.
+    :ivar list asked: questions, with their answers.
+    :ivar int left_out: how many are not asked, as there is no access.
+    """
+
+    def __init__(self, connection, stream):
+        self.connection = connection
+        self.stream = stream
+        self.providers = {}
+        self.asked = []
+        self.left_out = 0
+        # What is asked -> Question.
+        self._questions = {}
+
+    def addCheck(self, check, provider_name):
+        question = self._questions.setdefault(
+            (check.subject, check.name, check.question), Question(check))
+        for names, name in ((self.providers, provider_name),
+                            (question.providers, provider_name),
+                            (question.objects, check.used_by)):
+            names[name] = True
+
+    def announce(self):
+        names = list(self.providers)
+        what = ('the provider ' if len(names) == 1 else 'the providers ')
+        self._say(f'Asking {count(len(self._questions), "question")} about '
+                  f'{what}{", ".join(names)} ...')
+
+    def ask(self, timeout):
+        """:param float timeout: seconds that each question may take."""
+        questions = list(self._questions.values())
+        steps = [[each] for each in questions if each.check.access]
+        steps.append([each for each in questions if not each.check.access])
+        for step in steps:
+            problems = askAll([each.check.ask for each in step], timeout)
+            for each, problem in zip(step, problems, strict=True):
+                each.problem = problem
+            self.asked += step
+            if step is not steps[-1] and step[0].problem:
+                self.left_out = len(questions) - len(self.asked)
+                self._say(
+                    f'The connection {self.connection.connection_name} gives '
+                    f'no access: {count(self.left_out, "question")} left out.')
+                return
+
+    def _say(self, text):
+        print(text, file=self.stream, flush=True)
 
 
 def count(number, noun):
@@ -69,7 +207,8 @@ def getChecks(provider, stream):
     print(f'The driver {provider.driver.name} has no checks. All that is '
           'asked is whether instances can be listed.', file=stream)
     yield Check('permission', 'list instances',
-                f'connection {provider.connection.connection_name}', askList)
+                f'connection {provider.connection.connection_name}', askList,
+                access=True)
 
 
 def askAll(questions, timeout):

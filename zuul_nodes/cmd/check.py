@@ -10,7 +10,7 @@ import threading
 
 from zuul_nodes import messages, plugin, zuulconf
 from zuul_nodes.cmd import arguments, output
-from zuul_nodes.cmd.asking import ask, count
+from zuul_nodes.cmd.asking import Result, ask, count
 from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
@@ -18,20 +18,27 @@ Ask the cloud whether what the configuration of a provider names is there:
 images, flavors, networks, keys, zones, permissions, quota.  What is wrong
 is printed as a table.  Nothing is changed.
 
-Without --files, a provider is checked as it is in the running Zuul.  With
---files, it is checked as it is in files, before anyone merges it: all that
-it is made of has to be among them.  zuul.conf has the connections.'''
+Without files, a provider is checked as it is in the running Zuul.  With
+files, it is checked as it is there, before anyone merges it: all that it is
+made of has to be among them.  All providers in the files are checked, unless
+some are named.  zuul.conf has the connections.
+
+    zuul-nodes check PROVIDER
+    zuul-nodes check zuul.d/*.yaml
+    zuul-nodes check --files . PROVIDER'''
 EPILOG = '''\
 exit status:
   0  nothing is wrong
   1  something is wrong, or the cloud did not answer
   2  nothing could be asked: wrong usage, no such provider, an error in the
-     configuration, no ZooKeeper'''
+     configuration of each provider, no ZooKeeper'''
 WRONG, UNABLE = 1, 2
+# Names that a cell of the table has at most.
+MOST_NAMES = 3
 # Seconds that clouds and libraries have to end.
 ENDING = 5
-COLUMNS = ('object', 'what', 'name', 'problem')
-WIDTHS = {'object': 30, 'name': 40, 'problem': 60}
+COLUMNS = ('provider', 'object', 'what', 'name', 'problem')
+WIDTHS = {'provider': 20, 'object': 30, 'name': 40, 'problem': 60}
 
 
 def addArguments(parser):
@@ -60,8 +67,10 @@ def addArguments(parser):
     parser.add_argument('--all', action='store_true',
                         help='show what is right as well')
     output.addFormatArgument(parser)
-    parser.add_argument('provider', nargs='+', metavar='PROVIDER',
-                        help='the name of a provider')
+    parser.add_argument(
+        'provider', nargs='*', metavar='PROVIDER|FILE',
+        help='the name of a provider; or a path as for --files, if it ends '
+             'with .yaml or has a slash in it')
 
 
 def run(args):
@@ -106,6 +115,7 @@ def check(args, closing):
     :param ExitStack closing: gets what is to be closed.
     :return: the exit status.
     """
+    _sortArguments(args)
     config = zuulconf.read(args.config)
     if not args.files:
         zuulconf.requireZooKeeper(config)
@@ -116,20 +126,53 @@ def check(args, closing):
     logging.basicConfig(handlers=[logging.NullHandler()])
     from zuul_nodes.cmd import providers
     find = (providers.findInFiles if args.files else providers.findInZuul)
-    results = []
-    for provider in find(config, args):
-        closing.callback(provider.driver.stop)
-        results += ask(provider, args.timeout, sys.stderr, args.full)
-    wrong = [result for result in results if result['problem']]
+    found, errors = find(config, args)
+    for driver in {provider.driver for provider in found}:
+        closing.callback(driver.stop)
+    report = ask(found, args.timeout, sys.stderr, args.full)
+    errors.update(report.errors)
+    if errors and not report.results:
+        raise UserError('; '.join(errors.values()))
+    results = [*(Result([name], [f'provider {name}'], 'configuration', name,
+                        error) for name, error in errors.items()),
+               *report.results]
+    wrong = [result for result in results if result.problem]
     shown = results if args.all else wrong
     if args.format == 'json':
-        print(output.formatJSON(shown))
+        print(output.formatJSON([each.toDict() for each in shown]))
         return WRONG if wrong else 0
     if shown:
         print(output.formatTable(
-            COLUMNS, [[each[name] for name in COLUMNS] for each in shown],
-            WIDTHS))
+            COLUMNS, [[each.toDict(_shorten)[name] for name in COLUMNS]
+                      for each in shown], WIDTHS))
     asked = count(len(results), 'question')
-    print(f'Of {asked}, {len(wrong)} found something wrong.' if wrong
-          else f'Nothing is wrong: {asked}.')
+    print((f'Of {asked}, {len(wrong)} found something wrong.' if wrong
+           else f'Nothing is wrong: {asked}.') + (
+        f' Not asked, without access: {report.left_out}.'
+        if report.left_out else ''))
     return WRONG if wrong else 0
+
+
+def _sortArguments(args):
+    """Have those arguments that are files be among ``args.files``.
+
+    :raises UserError: it is not said what to check, or two ways.
+    """
+    # So that a shell may expand a pattern.
+    paths = [each for each in args.provider
+             if ('/' in each or each.endswith('.yaml'))
+             and os.path.exists(each)]
+    args.files = [*(args.files or ()), *paths]
+    args.provider = [each for each in args.provider if each not in paths]
+    if not args.files and not args.provider:
+        raise UserError('name a provider of the running Zuul, or files')
+    if args.files and args.tenant:
+        raise UserError('--tenant is for providers of the running Zuul; '
+                        'those in files have none')
+
+
+def _shorten(names):
+    """:return: some names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ', '.join(names[:MOST_NAMES]) + (
+        f' and {more} more' if more > 0 else '')

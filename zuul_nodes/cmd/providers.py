@@ -22,7 +22,8 @@ PLACES = ('zuul.yaml', 'zuul.d', '.zuul.yaml', '.zuul.d')
 
 def findInZuul(config, args):
     """
-    :return: a list of the providers as schedulers have loaded them.
+    :return: a list of the providers as schedulers have loaded them, and a
+        dictionary: provider -> what is wrong with its configuration.
     :raises UserError: there is none of that name.
     """
     waiting = Waiting(args.timeout)
@@ -32,8 +33,8 @@ def findInZuul(config, args):
         tenants.open()
         names = [args.tenant] if args.tenant else tenants.loaded
         loaded = [tenants.load(name) for name in names]
-        return [_make(choose(loaded, name).layout, name, tenants.connections)
-                for name in args.provider]
+        return _makeAll([(choose(loaded, name).layout, name)
+                         for name in args.provider], tenants.connections)
     try:
         return waiting.run(find)
     finally:
@@ -44,15 +45,37 @@ def findInZuul(config, args):
 
 def findInFiles(config, args):
     """
-    :return: a list of the providers that files have.
-    :raises UserError: there is none of that name, or a file is wrong.
+    :return: the same, of the providers that files have: those that are
+        named, or else all.
+    :raises UserError: there is none, or none of that name; or a file is
+        wrong.
     """
     layout = model.Layout(model.Tenant('files'))
     for path in args.files:
         for file in _findFiles(pathlib.Path(path)):
             _load(layout, file)
-    connections = connect(config)
-    return [_make(layout, name, connections) for name in args.provider]
+    names = args.provider or list(layout.provider_configs)
+    if not names:
+        raise UserError(f'there is no provider in {", ".join(args.files)}')
+    return _makeAll([(layout, name) for name in names], connect(config))
+
+
+def _makeAll(found, connections):
+    """
+    :param found: an iterable of layouts and names of providers.
+    :return: a list of providers, and a dictionary: provider -> error.
+    """
+    made, errors = [], {}
+    for layout, name in found:
+        try:
+            made.append(_make(layout, name, connections))
+        except ProviderError as error:
+            errors[name] = str(error)
+    return made, errors
+
+
+class ProviderError(UserError):
+    """A provider is there, and its configuration is wrong."""
 
 
 def _make(layout, name, connections):
@@ -70,8 +93,8 @@ def _make(layout, name, connections):
             NO_ZOOKEEPER, connection, layout.tenant.name,
             known[name].canonical_name, config, 'check')
     except Exception as error:
-        raise UserError(f'the provider "{name}" is in error: '
-                        f'{" ".join(str(error).split())}') from error
+        raise ProviderError(f'the provider "{name}" is in error: '
+                            f'{" ".join(str(error).split())}') from error
 
 
 def _findFiles(path):

@@ -37,7 +37,7 @@ What any driver may have beyond Zuul's interfaces:
 
 Providers may have ``getChecks()``, which yields a :class:`Check` for all that
 their configuration names and that the cloud should have; ``zuul-nodes check``
-asks.
+asks, once if several are the same.
 
 An entry of such nodes may have ``isCurrent(node)``: whether the record of
 the node says what the entry says, and ``machine``, which is equal for
@@ -55,7 +55,7 @@ from zuul.lib.voluputil import Nullable, Optional, Required
 
 from zuul_nodes.drivers.api import addresses, bounds, extension
 from zuul_nodes.drivers.api.adapter import Adapter
-from zuul_nodes.drivers.api.check import Check
+from zuul_nodes.drivers.api.check import Check, getUser, getViews
 from zuul_nodes.drivers.api.driver import Driver
 from zuul_nodes.drivers.api.errors import (
     CapacityError,
@@ -118,6 +118,8 @@ __all__ = [
     'getKnownNeeds',
     'getOwn',
     'getPriority',
+    'getUser',
+    'getViews',
     'getZones',
     'refreshNeeds',
     'turnZones',

@@ -87,7 +87,7 @@ def test_quota(command):
     status, printed = command('--format', 'json', 'cloud', instances=0)
     assert status == 1
     assert json.loads(printed.out) == [{
-        'object': 'label debian', 'what': 'quota', 'name': 'debian',
+        'provider': 'cloud', 'object': 'label debian', 'what': 'quota', 'name': 'debian',
         'problem': 'One node takes 1 of "instances", and the cloud allows '
                    '0'}]
 
@@ -171,14 +171,17 @@ def makeProvider(said, **options):
         driver=types.SimpleNamespace(name='other'),
         connection=types.SimpleNamespace(
             connection_name='cloud', connection_config=options),
+        getEndpoint=lambda: types.SimpleNamespace(
+            canonical_name='cloud/', start=lambda: None,
+            listInstances=lambda: 1 / 0),
         getChecks=lambda: [Check('key', 'key', 'label', lambda: said)])
 
 
 def askOne(provider):
     """:return: the problem, and what is said of the progress."""
     stream = io.StringIO()
-    result, = ask(provider, 10, stream)
-    return result['problem'], stream.getvalue()
+    result, = ask([provider], 10, stream).results
+    return result.problem, stream.getvalue()
 
 
 def test_secrets_are_not_shown():
@@ -192,8 +195,6 @@ def test_secrets_are_not_shown():
 def test_a_driver_without_checks():
     provider = makeProvider('')
     del provider.getChecks
-    provider.getEndpoint = lambda: types.SimpleNamespace(
-        start=lambda: None, listInstances=lambda: 1 / 0)
     said, progress = askOne(provider)
     assert said == 'ZeroDivisionError: division by zero'
     assert 'The driver other has no checks. ' in progress

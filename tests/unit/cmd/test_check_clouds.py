@@ -43,9 +43,12 @@ def askFiles(tmp_path, monkeypatch):
         check.addArguments(parser)
         args = parser.parse_args(
             ['-c', str(conf), '--files', str(file), name])
-        found.extend(providers.findInFiles(zuulconf.read(args.config), args))
-        return {(each['what'], each['name']): each['problem'] for each
-                in ask(found[-1], 60, io.StringIO()) if each['problem']}
+        made, errors = providers.findInFiles(
+            zuulconf.read(args.config), args)
+        assert not errors
+        found.extend(made)
+        return {(each.what, each.name): each.problem for each
+                in ask(made, 60, io.StringIO()).results if each.problem}
     yield run
     for provider in found:
         provider.driver.stop()

@@ -223,7 +223,11 @@ class Provider:
     name = 'rack'
 
     class connection:
+        connection_name = 'rack'
         connection_config = {}
+
+    class getEndpoint:
+        canonical_name = 'rack/'
 
     def getChecks(self):
         def ask():
@@ -233,10 +237,10 @@ class Provider:
 
 @pytest.mark.parametrize('full', [False, True])
 def test_the_log_of_a_job_that_checks_does_not_have_it(capsys, full):
-    result, = asking.ask(Provider(), 10, sys.stderr, full)
+    result, = asking.ask([Provider()], 10, sys.stderr, full).results
     if full:
-        assert '/etc/zuul/clouds.yaml' in result['problem']
-        assert 'gAAAAAB' not in result['problem']
+        assert '/etc/zuul/clouds.yaml' in result.problem
+        assert 'gAAAAAB' not in result.problem
     else:
-        assert result['problem'].startswith('RuntimeError: Forbidden at [')
-        assert not any(each in result['problem'] for each in HIDDEN)
+        assert result.problem.startswith('RuntimeError: Forbidden at [')
+        assert not any(each in result.problem for each in HIDDEN)

@@ -207,7 +207,8 @@ class Adapter:
         zones and limits: whether there is what a configuration names.
 
         The cloud is called by the checks only, not by this; and nothing is
-        changed by them.
+        changed by them.  It is called for each label and zone; what several
+        of them name is asked once.
 
         :param InstanceSpec spec: without name, tags and zone; without
             ``image_id``, also if its image is one that Zuul makes.

@@ -4,7 +4,7 @@ import collections.abc
 import dataclasses
 import functools
 
-from zuul_nodes.drivers.api.labels import forNode, getZones
+from zuul_nodes.drivers.api.labels import forNode, getOwn, getZones
 from zuul_nodes.drivers.api.model import Ability
 
 
@@ -20,20 +20,50 @@ class Check:
     :ivar ask: asks the cloud; called without arguments.  Returns a sentence
         that says what is wrong and what would be right, or an empty string.
         Whatever it raises is wrong, too.
+    :ivar question: what the answer depends on beside subject and name,
+        hashable: an endpoint is asked once if these three are equal,
+        however many labels and providers name it.
+    :ivar bool access: whether nothing else need be asked of the endpoint if
+        this finds something wrong, as Zuul is not let in then.
     """
 
     subject: str
     name: str
     used_by: str
     ask: collections.abc.Callable[[], str]
+    question: collections.abc.Hashable = ()
+    access: bool = False
+
+
+def getViews(provider):
+    """
+    :param BaseProvider provider: of any driver.
+    :return: yields the provider as it makes the nodes of each label, in each
+        of the zones that the label names, and the label of that view.
+    """
+    for name, label in provider.labels.items():
+        for zone in getZones(label) or ['']:
+            view = forNode(provider, name, zone)
+            yield view, view.labels[name]
+
+
+def getUser(label, kind):
+    """
+    :param ProviderLabel label: of any driver.
+    :param str kind: ``image`` or ``flavor``.
+    :return: what names the attributes of the label's image or flavor, for
+        ``used_by``.
+    """
+    user = f'{kind} {getattr(label, kind)}'
+    return f'{user} of label {label.name}' if kind in getOwn(label) else user
 
 
 def makeChecks(provider):
     """What any adapter can be asked, and what this one is asked besides.
 
     :param AdapterProvider provider:
-    :return: yields a :class:`Check` for each thing; the cloud is not asked
-        before their ``ask`` is called.
+    :return: yields a :class:`Check` for each thing that a label names; the
+        cloud is not asked before their ``ask`` is called.
     """
     endpoint = provider.getEndpoint()
 
@@ -43,23 +73,20 @@ def makeChecks(provider):
 
     yield Check('permission', 'list instances',
                 f'connection {provider.connection_name}',
-                functools.partial(call, 'checkAccess'))
-    seen = set()
-    for name in provider.labels:
-        view = forNode(provider, name, '')
-        spec = view.makeSpec(view.labels[name])
-        zones = getZones(provider.labels[name])
+                functools.partial(call, 'checkAccess'), access=True)
+    for view, label in getViews(provider):
+        spec = view.makeSpec(label)
+        zones = getZones(label)
+        user = f'label {label.name}'
         for zone in zones:
-            yield Check('zone', zone, f'label {name}', functools.partial(
+            yield Check('zone', zone, user, functools.partial(
                 _askZone, call, endpoint, zone))
-        yield Check('quota', name, f'label {name}', functools.partial(
-            _askQuota, call, endpoint, spec, zones))
+        yield Check('quota', label.name, user, functools.partial(
+            _askQuota, call, endpoint, spec, zones),
+            question=provider.canonical_name)
         for check in endpoint.adapter.getChecks(spec):
-            key = check.subject, check.name, check.used_by
-            if key not in seen:
-                seen.add(key)
-                yield dataclasses.replace(check, ask=functools.partial(
-                    _startAndAsk, endpoint, check))
+            yield dataclasses.replace(check, ask=functools.partial(
+                _startAndAsk, endpoint, check))
 
 
 def _startAndAsk(endpoint, check):

@@ -1,6 +1,5 @@
 """What AWS is asked about a configuration, before it is used."""
 
-import collections
 import difflib
 import functools
 
@@ -8,7 +7,13 @@ from botocore.exceptions import ClientError
 from zuul.driver.aws.const import ON_DEMAND, SPOT
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers import Check, DriverError
+from zuul_nodes.drivers import (
+    Check,
+    DriverError,
+    getUser,
+    getViews,
+    getZones,
+)
 from zuul_nodes.drivers.aws import errors, images, places
 
 # More names than that help nobody.
@@ -34,70 +39,67 @@ DRY_RUN = 'DryRunOperation'
 def makeChecks(provider):
     """
     :param AwsProvider provider: whose endpoint need not have been started.
-    :return: yields a Check for all that its configuration names, each name
-        once.
+    :return: yields a Check for each thing that its configuration names.
     """
-    endpoint = provider.endpoint
-    endpoint.start()
-    questions = Questions(provider, endpoint)
-    uses = collections.defaultdict(list)
-    for subject, name, user, ask in _yieldUses(provider, questions):
-        uses[subject, name].append((user, ask))
-    for (subject, name), found in uses.items():
-        users = dict.fromkeys(user for user, _ in found)
-        yield Check(subject, name, ', '.join(users),
-                    functools.partial(_askOne, found[0][1]))
-
-
-def _askOne(ask):
-    try:
-        return ask()
-    except ClientError as error:
-        return str(errors.translate(error))
-
-
-def _yieldUses(provider, questions):
-    """:return: yields subject, name, what uses it, and what asks."""
-    partial = functools.partial
+    provider.endpoint.start()
+    questions = Questions(provider, provider.endpoint)
     user = f'provider {provider.name}'
-    yield 'region', provider.region, user, questions.askRegion
+    yield _make('region', provider.region, user, questions.askRegion,
+                access=True)
     for name, (method, kwargs) in PERMISSIONS.items():
-        yield 'permission', name, user, partial(
-            questions.askPermission, method, **kwargs)
+        yield _make('permission', name, user, functools.partial(
+            questions.askPermission, method, **kwargs))
     if provider.object_storage:
         bucket = provider.object_storage['bucket_name']
-        yield 'bucket', bucket, user, partial(questions.askBucket, bucket)
-    for image in provider.images.values():
-        if image.type == 'cloud':
-            yield ('image', _getImageName(image), f'image {image.name}',
-                   partial(questions.askImage, image))
-    for label in provider.labels.values():
-        user = f'label {label.name}'
-        flavor = provider.flavors[label.flavor]
-        for zone in places.orderZones(label):
-            yield 'zone', zone, user, partial(questions.askZone, zone)
-        for subnet in label.subnet_ids:
-            yield 'subnet', subnet, user, partial(
-                questions.askSubnet, subnet)
-        for group in label.security_group_ids or ():
-            yield 'security group', group, user, partial(
-                questions.askGroup, group)
-        if label.key_name:
-            yield 'key', label.key_name, user, partial(
-                questions.askKey, label.key_name)
-        if profile := label.iam_instance_profile:
-            name = next(iter(profile.values()))
-            yield 'instance profile', name, user, partial(
-                questions.askProfile, name.rsplit('/', 1)[-1])
-        for instance_type in _getTypes(flavor):
-            zones = tuple(places.orderZones(label))
-            where = f' in {", ".join(zones)}' if zones else ''
-            yield 'flavor', instance_type + where, user, partial(
-                questions.askType, instance_type, label)
-        yield 'quota', label.name, user, partial(questions.askQuota, label)
-        if not flavor.fleet and not flavor.dedicated_host:
-            yield ('permission', f'ec2:RunInstances ({label.name})', user,
-                   partial(questions.askLaunch, label))
+        yield _make('bucket', bucket, user, questions.askBucket, bucket)
+    for view, label in getViews(provider):
+        yield from _makeForLabel(Questions(view, view.endpoint), label)
+
+
+def _make(subject, name, user, ask, *args, **kwargs):
+    def askTranslated():
+        try:
+            return ask(*args)
+        except ClientError as error:
+            return str(errors.translate(error))
+    return Check(subject, name, user, askTranslated, **kwargs)
+
+
+def _makeForLabel(questions, label):
+    """:return: yields a Check for each thing that a label of a view names."""
+    provider = questions.provider
+    user = f'label {label.name}'
+    zones = tuple(getZones(label))
+    flavor, image = (provider.flavors[label.flavor],
+                     provider.images[label.image])
+    if image.type == 'cloud':
+        yield _make('image', _getImageName(image), getUser(label, 'image'),
+                    questions.askImage, image)
+    for zone in zones:
+        yield _make('zone', zone, user, questions.askZone, zone)
+    for subnet in label.subnet_ids:
+        yield _make('subnet', subnet, user, questions.askSubnet, subnet,
+                    zones, question=zones)
+    for group in label.security_group_ids or ():
+        yield _make('security group', group, user, questions.askGroup, group)
+    if label.key_name:
+        yield _make('key', label.key_name, user, questions.askKey,
+                    label.key_name)
+    if profile := label.iam_instance_profile:
+        name = next(iter(profile.values()))
+        yield _make('instance profile', name, user, questions.askProfile,
+                    name.rsplit('/', 1)[-1])
+    where = f' in {", ".join(zones)}' if zones else ''
+    for instance_type in _getTypes(flavor):
+        yield _make(
+            'flavor', instance_type + where, user, questions.askType,
+            instance_type, label, question=tuple(label.subnet_ids))
+    yield _make('quota', label.name, user, questions.askQuota, label,
+                question=provider.canonical_name)
+    if not flavor.fleet and not flavor.dedicated_host:
+        yield _make('permission', f'ec2:RunInstances ({label.name})', user,
+                    questions.askLaunch, label,
+                    question=provider.canonical_name)
 
 
 def _getImageName(image):
@@ -123,8 +125,14 @@ class Questions:
         self.client = endpoint.ec2_client
 
     def askRegion(self):
-        names = [each['RegionName'] for each in self._list(
-            'describe_regions', 'Regions')]
+        try:
+            names = [each['RegionName'] for each in self._list(
+                'describe_regions', 'Regions')]
+        except ClientError as error:
+            if errors.getCode(error) != 'UnauthorizedOperation':
+                raise
+            # It has answered, so it is there.
+            return ''
         return _compare('region', self.provider.region, names)
 
     def askPermission(self, method, **kwargs):
@@ -194,7 +202,7 @@ class Questions:
         return _compare('zone', name, zones) or (
             '' if state == 'available' else f'Zone {name} is {state}')
 
-    def askSubnet(self, name):
+    def askSubnet(self, name, zones):
         subnets = {each['SubnetId']: each for each in self._list(
             'describe_subnets', 'Subnets')}
         if name not in subnets:
@@ -202,9 +210,6 @@ class Questions:
         subnet = subnets[name]
         if not subnet.get('AvailableIpAddressCount', 1):
             return f'Subnet {name} has no address left'
-        zones = {zone for label in self.provider.labels.values()
-                 if name in label.subnet_ids
-                 for zone in places.orderZones(label)}
         if zones and subnet['AvailabilityZone'] not in zones:
             return (f'Subnet {name} is in {subnet["AvailabilityZone"]}, and '
                     f'nodes are to be in {_enumerate(sorted(zones))}')

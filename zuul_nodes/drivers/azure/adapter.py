@@ -18,6 +18,7 @@ from zuul_nodes.drivers import (
     Instance,
     PermanentError,
     State,
+    getUser,
 )
 from zuul_nodes.drivers.azure import failures
 from zuul_nodes.drivers.azure.machinerequest import makeRequest
@@ -201,14 +202,15 @@ class AzureAdapter(Adapter):
     def getChecks(self, spec):
         label, image = spec.label, spec.image
         yield Check('flavor', spec.flavor.vm_size, f'label {label.name}',
-                    lambda: self._askSize(spec))
+                    lambda: self._askSize(spec), question=label.az)
         subnet_id = self.references.getSubnet(
             label, spec.provider.resource_group)
         yield Check('subnet', subnet_id, f'label {label.name}',
                     lambda: self._ask(self.client.subnets, subnet_id))
         if image.type == 'cloud' and (image.image_id or image.image_filter):
             yield Check('image', image.image_id or str(image.image_filter),
-                        f'image {image.name}', lambda: self._askImage(spec))
+                        getUser(label, 'image'), lambda: self._askImage(spec),
+                        question=spec.provider.resource_group)
 
     def _askSize(self, spec):
         try:

@@ -18,6 +18,7 @@ from zuul_nodes.drivers import (
     QuotaError,
     Resource,
     State,
+    getUser,
 )
 from zuul_nodes.drivers.fake.cloud import Cloud
 
@@ -94,7 +95,7 @@ class FakeAdapter(Adapter):
 
     def getChecks(self, spec):
         if image_id := getattr(spec.image, 'image_id', None):
-            yield Check('image', image_id, f'image {spec.image.name}',
+            yield Check('image', image_id, getUser(spec.label, 'image'),
                         lambda: 'There is no such image'
                         if image_id == 'none' else '')
 

@@ -7,7 +7,7 @@ Compute Engine API does not tell before an instance is created.
 import functools
 import re
 
-from zuul_nodes.drivers import Check, DriverError, getZones
+from zuul_nodes.drivers import Check, DriverError, getUser, getZones
 from zuul_nodes.drivers.gce.errors import isMissing
 from zuul_nodes.drivers.gce.machine import getImagePath
 
@@ -26,29 +26,29 @@ def makeChecks(adapter, spec):
     asking = Asking(adapter, spec)
     label, flavor, image = spec.label, spec.flavor, spec.image
     # What a flavor wants may be in some zones only.
-    where = (f'label {label.name}' if getZones(label)
-             else f'flavor {flavor.name}')
-    for subject, name, used_by, ask in (
+    zones = tuple(getZones(label))
+    where = f'label {label.name}' if zones else getUser(label, 'flavor')
+    for subject, name, used_by, service, parameter in (
             ('machine type', flavor.machine_type, where,
-             functools.partial(asking.inZones, 'MachineTypes',
-                               'machine_type', flavor.machine_type)),
+             'MachineTypes', 'machine_type'),
             *(('accelerator', each['type'], where,
-               functools.partial(asking.inZones, 'AcceleratorTypes',
-                                 'accelerator_type', each['type']))
+               'AcceleratorTypes', 'accelerator_type')
               for each in flavor.accelerators),
             ('disk type', label.volume_type, f'label {label.name}',
-             functools.partial(asking.inZones, 'DiskTypes', 'disk_type',
-                               label.volume_type)),
-            ('network', label.network or (
-                None if label.subnetwork else 'default'),
-             f'label {label.name}', asking.forNetwork),
-            ('subnetwork', label.subnetwork, f'label {label.name}',
-             asking.forSubnetwork)):
+             'DiskTypes', 'disk_type')):
         if name:
-            yield Check(subject, name, used_by, ask)
+            yield Check(subject, name, used_by, functools.partial(
+                asking.inZones, service, parameter, name), question=zones)
+    for subject, name, ask in (
+            ('network', label.network or (
+                None if label.subnetwork else 'default'), asking.forNetwork),
+            ('subnetwork', label.subnetwork, asking.forSubnetwork)):
+        if name:
+            yield Check(subject, name, f'label {label.name}', ask)
     if image.type == 'cloud':
         yield Check('image', image.image_id or image.image_family
-                    or image.name, f'image {image.name}', asking.forImage)
+                    or image.name, getUser(label, 'image'), asking.forImage,
+                    question=image.image_project)
     elif bucket := adapter.connection.bucket:
         yield Check(
             'bucket', bucket,

@@ -44,24 +44,22 @@ class Checks:
     def __init__(self, provider):
         self.provider = provider
         self.endpoint = provider.getEndpoint()
-        # (subject, name, what it is asked) -> names of labels.
-        self._found = {}
 
     def make(self):
-        """:return: yields each :class:`Check` once."""
+        """:return: yields a :class:`Check` for each thing that a label
+            names."""
         config = self.endpoint.connection
         yield Check(
             'cluster', config.context or 'the current context',
-            f'connection {config.connection_name}', self._askCluster)
+            f'connection {config.connection_name}', self._askCluster,
+            access=True)
         for label in self.provider.labels.values():
+            user = f'label {label.name}'
             for subject, name, ask, *args in self._find(label):
-                self._found.setdefault(
-                    (subject, name, ask.__name__, *args), (ask, []))[
-                        1].append(label.name)
-        for (subject, name, _, *args), (ask, names) in self._found.items():
-            yield Check(
-                subject, name, ('label ' if len(names) == 1 else 'labels ')
-                + ', '.join(names), functools.partial(ask, *args))
+                yield Check(subject, name, user,
+                            functools.partial(ask, *args), tuple(args))
+            yield Check('quota', label.name, user, functools.partial(
+                self._askQuota, label), self.provider.canonical_name)
 
     def _find(self, label):
         """:return: yields subject, name, what asks, and its arguments."""
@@ -74,7 +72,6 @@ class Checks:
             place = namespace or each['namespace']
             yield ('image pull secret', f'{place}/{each["name"]}',
                    self._askSecret, place, each['name'])
-        yield 'quota', label.name, self._askQuota, label.name
         if label.kind == 'namespace':
             return
         spec = makeSpec(label)
@@ -154,9 +151,8 @@ class Checks:
                  for each in self._call(call, *args)]
         return '' if name in names else _say(sentence, name, names)
 
-    def _askQuota(self, name):
+    def _askQuota(self, label):
         """:return: of what one node takes more than there can be."""
-        label = self.provider.labels[name]
         needs = self.provider.getQuotaForLabel(label).getResources()
         return '; '.join(
             f'One node takes {needs[resource]:g} of "{resource}", and '

@@ -22,6 +22,7 @@ from zuul_nodes.drivers import (
     Resource,
     State,
     TemporaryError,
+    getUser,
 )
 from zuul_nodes.drivers.local.cgroups import Cgroups
 from zuul_nodes.drivers.local.images import Images
@@ -176,7 +177,7 @@ class LocalAdapter(Adapter):
         yield Check('path', self.connection.directory, connection,
                     lambda: _getError(self.machines.entries.check))
         if path := getattr(spec.image, 'image_path', None):
-            yield Check('path', path, f'image {spec.image.name}',
+            yield Check('path', path, getUser(spec.label, 'image'),
                         lambda: _getError(self._getSource, spec))
 
     def _fill(self, source, target, name):

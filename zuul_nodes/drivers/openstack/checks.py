@@ -1,11 +1,21 @@
 """What a cloud is asked about a configuration before it is used."""
 
-import functools
 import types
 
-from zuul_nodes.drivers import Check, DriverError, getZones
+from zuul_nodes.drivers import (
+    Check,
+    DriverError,
+    PermanentError,
+    getUser,
+    getViews,
+    getZones,
+)
 from zuul_nodes.drivers.openstack.errors import Translation, check
-from zuul_nodes.drivers.openstack.flavors import getVolumeSize, nearest
+from zuul_nodes.drivers.openstack.flavors import (
+    getFirst,
+    getVolumeSize,
+    nearest,
+)
 from zuul_nodes.drivers.openstack.networks import parse
 from zuul_nodes.drivers.openstack.properties import checkMetadata
 
@@ -23,75 +33,81 @@ class Checks:
         :return: yields a :class:`Check` for each thing that the provider
             names; the cloud is not asked before their ``ask`` is called.
         """
-        region = self.region or ''
+        user = f'provider {self.name}'
         yield self._make(
             'cloud', self.connection.cloud_name,
-            [f'connection {self.connection_name}'], self._askCloud)
-        if region:
-            yield self._make('region', region, [f'provider {self.name}'],
-                             self._askRegion)
+            f'connection {self.connection_name}', self._askCloud, access=True)
+        if self.region:
+            yield self._make('region', self.region, user, self._askRegion,
+                             access=True)
         for name, (service, path) in LISTS.items():
-            yield self._make(
-                'permission', f'list {name}', [f'provider {self.name}'],
-                functools.partial(self._askList, service, path))
-        for (subject, name, ask, *args), users in self._getNames().items():
-            yield self._make(subject, name, users, functools.partial(
-                getattr(self, ask), *args))
-        for label in self.labels.values():
-            user = [f'label {label.name}']
-            yield self._make('disk', label.image, user, functools.partial(
-                self._askDisk, label))
-            yield self._make('quota', label.name, user, functools.partial(
-                self._askQuota, label))
+            yield self._make('permission', f'list {name}', user,
+                             self._askList, service, path)
+        for view, label in getViews(self):
+            for subject, name, user, ask, *args in view._getNames(label):
+                if name:
+                    yield view._make(subject, name, user, ask, *args)
+            user = f'label {label.name}'
+            if view.images[label.image].type == 'cloud':
+                yield view._make('disk', label.image, user, view._askDisk,
+                                 label, question=view._getSizes(label))
+            for subject, ask in (('metadata', view._askMetadata),
+                                 ('quota', view._askQuota)):
+                yield view._make(subject, label.name, user, ask, label,
+                                 question=self.canonical_name)
 
-    def _make(self, subject, name, users, ask):
-        def askOnce():
+    def _make(self, subject, name, user, ask, *args, question=None,
+              access=False):
+        def askTranslated():
             self.endpoint.start()
             try:
                 with Translation():
-                    return ask() or ''
+                    return ask(*args) or ''
             except DriverError as error:
                 return str(error)
-        return Check(subject, str(name), ', '.join(users), askOnce)
+        return Check(subject, str(name), user, askTranslated,
+                     question or (ask.__name__, *args), access)
 
-    def _getNames(self):
-        """:return: (subject, name, method that asks, its arguments) -> what
-            uses it, each as it is written."""
-        names = {}
+    def _getNames(self, label):
+        """
+        :param label: of this view.
+        :return: yields subject, name (nothing if there is none), what names
+            it, what asks for it, and its arguments.
+        """
+        user = f'label {label.name}'
+        for network in label.networks:
+            name = parse(network)['name']
+            yield 'network', name, user, self._find, 'getNetwork', name
+        for group in label.security_groups:
+            yield ('security group', group, user, self._find,
+                   'getSecurityGroup', group)
+        for subject, name, ask, *args in (
+                ('network', label.floating_network, self._askFloating),
+                ('server group', label.server_group, self._find,
+                 'getServerGroup'),
+                ('key', label.key_name, self._askKey),
+                *(('zone', zone, self._askZone) for zone in getZones(label)),
+                ('volume type', label.boot_from_volume and label.volume_type,
+                 self._find, 'getVolumeType')):
+            yield subject, name, user, ask, *args, name
+        flavor, image = self.flavors[label.flavor], self.images[label.image]
+        name, ram = flavor.flavor_name, flavor.min_ram
+        yield ('flavor', name or f'{ram} MiB', getUser(label, 'flavor'),
+               self._askFlavor, name, ram)
+        if image.type == 'cloud':
+            filters = tuple(sorted((image.image_filters or {}).items()))
+            yield ('image', image.image_id or image.image_name
+                   or ', '.join(map('='.join, filters)),
+                   getUser(label, 'image'), self._askImage, image.image_id,
+                   image.image_name, filters)
 
-        def add(user, subject, name, ask, *args):
-            if name:
-                names.setdefault((subject, name, ask, *args), []).append(user)
-        for label in self.labels.values():
-            user = f'label {label.name}'
-            for network in label.networks:
-                add(user, 'network', parse(network)['name'],
-                    '_find', 'getNetwork', parse(network)['name'])
-            for group in label.security_groups:
-                add(user, 'security group', group,
-                    '_find', 'getSecurityGroup', group)
-            add(user, 'network', label.floating_network,
-                '_askFloating', label.floating_network)
-            add(user, 'server group', label.server_group,
-                '_find', 'getServerGroup', label.server_group)
-            add(user, 'key', label.key_name, '_askKey', label.key_name)
-            for zone in getZones(label):
-                add(user, 'zone', zone, '_askZone', zone)
-            if label.boot_from_volume:
-                add(user, 'volume type', label.volume_type,
-                    '_find', 'getVolumeType', label.volume_type)
-            add(user, 'metadata', label.name, '_askMetadata', label.name)
-        for name, flavor in self.flavors.items():
-            add(f'flavor {name}', 'flavor',
-                flavor.flavor_name or f'{flavor.min_ram} MiB',
-                '_askFlavor', name)
-        for name, image in self.images.items():
-            if image.type == 'cloud':
-                add(f'image {name}', 'image', image.image_id
-                    or image.image_name or ', '.join(
-                        map('='.join, image.image_filters.items())),
-                    '_askImage', name)
-        return names
+    def _getSizes(self, label):
+        """:return: what it depends on whether an image fits on a disk."""
+        flavor, image = self.flavors[label.flavor], self.images[label.image]
+        return (flavor.flavor_name, flavor.min_ram, image.image_id,
+                image.image_name, str(image.image_filters),
+                label.boot_from_volume, getFirst(types.SimpleNamespace(
+                    label=label, flavor=flavor, image=image), 'volume_size'))
 
     # Questions: each gives a sentence that says what is wrong, or nothing.
 
@@ -143,32 +159,34 @@ class Checks:
             return (f'There is no availability zone "{zone}" that is open. '
                     f'There are: {nearest(zone, zones)}')
 
-    def _askFlavor(self, name):
-        self._lookups.getFlavor(self.flavors[name])
+    def _askFlavor(self, name, ram):
+        self._lookups.getFlavor(types.SimpleNamespace(
+            flavor_name=name, min_ram=ram))
 
-    def _askImage(self, name):
+    def _askImage(self, image_id, name, filters):
         image = self._lookups.getImage(
-            self._lookups.getImageId(self.images[name]))
+            image_id or self._lookups.findImage(name, dict(filters))['id'])
         if image.status != 'active':
             return (f'The image "{image.name}" ({image.id}) has the status '
                     f'"{image.status}". Take one that is active')
 
-    def _askMetadata(self, label_name):
-        label = self.labels[label_name]
+    def _askMetadata(self, label):
         tags = self.getNodeTags(
             self.system_id or 32 * '0', label, 32 * '0')
         checkMetadata(
             {**label.instance_properties, **label.dynamic_instance_properties,
-             **tags}, label_name,
+             **tags}, label.name,
             self._lookups.getLimits().get('maxServerMeta', -1))
 
     def _askDisk(self, label):
         """Whether the image of a label fits on its nodes' disk."""
         image = self.images[label.image]
-        if image.type != 'cloud':
+        try:
+            flavor = self._lookups.getFlavor(self.flavors[label.flavor])
+            found = self._lookups.getImage(self._lookups.getImageId(image))
+        except PermanentError:
+            # The questions for the flavor and the image say so.
             return None
-        flavor = self._lookups.getFlavor(self.flavors[label.flavor])
-        found = self._lookups.getImage(self._lookups.getImageId(image))
         if label.boot_from_volume:
             spec = types.SimpleNamespace(
                 label=label, flavor=self.flavors[label.flavor], image=image)
@@ -185,8 +203,12 @@ class Checks:
 
     def _askQuota(self, label):
         """Whether the project may have a node of a label at all."""
-        needs = self.endpoint.makeQuotaForLabel(
-            label, self.flavors[label.flavor]).getResources()
+        try:
+            needs = self.endpoint.makeQuotaForLabel(
+                label, self.flavors[label.flavor]).getResources()
+        except PermanentError:
+            # The question for the flavor says so.
+            return None
         limits = self.endpoint.getQuotaLimits().getResources()
         limits = {**limits, **{
             name: min(limit, limits.get(name, limit))

@@ -33,14 +33,17 @@ def makeChecks(provider):
                  if node.name == name]
         written = sum(node['name'] == name for node in entries)
         yield Check('entries', name, f'provider {provider.name}',
-                    functools.partial(_askEntries, written, len(nodes)))
+                    functools.partial(_askEntries, written, len(nodes)),
+                    question=provider.canonical_name)
         for node in nodes:
             # A launcher does not connect to others, and may be unable to.
             if node.host_key_checking and node.connection_port:
                 yield Check('machine', f'{name} port {node.connection_port}',
                             f'label {node.label}', functools.partial(
                                 _askMachine, node, functools.partial(
-                                    _connect, provider.connection, node)))
+                                    _connect, provider.connection, node)),
+                            question=(node.connection_type,
+                                      *node.host_keys))
 
 
 def _askEntries(written, used):

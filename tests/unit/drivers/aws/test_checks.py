@@ -131,4 +131,5 @@ def test_each_name_is_asked_once(makeSite, key):
     checks = [check for check in makeSite(text=text).provider.getChecks()
               if check.subject == 'key']
     assert [check.used_by for check in checks] == [
-        'label small, label other']
+        'label small', 'label other']
+    assert len({check.question for check in checks}) == 1

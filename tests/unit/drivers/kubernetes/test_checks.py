@@ -61,7 +61,8 @@ def test_each_is_asked_once(makeSite, zk_client):
     checks = [check for check in provider.getChecks()
               if check.subject == 'node selector']
     assert [(check.name, check.used_by) for check in checks] == [
-        ('a=b', 'labels one, two')]
+        ('a=b', 'label one'), ('a=b', 'label two')]
+    assert len({check.question for check in checks}) == 1
 
 
 def test_rights(makeSite, cluster):
