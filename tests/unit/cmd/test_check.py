@@ -15,6 +15,7 @@ import yaml
 from zuul_nodes.cmd import asking, check
 from zuul_nodes.cmd.asking import ask, askAll
 from zuul_nodes.drivers import Check
+from zuul_nodes.exceptions import UserError
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples'
 
@@ -87,7 +88,8 @@ def test_quota(command):
     status, printed = command('--format', 'json', 'cloud', instances=0)
     assert status == 1
     assert json.loads(printed.out) == [{
-        'provider': 'cloud', 'object': 'label debian', 'what': 'quota', 'name': 'debian',
+        'provider': 'cloud', 'object': 'label debian',
+        'what': 'quota', 'name': 'debian',
         'problem': 'One node takes 1 of "instances", and the cloud allows '
                    '0'}]
 
@@ -152,6 +154,150 @@ def test_a_file_that_is_wrong(command):
     status, printed = command('cloud', text='- label: {name: [}')
     assert status == 2
     assert 'nodes.yaml' in printed.err
+
+
+def change(old, new, text=NODES):
+    assert old in text
+    return text.replace(old, new)
+
+
+# A second provider of the same connection.
+SECOND = change('- provider:\n    name: cloud', (
+    '- provider:\n    name: second'), NODES[NODES.index('- provider'):])
+
+
+def findWrong(command, *arguments, **options):
+    """:return: rows of what is wrong, as a program reads them."""
+    status, printed = command('--format', 'json', *arguments, **options)
+    rows = json.loads(printed.out)
+    assert status == (1 if rows else 0)
+    return rows
+
+
+@pytest.mark.parametrize('where', ['provider', 'stanza'])
+def test_a_label_has_an_image_id_of_its_own(command, where):
+    text = (change('az: ZONE', 'az: a, image-id: none')
+            if where == 'provider' else
+            # The image of the section would be stronger.
+            change(', image-id: IMAGE', '', change(
+                'flavor: small}\n', 'flavor: small, image-id: none}\n')))
+    row, = findWrong(command, text=text)
+    assert (row['object'], row['problem']) == (
+        'image debian of label debian', 'There is no such image')
+
+
+def test_a_value_that_no_label_uses_is_not_asked_for(command):
+    text = change('az: ZONE', 'az: a, image-id: any')
+    assert findWrong(command, image='none', text=text) == []
+
+
+def test_what_several_labels_name_is_asked_once(command, monkeypatch):
+    asked = []
+    from zuul_nodes.drivers.fake import FakeAdapter
+
+    def getChecks(adapter, spec):
+        yield Check('image', 'debian', f'label {spec.label.name}',
+                    lambda: asked.append(spec) or 'There is none')
+    monkeypatch.setattr(FakeAdapter, 'getChecks', getChecks)
+    text = change('- section', ''.join(
+        f'- label: {{name: l{i}, image: debian, flavor: small}}\n'
+        for i in range(3)) + '- section') + ''.join(
+        f'      - l{i}\n' for i in range(3))
+    text = change('labels: [{name: debian, az: ZONE}]', (
+        'labels:\n      - debian'), text) + change(
+            'az: ZONE', 'az: a', SECOND)
+    row, = findWrong(command, text=text)
+    assert len(asked) == 1
+    assert row['provider'] == 'cloud, second'
+    assert row['object'] == 'label debian, label l0, label l1, label l2'
+    # The table is for people.
+    printed = command(text=text)[1].out
+    assert 'l1 and 1 more' in ' '.join(printed.replace('|', ' ').split())
+
+
+def test_limits_and_zones_are_asked_for_once(command, monkeypatch):
+    asked = []
+    from zuul_nodes.drivers.fake import FakeAdapter
+    for name in ('getLimits', 'listZones'):
+        answer = getattr(FakeAdapter, name)
+        monkeypatch.setattr(FakeAdapter, name, (
+            lambda adapter, name=name, answer=answer:
+            asked.append(name) or answer(adapter)))
+    text = change('az: ZONE', 'availability-zones: [a, b]')
+    assert findWrong(command, text=text + SECOND) == []
+    assert sorted(asked) == ['getLimits', 'listZones']
+
+
+def test_quota_is_asked_for_each_provider(command):
+    """It is as small as a provider's own limits."""
+    text = NODES + change(
+        '    section: cloud\n',
+        '    section: cloud\n    resource-limits: {cores: 0}\n', SECOND)
+    row, = findWrong(command, text=text)
+    assert (row['provider'], row['what']) == ('second', 'quota')
+
+
+def test_an_endpoint_without_access_is_one_row(command):
+    text = NODES + SECOND
+    status, printed = command(
+        '--format', 'json', text=text, failure_rate=1)
+    row, = json.loads(printed.out)
+    assert status == 1
+    assert (row['provider'], row['object'], row['what']) == (
+        'cloud, second', 'connection fake', 'permission')
+    assert ('Asking 5 questions about the providers cloud, second ...'
+            in printed.err)
+    assert ('The connection fake gives no access: 4 questions left out.'
+            in printed.err)
+    assert ('Of 1 question, 1 found something wrong. Not asked, without '
+            'access: 4.' in command(text=text, failure_rate=1)[1].out)
+
+
+def test_all_providers_of_files_are_checked_unless_some_are_named(command):
+    text = NODES + change('az: ZONE', 'az: c', SECOND)
+    assert [row['provider'] for row in findWrong(
+        command, text=text)] == ['second']
+    assert findWrong(command, 'cloud', text=text) == []
+
+
+def test_a_provider_in_error_keeps_no_other_from_being_checked(command):
+    text = NODES + change('section: cloud', 'section: clod', SECOND)
+    row, = findWrong(command, text=text)
+    assert (row['provider'], row['what']) == ('second', 'configuration')
+    assert 'the provider "second" is in error: ' in row['problem']
+
+
+def test_files_without_a_provider(command):
+    status, printed = command(text='- label: {name: [}')
+    assert status == 2
+    status, printed = command(text='- image: {name: a, type: cloud}')
+    assert status == 2
+    assert 'there is no provider in ' in printed.err
+
+
+def parse(*arguments):
+    parser = argparse.ArgumentParser()
+    check.addArguments(parser)
+    args = parser.parse_args(arguments)
+    check._sortArguments(args)
+    return args.files, args.provider
+
+
+def test_files_are_told_from_providers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ('a.yaml', 'b.yaml', 'local'):
+        (tmp_path / name).touch()
+    assert parse('a.yaml', 'b.yaml', './local', 'local', 'c.yaml') == (
+        ['a.yaml', 'b.yaml', './local'], ['local', 'c.yaml'])
+    assert parse('--files', 'a.yaml', 'b.yaml') == (['a.yaml', 'b.yaml'], [])
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    ((), 'name a provider of the running Zuul, or files'),
+    (('--tenant', 'one', '/'), '--tenant is for providers of the running')])
+def test_arguments_that_say_nothing_to_check(arguments, message):
+    with pytest.raises(UserError, match=message):
+        parse(*arguments)
 
 
 def test_who_does_not_answer_holds_up_nobody():

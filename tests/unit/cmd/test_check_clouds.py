@@ -25,11 +25,11 @@ EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples'
 
 @pytest.fixture
 def askFiles(tmp_path, monkeypatch):
-    """:return: a function that asks about the only provider in a text, and
+    """:return: a function that asks about the providers in a text, and
         gives (subject, name) -> what is wrong, but for what is right."""
     found = []
 
-    def run(driver_class, options, text, name):
+    def run(driver_class, options, text):
         monkeypatch.setattr(
             providers, 'connect',
             lambda config: makeConnections(config, driver_class))
@@ -42,7 +42,7 @@ def askFiles(tmp_path, monkeypatch):
         parser = argparse.ArgumentParser()
         check.addArguments(parser)
         args = parser.parse_args(
-            ['-c', str(conf), '--files', str(file), name])
+            ['-c', str(conf), '--files', str(file)])
         made, errors = providers.findInFiles(
             zuulconf.read(args.config), args)
         assert not errors
@@ -75,8 +75,7 @@ def askGce(askFiles, gce):
         return askFiles(GceDriver, {
             'name': 'gce', 'driver': 'gce', 'project': gce.project,
             'bucket': 'images', 'api_endpoint': gce.url,
-            'storage_endpoint': gce.storage_url}, change(text, old, new),
-            'gce-us')
+            'storage_endpoint': gce.storage_url}, change(text, old, new))
     return run
 
 
@@ -110,22 +109,82 @@ def test_zones_of_a_label(askGce, gce):
         'There is no such thing in us-central1-a, us-central1-b')}
 
 
-def test_openstack(askFiles, tmp_path):
+@pytest.fixture
+def openstack():
     cloud = OpenStack()
     furnish(cloud)
-    try:
-        options = {'driver': 'openstack', 'cloud': 'emulator',
-                   'client_config_file':
-                   cloud.writeConfig(tmp_path / 'clouds.yaml')}
-        text = (EXAMPLES / 'openstack.yaml').read_text()
-        for old, new, wrong in (
-                ('m1.small', 'm1.small', []),
-                ('key-name: zuul', 'key-name: zul', [('key', 'zul')])):
-            assert list(askFiles(
-                OpenstackDriver, {'name': 'openstack', **options},
-                change(text, old, new), 'openstack')) == wrong
-    finally:
-        cloud.end()
+    yield cloud
+    cloud.end()
+
+
+@pytest.fixture
+def askOpenstack(askFiles, openstack, tmp_path):
+    text = (EXAMPLES / 'openstack.yaml').read_text()
+
+    def run(old='', new='', more=''):
+        return askFiles(OpenstackDriver, {
+            'name': 'openstack', 'driver': 'openstack', 'cloud': 'emulator',
+            'client_config_file':
+            openstack.writeConfig(tmp_path / 'clouds.yaml')},
+            change(text, old, new) + more)
+    return run
+
+
+def test_openstack(askOpenstack):
+    assert askOpenstack() == {}
+    assert list(askOpenstack('key-name: zuul', 'key-name: zul')) == [
+        ('key', 'zul')]
+
+
+FROM_PROVIDER = ('      - name: debian\n        instance',
+                 '      - name: debian\n        {}\n        instance')
+FROM_LABEL = 'name: debian, image: debian,', 'name: debian, {}, image: debian,'
+
+
+@pytest.mark.parametrize(('places', 'attribute', 'wrong', 'said'), [
+    (FROM_PROVIDER, 'flavor-name: m1.smal', ('flavor', 'm1.smal'),
+     'are: m1.small'),
+    (FROM_PROVIDER, 'image-name: debian-13', ('image', 'debian-13'),
+     'are: debian-12'),
+    (FROM_PROVIDER, 'min-ram: 900000', ('flavor', 'm1.small'),
+     'with 900000 MiB'),
+    # Its provider's flavor says nothing of that.
+    (FROM_LABEL, 'min-ram: 900000', ('flavor', 'm1.small'),
+     'with 900000 MiB')])
+def test_what_a_label_says_of_its_own(
+        askOpenstack, places, attribute, wrong, said):
+    old, new = places
+    found = askOpenstack(old, new.format(attribute))
+    assert list(found) == [wrong]
+    assert said in found[wrong]
+
+
+def test_what_labels_have_instead_is_not_asked_for(askOpenstack):
+    assert askOpenstack(
+        'name: small\n        flavor-name: m1.small',
+        'name: small\n        flavor-name: m1.smal') != {}
+    assert askOpenstack('- name: debian\n        instance', (
+        '- name: debian\n        flavor-name: m1.small\n        instance'),
+        '') == {}
+
+
+def test_a_cloud_that_is_gone_is_one_line(askOpenstack, openstack):
+    openstack.end()
+    assert list(askOpenstack()) == [('cloud', 'emulator')]
+
+
+def test_providers_of_a_cloud_ask_once(askOpenstack, openstack):
+    askOpenstack()
+    asked = len(openstack.calls)
+    second = '''
+- provider:
+    name: second
+    section: openstack
+    label-defaults: {networks: [private], key-name: zuul}
+    labels: [debian]
+'''
+    assert askOpenstack(more=second) == {}
+    assert len(openstack.calls) == 2 * asked
 
 
 def test_kubernetes(askFiles, tmp_path):
@@ -135,7 +194,7 @@ def test_kubernetes(askFiles, tmp_path):
                    cluster.writeConfig(tmp_path / 'kubeconfig')}
         found = askFiles(
             KubernetesDriver, {'name': 'cluster', **options},
-            (EXAMPLES / 'kubernetes.yaml').read_text(), 'cluster')
+            (EXAMPLES / 'kubernetes.yaml').read_text())
         assert 'has no namespace "ci"' in found['namespace', 'ci']
     finally:
         cluster.end()
@@ -151,5 +210,5 @@ def test_static_nodes(askFiles):
     connection: office
     nodes: [{{name: 127.0.0.1, label: desk, connection-port: {port}}}]
 - provider: {{name: office, section: office, labels: [desk]}}
-''', 'office')
+''')
     assert list(found) == [('machine', f'127.0.0.1 port {port}')]

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 
 from zuul_nodes.drivers.api.labels import forNode, getOwn, getZones
+from zuul_nodes.drivers.api.memory import LIFETIME
 from zuul_nodes.drivers.api.model import Ability
 
 
@@ -71,6 +72,9 @@ def makeChecks(provider):
         endpoint.start()
         return endpoint.calls.call(name, *args)
 
+    def callOnce(name):
+        return endpoint.memory.get(name, lambda: call(name), LIFETIME)
+
     yield Check('permission', 'list instances',
                 f'connection {provider.connection_name}',
                 functools.partial(call, 'checkAccess'), access=True)
@@ -80,9 +84,9 @@ def makeChecks(provider):
         user = f'label {label.name}'
         for zone in zones:
             yield Check('zone', zone, user, functools.partial(
-                _askZone, call, endpoint, zone))
+                _askZone, callOnce, endpoint, zone))
         yield Check('quota', label.name, user, functools.partial(
-            _askQuota, call, endpoint, spec, zones),
+            _askQuota, call, callOnce, endpoint, spec, zones),
             question=provider.canonical_name)
         for check in endpoint.adapter.getChecks(spec):
             yield dataclasses.replace(check, ask=functools.partial(
@@ -94,17 +98,17 @@ def _startAndAsk(endpoint, check):
     return check.ask()
 
 
-def _askZone(call, endpoint, zone):
+def _askZone(callOnce, endpoint, zone):
     if Ability.ZONES not in endpoint.abilities:
         return 'The cloud has no zones'
-    zones = call('listZones')
+    zones = callOnce('listZones')
     return '' if zone in zones else (
         f'There is no such zone; there are {", ".join(sorted(zones))}')
 
 
-def _askQuota(call, endpoint, spec, zones):
+def _askQuota(call, callOnce, endpoint, spec, zones):
     """:return: of what one node takes more than there can be."""
-    if any(_askZone(call, endpoint, zone) for zone in zones):
+    if any(_askZone(callOnce, endpoint, zone) for zone in zones):
         # What a node takes can't be known there; that question says so.
         return ''
     needs = (call('getNeeds', spec) if Ability.NEEDS in endpoint.abilities
@@ -112,7 +116,7 @@ def _askQuota(call, endpoint, spec, zones):
     said = [_compare(needs, spec.provider.resource_limits,
                      '"resource-limits" of the provider allow')]
     if Ability.LIMITS in endpoint.abilities:
-        said.append(_compare(needs, call('getLimits'), 'the cloud allows'))
+        said.append(_compare(needs, callOnce('getLimits'), 'the cloud allows'))
     return '; '.join(filter(None, said))
 
 

@@ -7,6 +7,7 @@ from zuul.provider import BaseProviderEndpoint
 
 from zuul_nodes.drivers.api.calls import Calls
 from zuul_nodes.drivers.api.listing import Listing
+from zuul_nodes.drivers.api.memory import Memory
 from zuul_nodes.drivers.api.model import MAKING_IMAGES, Ability, Resource
 
 INSTANCE = 'instance'
@@ -20,6 +21,8 @@ class EndpointWithAdapter:
     :ivar Adapter adapter: which :meth:`setAdapter` is given.
     :ivar Calls calls: to it.
     :ivar Listing listing: of its instances.
+    :ivar Memory memory: what ``zuul-nodes check`` was told, for other labels
+        and providers.
     """
 
     def setAdapter(self, adapter):
@@ -27,6 +30,7 @@ class EndpointWithAdapter:
         self.abilities = adapter.abilities
         self.calls = Calls(self)
         self.listing = self.makeListing('listInstances')
+        self.memory = Memory()
 
     def makeListing(self, name):
         """

@@ -209,7 +209,7 @@ class Checks:
         except PermanentError:
             # The question for the flavor says so.
             return None
-        limits = self.endpoint.getQuotaLimits().getResources()
+        limits = self._lookups.getQuota().getResources()
         limits = {**limits, **{
             name: min(limit, limits.get(name, limit))
             for name, limit in self.resource_limits.items()}}

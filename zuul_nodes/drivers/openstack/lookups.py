@@ -170,6 +170,10 @@ class Lookups:
         return self._get('limits', lambda: check(self.client.compute.get(
             '/limits')).json()['limits']['absolute'])
 
+    def getQuota(self):
+        """:return: a QuotaInformation of what the project may have."""
+        return self._get('quota', self.endpoint.getQuotaLimits)
+
     def _get(self, key, ask):
         with Translation():
             return self.memory.get(

@@ -1,9 +1,12 @@
 """What is said of a configuration before it is used."""
 
+import io
+
 import pytest
 
 from tests.fixtures.aws import UPLOADS
 from tests.unit.drivers.aws.sites import LAYOUT
+from zuul_nodes.cmd.asking import ask as askAll
 
 
 def ask(site):
@@ -79,6 +82,29 @@ def test_instance_type(makeSite, key):
     text = LAYOUT.replace('t3.medium', 't3.meduim')
     said = ask(makeSite(text=text))
     assert 'Did you mean "t3.medium"?' in said['flavor', 't3.meduim']
+
+
+@pytest.mark.parametrize(('attribute', 'subject', 'said'), [
+    ('instance-type: t3.meduim', 'flavor', 'Did you mean "t3.medium"?'),
+    ('image-id: ami-0123456789', 'image', 'no image ami-0123456789')])
+def test_what_a_label_says_of_its_own(
+        makeSite, key, attribute, subject, said):
+    site = makeSite(label=attribute)
+    assert said in ask(site)[subject, attribute.split(': ')[1]]
+
+
+def test_no_access(site, aws, key):
+    aws.inject('DescribeRegions', 'AuthFailure', message='Who are you?')
+    result, = askAll([site.provider], 60, io.StringIO()).results
+    assert result.objects == ['provider cloud']
+    assert 'Who are you?' in result.problem
+
+
+def test_regions_need_not_be_listed(site, aws, key):
+    aws.inject('DescribeRegions', 'UnauthorizedOperation')
+    report = askAll([site.provider], 60, io.StringIO())
+    assert not report.left_out
+    assert not [each for each in report.results if each.problem]
 
 
 def test_instance_type_is_elsewhere(makeSite, aws, key, monkeypatch):
