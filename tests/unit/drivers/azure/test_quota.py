@@ -88,6 +88,15 @@ def test_check_that_something_is_missing(makeSite, old, new, subject):
     assert said[subject]
 
 
+def test_each_zone_of_a_label_has_to_have_its_size(makeSite):
+    site = makeSite(change(
+        SUBNET, f"{SUBNET}\n        availability-zones: ['1', '9']"))
+    said = [check.ask() for check in site.provider.getChecks()
+            if check.subject == 'flavor']
+    assert said[0] == ''
+    assert 'Zone 9 does not have the size' in said[1]
+
+
 def test_leaks(site, azure):
     """What is used goes with what uses it."""
     node = site.makeNode()
