@@ -1,6 +1,7 @@
 """What is proposed is asked of the clouds without ZooKeeper."""
 
 import argparse
+import functools
 import io
 import pathlib
 
@@ -121,18 +122,20 @@ def openstack():
 def askOpenstack(askFiles, openstack, tmp_path):
     text = (EXAMPLES / 'openstack.yaml').read_text()
 
-    def run(old='', new='', more=''):
+    def run(*changes, more=''):
+        content = functools.reduce(
+            lambda content, pair: change(content, *pair), changes, text)
         return askFiles(OpenstackDriver, {
             'name': 'openstack', 'driver': 'openstack', 'cloud': 'emulator',
             'client_config_file':
             openstack.writeConfig(tmp_path / 'clouds.yaml')},
-            change(text, old, new) + more)
+            content + more)
     return run
 
 
 def test_openstack(askOpenstack):
     assert askOpenstack() == {}
-    assert list(askOpenstack('key-name: zuul', 'key-name: zul')) == [
+    assert list(askOpenstack(('key-name: zuul', 'key-name: zul'))) == [
         ('key', 'zul')]
 
 
@@ -154,18 +157,16 @@ FROM_LABEL = 'name: debian, image: debian,', 'name: debian, {}, image: debian,'
 def test_what_a_label_says_of_its_own(
         askOpenstack, places, attribute, wrong, said):
     old, new = places
-    found = askOpenstack(old, new.format(attribute))
+    found = askOpenstack((old, new.format(attribute)))
     assert list(found) == [wrong]
     assert said in found[wrong]
 
 
-def test_what_labels_have_instead_is_not_asked_for(askOpenstack):
-    assert askOpenstack(
-        'name: small\n        flavor-name: m1.small',
-        'name: small\n        flavor-name: m1.smal') != {}
-    assert askOpenstack('- name: debian\n        instance', (
-        '- name: debian\n        flavor-name: m1.small\n        instance'),
-        '') == {}
+def test_what_a_label_replaces_is_not_asked_for(askOpenstack):
+    wrong = 'flavor-name: m1.small', 'flavor-name: m1.smal'
+    assert list(askOpenstack(wrong)) == [('flavor', 'm1.smal')]
+    old, new = FROM_PROVIDER
+    assert askOpenstack(wrong, (old, new.format(wrong[0]))) == {}
 
 
 def test_a_cloud_that_is_gone_is_one_line(askOpenstack, openstack):
