@@ -30,7 +30,7 @@ from zuul_nodes.configloader.vocabulary import (
     ZONES,
     getVocabulary,
 )
-from zuul_nodes.drivers import DEFAULT_PRIORITY, OWN
+from zuul_nodes.drivers import DEFAULT_PRIORITY, LABEL_OF_ANY_DRIVER, OWN
 
 LABEL_DEFAULTS = 'label-defaults'
 LIMITS = 'resource-limits'
@@ -226,8 +226,11 @@ class Flattening:
         settings = {name: value for name, value in self.parts.settings.items()
                     if name not in PROVIDER_ALONE}
         if LABEL_DEFAULTS in settings:
-            # Labels have these zones already.
-            settings[LABEL_DEFAULTS] = dict(settings[LABEL_DEFAULTS])
+            # Labels have these already, and the driver does not know them.
+            settings[LABEL_DEFAULTS] = {
+                name: value
+                for name, value in settings[LABEL_DEFAULTS].items()
+                if name not in LABEL_OF_ANY_DRIVER}
             self._takeZones(settings[LABEL_DEFAULTS], f'"{LABEL_DEFAULTS}"')
         return settings
 
@@ -251,7 +254,9 @@ class Flattening:
             if name in self.vocabulary.label}
         self.alone[part.name] = {
             name: label.pop(name) for name in LABEL_ALONE if name in label}
-        own = {'zones': self._takeZones(label, f'label "{part.name}"')}
+        own = {name: label.pop(name) for name in LABEL_OF_ANY_DRIVER
+               if name in label}
+        own['zones'] = self._takeZones(label, f'label "{part.name}"')
         for kind, configs in (('image', images), ('flavor', flavors)):
             if not part.structure.get(kind):
                 label[kind] = self._makeUp(part, kind, values)

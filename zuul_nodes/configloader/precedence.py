@@ -10,6 +10,10 @@ import enum
 import typing
 
 from zuul_nodes.configloader.plain import Replacement
+from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER
+
+# Of these, defaults fill in what is missing, key by key.
+MAPPINGS = ('tags', *LABEL_OF_ANY_DRIVER)
 
 
 class Level(enum.IntEnum):
@@ -122,11 +126,12 @@ def fillIn(defaults, own):
     """
     left = {name: value for name, value in defaults.items()
             if name not in own}
-    tags, own_tags = defaults.get('tags'), own.get('tags')
-    # Whatever else they are is found by the driver's schema.
-    if isinstance(tags, dict) and isinstance(own_tags, dict):
-        left['tags'] = {key: value for key, value in tags.items()
-                        if key not in own_tags}
+    for name in MAPPINGS:
+        values, own_values = defaults.get(name), own.get(name)
+        # Whatever else they are is found by the schema.
+        if isinstance(values, dict) and isinstance(own_values, dict):
+            left[name] = {key: value for key, value in values.items()
+                          if key not in own_values}
     return left
 
 

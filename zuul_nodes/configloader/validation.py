@@ -12,12 +12,13 @@ from zuul_nodes.configloader.vocabulary import (
     LABEL_ALONE,
     PROVIDER_ALONE,
 )
-from zuul_nodes.drivers import addresses
+from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER, addresses
 
 # No message of Zuul's own is longer.
 LONGEST = 1000
 _LABEL_ALONE = vs.Schema(LABEL_ALONE)
 _PROVIDER_ALONE = vs.Schema(PROVIDER_ALONE)
+_LABEL_OF_ANY_DRIVER = vs.Schema(LABEL_OF_ANY_DRIVER)
 
 
 class Validation:
@@ -64,6 +65,9 @@ class Validation:
                 part = configs[kind][self.parts.label[name].structure[kind]]
                 self._check(self.vocabulary.validators[kind],
                             part | own[kind], 'label', name)
+            self._check(_LABEL_OF_ANY_DRIVER, {
+                key: own[key] for key in LABEL_OF_ANY_DRIVER if key in own},
+                'label', name)
             if 'provider' in own:
                 self._checkProvider(own['provider'], 'label', name)
         for name, alone in self.flattening.alone.items():

@@ -7,7 +7,7 @@ import hashlib
 import voluptuous as vs
 
 from zuul_nodes.configloader.spellings import getSpellings
-from zuul_nodes.drivers import beStrict, beStrictOf
+from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER, beStrict, beStrictOf
 
 # What an object is, as opposed to what it is like.
 STRUCTURE = {
@@ -99,7 +99,8 @@ class Vocabulary:
         self.validators = {'image': Validator(beStrict(images)),
                            'flavor': Validator(beStrict(flavors)),
                            'label': Validator(beStrict(labels))}
-        self.label = _attributes('label', labels) | LABEL_ALONE.keys()
+        self.label = (_attributes('label', labels) | LABEL_ALONE.keys()
+                      | LABEL_OF_ANY_DRIVER.keys())
         self.flavor = _attributes('flavor', flavors)
         self.cloud, self.zuul = (
             _attributes('image', _ofType(images, image_type))
@@ -112,7 +113,8 @@ class Vocabulary:
             name for name in _keys(self.provider_schema)
             if not name.startswith('_')) | PROVIDER_ALONE.keys()
         self.inheritable = {
-            'label': _keys(schema.getInheritableLabelSchema()),
+            'label': (_keys(schema.getInheritableLabelSchema())
+                      | LABEL_OF_ANY_DRIVER.keys()),
             'flavor': _keys(schema.getInheritableFlavorSchema()),
             'cloud': _keys(schema.getInheritableCloudImageSchema()),
             'zuul': _keys(schema.getInheritableZuulImageSchema()),
@@ -198,7 +200,8 @@ def _getSchemas(schemas):
                 if isinstance(getName(key), str):
                     found[getName(key)].append(
                         vs.Schema(beStrictOf(key, value)))
-    for name, check in (LABEL_ALONE | PROVIDER_ALONE).items():
+    for name, check in (
+            LABEL_ALONE | PROVIDER_ALONE | LABEL_OF_ANY_DRIVER).items():
         found[name].append(vs.Schema(check))
     return found
 

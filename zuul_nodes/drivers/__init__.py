@@ -84,11 +84,17 @@ from zuul_nodes.drivers.api.model import (
     State,
 )
 from zuul_nodes.drivers.api.needs import getKnownNeeds, refreshNeeds
+from zuul_nodes.drivers.api.nodeattributes import (
+    LABEL_OF_ANY_DRIVER,
+    getNodeAttributes,
+)
 from zuul_nodes.drivers.api.numbers import BOUNDS, beStrict, beStrictOf
+from zuul_nodes.drivers.api.tags import fillIn, findUnknown, getNodeTags
 
 __all__ = [
     'BOUNDS',
     'DEFAULT_PRIORITY',
+    'LABEL_OF_ANY_DRIVER',
     'MOST_SLOTS',
     'OWN',
     'Ability',
@@ -114,8 +120,12 @@ __all__ = [
     'beStrictOf',
     'bounds',
     'extension',
+    'fillIn',
+    'findUnknown',
     'forNode',
     'getKnownNeeds',
+    'getNodeAttributes',
+    'getNodeTags',
     'getOwn',
     'getPriority',
     'getUser',

@@ -9,7 +9,12 @@ from zuul.lib import tracing
 from zuul.model import ProviderNode, QuotaInformation
 
 from zuul_nodes import audit
-from zuul_nodes.drivers import getZones, turnZones
+from zuul_nodes.drivers import (
+    getNodeAttributes,
+    getNodeTags,
+    getZones,
+    turnZones,
+)
 
 TRACER = trace.get_tracer('zuul')
 
@@ -49,8 +54,8 @@ class Maker:
         node_id = host.node_id if host else slot.node_id
         node = _make(
             provider.driver.getProviderNodeClass(), uuid=node_id,
-            tags=provider.getNodeTags(
-                self.system_id, label, node_id, request),
+            tags=getNodeTags(
+                provider, self.system_id, label, node_id, request),
             **common | ({'subnodes': list(host.subnode_ids)}
                         if host else own))
         return [node, *self._makeSlots(node, common, own, slot)]
@@ -86,8 +91,8 @@ class Maker:
             'label_aliases': list({*entry.aliases, *label.aliases})}
         node = _make(
             provider.driver.getProviderNodeClass(), uuid=slot.node_id,
-            tags=provider.getNodeTags(
-                self.system_id, label, slot.node_id),
+            tags=getNodeTags(
+                provider, self.system_id, label, slot.node_id),
             **common, **({'subnodes': slot.host.subnode_ids}
                          if slot.host else {}))
         return [node, *self._makeSlots(node, common, {}, slot)]
@@ -133,6 +138,7 @@ class Maker:
             'provider': provider.canonical_name,
             'endpoint_name': provider.getEndpoint().name,
             'reuse': label.reuse,
+            'node_properties': getNodeAttributes(label),
         }
 
     def _getRequestAttributes(self, request):
@@ -174,6 +180,8 @@ def _getUpload(request, image):
 
 def _make(record_class, **attributes):
     record = record_class()
+    # Drivers add to it, to each record what is of that.
+    attributes['node_properties'] = dict(attributes['node_properties'])
     # What it is in ZooKeeper is known when it has been written.
     record._set(_zstat=None, **attributes)
     return record

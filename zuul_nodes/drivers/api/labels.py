@@ -9,6 +9,8 @@ a label has an entry of ours, ``zuul_nodes``, a dictionary of
     attribute -> value, in place of that object's,
 ``zones``
     names of availability zones, one of which a node gets,
+``node-attributes``, ``dynamic-tags``
+    as :mod:`nodeattributes` and :mod:`tags` describe them: dicts,
 ``section``
     ``name``, the canonical name of the section that the provider is
     attached to, and ``limits``, the quota that all of that section's
@@ -29,8 +31,9 @@ OWN = 'zuul_nodes'
 DEFAULT_PRIORITY = 100
 # So many nodes a machine has at most.
 MOST_SLOTS = 1000
-# What is said of the provider, whichever node it makes.
-_OF_THE_PROVIDER = frozenset({'section', 'priority'})
+# What changes nothing of the provider that makes a node.
+_OF_NO_VIEW = frozenset({
+    'section', 'priority', 'node-attributes', 'dynamic-tags'})
 
 
 def getOwn(label):
@@ -82,7 +85,7 @@ def forNode(provider, label_name, zone):
     """
     label = provider.labels[label_name]
     own = getOwn(label)
-    if own.keys() <= _OF_THE_PROVIDER:
+    if own.keys() <= _OF_NO_VIEW:
         return provider
     view = copy.copy(provider)
     if zones := own.get('zones'):

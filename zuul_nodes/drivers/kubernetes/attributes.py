@@ -4,12 +4,12 @@ import voluptuous as vs
 from zuul.driver.kubernetes import kubernetesprovider
 from zuul.lib.voluputil import Constant, Nullable, Optional
 
-from zuul_nodes.drivers import extension
+from zuul_nodes.drivers import extension, findUnknown
 from zuul_nodes.drivers.kubernetes import quantities
 from zuul_nodes.drivers.kubernetes.allowed import OWN_ACCOUNTS
 from zuul_nodes.drivers.kubernetes.metadata import (
     DNS_LABEL,
-    findUnknown,
+    KNOWN,
     isKey,
 )
 from zuul_nodes.drivers.kubernetes.podspec import USER
@@ -170,7 +170,7 @@ def checkLabel(label):
                 _refuse(attribute, f'"{key}" can not be a label of '
                         'Kubernetes: use letters, digits, ".", "_", "-"')
     for template in label['dynamic_labels'].values():
-        if unknown := findUnknown(template):
+        if unknown := findUnknown(template, KNOWN):
             _refuse('dynamic_labels', f'a request has no "{unknown}"')
     _checkAnnotations(label)
     if label['kind'] == 'namespace':

@@ -19,8 +19,7 @@ SUBDOMAIN = re.compile(rf'(?=.{{1,253}}\Z){DNS_LABEL.pattern}'
                        rf'(?:\.{DNS_LABEL.pattern})*')
 # Of a digest, in a name that is not what it was.
 DIGITS = 10
-# As people write them in dynamic-labels; Nodepool has "request." there.
-PLACEHOLDER = re.compile(r'\{(?:request\.)?(\w+)\}')
+# What people may fill in in dynamic-labels.
 KNOWN = tuple(NodesetRequest().getSafeAttributes().toDict())
 
 
@@ -63,22 +62,3 @@ def getTags(thing):
     metadata = thing['metadata']
     return {**(metadata.get('annotations') or {}),
             **(metadata.get('labels') or {})}
-
-
-def findUnknown(template):
-    """:return: the first name in a dynamic label that no request has, or
-        None."""
-    return next((name for name in PLACEHOLDER.findall(template)
-                 if name not in KNOWN), None)
-
-
-def fillIn(template, request):
-    """
-    :param str template: a dynamic label.
-    :param NodesetRequest request:
-    :return: the same with what the request says.
-    """
-    attributes = request.getSafeAttributes().toDict()
-    # Not str.format: tenants write this, and that shows them what is inside.
-    return PLACEHOLDER.sub(
-        lambda match: str(attributes[match[1]] or ''), template)

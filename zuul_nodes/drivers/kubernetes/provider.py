@@ -3,7 +3,7 @@
 from zuul.driver.kubernetes import kubernetesprovider
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers import DriverError, extension
+from zuul_nodes.drivers import DriverError, extension, fillIn
 from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.attributes import (
     KubernetesImage,
@@ -14,7 +14,6 @@ from zuul_nodes.drivers.kubernetes.checks import Checks
 from zuul_nodes.drivers.kubernetes.deletion import (
     KubernetesDeleteStateMachine,
 )
-from zuul_nodes.drivers.kubernetes.metadata import fillIn
 from zuul_nodes.drivers.kubernetes.place import findContainer, findPlace
 from zuul_nodes.drivers.kubernetes.podspec import getImage, makeSpec
 from zuul_nodes.drivers.kubernetes.quantities import getNeeds
@@ -63,7 +62,8 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
 
     def getNodeTags(self, system_id, label, node_uuid, request=None):
         tags = super().getNodeTags(system_id, label, node_uuid, request)
-        dynamic = {key: fillIn(template, request) for key, template
+        values = request and request.getSafeAttributes().toDict()
+        dynamic = {key: fillIn(template, values) for key, template
                    in label.dynamic_labels.items()} if request else {}
         return {**label.labels, **dynamic, **tags}
 

@@ -2,10 +2,13 @@
 
 import types
 
+from zuul.model import NodesetRequest
+
 from zuul_nodes.drivers import (
     Check,
     DriverError,
     PermanentError,
+    getNodeTags,
     getUser,
     getViews,
     getZones,
@@ -171,8 +174,9 @@ class Checks:
                     f'"{image.status}". Take one that is active')
 
     def _askMetadata(self, label):
-        tags = self.getNodeTags(
-            self.system_id or 32 * '0', label, 32 * '0')
+        tags = getNodeTags(
+            self, self.system_id or 32 * '0', label, 32 * '0',
+            NodesetRequest())
         checkMetadata(
             {**label.instance_properties, **label.dynamic_instance_properties,
              **tags}, label.name,

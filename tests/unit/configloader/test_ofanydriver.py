@@ -1,0 +1,127 @@
+"""Attributes of labels that no driver's schema has, with any driver."""
+
+import pytest
+
+from tests.unit.configloader.levels import PLACE, load
+from zuul_nodes.configloader.errors import AttributeValueError
+from zuul_nodes.drivers import forNode, getNodeAttributes, getOwn
+
+ATTRIBUTES = ('node-attributes', 'dynamic-tags')
+
+
+def getHash(provider, name='node'):
+    return provider.labels[name].config_hash
+
+
+@pytest.mark.parametrize('attribute', ATTRIBUTES)
+def test_levels_are_merged(attribute):
+    provider = load(**{
+        level: {attribute: {'all': level, level.replace(' ', '-'): 'said'}}
+        for level in ('base section', 'label', 'section', 'provider',
+                      'label in provider')})
+    assert getOwn(provider.labels['node'])[attribute] == {
+        'all': 'label in provider', 'base-section': 'said',
+        'label': 'said', 'section': 'said', 'provider': 'said',
+        'label-in-provider': 'said'}
+    assert getOwn(provider.labels['neighbour'])[attribute] == {
+        'all': 'provider', 'base-section': 'said', 'section': 'said',
+        'provider': 'said'}
+
+
+@pytest.mark.parametrize('attribute', ATTRIBUTES)
+def test_label_defaults_fill_in_what_is_missing(attribute):
+    provider = load(
+        section={'label-defaults': {attribute: {'a': 'default', 'b': '1'}}},
+        label={attribute: {'a': 'label'}})
+    assert getOwn(provider.labels['node'])[attribute] == {
+        'a': 'label', 'b': '1'}
+    # Zuul would refuse to read it.
+    assert attribute not in provider.config['label-defaults']
+
+
+@pytest.mark.parametrize('attribute', ATTRIBUTES)
+def test_null_takes_all_back(attribute):
+    provider = load(section={attribute: {'a': 'b'}},
+                    **{'label in provider': {attribute: None}})
+    assert attribute not in getOwn(provider.labels['node'])
+    assert attribute in getOwn(provider.labels['neighbour'])
+
+
+@pytest.mark.parametrize('attribute', ATTRIBUTES)
+def test_nodes_are_replaced_when_it_changes(attribute):
+    before, after = load(), load(label={attribute: {'a': 'b'}})
+    assert getHash(before) != getHash(after)
+    assert getHash(before, 'neighbour') == getHash(after, 'neighbour')
+    assert forNode(after, 'node', '') is after
+
+
+def test_image_is_the_same_with_it():
+    def getHashes(provider):
+        return [(image.config_hash, image.zuul_config_hash)
+                for image in provider.images.values()]
+    assert getHashes(load(image={'node-attributes': {'a': 'b'}})) == (
+        getHashes(load()))
+
+
+def test_jobs_get_no_more_than_there_is():
+    label = load(label={'node-attributes': {'a': 'b'}}).labels['node']
+    getNodeAttributes(label)['c'] = 'd'
+    assert getNodeAttributes(label) == {'a': 'b'}
+
+
+@pytest.mark.parametrize('value, message', [
+    ('text', 'expected a mapping'),
+    ({'a': 1}, 'the value of "a" is not text; put it in quotes'),
+    ({'a': ['b']}, 'is not text'),
+    ({'a': {'b': 'c'}}, 'is not text'),
+    ({'a': "{{ lookup('pipe', 'id') }}"}, 'templates of Ansible'),
+    ({'a': '{% raw %}'}, 'templates of Ansible'),
+    ({'a': "#jinja2:variable_start_string:'[['"}, 'templates of Ansible'),
+    ({'a': 'b' * 256}, 'has 256 characters; 255 are allowed'),
+    ({'a': 'b\n'}, 'cannot be printed'),
+    ({'a': '\u2028'}, 'cannot be printed'),
+    ({'{{ a }}': 'b'}, 'is not a name'),
+    ({'a' * 64: 'b'}, 'is not a name'),
+    ({'': 'b'}, 'is not a name'),
+    ({'executor-zone': 'east'}, 'is an attribute of labels here'),
+    ({f'a{number}': '' for number in range(65)}, '65 attributes; 64 are')])
+@pytest.mark.parametrize('level', ['label', 'section'])
+def test_what_jobs_can_not_be_told(level, value, message):
+    with pytest.raises(AttributeValueError, match=(
+            f'The label "node" of the provider "desk" {PLACE} has a wrong '
+            rf'"node-attributes": .*{message}.*It is set by the {level} ')):
+        load(**{level: {'node-attributes': value}})
+
+
+def test_levels_have_no_more_together():
+    many = [{f'{level}{number}': '' for number in range(40)}
+            for level in 'ab']
+    with pytest.raises(AttributeValueError, match='80 attributes'):
+        load(label={'node-attributes': many[0]},
+             section={'node-attributes': many[1]})
+
+
+@pytest.mark.parametrize('value, message', [
+    ('text', 'expected a mapping'),
+    ({'a': 1}, 'the value of "a" is not text; put it in quotes'),
+    ({'a': '{job_name.__class__}'}, 'there is something else'),
+    ({'a': '{job_name!r}'}, 'there is something else'),
+    ({'a': '{job_name:>9999999999}'}, 'there is something else'),
+    ({'a': '{job_name[0]}'}, 'there is something else'),
+    ({'a': '{job_name'}, 'there is something else'),
+    ({'a': '{}'}, 'there is something else'),
+    ({'a': '{requested}'}, '"requested" is not among what can be in braces: '
+                           'buildset_uuid, event_id, id, job_name'),
+    ({'a': '{labels}'}, '"labels" is not'),
+    ({'a': 'b' * 256}, 'at most 255 characters'),
+    ({'a': '\n'}, 'printable text'),
+    ({'a b': 'c'}, 'is not a key that any cloud takes'),
+    ({'a' * 64: 'c'}, 'is not a key'),
+    ({'zuul_node_uuid': 'c'}, 'is a key of Zuul itself'),
+    ({'Zuul_Node_UUID': 'c'}, 'is a key of Zuul itself'),
+    ({f'a{number}': '' for number in range(33)}, '33 tags; 32 are allowed')])
+def test_tags_that_can_not_be_filled_in(value, message):
+    with pytest.raises(AttributeValueError, match=(
+            f'The label "node" of the provider "desk" {PLACE} has a wrong '
+            rf'"dynamic-tags": .*{message}')):
+        load(label={'dynamic-tags': value})
