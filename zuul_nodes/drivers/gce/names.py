@@ -36,13 +36,27 @@ def makeName(text):
     return f'{prefix}{stem}-{digest[:DIGEST]}'.replace('--', '-')
 
 
+def fitValue(text):
+    """
+    :param str text: anything.
+    :return: the same if it can be the value of a label; if not, what of it
+        can be one, with a digest that tells it from other texts.
+    """
+    if VALUE.fullmatch(text):
+        return text
+    stem = re.sub(r'[^a-z0-9_]+', '-', text.lower())[:STEM].strip('-')
+    digest = hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()
+    return f'{stem}-{digest[:DIGEST]}'
+
+
 def makeLabels(tags):
     """
     :param dict tags: of a resource, which has all of them besides in text.
-    :return: a dict with those that can be labels, Zuul's own first.
+    :return: a dict with those whose keys can be those of labels, Zuul's own
+        first.
     """
     # False comes before true.
     order = sorted(tags, key=lambda key: key not in OWN)
     return dict(itertools.islice((
-        (key, tags[key]) for key in order
-        if KEY.fullmatch(key) and VALUE.fullmatch(tags[key])), LABELS))
+        (key, fitValue(tags[key])) for key in order
+        if KEY.fullmatch(key)), LABELS))

@@ -1,8 +1,9 @@
 """Zuul's tags, at resources that have labels.
 
 Labels can't have what tags can: only small letters, and not many of them.
-So a tag is a label if it can be (see :mod:`names`), for people and for
-filters.  All tags are where text can be besides, and are read from there.
+So a tag is a label if its key can be one (see :mod:`names`), with what can be
+one of its value, for people and for filters.  All tags are where text can be
+besides, and are read from there.
 """
 
 import json

@@ -8,7 +8,7 @@ from tests.fixtures.gce import GCE
 from tests.fixtures.gce.core import DESCRIPTION_LIMIT
 from tests.fixtures.gce.labels import makeLabels as takeLabels
 from zuul_nodes.drivers.gce import images, tags
-from zuul_nodes.drivers.gce.names import makeLabels, makeName
+from zuul_nodes.drivers.gce.names import fitValue, makeLabels, makeName
 
 NAMES = strategies.one_of(
     strategies.text(max_size=250),
@@ -74,6 +74,20 @@ def test_instance_of_any_name_is_made_once(gce, site):
     site.runUntil(lambda instances: not instances)
 
 
+
+@given(values=strategies.sets(NAMES, min_size=2, max_size=5))
+@settings(max_examples=countExamples(1000))
+def test_values_of_labels_differ(values):
+    assert len({fitValue(value) for value in values}) == len(values)
+
+
+@pytest.mark.parametrize('value, label', [
+    ('zuul', 'zuul'), ('', ''), ('example.com/Zuul/zuul', 'example-com-zuul-'
+                                 'zuul-0c81413c96353a1c')])
+def test_people_recognize_values(value, label):
+    assert makeLabels({'project': value}) == {'project': label}
+
+
 @given(given=TAGS)
 @settings(max_examples=countExamples(1000))
 def test_labels_are_taken(given):
@@ -81,7 +95,8 @@ def test_labels_are_taken(given):
     labels = makeLabels(given | ours)
     takeLabels(labels)
     assert labels.items() >= ours.items()
-    assert labels.items() <= (given | ours).items()
+    for key, value in labels.items():
+        assert value == fitValue((given | ours)[key])
     described = tags.describe(given | ours)
     assert len(described) <= DESCRIPTION_LIMIT
     assert tags.load(described)['tags'].items() >= ours.items()
