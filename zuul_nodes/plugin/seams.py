@@ -28,6 +28,7 @@ from zuul_nodes.plugin import (
     nodesets,
     parsers,
     registry,
+    requestprojects,
     webstart,
 )
 
@@ -125,6 +126,15 @@ SEAMS = (
          '(self, request)',
          'nodes of one provider for a paused job and those that wait for it',
          nodesets.wrapGetNodesetInfo),
+    Seam('zuul.launcher.client', 'LauncherClient.requestNodeset',
+         '(self, item, job, priority, relative_priority, '
+         'preferred_provider, pipeline_run_id)',
+         'tags of nodes can say of which project the job is',
+         requestprojects.wrapRequestNodeset),
+    Seam('zuul.model', 'NodesetRequest.serialize',
+         '(self, context)',
+         'the record of a request keeps the project of its job',
+         requestprojects.wrapSerialize),
     Seam('zuul.launcher.server', 'Launcher.doesProviderHaveQuotaForNode',
          '(self, provider, node, messages)',
          'launchers of Zuul go on with nodes that ours have begun',

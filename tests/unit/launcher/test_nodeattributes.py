@@ -1,5 +1,6 @@
 """What labels say of nodes for jobs and for clouds, as it reaches them."""
 
+import functools
 import threading
 import types
 
@@ -8,11 +9,14 @@ import pytest
 import yaml
 from zuul.executor.server import AnsibleJob, make_inventory_dict
 from zuul.launcher.client import LauncherClient
-from zuul.lib import yamlutil
-from zuul.model import Node, NodeSet, ProviderNode
+from zuul.lib import tracing, yamlutil
+from zuul.model import Node, NodeSet, NodesetRequest, ProviderNode, QueueItem
 
 from tests.fixtures.racks import CreateMachine, cloud
 from tests.fixtures.staticlayouts import oneStaticNode
+from tests.fixtures.waiting import waitFor
+from zuul_nodes.plugin import requestprojects
+from zuul_nodes.plugin.extensions import Extensions
 
 State = ProviderNode.State
 
@@ -128,6 +132,54 @@ def test_ready_node_has_no_tags_of_a_request(steps, racks):
     assert getTags(ready) == expected
     assert steps.serve(steps.addRequest('big')) == [ready]
     assert getTags(ready) == expected
+
+
+def test_tags_say_the_project_of_a_job(steps, racks, monkeypatch):
+    """Which requests have, as the plugin lets the scheduler write them."""
+    for cls, name, wrap in (
+            (LauncherClient, 'requestNodeset',
+             requestprojects.wrapRequestNodeset),
+            (NodesetRequest, 'serialize', requestprojects.wrapSerialize)):
+        monkeypatch.setattr(cls, name, wrap(
+            getattr(cls, name), Extensions({}, {}, {})))
+    # Here, nobody has set up a tracer for it.
+    monkeypatch.setattr(tracing, 'getSpanInfo', lambda span: None)
+    steps.setLayout(says(
+        cloud('one'), "dynamic-tags: {project: 'repo-{request.project}', "
+        "canonical: '{project_canonical_name}'}"))
+    request = requestNodeset(steps)
+    node, = steps.serve(waitFor(
+        lambda: steps.api.getNodesetRequest(request.uuid)))
+    assert getTags(node) == {'project': 'repo-org/repo',
+                             'canonical': 'example.com/org/repo'}
+    # One request says nothing of the next.
+    other, = steps.serve(steps.addRequest('big'))
+    assert getTags(other) == {'project': 'repo-', 'canonical': ''}
+
+
+def requestNodeset(launcher):
+    """:return: a request, as the scheduler makes it for a job of a change to
+        the project that is second in the queue item."""
+    nodeset = NodeSet()
+    nodeset.addNode(Node(['node'], 'big'))
+    first, second = (
+        types.SimpleNamespace(cache_key=name, project=types.SimpleNamespace(
+            name=f'org/{name}', canonical_name=f'example.com/org/{name}'))
+        for name in ('dependency', 'repo'))
+    item = types.SimpleNamespace(
+        changes=[first, second],
+        current_build_set=types.SimpleNamespace(uuid='b', span_info=None),
+        event=types.SimpleNamespace(zuul_event_id='e'),
+        manager=types.SimpleNamespace(
+            tenant=types.SimpleNamespace(
+                name='tenant', layout=types.SimpleNamespace(
+                    slot_labels=set())),
+            pipeline=types.SimpleNamespace(name='check')))
+    item.getChangeForJob = functools.partial(QueueItem.getChangeForJob, item)
+    job = types.SimpleNamespace(
+        nodeset=nodeset, uuid='j', name='build', ref='repo')
+    client = LauncherClient(launcher.zk_client, threading.Event())
+    return client.requestNodeset(item, job, 200, 0, None, None)
 
 
 def test_field_that_a_request_does_not_have_is_empty(steps, racks):

@@ -31,6 +31,7 @@ EVERY_SEAM = str([
     'ConfigLoader.createDynamicLayout',
     'NodeSet.validateReferences', 'Layout._addIdenticalObject',
     'PipelineManager._useNodepoolFallback', 'LauncherClient.getNodesetInfo',
+    'LauncherClient.requestNodeset', 'NodesetRequest.serialize',
     'Launcher.doesProviderHaveQuotaForNode',
     'Launcher._cachesReadyForRequest',
     'construct_build_params', 'ExecutorClient.getImageFormats',

@@ -10,15 +10,18 @@ import re
 import voluptuous as vs
 from zuul.model import NodesetRequest
 
-from zuul_nodes.drivers.api.labels import getOwn
+from zuul_nodes.drivers.api.labels import OWN, getOwn
 
 DYNAMIC_TAGS = 'dynamic-tags'
 # In a template; Nodepool has "request." there.
 PLACEHOLDER = re.compile(r'\{(?:request\.)?(\w+)\}')
-# As Nodepool calls what Zuul calls differently.
-NODEPOOLS = {'id': 'request_id', 'event_id': 'zuul_event_id'}
+# As they can be written for short, or as Nodepool has them.
+ALIASES = {'id': 'request_id', 'event_id': 'zuul_event_id',
+           'project': 'project_name'}
 OF_REQUESTS = frozenset(
     NodesetRequest().getSafeAttributes().toDict().keys() - {'labels'})
+# The plugin adds these to the record of a request.
+OF_PROJECTS = frozenset({'project_name', 'project_canonical_name'})
 OF_NODES = frozenset({'label', 'node_id', 'provider'})
 # A key that any cloud takes.
 KEY = re.compile(r'[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?')
@@ -82,7 +85,9 @@ def getNodeTags(provider, system_id, label, node_id, request=None):
     if request:
         attributes = request.getSafeAttributes().toDict()
         values |= {name: attributes[name] for name in OF_REQUESTS}
-        values |= {name: values[zuuls] for name, zuuls in NODEPOOLS.items()}
+        own = getattr(request, OWN, {})
+        values |= {name: own.get(name) for name in OF_PROJECTS}
+        values |= {alias: values[name] for alias, name in ALIASES.items()}
     return {
         **provider.getNodeTags(system_id, label, node_id, request),
         **{key: fillIn(template, values)[:LONGEST]
@@ -104,7 +109,7 @@ def _checkTag(key, template):
     if len(template) > LONGEST_TEMPLATE or not template.isprintable():
         raise vs.Invalid(f'the value of "{key}" is not printable text of at '
                          f'most {LONGEST_TEMPLATE} characters')
-    known = OF_REQUESTS | OF_NODES | NODEPOOLS.keys()
+    known = OF_REQUESTS | OF_PROJECTS | OF_NODES | ALIASES.keys()
     unknown = findUnknown(template, known)
     if unknown or re.search('[{}]', PLACEHOLDER.sub('', template)):
         what = f'"{unknown}" is not' if unknown else 'there is something else'
