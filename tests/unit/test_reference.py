@@ -57,7 +57,7 @@ def test_what_any_driver_has():
     found = getAttributes(None)
     assert {each.name for attributes in found.values()
             for each in attributes.values() if not each.is_zuuls} == {
-        'priority'}
+        'dynamic-tags', 'node-attributes', 'priority'}
     assert found['label']['min-ready'].doc
 
 

@@ -14,6 +14,7 @@ from zuul_nodes.configloader.vocabulary import (
     getAlternatives,
     getName,
 )
+from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER
 
 # What voluptuous checks -> what people call it.
 TYPES = {bool: 'true or false', int: 'number', float: 'number',
@@ -32,7 +33,7 @@ STANZAS = {
     PROVIDER: (
         [configloader.SectionParser, configloader.ProviderParser],
         PROVIDER_ALONE),
-    'label': ([configloader.LabelParser], LABEL_ALONE),
+    'label': ([configloader.LabelParser], LABEL_ALONE | LABEL_OF_ANY_DRIVER),
     'image': ([configloader.ImageParser], {}),
     'flavor': ([configloader.FlavorParser], {}),
 }
@@ -42,10 +43,14 @@ DOCS = {
     (PROVIDER, 'priority'): """Which of several providers nodes come from:
         the one with the least number is first.  0 or more, and ``100`` where
         nothing is said.""",
+    ('label', 'dynamic-tags'): """Tags of nodes, key -> text, with names in
+        braces that the launcher fills in, such as ``{project_name}``.""",
     ('label', 'max-nodes'): """How many nodes with this label there may be in
         the tenant.""",
     ('label', 'min-ready'): """How many nodes with this label are kept ready,
         without a request for them.""",
+    ('label', 'node-attributes'): """What jobs are told of nodes, name -> text:
+        ``nodepool.node_properties`` of a host.""",
 }
 
 
