@@ -4,6 +4,8 @@ Piece by piece, so that what is wrong can be told by the place where
 somebody wrote it.
 """
 
+import string
+
 import voluptuous as vs
 
 from zuul_nodes.configloader.errors import AttributeValueError, describe
@@ -45,6 +47,8 @@ class Validation:
         self._check(_PROVIDER_ALONE, self.flattening.provider_alone,
                     'provider', self.provider_config.name)
         self._checkLabels()
+        for label in self.config['labels']:
+            self._checkTags(label)
         for image in self.config['images']:
             self._checkRetainCount(image)
             self._checkAccess(image)
@@ -111,6 +115,19 @@ class Validation:
             + f'{where}: {what}. '
             + self._describeOrigins(kind, name, attribute))
 
+    def _checkTags(self, label):
+        """Zuul fills tags in by ``str.format``: a width would take all of
+        the launcher's memory."""
+        for key, value in (label.get('tags') or {}).items():
+            if any(spec or conversion or {'.', '['} & set(name)
+                   for _, name, spec, conversion in _parse(value)
+                   if name is not None):
+                raise AttributeValueError(
+                    f'The label "{label["name"]}" has a wrong tag "{key}": '
+                    f'in braces, only a name such as {{job_name}} is filled '
+                    f'in. '
+                    + self._describeOrigins('label', label['name'], 'tags'))
+
     def _checkAccess(self, image):
         """Check how to log in to nodes of an image: it is on command lines
         and in Ansible's inventory."""
@@ -154,3 +171,12 @@ class Validation:
         found = (self.flattening.resolve(part) if part.kind == 'label'
                  else self.flattening.collectPart(part))
         return [source for source, _ in found.get(attribute, [])]
+
+
+def _parse(template):
+    """:return: what ``str.format`` would fill in, a list; empty if it would
+        raise."""
+    try:
+        return list(string.Formatter().parse(template))
+    except ValueError:
+        return []

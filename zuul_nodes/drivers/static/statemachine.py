@@ -9,7 +9,7 @@ import socket
 
 from zuul.driver.static import staticendpoint, staticmodel
 
-from zuul_nodes.drivers import addresses
+from zuul_nodes.drivers import addresses, getNodeAttributes, getNodeTags
 
 # What a node's record has from the node's configuration, by way of the
 # instance and else,
@@ -127,8 +127,8 @@ def _updateFromLabel(provider, node):
     node_config = provider.nodes[node.main_node_id or node.uuid]
     for name, value in _getLabelAttributes(provider, node_config).items():
         setattr(node, name, value)
-    node.tags = provider.getNodeTags(
-        provider.system_id, provider.labels[node.label], node.uuid)
+    node.tags = getNodeTags(
+        provider, provider.system_id, provider.labels[node.label], node.uuid)
 
 
 def _getLabelAttributes(provider, node_config):
@@ -136,6 +136,7 @@ def _getLabelAttributes(provider, node_config):
     return {
         'label': label.name,
         'label_config_hash': label.config_hash,
+        'node_properties': getNodeAttributes(label),
         'label_aliases': sorted({*node_config.aliases, *label.aliases}),
         **{name: getattr(label, name) for name in LABEL_ATTRIBUTES},
         **{name: getattr(node_config, name) for name in NODE_ATTRIBUTES},
