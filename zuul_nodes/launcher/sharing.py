@@ -24,6 +24,10 @@ State = ProviderNode.State
 # In these, a node is used, whatever has become of its request.
 USED_STATES = (State.IN_USE, State.USED, State.HOLD, State.SNAPSHOT)
 
+# As many addresses count that a name has, and as many that it had before: who
+# has a name server could fill the memory with others.
+MOST = 16
+
 
 class Sharing:
     """
@@ -70,7 +74,8 @@ class Sharing:
             is_claimed or node.request_id or node.state in USED_STATES)
         if is_used and was_used:
             # Its name may have moved; who uses it has not.
-            places |= old_places
+            places |= frozenset(sorted(
+                old_places - places, key=str)[:MOST])
         has_changed = old_places != places
         if has_changed:
             self._move(node_id, node, old_places, places)
@@ -85,7 +90,7 @@ class Sharing:
         :param found: its addresses.
         :return: a set of the uuids of nodes that are to be noted again.
         """
-        found = frozenset(map(addresses.normalizeHost, found))
+        found = frozenset(sorted(map(addresses.normalizeHost, found))[:MOST])
         if host not in self._hosts or found == self._addresses.get(host):
             return set()
         self._addresses[host] = found

@@ -10,6 +10,7 @@ from tests.fixtures.racks import finish, isDone
 from tests.fixtures.staticlayouts import checkedStaticNodes
 from zuul_nodes.drivers import addresses
 from zuul_nodes.launcher import names as names_module
+from zuul_nodes.launcher.sharing import MOST
 
 State = ProviderNode.State
 
@@ -135,6 +136,23 @@ def test_a_job_stays_where_it_is_when_its_name_moves(steps, names):
     steps.runUntilWaiting(second)
     finish(steps, first)
     steps.runUntil(lambda: isDone(second))
+
+
+def test_a_name_has_no_more_than_some_addresses(steps, names):
+    names.say([FIRST])
+    names.say([SHARED], name=OTHER)
+    setMachines(steps, NAME, OTHER)
+    first, _ = request(steps)
+    steps.runUntil(lambda: isDone(first))
+    sharing = steps.planner.ledger.sharing
+    node_id, = first.nodes
+    for network in range(4):
+        names.say([f'198.51.{network}.{host}' for host in range(100)])
+        lookUp(steps)
+        steps.runUntil(lambda network=network: f'198.51.{network}.' in str(
+            sharing._places[node_id]))
+    # Its name and its record, what the name has, and some that it had.
+    assert len(sharing._places[node_id]) <= 2 * MOST + 2
 
 
 @pytest.mark.parametrize('error', [AGAIN, UNKNOWN])
