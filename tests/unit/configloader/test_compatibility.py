@@ -76,11 +76,14 @@ def loadProvider(provider_config, layout, connections, zk_client):
 
 # What the guide for tenant admins lists.
 ABSTRACT = 'the provider is attached to an abstract section'
+FLAVORS = 'providers may have flavors'
 TAGS = 'nodes have the tags of their image'
 DIFFERENT = {
     'openstack/nodepool-multi-project.yaml': ABSTRACT,
     'openstack/nodepool-image.yaml': TAGS,
     'aws/nodepool-image-snapshot.yaml': TAGS,
+    'nodepool-provider-flavors.yaml': FLAVORS,
+    'openstack/nodepool-multi.yaml': FLAVORS,
 }
 
 

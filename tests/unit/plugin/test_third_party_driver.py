@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.fixtures.packages import SHELF
+from zuul_nodes.quickstart.sshd import USER
 
 pytestmark = pytest.mark.services
 
@@ -57,7 +58,7 @@ def test_job_on_a_node_of_a_third_partys_driver(makeSite, shelf_maker):
     # Stock commands find it; zuul.conf names it; that is all.
     site.services.environment['PYTHONPATH'] = str(shelf_maker)
     site.configure('connection rack', driver='shelf', host='127.0.0.1',
-                   port=site.node.port, username=site.settings.user)
+                   port=site.node.port, username=USER)
     site.pushNodes(NODES)
     site.startZooKeeper()
     site.startNode()

@@ -3,7 +3,7 @@ import pytest
 
 from tests.fixtures.ending import endWith
 from tests.fixtures.kubernetes import Emulator
-from tests.unit.drivers.kubernetes.sites import Site
+from tests.unit.drivers.kubernetes.sites import Site, addPod
 
 
 @pytest.fixture
@@ -29,3 +29,11 @@ def makeSite(request, zk_client, cluster, tmp_path):
         return endWith(request, Site(zk_client, cluster, label, image, {
             'kubeconfig_file': kubeconfig, **options}))
     return make
+
+
+@pytest.fixture
+def shared(cluster, core):
+    """An existing namespace, in which there is a pod."""
+    core.create_namespace({'metadata': {'name': 'ci'}})
+    addPod(core, 'other', {'requests': {'cpu': '2'}})
+    cluster.settle()

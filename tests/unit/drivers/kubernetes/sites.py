@@ -4,12 +4,15 @@ import configparser
 import logging
 import pathlib
 
+from kubernetes.client import RbacAuthorizationV1Api
+
 from tests.fixtures.layout import makeLayout
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers.kubernetes import KubernetesDriver
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
 EXAMPLE = (EXAMPLES / 'kubernetes.yaml').read_text()
+SHARED = 'kind: pod, namespace: ci'
 LAYOUT = '''
 - image: {{name: debian, type: cloud}}
 - flavor: {{name: small}}
@@ -129,3 +132,26 @@ class Site:
         while not machine.complete:
             machine.advance()
         self.cluster.settle()
+
+
+def addPod(core, name, resources=None, place='ci'):
+    core.create_namespaced_pod(place, {
+        'metadata': {'name': name}, 'spec': {'containers': [
+            {'name': 'a', 'image': 'a', 'resources': resources or {}}]}})
+
+
+def allow(cluster, *rules):
+    """Let the user "launcher" do something in the namespace "ci".
+
+    :param rules: each has groups, resources and verbs.
+    """
+    rbac = RbacAuthorizationV1Api(cluster.client)
+    rbac.create_namespaced_role('ci', {
+        'metadata': {'name': 'launcher'}, 'rules': [
+            {'apiGroups': groups, 'resources': resources, 'verbs': verbs}
+            for groups, resources, verbs in rules]})
+    rbac.create_namespaced_role_binding('ci', {
+        'metadata': {'name': 'launcher'},
+        'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role',
+                    'name': 'launcher'},
+        'subjects': [{'kind': 'User', 'name': 'launcher'}]})

@@ -5,11 +5,12 @@ import json
 import logging
 import pathlib
 
-from kubernetes.client import CoreV1Api, RbacAuthorizationV1Api
+from kubernetes.client import CoreV1Api
 import pytest
 
 from tests.fixtures.kubernetes import Behaviour
 from tests.fixtures.waiting import waitFor
+from tests.unit.drivers.kubernetes.sites import SHARED, addPod, allow
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
@@ -20,45 +21,13 @@ from zuul_nodes.drivers.kubernetes import statemachine
 from zuul_nodes.drivers.kubernetes.access import ALL_VERBS
 from zuul_nodes.launcher.failures import Failure, classify
 
-SHARED = 'kind: pod, namespace: ci'
 PODS = '/api/v1/pods'
-
-
-@pytest.fixture
-def shared(cluster, core):
-    """An existing namespace, in which there is a pod."""
-    core.create_namespace({'metadata': {'name': 'ci'}})
-    addPod(core, 'other', {'requests': {'cpu': '2'}})
-    cluster.settle()
 
 
 @pytest.fixture
 def before(cluster, core):
     """What there is besides nodes."""
     return cluster.store.keys()
-
-
-def addPod(core, name, resources=None, place='ci'):
-    core.create_namespaced_pod(place, {
-        'metadata': {'name': name}, 'spec': {'containers': [
-            {'name': 'a', 'image': 'a', 'resources': resources or {}}]}})
-
-
-def allow(cluster, *rules):
-    """Let the user "launcher" do something in the namespace "ci".
-
-    :param rules: each has groups, resources and verbs.
-    """
-    rbac = RbacAuthorizationV1Api(cluster.client)
-    rbac.create_namespaced_role('ci', {
-        'metadata': {'name': 'launcher'}, 'rules': [
-            {'apiGroups': groups, 'resources': resources, 'verbs': verbs}
-            for groups, resources, verbs in rules]})
-    rbac.create_namespaced_role_binding('ci', {
-        'metadata': {'name': 'launcher'},
-        'roleRef': {'apiGroup': 'rbac.authorization.k8s.io', 'kind': 'Role',
-                    'name': 'launcher'},
-        'subjects': [{'kind': 'User', 'name': 'launcher'}]})
 
 
 def decode(secret, key):

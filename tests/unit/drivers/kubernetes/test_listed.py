@@ -2,9 +2,7 @@
 
 import pytest
 
-from tests.unit.drivers.kubernetes.test_life import SHARED, allow, shared
-
-__all__ = ['shared']
+from tests.unit.drivers.kubernetes.sites import SHARED, allow
 
 NAMESPACES = '/api/v1/namespaces'
 PODS = '/api/v1/pods'
