@@ -4,29 +4,18 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import finish, isDone
-from tests.fixtures.staticlayouts import SHARED, getFree
+from tests.fixtures.staticlayouts import DESK, SHARED, getFree
 from zuul_nodes.launcher.planner import Grant
 
 State = ProviderNode.State
 
-DESK = '''
-- image: {{name: debian, type: cloud}}
-- flavor: {{name: local}}
-- label: {{name: big, image: debian, flavor: local}}
-- section:
-    name: desk
-    connection: null
-    images: [debian]
-    flavors: [local]
-    nodes:
-      - {{name: 127.0.0.1, connection-port: 22, username: zuul, label: big{}}}
-'''
 JOBS = ', max-parallel-jobs: {}'
 
 
 def machine(number, *providers, slots=1):
     """:return: a layout with a node of so many jobs."""
-    return DESK.format(JOBS.format(number) if number else '') + ''.join(
+    return DESK.format(
+        port=22, more=JOBS.format(number) if number else '') + ''.join(
         SHARED.format(name=name, slots=slots) for name in providers)
 
 

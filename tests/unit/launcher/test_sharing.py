@@ -7,26 +7,17 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import finish, isDone
-from tests.fixtures.staticlayouts import SHARED, getFree, giveBack, use
+from tests.fixtures.staticlayouts import (
+    DESK,
+    SHARED,
+    getFree,
+    giveBack,
+    use,
+)
 from zuul_nodes.launcher.planner import Grant
 
 State = ProviderNode.State
 
-
-# A section of all tenants, and a tenant's provider.
-DESK = '''
-- image: {{name: debian, type: cloud}}
-- flavor: {{name: local}}
-- label: {{name: big, image: debian, flavor: local}}
-- section:
-    name: desk
-    connection: null
-    images: [debian]
-    flavors: [local]
-    nodes:
-      - {{name: 127.0.0.1, connection-port: {port}, username: zuul,
-          label: big}}
-'''
 # Tenants, and the names of their providers.
 TENANTS = [('one', 'two'), ('one', 'one')]
 by_name = pytest.mark.parametrize('names', TENANTS, ids=['two', 'one'])
@@ -35,7 +26,7 @@ by_name = pytest.mark.parametrize('names', TENANTS, ids=['two', 'one'])
 def sharedStaticNode(*names, slots=1, port=22):
     """:return: a layout with one static node, which each of the providers
     with these names has."""
-    return DESK.format(port=port) + ''.join(
+    return DESK.format(port=port, more='') + ''.join(
         SHARED.format(name=name, slots=slots) for name in names)
 
 

@@ -212,6 +212,24 @@ class ExtendedDriver:
         return self.schema_class
 
 
+def readTimeout(connection, default):
+    """
+    :param connection: of zuul.conf.
+    :return: its option ``api_timeout``, or the default: seconds.
+    :raises Exception: that is no time.
+    """
+    given = connection.connection_config.get('api_timeout', default)
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float('inf'):
+        raise Exception(
+            f'[connection {connection.connection_name}]: "api_timeout": '
+            f'expected seconds, more than 0, and not {given!r}')
+    return seconds
+
+
 def chooseDriver(ours, zuuls):
     """Load a driver that extends one of Zuul's, if it can be used.
 

@@ -23,15 +23,7 @@ class AwsConnection(ZuulsConnection):
 
     def __init__(self, driver, connection_name, connection_config):
         super().__init__(driver, connection_name, connection_config)
-        given = connection_config.get('api_timeout', CALL_TIMEOUT)
-        try:
-            self.api_timeout = float(given)
-        except ValueError:
-            self.api_timeout = 0
-        if not 0 < self.api_timeout < float('inf'):
-            raise Exception(
-                f'[connection {connection_name}]: "api_timeout": expected '
-                f'seconds, more than 0, and not {given!r}')
+        self.api_timeout = extension.readTimeout(self, CALL_TIMEOUT)
         for option in allowed.OPTIONS:
             setattr(self, option, bounds.getNames(self, option))
 
