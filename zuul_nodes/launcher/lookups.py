@@ -32,7 +32,7 @@ class Lookups:
         """
         if _isAddress(host):
             future = concurrent.futures.Future()
-            _fill(future, host)
+            self._run(future, host)
             return future
         with self._lock:
             future = self._running.get(host)
@@ -51,10 +51,14 @@ class Lookups:
 
     def _run(self, future, host):
         try:
-            _fill(future, host)
-        finally:
-            with self._lock:
-                del self._running[host]
+            set_outcome, outcome = future.set_result, _find(host)
+        except Exception as error:
+            set_outcome, outcome = future.set_exception, error
+        # First, for who is told of the end may ask again at once, and that
+        # is not to get this answer.
+        with self._lock:
+            self._running.pop(host, None)
+        set_outcome(outcome)
 
 
 def _isAddress(host):
@@ -65,12 +69,7 @@ def _isAddress(host):
     return True
 
 
-def _fill(future, host):
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        result = list(dict.fromkeys(
-            (family, address) for family, *_, address in found))
-    except Exception as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+def _find(host):
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(
+        (family, address) for family, *_, address in found))

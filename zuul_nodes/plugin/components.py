@@ -28,7 +28,8 @@ def wrapPrime(prime, extensions):
             _endOnSIGTERM(self)
         components = getComponents(self)
         try:
-            components.start(config, classes)
+            with _signalsHeld():
+                components.start(config, classes)
         except BaseException:
             # Also on Ctrl-C, for which Zuul does not stop a scheduler
             # that is not yet up.
@@ -63,6 +64,30 @@ def _signalsIgnored():
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _signalsHeld():
+    """Let a start that a signal comes upon come to its end first.
+
+    The handler of a signal runs in the main thread, amid the start.  A stop
+    from there would wait for a lock that the start holds, and an exception
+    would leave a component of which nobody knows what of it has started.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held = []
+    handlers = {number: signal.signal(
+                    number, lambda number, frame: held.append(number))
+                for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(held):
+            signal.raise_signal(number)
 
 
 def isEmbedded(config, name, default=True):

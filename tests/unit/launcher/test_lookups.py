@@ -20,3 +20,18 @@ def test_a_name_is_looked_up_again_after_there_was_no_thread_for_it(
             lookups.find(NAME).result(10)
     (_, (address, _)), = lookups.find(NAME).result(10)
     assert address == '192.0.2.1'
+
+
+def test_who_asks_again_when_told_of_the_end_gets_another_answer(names):
+    listening, asked = threading.Event(), threading.Event()
+    names.say(lambda: listening.wait(10) and ['192.0.2.1'], ['192.0.2.2'])
+    lookups, again = Lookups(), []
+
+    def ask(_):
+        again.append(lookups.find(NAME))
+        asked.set()
+    lookups.find(NAME).add_done_callback(ask)
+    listening.set()
+    assert asked.wait(10)
+    (_, (address, _)), = again[0].result(10)
+    assert address == '192.0.2.2'

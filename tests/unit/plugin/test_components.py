@@ -92,6 +92,22 @@ def test_signals_while_stopping(scheduler):
         'prime', 'make', 'start', 'stop', 'join', 'stop scheduler']
 
 
+def test_sigterm_while_a_component_starts(scheduler):
+    """The start comes to its end, and the stop finds all of it."""
+    signal.signal(signal.SIGTERM, scheduler.exitHandler)
+    scheduler.hooks['make'] = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    scheduler.prime()
+    assert scheduler.calls == [
+        'prime', 'make', 'start', 'stop', 'join', 'stop scheduler']
+
+
+def test_ctrl_c_while_a_component_starts(scheduler):
+    scheduler.hooks['make'] = lambda: os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.prime()
+    assert scheduler.calls == ['prime', 'make', 'start', 'stop', 'join']
+
+
 def test_stop_while_a_component_starts(scheduler):
     # By the command socket, which has a thread of its own.
     stopper = threading.Thread(target=scheduler.stopScheduler)

@@ -1,5 +1,6 @@
 """What a session on the first node finds."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -73,6 +74,16 @@ def test_it_has_a_home_of_its_own(node):
     assert [path.name for path in node.home.iterdir()] == ['file']
 
 
+def collect(processes, attribute):
+    """:return: the set of what the processes have as an attribute."""
+    found = set()
+    for process in processes:
+        # Those of an earlier session may end meanwhile.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.add(getattr(process, attribute)())
+    return found
+
+
 def test_it_is_not_root(node, state):
     assert say(node, 'id -un; id -u') == 'zuul\n1000\n'
     expected = (os.geteuid() or pwd.getpwnam('nobody').pw_uid)
@@ -82,15 +93,16 @@ def test_it_is_not_root(node, state):
              '-i', node.keys.user_key, 'zuul@127.0.0.1',
              'echo begun; exec sleep 1000'], stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True) as session:
-        assert session.stdout.readline() == 'begun\n'
-        # Seen from the machine.
-        started = psutil.Process(node.process.pid).children(recursive=True)
-        assert {process.uids() for process in started} == {
-            (expected,) * 3}
-        # What a job leaves is found, whoever it is.
-        assert 'sleep' in {process.name()
-                           for process in leftovers.find(state.mark)}
-        session.kill()
+        try:
+            assert session.stdout.readline() == 'begun\n'
+            # Seen from the machine.
+            started = psutil.Process(node.process.pid).children(
+                recursive=True)
+            assert collect(started, 'uids') == {(expected,) * 3}
+            # What a job leaves is found, whoever it is.
+            assert 'sleep' in collect(leftovers.find(state.mark), 'name')
+        finally:
+            session.kill()
 
 
 def test_it_reads_no_secrets(node, state):
