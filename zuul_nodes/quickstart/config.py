@@ -6,7 +6,7 @@ import json
 import pathlib
 import shutil
 
-from zuul_nodes.quickstart import nodeuser
+from zuul_nodes.nodeusers import User
 from zuul_nodes.quickstart.certificates import Certificates, writePrivate
 from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.repositories import TENANTS, getTemplates
@@ -23,7 +23,8 @@ class Settings:
 
     :ivar run: the directory of files that live as long as the run.
     :ivar sockets: a directory with a short path.
-    :ivar nodes: a directory that the user of nodes gets to.
+    :ivar nodes: a directory that the users of nodes get to.
+    :ivar user: of the first node.
     :ivar weblogs: where the logs of builds are published.
     :ivar ansible: the directory of Ansible environments.
     :ivar user_key: the private key that opens the nodes.
@@ -36,6 +37,7 @@ class Settings:
     run: pathlib.Path
     sockets: pathlib.Path
     nodes: pathlib.Path
+    user: User
     weblogs: pathlib.Path
     weblogs_url: str
     ansible: pathlib.Path
@@ -71,7 +73,7 @@ def writeConfig(settings):
     *_, templates = getTemplates(settings.images)
     shutil.copyfile(templates / TENANTS, settings.run / TENANTS)
     settings.image_directory.mkdir()
-    nodeuser.give(settings.image_directory)
+    settings.user.give(settings.image_directory)
     (settings.run / 'executor').mkdir()
     (settings.sockets / 'builds').mkdir()
 

@@ -134,7 +134,8 @@ class Quickstart:
         self.log_server.start()
         self.settings = Settings(
             run=run, sockets=self.state.sockets, nodes=self.state.nodes,
-            weblogs=weblogs, weblogs_url=self.log_server.url,
+            user=self.state.user, weblogs=weblogs,
+            weblogs_url=self.log_server.url,
             ansible=self.state.ansible, certificates=certificates,
             zookeeper_hosts=self.zookeeper.hosts, user_key=keys.user_key,
             authorized_keys=keys.authorized_keys,
@@ -146,7 +147,7 @@ class Quickstart:
             auth_secret=secrets.token_hex(32), embedded=self.embedded,
             images=self.with_images)
         self.node = SSHD(
-            self.state.nodes / 'first', keys, node_port,
+            self.state.first_node, self.state.user, keys, node_port,
             self.services.environment, self.services.logFile('sshd'),
             self.settings.image_directory)
         writeConfig(self.settings)

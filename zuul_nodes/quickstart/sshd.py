@@ -18,7 +18,7 @@ import socket
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from zuul_nodes.quickstart import leftovers, nodeuser
+from zuul_nodes.quickstart import leftovers
 from zuul_nodes.quickstart.certificates import writePrivate
 from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.preflight import findProgram
@@ -85,25 +85,27 @@ class SSHD:
 
     :param directory: for its files and the home of its sessions, where its
         user gets; made by start().
-    :param shared: a directory that sessions see, too, and that is its
-        user's; by default none.
+    :param User user: who runs it, seen from the machine.
     :param SSHKeys keys: its own and the accepted one.
     :param int port: where it listens.
     :param dict environment: its environment, with the variable that marks
         the run.
     :param log_file: its log.
+    :param shared: a directory that sessions see, too, and that is its
+        user's; by default none.
     """
 
-    def __init__(self, directory, keys, port, environment, log_file,
+    def __init__(self, directory, user, keys, port, environment, log_file,
                  shared=None):
         self.directory = pathlib.Path(directory)
+        self.user = user
         self.config = self.directory / 'config'
         self.home = self.directory / 'home'
         self.keys = keys
         self.port = port
         self.environment = environment
         self.process = Process(
-            'sshd', nodeuser.wrap(self._makeCommand(shared)), log_file,
+            'sshd', user.wrap(self._makeCommand(shared)), log_file,
             environment)
 
     def _makeCommand(self, shared):
@@ -135,7 +137,7 @@ class SSHD:
         """
         for directory in (self.directory, self.config, self.home):
             directory.mkdir(exist_ok=True)
-            nodeuser.give(directory)
+            self.user.give(directory)
         values = {'port': self.port,
                   'run': self.environment[leftovers.VARIABLE]}
         contents = {name: text.format(**values).encode()
@@ -144,7 +146,7 @@ class SSHD:
             contents[path.name] = path.read_bytes()
         for name, content in contents.items():
             writePrivate(self.config / name, content)
-            nodeuser.give(self.config / name)
+            self.user.give(self.config / name)
         self.process.start()
         self.process.waitFor(self._answers, 'it does not answer', 15)
 

@@ -8,7 +8,7 @@ Sockets are elsewhere, in a directory of /tmp that ``run/sockets`` points to:
 their paths are limited to 107 bytes, and an executor puts the sockets of
 shared ssh connections deep into its build directories.  So is what nodes
 have if root runs the quickstart, in a directory of /var/tmp that
-``run/nodes`` points to: their user need not reach the state, which may be in
+``run/nodes`` points to: their users need not reach the state, which may be in
 root's home.
 """
 
@@ -20,8 +20,9 @@ import re
 import shutil
 import tempfile
 
+from zuul_nodes import nodeusers
 from zuul_nodes.exceptions import UserError
-from zuul_nodes.quickstart import leftovers, nodeuser
+from zuul_nodes.quickstart import leftovers
 
 SOCKET_PARENT = '/tmp'
 NODE_PARENT = '/var/tmp'
@@ -41,7 +42,9 @@ class State:
     :ivar pathlib.Path run: what belongs to one run.
     :ivar pathlib.Path logs: the log of each service of the run.
     :ivar pathlib.Path sockets: a directory with a short path.
-    :ivar pathlib.Path nodes: a directory that the user of nodes gets to.
+    :ivar pathlib.Path nodes: a directory that the users of nodes get to.
+    :ivar pathlib.Path first_node: that of the first node.
+    :ivar User user: of the first node.
     :ivar str mark: marks the processes of the run, see leftovers.py.
     """
 
@@ -55,6 +58,8 @@ class State:
         self.logs = self.run / 'logs'
         self.sockets = None
         self.nodes = None
+        self.first_node = None
+        self.user = None
         self.mark = None
         self._lock = None
 
@@ -70,6 +75,10 @@ class State:
             self._takeLock()
             self._clean()
             self._begin()
+        except nodeusers.ClaimError as error:
+            self.release()
+            raise UserError(
+                f'{error}: run the quickstart as an ordinary user') from error
         except OSError as error:
             self.release()
             raise UserError(
@@ -109,13 +118,15 @@ class State:
         self.mark = leftovers.newRun()
         (self.run / 'mark').write_text(self.mark)
         self.sockets = self._makeElsewhere('sockets', SOCKET_PARENT)
-        if nodeuser.getOwner():
+        if os.geteuid():
+            self.nodes = self.run / 'nodes'
+            self.nodes.mkdir()
+        else:
             self.nodes = self._makeElsewhere('nodes', NODE_PARENT)
             # Others may pass, but look at nothing.
             self.nodes.chmod(0o711)
-        else:
-            self.nodes = self.run / 'nodes'
-            self.nodes.mkdir()
+        self.first_node = self.nodes / 'first'
+        self.user = nodeusers.claim(self.first_node)
 
     def _makeElsewhere(self, name, parent):
         path = pathlib.Path(tempfile.mkdtemp(prefix='zuul-', dir=parent))
@@ -146,6 +157,9 @@ class State:
         if self.sockets:
             self._removeElsewhere()
             self.sockets = self.nodes = None
+        if self.user:
+            self.user.release()
+            self.user = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -7,8 +7,7 @@ import socket
 
 import pytest
 
-from zuul_nodes.exceptions import UserError
-from zuul_nodes.quickstart import nodeuser, preflight
+from zuul_nodes.quickstart import preflight
 
 
 @pytest.fixture
@@ -48,15 +47,6 @@ def test_program_missing(quickstart, tmp_path, missing):
     line = quickstart(PATH=str(programs))
     assert f'{missing} is missing' in line
     assert f'apt-get install {preflight.PROGRAMS[missing]}' in line
-
-
-def test_no_user_for_jobs(monkeypatch):
-    monkeypatch.setattr(nodeuser, 'NAME', 'no-one')
-    monkeypatch.setattr(os, 'geteuid', lambda: 1000)
-    preflight.checkUser()
-    monkeypatch.setattr(os, 'geteuid', lambda: 0)
-    with pytest.raises(UserError, match='no user "no-one"'):
-        preflight.checkUser()
 
 
 def test_not_writable(zuulNodes, tmp_path):

@@ -5,6 +5,7 @@ import stat
 import pytest
 import yaml
 
+from zuul_nodes.nodeusers import User
 from zuul_nodes.quickstart.certificates import Certificates
 from zuul_nodes.quickstart.config import Settings, writeConfig, writeZuulConf
 
@@ -18,8 +19,9 @@ def settings(tmp_path):
     nodes = run / 'nodes'
     nodes.mkdir()
     return Settings(
-        run=run, sockets=sockets, nodes=nodes, weblogs=run / 'weblogs',
-        weblogs_url='http://127.0.0.1:1', ansible=run / 'ansible',
+        run=run, sockets=sockets, nodes=nodes, user=User(),
+        weblogs=run / 'weblogs', weblogs_url='http://127.0.0.1:1',
+        ansible=run / 'ansible',
         certificates=Certificates(tmp_path / 'certificates'),
         zookeeper_hosts='127.0.0.1:2', user_key=run / 'key',
         authorized_keys=run / 'authorized_keys',

@@ -3,14 +3,13 @@
 import contextlib
 import os
 import pathlib
-import pwd
 import subprocess
 import tempfile
 
 import psutil
 import pytest
 
-from zuul_nodes.quickstart import leftovers, nodeuser, ports
+from zuul_nodes.quickstart import leftovers, ports
 from zuul_nodes.quickstart.certificates import Certificates
 from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
 from zuul_nodes.quickstart.state import State
@@ -31,13 +30,13 @@ def state():
 def shared(state):
     path = state.nodes / 'shared'
     path.mkdir()
-    nodeuser.give(path)
+    state.user.give(path)
     return path
 
 
 @pytest.fixture
 def node(state, shared):
-    node = SSHD(state.nodes / 'first', SSHKeys(state.keys),
+    node = SSHD(state.first_node, state.user, SSHKeys(state.keys),
                 ports.freePort(), {**os.environ, leftovers.VARIABLE:
                                    state.mark},
                 state.logs / 'sshd', shared)
@@ -86,7 +85,7 @@ def collect(processes, attribute):
 
 def test_it_is_not_root(node, state):
     assert say(node, 'id -un; id -u') == 'zuul\n1000\n'
-    expected = (os.geteuid() or pwd.getpwnam('nobody').pw_uid)
+    expected = os.geteuid() or state.user.uid
     with subprocess.Popen(
             ['ssh', '-F', 'none', '-o', 'StrictHostKeyChecking=no',
              '-o', 'UserKnownHostsFile=/dev/null', '-p', str(node.port),
@@ -120,7 +119,7 @@ def test_it_reads_no_secrets(node, state):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='root alone has other users')
 def test_the_user_outside_reads_no_secrets(node, state):
-    """Were a job to get out of the sandbox, it would be nobody."""
+    """Were a job to get out of the sandbox, it would be its user."""
     Certificates(state.certificates)
     (state.run / 'zookeeper').write_text('secret')
     (state.sockets / 'build').write_text('secret')
@@ -131,7 +130,7 @@ def test_the_user_outside_reads_no_secrets(node, state):
     assert {'client.key', 'user_key', 'build', 'zookeeper'} <= {
         path.name for path in files}
     found = subprocess.run(
-        nodeuser.wrap(['sh', '-c', 'for path; do test ! -r "$path" || '
+        state.user.wrap(['sh', '-c', 'for path; do test ! -r "$path" || '
                        'echo "$path"; done', 'sh', visible[0], *files]),
         stdout=subprocess.PIPE, text=True, check=True).stdout
     assert found.split() == list(map(str, visible))

@@ -17,6 +17,7 @@ from zuul_nodes.drivers.local import LocalDriver, seccomp
 from zuul_nodes.drivers.local.images import Images
 from zuul_nodes.drivers.local.sandbox import Sandbox
 from zuul_nodes.drivers.local.sources import openSource
+from zuul_nodes.drivers.local.users import Users
 
 NODE = '0123456789abcdef0123456789abcdef'
 NAME = f'np{NODE}'
@@ -27,8 +28,7 @@ SSHD = ('usr/sbin/sshd', b'sshd', {})
 
 @pytest.fixture
 def images(directory):
-    user = None if os.geteuid() else 'nobody'
-    return Images(directory / 'local/images', Sandbox(user), LIMIT)
+    return Images(directory / 'local/images', Users(), LIMIT)
 
 
 @pytest.fixture
@@ -263,9 +263,10 @@ def call(directory):
     """:return: a function of system calls, each a list of its number and
         arguments, that gives the names of their errors."""
     def call(*calls):
-        code, said = Sandbox(None if os.geteuid() else 'nobody').run(
-            'mark', ['python3', '-c', CALLS, json.dumps(calls)], 10,
-            directory)
+        with Users().claim() as user:
+            code, said = Sandbox(user).run(
+                'mark', ['python3', '-c', CALLS, json.dumps(calls)], 10,
+                directory)
         assert code == 0, said
         return json.loads(said)
     return call
@@ -316,8 +317,9 @@ code = mmap.mmap(-1, 4096, prot=7)
 code.write(bytes.fromhex('b814000000cd80c3'))
 ctypes.CFUNCTYPE(int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
 """
-    code, _ = Sandbox(None if os.geteuid() else 'nobody').run(
-        'mark', ['python3', '-c', program], 10, directory)
+    with Users().claim() as user:
+        code, _ = Sandbox(user).run(
+            'mark', ['python3', '-c', program], 10, directory)
     # That is SIGSYS.
     assert code == 128 + 31
 

@@ -7,7 +7,6 @@ the machine goes on with what another one has left when it was killed.
 
 from concurrent.futures import ThreadPoolExecutor
 import logging
-import os
 import pathlib
 import threading
 from urllib.parse import unquote, urlsplit
@@ -29,10 +28,8 @@ from zuul_nodes.drivers.local.images import Images
 from zuul_nodes.drivers.local.machines import ADDRESS, Machines
 from zuul_nodes.drivers.local.sandbox import Sandbox
 from zuul_nodes.drivers.local.sources import openSource
+from zuul_nodes.drivers.local.users import Users
 
-# Root must not be the user of nodes unless somebody wants that: it is known
-# outside of them, too, to whatever asks who is at the other end.
-DEFAULT_USER = 'nobody'
 KEY_TYPES = ('ssh-', 'ecdsa-', 'sk-')
 # The value of "network" for that of the machine.
 HOST_NETWORK = 'host'
@@ -63,21 +60,22 @@ class LocalAdapter(Adapter):
     list_interval = 0.1
 
     def start(self):
-        sandbox = Sandbox(self.getUser())
+        users = Users(self.connection.user)
         has_network = self.connection.network == HOST_NETWORK
         if not has_network:
             try:
-                sandbox.checkIsolation()
+                with users.claim() as user:
+                    Sandbox(user).checkIsolation()
             except DriverError as error:
                 raise type(error)(
                     f'The connection "{self.connection.connection_name}" has '
                     f'network={self.connection.network} in zuul.conf. '
                     f'{error}') from None
         directory = pathlib.Path(self.connection.directory)
-        self.images = Images(directory / 'images', sandbox,
+        self.images = Images(directory / 'images', users,
                              self.connection.driver.image_size_limit)
         self.machines = Machines(
-            directory / 'nodes', sandbox, self.connection.cgroup and Cgroups(
+            directory / 'nodes', users, self.connection.cgroup and Cgroups(
                 self.connection.cgroup, self.connection.max_pids),
             has_network)
         self._executor = ThreadPoolExecutor(
@@ -180,18 +178,12 @@ class LocalAdapter(Adapter):
             yield Check('path', path, getUser(spec.label, 'image'),
                         lambda: _getError(self._getSource, spec))
 
-    def _fill(self, source, target, name):
+    def _fill(self, source, *args):
         if path := source.get('path'):
             self.images.unpackTo(
-                path, self.connection.import_directories, target, name)
+                path, self.connection.import_directories, *args)
         else:
-            self.images.copyTo(source['image'], target, name)
-
-    def getUser(self):
-        """:return: the name of the user who runs nodes, or None for the
-            one who runs the launcher."""
-        return self.connection.user or (
-            None if os.geteuid() else DEFAULT_USER)
+            self.images.copyTo(source['image'], *args)
 
     def getAuthorizedKeys(self):
         """

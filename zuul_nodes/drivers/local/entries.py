@@ -14,8 +14,10 @@ import re
 import shutil
 import subprocess
 
+from zuul_nodes import nodeusers
 from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local import sandbox
+from zuul_nodes.nodeusers import User
 
 NAME = re.compile(r'[0-9A-Za-z][0-9A-Za-z_-]*')
 SUFFIX = '.json'
@@ -26,25 +28,25 @@ TIMEOUT = 1800
 class Entries:
     """
     :param Path path: the directory that they are in; made if missing.
-    :param Sandbox sandbox: of the user who gets the directories.
+    :param Users users: that get the directories.
     """
 
-    def __init__(self, path, sandbox):
+    def __init__(self, path, users):
         self.directory = pathlib.Path(path)
-        self.sandbox = sandbox
+        self.users = users
 
     def prepare(self):
         """
-        :raises DriverError: the user can't reach it.
+        :raises DriverError: a user can't reach it.
         :raises OSError: it can't be made.
         """
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        self.sandbox.checkReach(self.directory)
+        self.users.checkReach(self.directory)
 
     def check(self):
         """Whether it can be prepared, without doing so.
 
-        :raises DriverError: the user can't reach it, or it can't be made.
+        :raises DriverError: a user can't reach it, or it can't be made.
         """
         path = self.directory
         while not path.exists():
@@ -55,7 +57,7 @@ class Entries:
             raise DriverError(
                 f'Who runs the launcher needs the permission to write in '
                 f'{path}')
-        self.sandbox.checkReach(path)
+        self.users.checkReach(path)
 
     def path(self, name, *parts):
         """
@@ -126,11 +128,14 @@ class Entries:
                     yield True
                     return
 
-    def makeDirectory(self, name):
-        """Make an entry's directory; what it had is gone."""
+    def makeDirectory(self, name, user):
+        """Make an entry's directory; what it had is gone.
+
+        :param User user: whose it is.
+        """
         self._removeDirectory(name)
         self.path(name).mkdir()
-        self.sandbox.give(self.path(name))
+        user.give(self.path(name))
 
     def remove(self, name):
         """Remove an entry and all processes with its mark; nothing if
@@ -147,7 +152,9 @@ class Entries:
 
     def _removeDirectory(self, name):
         path = self.path(name)
-        if not path.exists():
+        try:
+            user = User.of(path)
+        except FileNotFoundError:
             return
         try:
             shutil.rmtree(path)
@@ -157,6 +164,7 @@ class Entries:
             for command in (['chmod', '-R', 'u+rwX'], ['rm', '-rf']):
                 subprocess.run([*command, '--', path], check=True,
                                capture_output=True, timeout=TIMEOUT)
+        nodeusers.forget(user.uid)
 
     def _getFile(self, name):
         return self.path(name).with_suffix(SUFFIX)

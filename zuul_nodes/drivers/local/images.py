@@ -1,8 +1,8 @@
 """The store of images: root file systems, unpacked.
 
 An image that is complete has its file system at ``root``; it is at
-``new`` while it is unpacked.  All files belong to the one user that nodes
-have.
+``new`` while it is unpacked.  All its files belong to one user, and so do
+those of a copy.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import os
 
 from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
 from zuul_nodes.drivers.local.entries import Entries
-from zuul_nodes.drivers.local.sandbox import describe
+from zuul_nodes.drivers.local.sandbox import Sandbox, describe
 from zuul_nodes.drivers.local.sources import openSource
 from zuul_nodes.imagefiles import (
     SIZE_LIMIT,
@@ -19,6 +19,7 @@ from zuul_nodes.imagefiles import (
     NoRoomError,
     Room,
 )
+from zuul_nodes.nodeusers import User
 
 # What tar says where an archive has a device: there can't be any here, and
 # a node gets those that it needs.
@@ -40,14 +41,16 @@ SSHD = 'usr/sbin/sshd'
 class Images:
     """
     :param Path directory: where they are.
-    :param Sandbox sandbox: of the user whose they are.
+    :param Users users: whose they are.
     :param int limit: bytes that one may have.
+    :ivar Sandbox sandbox: of the user whose complete ones are.
     """
 
-    def __init__(self, directory, sandbox, limit=SIZE_LIMIT):
-        self.sandbox = sandbox
+    def __init__(self, directory, users, limit=SIZE_LIMIT):
+        self.users = users
+        self.sandbox = Sandbox(users.keeper)
         self.limit = limit
-        self.entries = Entries(directory, sandbox)
+        self.entries = Entries(directory, users)
 
     def add(self, path, name, metadata, timeout=TIMEOUT, checksums=(),
             within=None):
@@ -74,13 +77,12 @@ class Images:
 
         :param path source: of its directory.
         """
-        mark = self.entries.getMark(name)
+        def fill(sandbox, mark, target):
+            self._copy(sandbox, mark, source, target, timeout)
+            self._measure(sandbox, mark, source, target, timeout)
 
-        def fill(target):
-            self._copy(mark, source, target, timeout)
-            self._measure(mark, source, target, timeout)
-
-        self._make(name, metadata, fill)
+        # No other user can read all of it.
+        self._make(name, metadata, User.of(source), fill)
         return name
 
     def addPath(self, path, within=None):
@@ -114,74 +116,85 @@ class Images:
         """:return: whether there is such an image, complete."""
         return self.getRoot(name).exists()
 
-    def copyTo(self, name, target, mark):
+    def copyTo(self, name, target, mark, user):
         """Copy an image's file system.
 
-        :param path target: an empty directory.
+        :param Path target: an empty directory in one that belongs to the
+            user.
         :param str mark: of the processes that do it.
+        :param User user: whose the copy is.
         :raises DriverError: there is no such image.
         """
         if not self.exists(name):
             raise PermanentError(
                 f'There is no image "{name}" on this machine')
-        self._copy(mark, self.getRoot(name), target, TIMEOUT)
+        # It may be of a time when others had all images.
+        self.sandbox.giveAll(mark, self.entries.path(name))
+        for each in (target.parent, target):
+            self.sandbox.user.give(each)
+        self._copy(
+            self.sandbox, mark, self.getRoot(name), target, TIMEOUT)
+        Sandbox(user).giveAll(mark, target.parent)
 
-    def unpackTo(self, path, within, target, mark):
+    def unpackTo(self, path, within, target, mark, user):
         """Copy an archive or a directory of the machine's.
 
         :param path path: as the launcher can read it.
         :param within: as of :meth:`add`.
-        :param path target: an empty directory.
-        :param str mark: of the processes that do it.
+        :param target: this and the others as of :meth:`copyTo`.
         """
         with openSource(path, within) as source:
             if source.is_directory:
-                self._unpack(mark, source, target, TIMEOUT)
+                self._unpack(Sandbox(user), mark, source, target, TIMEOUT)
                 return
             image = self._addOnce(source)
-        self.copyTo(image, target, mark)
+        self.copyTo(image, target, mark, user)
 
     def remove(self, name):
         """Nothing if there is no such image."""
         self.entries.remove(name)
 
     def _add(self, source, name, metadata, timeout=TIMEOUT, checksums=()):
-        mark = self.entries.getMark(name)
-        self._make(name, metadata, lambda target: self._unpack(
-            mark, source, target, timeout, checksums))
+        def fill(sandbox, mark, target):
+            self._unpack(sandbox, mark, source, target, timeout, checksums)
 
-    def _make(self, name, metadata, fill):
+        with self.users.claim(self.entries.path(name)) as user:
+            self._make(name, metadata, user, fill)
+
+    def _make(self, name, metadata, user, fill):
+        mark = self.entries.getMark(name)
         self.entries.prepare()
         self.entries.write(name, {'metadata': metadata})
-        self.entries.makeDirectory(name)
+        self.entries.makeDirectory(name, user)
         try:
             new = self.entries.path(name, 'new')
             new.mkdir()
-            self.sandbox.give(new)
+            user.give(new)
             # Others do not get there; inside, it is the root of all.
             new.chmod(0o755)
-            fill(new)
+            fill(Sandbox(user), mark, new)
             if not os.path.lexists(new / SSHD):
                 raise PermanentError(
                     f'The image has no /{SSHD}, which a node needs')
+            self.sandbox.giveAll(mark, new.parent)
             new.rename(self.getRoot(name))
         except Exception:
             self.entries.remove(name)
             raise
 
-    def _copy(self, mark, source, target, timeout):
-        self._run('copy a file system', mark, [
+    def _copy(self, sandbox, mark, source, target, timeout):
+        self._run(sandbox, 'copy a file system', mark, [
             'cp', '-a', '--reflink=auto', '/source/.', '/target'],
             timeout, target, source)
 
-    def _unpack(self, mark, source, target, timeout, checksums=()):
+    def _unpack(self, sandbox, mark, source, target, timeout, checksums=()):
         """:param Source source: of the file system."""
         room = Room(target, self.limit)
         digests = {name: hashlib.new(name, usedforsecurity=False)
                    for name, expected in checksums if expected}
         with _told(source.path), contextlib.closing(
                 _check(source.readBlocks(), room, digests)) as blocks:
-            code, said = self.sandbox.run(
+            code, said = sandbox.run(
                 mark,
                 ['tar', '--extract', '--file=-', '--no-same-owner',
                  '--preserve-permissions', '--warning=none'],
@@ -194,16 +207,16 @@ class Images:
             for _ in blocks:
                 pass
         _verify(source.path, digests, checksums)
-        self._run('set permissions', mark, [
+        self._run(sandbox, 'set permissions', mark, [
             'chmod', '-R', PERMISSIONS, '.'], timeout, target)
-        self._measure(mark, source.path, target, timeout)
+        self._measure(sandbox, mark, source.path, target, timeout)
 
-    def _measure(self, mark, source, target, timeout):
+    def _measure(self, sandbox, mark, source, target, timeout):
         """
         :raises PermanentError: there is more in a directory than an image
             may have.
         """
-        said = self._run('measure a file system', mark, [
+        said = self._run(sandbox, 'measure a file system', mark, [
             'sh', '-c', 'du -s --block-size=1 . && du -s --inodes .'],
             timeout, target)
         # Links count once, and holes not at all.
@@ -211,8 +224,8 @@ class Images:
         with _told(source):
             Room(target, self.limit).check(size + files * FILE_SIZE, 0)
 
-    def _run(self, what, mark, command, timeout, *directories):
-        code, said = self.sandbox.run(mark, command, timeout, *directories)
+    def _run(self, sandbox, what, mark, command, timeout, *directories):
+        code, said = sandbox.run(mark, command, timeout, *directories)
         if code:
             raise DriverError(f'Unable to {what}: {describe(said)}')
         return said

@@ -21,7 +21,7 @@ from zuul_nodes.drivers import (
 from zuul_nodes.drivers.local import sandbox
 from zuul_nodes.drivers.local.entries import Entries
 from zuul_nodes.drivers.local.forward import ADDRESS
-from zuul_nodes.drivers.local.sandbox import UID, describe
+from zuul_nodes.drivers.local.sandbox import UID, Sandbox, describe
 
 USERNAME = re.compile(r'[a-z_][a-z0-9_-]{0,31}')
 # Where a node sees what is at "config".
@@ -55,18 +55,18 @@ PAUSE = 0.02
 class Machines:
     """
     :param Path directory: where they are.
-    :param Sandbox sandbox: of the user whose they are.
+    :param Users users: whose they are.
     :param Cgroups cgroups: in which they have limits, if there are any.
     :param bool has_network: whether new ones have the machine's network.
     """
 
     log = logging.getLogger('zuul.nodes.LocalMachines')
 
-    def __init__(self, directory, sandbox, cgroups=None, has_network=True):
-        self.sandbox = sandbox
+    def __init__(self, directory, users, cgroups=None, has_network=True):
+        self.users = users
         self.cgroups = cgroups
         self.has_network = has_network
-        self.entries = Entries(directory, sandbox)
+        self.entries = Entries(directory, users)
 
     def add(self, name, metadata, username, source, limits):
         """Record a node that is to be made; nothing if it is known.
@@ -102,8 +102,8 @@ class Machines:
         """Go on with a node that is recorded, until one can log in or it
         has failed; nothing if somebody else is at it.  Takes time.
 
-        :param fill: called with the source, an empty directory and the name,
-            for the file system.
+        :param fill: called for the file system with the source, an empty
+            directory in that of the node, the mark of the node, and its user.
         :param authorized_keys: called for the public keys that are let in.
         """
         with self.entries.lock(name) as is_mine:
@@ -119,9 +119,11 @@ class Machines:
 
     def _make(self, name, data, fill, authorized_keys):
         try:
-            if not self.getRoot(name).exists():
-                self._build(name, data, fill, authorized_keys())
-            self._boot(name)
+            if not self._resume(name):
+                with self.users.claim(self.entries.path(name)) as user:
+                    if not self.getRoot(name).exists():
+                        self._build(name, user, data, fill, authorized_keys())
+                    self._boot(name, user)
         except DriverError as error:
             return {'failure': [error.failure, str(error)]}
         except Exception as error:
@@ -132,14 +134,14 @@ class Machines:
     def getRoot(self, name):
         return self.entries.path(name, 'root')
 
-    def _build(self, name, data, fill, authorized_keys):
+    def _build(self, name, user, data, fill, authorized_keys):
         mark = self.entries.getMark(name)
         # Of an earlier attempt.
         sandbox.kill(mark)
-        self.entries.makeDirectory(name)
+        self.entries.makeDirectory(name, user)
         config = self.entries.path(name, 'config')
         config.mkdir()
-        self.sandbox.give(config)
+        user.give(config)
         host_key = ed25519.Ed25519PrivateKey.generate()
         for file, content in (
                 ('authorized_keys', authorized_keys.encode() + b'\n'),
@@ -150,52 +152,70 @@ class Machines:
                     serialization.Encoding.PEM,
                     serialization.PrivateFormat.OpenSSH,
                     serialization.NoEncryption()))):
-            self._give(config / file, content)
+            _give(user, config / file, content)
         self.entries.write(name, data | {
             'host_keys': [host_key.public_key().public_bytes(
                 serialization.Encoding.OpenSSH,
                 serialization.PublicFormat.OpenSSH).decode()]})
         new = self.entries.path(name, 'new')
         new.mkdir()
-        self.sandbox.give(new)
-        fill(data['source'], new, mark)
+        user.give(new)
+        fill(data['source'], new, mark, user)
         new.rename(self.getRoot(name))
 
-    def _boot(self, name):
-        mark = self.entries.getMark(name)
+    def _resume(self, name):
+        """:return: whether another launcher has started a node to which one
+            can log in."""
+        if (not self.getRoot(name).exists()
+                or self.entries.getMark(name) not in sandbox.find()):
+            return False
+        # The other one may not have come to this.
+        self._limit(name)
+        return self._await(name)
+
+    def _boot(self, name, user):
+        # The number that it had may be another's now.
+        Sandbox(user).giveAll(
+            self.entries.getMark(name), self.entries.path(name))
         for _ in range(STARTS):
-            if mark not in sandbox.find():
-                self._checkStart(name)
-                self._start(name)
-            else:
-                # Who has started it may not have come to this.
-                self._limit(name)
-            end = time.monotonic() + BOOTING
-            while mark in sandbox.find():
-                if LISTENING in self.readLog(name):
-                    return
-                if time.monotonic() > end:
-                    raise DriverError(
-                        f'The node has not booted in {BOOTING} seconds')
-                time.sleep(PAUSE)
+            self._checkStart(name)
+            self._start(name, user)
+            if self._await(name):
+                return
         raise TemporaryError(
             f'The node has not started in {STARTS} attempts')
 
-    def _start(self, name):
+    def _await(self, name):
+        """
+        :return: whether one can log in; False if the node has ended.
+        :raises DriverError: neither is so in time.
+        """
+        mark = self.entries.getMark(name)
+        end = time.monotonic() + BOOTING
+        while mark in sandbox.find():
+            if LISTENING in self.readLog(name):
+                return True
+            if time.monotonic() > end:
+                raise DriverError(
+                    f'The node has not booted in {BOOTING} seconds')
+            time.sleep(PAUSE)
+        return False
+
+    def _start(self, name, user):
         if self.has_network:
-            self._startAt(name, _findPort())
+            self._startAt(name, user, _findPort())
             return
         with sandbox.bindPort() as entrance:
-            self._startAt(name, entrance.getsockname()[1], entrance)
+            self._startAt(name, user, entrance.getsockname()[1], entrance)
 
-    def _startAt(self, name, port, entrance=None):
+    def _startAt(self, name, user, port, entrance=None):
         data = self.get(name) | {'port': port}
         config = self.entries.path(name, 'config')
-        self._give(config / 'sshd_config', SSHD_CONFIG.format(
+        _give(user, config / 'sshd_config', SSHD_CONFIG.format(
             port=port, user=data['username']).encode())
         self.entries.write(name, data)
         with open(self._getLog(name), 'wb') as log:
-            self.sandbox.start(self.entries.getMark(name), [
+            Sandbox(user).start(self.entries.getMark(name), [
                 '--uid', str(UID), '--gid', str(UID), '--hostname',
                 f'local-{name[:12]}', '--bind', self.getRoot(name), '/',
                 '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/run',
@@ -250,9 +270,10 @@ class Machines:
     def _getLog(self, name):
         return self.entries.path(name, 'log')
 
-    def _give(self, path, content):
-        path.write_bytes(content)
-        self.sandbox.give(path)
+
+def _give(user, path, content):
+    path.write_bytes(content)
+    user.give(path)
 
 
 def _findPort():

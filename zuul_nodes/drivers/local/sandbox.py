@@ -13,7 +13,6 @@ import collections
 import contextlib
 import os
 import pathlib
-import pwd
 import socket
 import subprocess
 import sys
@@ -48,56 +47,41 @@ LONGEST_LINE = 1 << 12
 ENDING = 10
 # Seconds that it takes at most to try a network namespace.
 ISOLATING = 30
+# Seconds that it takes at most to change the owner of many files.
+GIVING = 1800
 PAUSE = 0.02
 
 
 class Sandbox:
     """
-    :param user: the name of the user whose processes they are, seen from
-        the machine; None for the one who asks.  Only root can ask for
-        others.
-    :raises DriverError: there is no such user, or it can't be had.
+    :param User user: whose processes they are, seen from the machine.
     """
 
-    def __init__(self, user=None):
+    def __init__(self, user):
+        self.user = user
         self._filter = seccomp.makeProgram()
-        self._identity = {}
-        self._owner = None
-        if user is None:
+
+    def giveAll(self, mark, path):
+        """Let a directory that others had be the user's, with all that is in
+        it; nothing if it is.  It takes time, once for each file.
+
+        :param str mark: of the image or node whose directory it is.
+        :raises DriverError: it is not possible.
+        """
+        uid = self.user.uid
+        # Its owner is the last that changes.
+        if uid in (None, os.lstat(path).st_uid):
             return
         try:
-            entry = pwd.getpwnam(user)
-        except KeyError:
+            subprocess.run(
+                ['chown', '--recursive', '--no-dereference',
+                 f'{uid}:{self.user.gid}', '--', path],
+                stdin=subprocess.DEVNULL, capture_output=True, check=True,
+                timeout=GIVING, env=self._getEnvironment(mark))
+        except subprocess.SubprocessError as error:
             raise DriverError(
-                f'There is no user "{user}" on this machine') from None
-        if entry.pw_uid == os.geteuid():
-            return
-        if os.geteuid():
-            raise DriverError(
-                f'Only root can run nodes as the user "{user}"; without '
-                '"user" they run as the one who runs the launcher')
-        self._owner = entry.pw_uid, entry.pw_gid
-        self._identity = {'user': entry.pw_uid, 'group': entry.pw_gid,
-                          'extra_groups': []}
-
-    def give(self, path):
-        """Let a new file or directory be that user's alone."""
-        os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
-        if self._owner:
-            os.chown(path, *self._owner)
-
-    def checkReach(self, path):
-        """
-        :raises DriverError: the user can't get at this directory.
-        """
-        result = subprocess.run(
-            ['test', '-x', path], check=False, timeout=10, **self._identity)
-        if result.returncode:
-            raise DriverError(
-                f'The user who runs nodes can not reach {path}: others need '
-                'the permission to pass all directories above it, or '
-                'another "directory" or "user" has to be in the section of '
-                'the connection in zuul.conf')
+                f'Unable to give {path} to the user {uid}: '
+                f'{describe(_decode(error.stderr) or str(error))}') from None
 
     def run(self, mark, command, timeout, writable, readable=None,
             blocks=None, ignored=()):
@@ -126,13 +110,14 @@ class Sandbox:
         expired = threading.Event()
         with Feeder(blocks or ()) as feeder, self._openFilter() as filter_fd:
             process = subprocess.Popen(
-                ['bwrap', '--unshare-all', '--cap-drop', 'ALL',
-                 '--die-with-parent', '--seccomp', str(filter_fd), *binds,
-                 '--dev', '/dev', '--proc', '/proc', '--bind', writable,
-                 '/target', '--chdir', '/target', '--', *command],
+                self.user.wrap([
+                    'bwrap', '--unshare-all', '--cap-drop', 'ALL',
+                    '--die-with-parent', '--seccomp', str(filter_fd), *binds,
+                    '--dev', '/dev', '--proc', '/proc', '--bind', writable,
+                    '/target', '--chdir', '/target', '--', *command]),
                 stdin=feeder.reader, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, env=self._getEnvironment(mark),
-                pass_fds=[filter_fd], **self._identity)
+                pass_fds=[filter_fd])
             with process:
                 timer = threading.Timer(
                     timeout, _expire, [process, expired, mark])
@@ -174,10 +159,10 @@ class Sandbox:
                     passed.append(entrance.fileno())
                 # It becomes a child of the machine's first process.
                 subprocess.run(
-                    ['setsid', '--fork', *command],
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    ['setsid', '--fork', *self.user.hold(command)],
+                    stdin=self.user.lock, stdout=log, stderr=log,
                     timeout=10, check=True, env=self._getEnvironment(mark),
-                    pass_fds=passed, **self._identity)
+                    pass_fds=passed)
             try:
                 prepare()
             except Exception:
@@ -200,11 +185,11 @@ class Sandbox:
                  '/proc', '--dev', '/dev', '--', 'true'], entrance)
             try:
                 result = subprocess.run(
-                    command, stdin=subprocess.DEVNULL,
+                    self.user.wrap(command), stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     timeout=ISOLATING, check=False,
                     env=self._getEnvironment('check'),
-                    pass_fds=[entrance.fileno()], **self._identity)
+                    pass_fds=[entrance.fileno()])
             except subprocess.TimeoutExpired as error:
                 raise DriverError(
                     f'Unable to try a network namespace: {error}') from None
@@ -212,7 +197,7 @@ class Sandbox:
             raise PermanentError(
                 'This machine does not let nodes have a network namespace of '
                 'their own: '
-                f'{describe(result.stdout.decode(errors="replace"))}')
+                f'{describe(_decode(result.stdout))}')
 
     @contextlib.contextmanager
     def _openFilter(self):
@@ -340,7 +325,10 @@ def kill(mark):
     :raises DriverError: they do not end.
     """
     end = time.monotonic() + ENDING
-    while found := find()[mark]:
+    killed = set()
+    # One that has given back its memory has no mark any more, but may still
+    # have locks.
+    while (found := find()[mark]) or not all(map(_hasEnded, killed)):
         if time.monotonic() > end:
             raise DriverError(f'The processes of {mark} do not end')
         for process in found:
@@ -349,9 +337,20 @@ def kill(mark):
                     # psutil sees to it that the number was not used again.
                     with contextlib.suppress(psutil.NoSuchProcess):
                         each.kill()
-        # Not for what is left of it in the list of processes, until the
-        # first one of the machine has noticed.
+                        killed.add(each)
         time.sleep(PAUSE)
+
+
+def _hasEnded(process):
+    # What is left in the list of processes goes when its parent notices.
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return (not process.is_running()
+                or process.status() == psutil.STATUS_ZOMBIE)
+    return True
+
+
+def _decode(said):
+    return (said or b'').decode(errors='replace')
 
 
 def describe(text):

@@ -9,7 +9,6 @@ import pytest
 from tests.fixtures.ending import endWith
 from tests.fixtures.rootfs import makeArchive
 from tests.unit.drivers.local.sites import Site
-from zuul_nodes.drivers.local import sandbox
 from zuul_nodes.drivers.local.entries import Entries
 
 
@@ -28,7 +27,7 @@ def directory():
     path.chmod(0o755)
     yield path
     for kind in ('nodes', 'images'):
-        entries = Entries(path / 'local' / kind, sandbox.Sandbox())
+        entries = Entries(path / 'local' / kind, None)
         for name in entries.names():
             entries.remove(name)
     shutil.rmtree(path)

@@ -137,8 +137,8 @@ def main(configuration, uuid, point):
         reached.set()
         sys.stdin.read()
 
-    def boot(name):
-        machines._start(name)
+    def boot(*args):
+        machines._start(*args)
         stay()
 
     if point == 'copying':

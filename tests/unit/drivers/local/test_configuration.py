@@ -9,7 +9,7 @@ import pytest
 from tests.fixtures.layout import makeLayout
 from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local import LocalDriver
-from zuul_nodes.drivers.local.sandbox import Sandbox
+from zuul_nodes.drivers.local.users import Users
 
 EXAMPLE = (pathlib.Path(__file__).parents[4]
            / 'doc/source/examples/local.yaml')
@@ -114,22 +114,28 @@ def test_authorized_keys(tmp_path):
     assert adapter.getAuthorizedKeys() == path.read_text()
 
 
-def test_user(monkeypatch):
-    monkeypatch.setattr(os, 'geteuid', lambda: 0)
-    assert getAdapter().getUser() == 'nobody'
-    assert getAdapter(user='nodes').getUser() == 'nodes'
-    monkeypatch.setattr(os, 'geteuid', lambda: 1000)
-    assert getAdapter().getUser() is None
-
-
 def test_users_of_the_machine(monkeypatch):
     with pytest.raises(DriverError, match='no user "no-one"'):
-        Sandbox('no-one')
-    monkeypatch.setattr(
-        os, 'geteuid', lambda: pwd.getpwnam('nobody').pw_uid)
-    Sandbox('nobody')
+        Users('no-one')
+    nobody = pwd.getpwnam('nobody').pw_uid
+    monkeypatch.setattr(os, 'geteuid', lambda: nobody)
+    # Whoever runs the launcher has all nodes and images.
+    for users in (Users(), Users('nobody')):
+        with users.claim() as user:
+            assert (user.uid, users.keeper) == (None, user)
     with pytest.raises(DriverError, match='Only root can'):
-        Sandbox('root')
+        Users('root')
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root alone has other users')
+def test_a_user_that_the_operator_has_named(makeSite, options, directory):
+    options['user'] = 'nobody'
+    nobody = pwd.getpwnam('nobody').pw_uid
+    site = makeSite()
+    site.create(site.makeNode('1' * 32))
+    assert {path.stat().st_uid for kind in ('nodes', 'images')
+            for path in (directory / 'local' / kind).glob('*/root')} == {
+                nobody}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='root alone has other users')

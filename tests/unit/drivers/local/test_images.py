@@ -11,15 +11,15 @@ import pytest
 from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local import sandbox
 from zuul_nodes.drivers.local.images import Images
-from zuul_nodes.drivers.local.sandbox import Sandbox
+from zuul_nodes.drivers.local.users import Users
+from zuul_nodes.nodeusers import User
 
 SSHD = ('usr/sbin/sshd', b'sshd', {})
 
 
 @pytest.fixture
 def images(directory):
-    user = None if os.geteuid() else 'nobody'
-    return Images(directory / 'local' / 'images', Sandbox(user))
+    return Images(directory / 'local' / 'images', Users())
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_interrupted(images, pack):
     # What somebody who was killed has left.
     images.entries.prepare()
     images.entries.write('one', {'metadata': {}})
-    images.entries.makeDirectory('one')
+    images.entries.makeDirectory('one', User())
     (images.entries.path('one') / 'new').mkdir()
     assert not images.exists('one')
     images.add(pack(SSHD), 'one', {})
@@ -190,7 +190,7 @@ def test_copies(images, pack, directory):
     assert (images.getRoot('one') / 'etc/file').read_text() == 'old'
     assert os.readlink(images.getRoot('two') / 'etc/link') == '/etc/passwd'
     with pytest.raises(DriverError, match='no image "three"'):
-        images.copyTo('three', directory, 'mark')
+        images.copyTo('three', directory, 'mark', User())
 
 
 @pytest.mark.parametrize('name', ['', '..', '../one', 'a/b', '.hidden'])

@@ -17,6 +17,7 @@ from tests.fixtures.ending import endWith
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.local import sites
 from tests.unit.drivers.local.sites import TIMEOUT, ssh
+from zuul_nodes import nodeusers
 from zuul_nodes.drivers import DriverError, State
 from zuul_nodes.drivers.local import machines, sandbox
 from zuul_nodes.drivers.local.entries import Entries
@@ -43,6 +44,9 @@ def assertNothingLeft(directory):
     assert os.listdir(directory / 'local/nodes') == []
     assert NAME not in pathlib.Path(
         '/proc/self/mountinfo').read_text()
+    # Nor is a user claimed for it, if there were any.
+    assert f'{directory}/local/nodes/' not in ''.join(
+        path.read_text() for path in nodeusers.LOCKS.glob('[0-9]*'))
 
 
 def test_life(site, key, directory):
@@ -129,18 +133,18 @@ def test_isolation(site, key, directory):
 def test_root_outside_is_not_the_user(site, key):
     instance = site.create(site.makeNode(NODE))
     run(key, instance, 'true')
-    seen = 0
-    # What was of the session may end meanwhile.
-    ended = contextlib.suppress(psutil.NoSuchProcess)
+    roots, seen = [], 0
     for process in site.getProcesses(NAME):
-        children = []
-        with ended:
-            children = process.children(recursive=True)
-        for each in (process, *children):
-            with ended:
-                assert 0 not in {*each.uids(), *each.gids()}
+        for each in (process, *process.children(recursive=True)):
+            # What was of the session may end meanwhile.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if 0 in {*each.uids(), *each.gids()}:
+                    roots.append((each.pid, each.name()))
                 seen += 1
-    assert seen
+    # It holds the user for the node, from outside.
+    assert {name for _, name in roots} <= {'sh'}
+    assert (len(set(roots)), seen > len(roots)) == (
+        0 if os.geteuid() else 1, True)
 
 
 def test_the_user_is_as_the_image_says_or_not(makeSite, archive, key):

@@ -1,0 +1,217 @@
+"""Users of this machine that run nodes, each its own.
+
+A node of an ordinary user is run by that user.  A node of root gets a user
+without an account: one of the numbers that systemd gives to services with
+``DynamicUser=``.  It is claimed as systemd does that, by a lock (flock) on
+the file of the number, so neither of them takes what the other one has.
+
+A number is free if it has no account, no process, no lock, and no directory
+for which it was claimed before.  So nothing has to be given back after a
+crash: the lock ends with the process that has it, and the directory with what
+is removed.
+
+See https://systemd.io/UIDS-GIDS/ for the numbers.
+"""
+
+import contextlib
+import fcntl
+import grp
+import hashlib
+import os
+import pathlib
+import pwd
+import subprocess
+
+import psutil
+
+LOCKS = pathlib.Path('/run/systemd/dynamic-uid')
+NUMBERS = range(61184, 65520)
+# The shell has the lock as its input; the command must not have it, for it
+# could unlock it.  With "exit", the command does not take the shell's place.
+HOLD = '"$@" < /dev/null; exit $?'
+
+
+class ClaimError(Exception):
+    """No user can be claimed; the message is one line that says why."""
+
+
+class User:
+    """A user of the machine.
+
+    :param int uid: the number; by default that of the user who asks.
+    :param int gid: the number of the group.
+    :ivar lock: the input of a command that :meth:`hold` gives.
+    """
+
+    lock = subprocess.DEVNULL
+
+    def __init__(self, uid=None, gid=None):
+        self.uid = uid
+        self.gid = gid
+
+    @classmethod
+    def of(cls, path):
+        """:return: the owner of a file."""
+        stat = os.lstat(path)
+        return cls(stat.st_uid, stat.st_gid)
+
+    def give(self, path):
+        """Let a file or directory be this user's alone."""
+        os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
+        if self.uid is not None:
+            os.chown(path, self.uid, self.gid)
+
+    def wrap(self, command):
+        """:return: a command that runs another one as this user, and that
+            is killed when the thread that started it ends."""
+        if self.uid in (None, os.geteuid()):
+            return command
+        # The kernel forgets that signal when the user changes.
+        return ['setpriv', '--reuid', str(self.uid), '--regid',
+                str(self.gid), '--clear-groups', '--pdeathsig', 'KILL',
+                *command]
+
+    def hold(self, command):
+        """:return: a command that runs another one as this user and has the
+            claim until that one ends; its input must be ``lock``."""
+        wrapped = self.wrap(command)
+        # The shell stays, as the parent that the other one ends with.
+        return command if wrapped is command else [
+            'sh', '-c', HOLD, 'sh', *wrapped]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.release()
+
+    def release(self):
+        """End the claim, unless a command of :meth:`hold` has it."""
+
+
+class OwnUser(User):
+    """A user that nothing else of the machine has, nor its group.
+
+    :param int number: of both.
+    :param int lock: a descriptor of the file of the number, which is locked.
+    """
+
+    def __init__(self, number, lock):
+        super().__init__(number, number)
+        self.lock = lock
+
+    def release(self):
+        os.close(self.lock)
+        forget(self.uid)
+
+
+def claim(path=None):
+    """Claim a user for a node or a program.
+
+    The same path gets the same user again, if that is possible: it is looked
+    for from a number on that the path stands for.
+
+    :param path: of a directory that is going to belong to the user; as long
+        as it does, no other path gets the user, whatever has crashed.
+    :return: a :class:`User`, a context manager that releases it; an
+        :class:`OwnUser` if root asks.
+    :raises ClaimError: there is none.
+    """
+    if os.geteuid():
+        return User()
+    directory = os.path.abspath(path) if path else ''
+    start = int(hashlib.sha256(os.fsencode(directory)).hexdigest(), 16) % len(
+        NUMBERS)
+    try:
+        LOCKS.mkdir(parents=True, exist_ok=True)
+        for number in (*NUMBERS[start:], *NUMBERS[:start]):
+            if user := _claim(number, directory):
+                return user
+    except OSError as error:
+        raise ClaimError(
+            f'Unable to claim a user for a node: {error}') from error
+    raise ClaimError(
+        f'All users from {NUMBERS[0]} to {NUMBERS[-1]}, which nodes get, are '
+        'in use on this machine')
+
+
+def _claim(number, directory):
+    lock = _lock(number)
+    if lock is None:
+        return None
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, lock)
+        if (_getDirectory(number, lock) in ('', directory)
+                and _isUnused(number)):
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, os.fsencode(f'{directory}\n'), 0)
+            stack.pop_all()
+            return OwnUser(number, lock)
+        _removeFile(number, lock)
+    return None
+
+
+def forget(number):
+    """Remove the file of a number that is free, or was never claimed.
+
+    :param int number: of any user.
+    """
+    if os.geteuid() or number not in NUMBERS:
+        return
+    # There is no such file on a machine where nothing was claimed.
+    with contextlib.suppress(FileNotFoundError):
+        lock = _lock(number)
+        if lock is not None:
+            _removeFile(number, lock)
+            os.close(lock)
+
+
+def _lock(number):
+    """:return: a descriptor of the file of a number, locked; None if another
+        process has the lock."""
+    while True:
+        lock = os.open(LOCKS / str(number),
+                       os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        # The process that had the lock may have removed the file; then
+        # others have another one.
+        if os.fstat(lock).st_nlink:
+            return lock
+        os.close(lock)
+
+
+def _removeFile(number, lock):
+    """Remove the locked file of a number that has no directory."""
+    if not _getDirectory(number, lock):
+        (LOCKS / str(number)).unlink(missing_ok=True)
+
+
+def _getDirectory(number, lock):
+    """:return: the directory for which a number was claimed, if that
+        belongs to it; otherwise an empty string."""
+    path = os.fsdecode(os.pread(lock, os.fstat(lock).st_size, 0)).rstrip('\n')
+    # systemd writes the name of a service.
+    if path.startswith('/'):
+        with contextlib.suppress(OSError):
+            if os.lstat(path).st_uid == number:
+                return path
+    return ''
+
+
+def _isUnused(number):
+    """:return: whether a number has neither an account nor a process."""
+    for find in (pwd.getpwuid, grp.getgrgid):
+        with contextlib.suppress(KeyError):
+            find(number)
+            return False
+    for process in psutil.process_iter():
+        # Some have ended meanwhile.
+        with contextlib.suppress(psutil.Error), process.oneshot():
+            if (number in (*process.uids(), *process.gids())
+                    and process.status() != psutil.STATUS_ZOMBIE):
+                return False
+    return True
