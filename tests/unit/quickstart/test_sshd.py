@@ -16,14 +16,23 @@ from zuul_nodes.quickstart.state import State
 
 
 @pytest.fixture
-def state():
-    # Anybody gets there, so it is not for this that secrets are out of reach.
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        state = State(f'{directory}/state')
-        state.claim()
-        yield state
-        state.release()
+def makeState():
+    with contextlib.ExitStack() as stack:
+        def makeState():
+            # Anybody gets there, so it is not for this that secrets are out
+            # of reach.
+            directory = stack.enter_context(tempfile.TemporaryDirectory())
+            os.chmod(directory, 0o755)
+            state = State(f'{directory}/state')
+            state.claim()
+            stack.callback(state.release)
+            return state
+        yield makeState
+
+
+@pytest.fixture
+def state(makeState):
+    return makeState()
 
 
 @pytest.fixture
@@ -35,14 +44,22 @@ def shared(state):
 
 
 @pytest.fixture
-def node(state, shared):
-    node = SSHD(state.first_node, state.user, SSHKeys(state.keys),
-                ports.freePort(), {**os.environ, leftovers.VARIABLE:
-                                   state.mark},
-                state.logs / 'sshd', shared)
-    node.start()
-    yield node
-    node.stop()
+def makeNode():
+    with contextlib.ExitStack() as stack:
+        def makeNode(state, shared=None):
+            node = SSHD(state.first_node, state.user, SSHKeys(state.keys),
+                        ports.freePort(), {**os.environ, leftovers.VARIABLE:
+                                           state.mark},
+                        state.logs / 'sshd', shared)
+            stack.callback(node.stop)
+            node.start()
+            return node
+        yield makeNode
+
+
+@pytest.fixture
+def node(makeNode, state, shared):
+    return makeNode(state, shared)
 
 
 def run(node, command):
@@ -134,6 +151,22 @@ def test_the_user_outside_reads_no_secrets(node, state):
                        'echo "$path"; done', 'sh', visible[0], *files]),
         stdout=subprocess.PIPE, text=True, check=True).stdout
     assert found.split() == list(map(str, visible))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root alone has other users')
+def test_two_runs_cannot_reach_each_others_nodes(makeState, makeNode):
+    states = [makeState(), makeState()]
+    node, other = map(makeNode, states)
+    say(other, 'echo secret > ~/file')
+    assert node.user.uid != other.user.uid
+    victim, *_ = psutil.Process(other.process.pid).children()
+    tries = ['sh', '-c', 'kill -0 "$1" && echo kill; cat "$2"', 'sh',
+             str(victim.pid), other.home / 'file']
+    said = [subprocess.run(
+        each.user.wrap(tries), stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, check=False).stdout.split()
+        for each in (node, other)]
+    assert said == [[], ['kill', 'secret']]
 
 
 def test_it_writes_to_one_directory(node, shared):

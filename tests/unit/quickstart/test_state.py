@@ -1,5 +1,6 @@
 import os
 import pathlib
+import pwd
 import stat
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import psutil
 import pytest
 
 from tests.fixtures.processes import hasEnded
+from zuul_nodes import nodeusers
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.quickstart import leftovers
 from zuul_nodes.quickstart.state import State, defaultDirectory
@@ -86,18 +88,51 @@ def test_what_a_killed_run_left_is_ended(tmp_path, claim):
             '    stdout=subprocess.DEVNULL,\n'
             f'    env={{"{leftovers.VARIABLE}": state.mark,\n'
             '         "PATH": os.environ["PATH"]})\n'
-            'print(p.pid, state.sockets, state.nodes, flush=True)\n'
+            'state.first_node.mkdir()\n'
+            'state.user.give(state.first_node)\n'
+            'print(p.pid, state.sockets, state.nodes,\n'
+            '      state.first_node.stat().st_uid, flush=True)\n'
             'os.kill(os.getpid(), 9)\n')
     killed = subprocess.run(
         [sys.executable, '-c', code, tmp_path], text=True, check=False,
         stdout=subprocess.PIPE)
-    pid, sockets, nodes = killed.stdout.split()
+    pid, sockets, nodes, number = killed.stdout.split()
     orphan = psutil.Process(int(pid))
-    claim(tmp_path)
+    first_node = f'{nodes}/first'
+    state = claim(tmp_path)
+    # Until its files were removed, the user was theirs.
+    with nodeusers.claim(first_node) as user:
+        assert user.uid in (None, int(number)) or (
+            state.user.uid == int(number))
     assert hasEnded(orphan)
     assert not pathlib.Path(sockets).exists()
     assert os.listdir(nodes) == [] if os.geteuid() else (
         not os.path.exists(nodes))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='root alone has other users')
+def test_each_run_of_root_has_a_user_of_its_own(tmp_path, claim):
+    states = [claim(tmp_path / name) for name in ('one', 'two')]
+    users = {state.user.uid for state in states}
+    assert len(users) == 2
+    assert users.isdisjoint(
+        {entry.pw_uid for entry in pwd.getpwall()})
+    files = [nodeusers.LOCKS / str(number) for number in users]
+    assert all(map(os.path.exists, files))
+    for state in states:
+        state.release()
+    assert not any(map(os.path.exists, files))
+
+
+def test_no_user_can_be_claimed(tmp_path, claim, monkeypatch):
+    (tmp_path / 'file').touch()
+    monkeypatch.setattr(nodeusers, 'LOCKS', tmp_path / 'file')
+    monkeypatch.setattr(os, 'geteuid', lambda: 0)
+    with pytest.raises(UserError, match=r'Unable to claim a user.*ordinary'):
+        claim(tmp_path / 'state')
+    # Nothing is held.
+    monkeypatch.undo()
+    claim(tmp_path / 'state')
 
 
 def test_default_directory(monkeypatch):
