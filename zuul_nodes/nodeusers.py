@@ -166,6 +166,13 @@ def forget(number):
             os.close(lock)
 
 
+def forgetFree():
+    """Remove the files of all numbers that are free: those of what has
+    crashed, or was removed by another hand."""
+    for path in LOCKS.glob('[0-9]*'):
+        forget(int(path.name))
+
+
 def _lock(number):
     """:return: a descriptor of the file of a number, locked; None if another
         process has the lock."""

@@ -125,6 +125,20 @@ def test_what_systemd_has_left_is_free(setNumbers, tmp_path):
         assert (nodeusers.LOCKS / '61184').read_text() == f'{tmp_path}\n'
 
 
+def test_files_of_all_that_is_free_are_removed(setNumbers, tmp_path):
+    setNumbers(61184, 61194)
+    directories = [tmp_path / name for name in ('removed', 'there')]
+    for directory in directories:
+        directory.mkdir()
+        with claim(directory) as user:
+            user.give(directory)
+    directories[0].rmdir()
+    with claim() as held:
+        nodeusers.forgetFree()
+        assert set(os.listdir(nodeusers.LOCKS)) == {
+            str(held.uid), str(user.uid)}
+
+
 def test_a_claim_lasts_as_long_as_a_command_that_holds_it(tmp_path):
     with claim(tmp_path) as user:
         process = subprocess.Popen(

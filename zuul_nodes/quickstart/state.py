@@ -146,6 +146,8 @@ class State:
             link = self.run / name
             if link.is_symlink():
                 shutil.rmtree(link.readlink(), ignore_errors=True)
+        # Those of nodes that the launcher made, too.
+        nodeusers.forgetFree()
 
     def endProcesses(self):
         """Kill what is left of the processes of this run."""

@@ -89,8 +89,8 @@ class LocalDriver(Driver):
                   msg='it has to be "host" or "none"'),
         Optional(
             'user',
-            doc="""As whom nodes run, if the launcher is run by root;
-            ``nobody`` if nothing is said.""",
+            doc="""As whom all nodes run, if the launcher is run by root; by
+            default, each node is a user of its own.""",
         ): Nullable(str),
     }
     flavor_attributes = {

@@ -81,8 +81,12 @@ class Images:
             self._copy(sandbox, mark, source, target, timeout)
             self._measure(sandbox, mark, source, target, timeout)
 
-        # No other user can read all of it.
-        self._make(name, metadata, User.of(source), fill)
+        try:
+            # No other user can read all of it.
+            user = User.of(source)
+        except OSError as error:
+            raise DriverError(f'Unable to copy {source}: {error}') from None
+        self._make(name, metadata, user, fill)
         return name
 
     def addPath(self, path, within=None):

@@ -189,6 +189,8 @@ def test_copies(images, pack, directory):
     copied.write_text('new')
     assert (images.getRoot('one') / 'etc/file').read_text() == 'old'
     assert os.readlink(images.getRoot('two') / 'etc/link') == '/etc/passwd'
+    with pytest.raises(DriverError, match=r'Unable to copy .*three'):
+        images.addCopy(images.getRoot('three'), 'four', {})
     with pytest.raises(DriverError, match='no image "three"'):
         images.copyTo('three', directory, 'mark', User())
 
