@@ -101,8 +101,9 @@ def run(options, driver_class, directory, environ, uploading):
     one = launcher.Launcher(config, connections)
     one.cleanup.interval = CLEANUP_INTERVAL
     session_id, password = one.zk_client.client.client_id
-    (directory / SESSION).write_text(json.dumps(
-        [session_id, password.hex()]))
+    part = (directory / SESSION).with_suffix('.part')
+    part.write_text(json.dumps([session_id, password.hex()]))
+    part.rename(directory / SESSION)
     one.start()
     ended.wait()
     one.stop()

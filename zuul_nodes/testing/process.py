@@ -6,13 +6,17 @@ import multiprocessing
 import os
 import pathlib
 import re
+import time
 
 from kazoo.client import KazooClient
 
 from zuul_nodes.testing.launcher import LOG, SESSION, run
 
-# Seconds in which a launcher has to come to its end.
+# Seconds in which a launcher has to be there, and to come to its end.
+START_TIMEOUT = 120
 STOP_TIMEOUT = 20
+# Between two looks.
+PAUSE = 0.02
 # Lines of a log that tell what is wrong.
 TROUBLE = re.compile(r'^\S+ \S+ (WARNING|ERROR|CRITICAL) ')
 MOST_LINES = 15
@@ -21,7 +25,7 @@ MOST_LINES = 15
 @functools.cache
 def _getContext():
     context = multiprocessing.get_context('forkserver')
-    context.set_forkserver_preload(['zuul_nodes.testing.launcher'])
+    context.set_forkserver_preload(['zuul_nodes.testing.preload'])
     return context
 
 
@@ -38,12 +42,23 @@ class LauncherProcess:
         self._process = None
 
     def start(self):
-        (self.directory / SESSION).unlink(missing_ok=True)
+        """Have it run.  Returns when it is about to begin its work, or has
+        ended already.
+
+        :raises TimeoutError: it is not there in time.
+        """
+        session = self.directory / SESSION
+        session.unlink(missing_ok=True)
         self._process = _getContext().Process(
             target=run, daemon=True, args=(
                 self.options, self.driver_class, str(self.directory),
                 dict(os.environ), self.uploading))
         self._process.start()
+        end = time.monotonic() + START_TIMEOUT
+        while self.alive and not session.exists():
+            if time.monotonic() > end:
+                raise TimeoutError('the launcher does not start')
+            time.sleep(PAUSE)
 
     @property
     def alive(self):

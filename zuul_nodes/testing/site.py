@@ -36,8 +36,9 @@ from zuul_nodes.testing.process import LauncherProcess
 
 TENANT = 'tenant'
 CONNECTION = 'cloud'
-# Seconds until something has to be so, and between two looks.
-PATIENCE = 30
+# Seconds until something has to be so with a launcher that runs, and between
+# two looks.
+PATIENCE = 60
 PAUSE = 0.02
 PATHS = {
     'node': f'{ProviderNode.ROOT}/{ProviderNode.NODES_PATH}',
@@ -249,21 +250,23 @@ class Site:
         """
         end = time.monotonic() + PATIENCE
         while not (result := predicate()):
-            self._checkLauncher()
+            if self._hasReplacedLauncher():
+                end = time.monotonic() + PATIENCE
             if time.monotonic() > end:
                 self.fail(what() if callable(what) else what)
             time.sleep(PAUSE)
         return result
 
-    def _checkLauncher(self):
+    def _hasReplacedLauncher(self):
         if self.launcher.alive:
-            return
+            return False
         number, fault = self.journal.readPlan()
         if (not (fault and fault.kills and self.journal.isOver())
                 or self._replaced == number):
             self.fail('the launcher has ended')
         self._replaced = number
         self.restart()
+        return True
 
     def waitFault(self):
         """Wait until the fault has been, to the end of it."""
