@@ -267,6 +267,79 @@ def test_instance_view_says_why(azure, client):
         'ProvisioningState/failed/ZonalAllocationFailed')
 
 
+# Power states
+
+def listCodes(client):
+    """:return: name -> the codes of its statuses, of all there are."""
+    url = client.virtual_machines.url(resourceName='')
+    return {vm['name']: [status['code'] for status in vm['properties'][
+        'instanceView']['statuses']]
+        for vm in client.paginate(client.get(f'{url}&statusOnly=true'))}
+
+
+@pytest.mark.parametrize(('action', 'meanwhile', 'then'), [
+    ('powerOff', 'stopping', 'stopped'),
+    ('deallocate', 'deallocating', 'deallocated'),
+    ('start', 'starting', 'running')])
+def test_power_states(azure, client, action, meanwhile, then):
+    create(azure, client)
+    assert listCodes(client) == {'np0001': [
+        'ProvisioningState/succeeded', 'PowerState/running']}
+    azure.operations.polls[f'virtualMachines.{action}'] = None
+    client.resource_group_virtual_machines.post(GROUP, 'np0001', action, {})
+    assert listCodes(client) == {'np0001': [
+        'ProvisioningState/updating', f'PowerState/{meanwhile}']}
+    azure.finish('np0001')
+    assert listCodes(client) == {'np0001': [
+        'ProvisioningState/succeeded', f'PowerState/{then}']}
+
+
+def test_only_who_asks_sees_power_states(azure, client):
+    vm = create(azure, client, tags={'a': 'b'})
+    for shown in (client.virtual_machines.list()[0],
+                  client.virtual_machines.get_by_id(vm['id'])):
+        assert 'instanceView' not in shown['properties']
+    url = client.virtual_machines.url(resourceName='')
+    shown, = client.get(f'{url}&statusOnly=true')['value']
+    assert 'tags' not in shown
+    assert 'networkProfile' not in shown['properties']
+    assert shown['id'] != vm['id']
+    assert shown['id'].lower() == vm['id'].lower()
+    for option in ('statusOnly=false', 'statusOnly=1'):
+        shown, = client.get(f'{url}&{option}')['value']
+        assert 'instanceView' not in shown['properties']
+    with pytest.raises(AzureError, match='needs a filter'):
+        client.get(f'{url}&$expand=instanceView')
+
+
+def test_pages_of_power_states(azure, client):
+    azure.page_size = 1
+    for number in range(3):
+        wanted = makeMachine(azure)
+        change(wanted['properties']['networkProfile'],
+               'networkInterfaceConfigurations', 0, 'name',
+               value=f'nic-{number}')
+        change(wanted['properties']['networkProfile'],
+               'networkInterfaceConfigurations', 0, 'properties',
+               'ipConfigurations', 0, 'properties',
+               'publicIPAddressConfiguration', 'name',
+               value=f'address-{number}')
+        client.wait_for_async_operation(
+            client.resource_group_virtual_machines.create(
+                GROUP, f'np{number}', wanted))
+    assert len(listCodes(client)) == 3
+
+
+def test_failed_extension(azure, client):
+    create(azure, client)
+    azure.vms.failExtension('np0001')
+    vm, = client.virtual_machines.list()
+    assert getState(vm) == 'Failed'
+    assert listCodes(client) == {'np0001': [
+        'ProvisioningState/failed/VMExtensionProvisioningError',
+        'PowerState/running']}
+
+
 # Places
 
 def test_groups(azure, client):
