@@ -71,6 +71,14 @@ PROVIDER = {
         doc="""\
         Name of the resource group in which to place nodes.""",
     ): checkGroup,
+    Optional(
+        'use-internal-ip',
+        default=False,
+        doc="""\
+        Connect to the private address of nodes, also if they have a public
+        one.  Launchers and executors have to be in the same virtual network
+        then, or in one that it is connected to.""",
+    ): bool,
 }
 
 # What references consist of, which becomes part of paths.

@@ -4,6 +4,9 @@ import copy
 
 from zuul_nodes.drivers import DriverError, extension
 
+PUBLIC = ('public_ipv4', 'public_ipv6')
+PRIVATE = ('private_ipv4', 'private_ipv6')
+
 
 class AzureCreateStateMachine(extension.BoundedCreateStateMachine):
     """Parameters as of the driver API's."""
@@ -61,10 +64,9 @@ class AzureCreateStateMachine(extension.BoundedCreateStateMachine):
                     return None
                 found[f'public_{version.lower()}'] = address
         vars(instance).update(found)
-        instance.interface_ip = next(filter(None, (
-            found.get(name) for name in (
-                'public_ipv4', 'public_ipv6', 'private_ipv4',
-                'private_ipv6'))))
+        wanted = (PRIVATE if self.provider.use_internal_ip
+                  else PUBLIC + PRIVATE)
+        instance.interface_ip = next(filter(None, map(found.get, wanted)))
         return instance
 
     def _find(self, listing, resource_id):

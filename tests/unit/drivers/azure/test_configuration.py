@@ -26,12 +26,20 @@ IMAGE_ID = ('/subscriptions/1/resourceGroups/other/providers/'
     (IMAGE, 'image-id: base', 'the whole id of a resource'),
     (IMAGE, 'shared-gallery-image: {gallery-name: ci, name: "a b"}',
      'the name of a resource'),
+    ('region:', 'use-internal-ip: maybe\n    region:', 'expected bool'),
     (SUBNET, f'{SUBNET}\n        az: east', 'expected a zone'),
     (SUBNET, f'{SUBNET}\n        userdata: {"x" * 65536}',
      'it has 65536 bytes')])
 def test_wrong(zk_client, old, new, message):
     with pytest.raises(AttributeValueError, match=message):
         getProvider(zk_client, makeConnection(), change(old, new))
+
+
+def test_internal_address_is_not_used_by_default(zk_client):
+    connection = makeConnection()
+    assert not getProvider(zk_client, connection).use_internal_ip
+    assert getProvider(zk_client, connection, change(
+        'region:', 'use-internal-ip: true\n    region:')).use_internal_ip
 
 
 @pytest.mark.parametrize('timeout', ['0', '-1', 'inf', 'nan', 'soon'])

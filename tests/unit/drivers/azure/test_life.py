@@ -46,6 +46,18 @@ def test_without_a_public_address(makeSite):
     assert node.private_ipv6 == 'fd00::4'
 
 
+@pytest.mark.parametrize(('flavor', 'public'), [
+    ('public-ipv4: true', True), ('ipv4: true', False)])
+def test_internal_address(makeSite, azure, flavor, public):
+    site = makeSite(change('public-ipv4: true', flavor).replace(
+        'region:', 'use-internal-ip: true\n    region:'))
+    node = site.create(site.makeNode())
+    assert node.interface_ip == node.private_ipv4 == '10.0.0.4'
+    # It is made, and told to jobs, if it is asked for.
+    assert (node.public_ipv4 is not None) == public
+    assert len(azure.addresses.names) == public
+
+
 def test_data_is_encoded(makeSite):
     site = makeSite(change(
         SUBNET, SUBNET + '\n        userdata: "#cloud-config: ü"').replace(
