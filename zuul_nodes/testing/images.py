@@ -22,7 +22,7 @@ CONTENT = b'an image' * 512
 WAYS = {'upload': Ability.IMAGES, 'import': Ability.IMPORT}
 # What is called for nodes and for the clean-up.
 OTHER = {'getLimits', 'getNeeds', 'listZones', 'listImages', 'listInstances',
-         'listResources'}
+         'listPowerStates', 'listResources'}
 
 
 class Storage:

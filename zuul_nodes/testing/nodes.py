@@ -15,7 +15,7 @@ from zuul_nodes.testing.launcher import CLEANUP_INTERVAL
 from zuul_nodes.testing.site import PATHS
 
 # What the launcher does now and then; it is looked at once.
-REGULAR = {'listImages', 'listResources'}
+REGULAR = {'listImages', 'listPowerStates', 'listResources'}
 # What it asks once, for all launchers.
 BEGINNING = {'getLimits', 'getNeeds', 'listZones'}
 # Seconds in which a call has to come to its end that may take one second.

@@ -20,8 +20,13 @@ from zuul_nodes.drivers import (
     State,
     getUser,
 )
-from zuul_nodes.drivers.azure import failures
+from zuul_nodes.drivers.azure import failures, powerstates
 from zuul_nodes.drivers.azure.machinerequest import makeRequest
+from zuul_nodes.drivers.azure.powerstates import (
+    VirtualMachine,
+    getID,
+    getState,
+)
 from zuul_nodes.drivers.azure.references import References
 from zuul_nodes.drivers.azure.sizes import Sizes
 
@@ -86,12 +91,17 @@ class AzureAdapter(Adapter):
             vm = machines.get(group, spec.name)
             if (vm.get('tags') or {}).get(NODE_TAG) != spec.tags[NODE_TAG]:
                 raise
-        return Instance(_getID(vm), State.BUILDING, spec.tags)
+        return Instance(getID(vm), State.BUILDING, spec.tags)
 
     def listInstances(self):
         return [self._makeInstance(vm)
                 for vm in self.client.virtual_machines.list()
                 if self.isHere(vm)]
+
+    def listPowerStates(self):
+        """:return: yields (id, power state) of all virtual machines, None
+            for what Azure does not know now."""
+        return powerstates.listPowerStates(self.client)
 
     def isHere(self, resource):
         """:return: whether a resource is in the region; a subscription's
@@ -100,21 +110,21 @@ class AzureAdapter(Adapter):
             self.region)
 
     def _makeInstance(self, vm):
-        state = STATES.get(_getState(vm), State.BUILDING)
+        state = STATES.get(getState(vm), State.BUILDING)
         tags = vm.get('tags') or {}
         error = (self._getReason(vm) if state is State.FAILED
                  and tags.get(NODE_TAG) else None)
-        return Instance(
-            _getID(vm), state, tags, vm=vm, cloud='Azure',
+        return VirtualMachine(
+            getID(vm), state, tags, vm=vm, cloud='Azure',
             region=vm['location'], az=next(iter(vm.get('zones') or ()), ''),
             needs=self.sizes.getNeedsOf(vm),
             message=error and str(error), error=error and type(error))
 
     def _getReason(self, vm):
         """:return: why a virtual machine of ours has failed, an error."""
-        if (state := _getState(vm)) != 'failed':
+        if (state := getState(vm)) != 'failed':
             return DriverError(f'its state is {state}')
-        key = _getID(vm), vm['properties'].get('vmId')
+        key = getID(vm), vm['properties'].get('vmId')
         with self._lock:
             if key in self._reasons:
                 return self._reasons[key]
@@ -130,7 +140,7 @@ class AzureAdapter(Adapter):
 
     def _askReason(self, vm):
         view = self.client.get(
-            self.client.virtual_machines.id_url(_getID(vm))
+            self.client.virtual_machines.id_url(getID(vm))
             + '&$expand=instanceView')
         statuses = view['properties'].get('instanceView', {}).get(
             'statuses') or ()
@@ -244,15 +254,6 @@ class AzureAdapter(Adapter):
     def _delete(self, crud, resource_id):
         with contextlib.suppress(failures.NotFoundError):
             crud.delete_by_id(resource_id)
-
-
-def _getID(vm):
-    # Azure does not keep to one spelling.
-    return vm['id'].lower()
-
-
-def _getState(vm):
-    return str(vm['properties'].get('provisioningState', '')).lower()
 
 
 def _normalize(location):

@@ -1,5 +1,6 @@
 """A region of Azure, as all providers of it share it."""
 
+import copy
 import threading
 
 from zuul.driver.azure import azureendpoint
@@ -65,7 +66,13 @@ class AzureEndpoint(extension.EndpointWithAdapter,
                          flavor.vm_size, flavor.priority))
 
     def listInstances(self):
-        return self.listing.getNow()
+        """:return: a list of all instances, each with its power state."""
+        # Others have the listed ones, too.
+        instances = [copy.copy(each) for each in self.listing.getNow()]
+        states = dict(self.calls.call('listPowerStates'))
+        for instance in instances:
+            instance.power = states.get(instance.id)
+        return instances
 
     # Resources and images
 
