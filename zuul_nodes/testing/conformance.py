@@ -32,6 +32,9 @@ class DriverConformance(ConfigurationScenarios, NodeScenarios,
     ``setLimit(number)``
         has the cloud have room for so many nodes of label ``label``;
         called before it is used,
+    ``stopInstances()``
+        stops all instances that there are, as people could do; with a
+        driver that tells launchers of the ``problem`` of such instances,
     ``setSilent()``
         has the cloud accept calls, and never answer any,
     ``image``

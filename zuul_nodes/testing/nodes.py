@@ -132,6 +132,24 @@ class NodeScenarios:
         site.use(site.getFulfilled(site.request('label'))[0])
         site.rest()
 
+    def test_instance_that_is_stopped(self, site, cloud):
+        """A node that is ready, and whose instance does not run any more,
+        is not given to a request."""
+        self.needMethod(cloud, 'stopInstances')
+        request_id = site.request('label')
+        site.waitFor(site.getNodes, 'there is no node')
+        site.cancel(request_id)
+        node, = site.waitFor(
+            lambda: [node for node in site.getNodes()
+                     if node.state == node.State.READY],
+            'there is no node that is ready')
+        cloud.stopInstances()
+        site.waitFor(
+            lambda: node.uuid not in site.getRecords('node'),
+            'a node is there though its instance does not run')
+        site.use(site.getFulfilled(site.request('label'))[0])
+        site.rest()
+
     def test_cancel_of_what_comes_late(self, site):
         """A cloud makes what nobody waits for any more."""
         if site.given:
