@@ -80,8 +80,9 @@ class Maker:
         :return: a list of records as :meth:`makeNode`.
         """
         label = provider.labels[entry.label]
-        number = entry.slots if entry.slots > 1 else 0
-        slot = StaticSlot(entry, provider, number)
+        # Entries of Zuul's own driver have no slots.
+        slots = getattr(entry, 'slots', 1)
+        slot = StaticSlot(entry, provider, slots if slots > 1 else 0)
         common = self._getAttributes(
             self.launcher.scope.forNode(provider, label.name, ''), label,
             ProviderNode.State.REGISTERING)
