@@ -39,13 +39,6 @@ class Fault:
     def kills(self):
         return self.kind.startswith('kill')
 
-    @property
-    def at_state(self):
-        """Whether it is a step that may not happen the next time, of a
-        driver that is not made with :mod:`zuul_nodes.drivers`: one of a
-        node, or the deletion of what the driver has left behind."""
-        return ': ' in self.call
-
     def __str__(self):
         return f'{self.kind} at call {self.occurrence} of {self.call}'
 
@@ -131,6 +124,13 @@ class Journal:
         return fault is None or (
             bool(entries) and (fault.kills or 'over' in entries[-1]))
 
+    def readDeath(self):
+        """:return: the number of the last plan whose fault has killed a
+            launcher, or None.  The kit may have begun the next plan before
+            the launcher died."""
+        return max((entry['plan'] for entry in self.read(everything=True)
+                    if entry.get('kills')), default=None)
+
     def _readFault(self):
         return [entry for entry in self.read() if 'fault' in entry]
 
@@ -157,8 +157,10 @@ class Journal:
             return 0, None
         return number, fault and Fault(**fault)
 
-    def note(self, **entry):
-        number, _ = self.readPlan()
+    def note(self, number, **entry):
+        """
+        :param int number: of the plan.
+        """
         # One write, so that a launcher that dies leaves no half of a line.
         with open(self.path, 'ab', buffering=0) as stream:
             stream.write(json.dumps(
@@ -181,22 +183,22 @@ class Faults:
         :return: what it returns.
         """
         with self._lock:
-            self.journal.note(call=name)
-            _, fault = self.journal.readPlan()
-            occurrence = self.journal.getCalls()[name]
-            hit = fault and (name, occurrence) == (
-                fault.call, fault.occurrence)
+            number, fault = self.journal.readPlan()
+            self.journal.note(number, call=name)
+            hit = fault and name == fault.call and (
+                self.journal.getCalls()[name] == fault.occurrence)
             if hit:
-                self.journal.note(fault=str(fault))
+                self.journal.note(number, fault=str(fault), kills=fault.kills)
         try:
             return KINDS[fault.kind](act) if hit else act()
         except Exception as error:
             if not hit:
-                self.journal.note(failed=name, error=repr(error)[:500])
+                self.journal.note(number, failed=name,
+                                  error=repr(error)[:500])
             raise
         finally:
             if hit:
-                self.journal.note(fault=str(fault), over=True)
+                self.journal.note(number, fault=str(fault), over=True)
 
     def wrap(self, cls, method, name=None):
         """Have a method of a class be a call."""
