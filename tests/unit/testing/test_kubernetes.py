@@ -26,6 +26,13 @@ def makeReal():
     return RealCluster(os.environ[PROGRAMS])
 
 
+def getRefusals(site):
+    """:return: a list of the errors with which the cluster has refused pods.
+    """
+    return [entry['error'] for entry in site.journal.read(everything=True)
+            if entry.get('failed') == 'createPod']
+
+
 class KubernetesConformance(DriverConformance):
     """
     :cvar makeCluster: a function.
@@ -82,8 +89,7 @@ class SharedNamespaceConformance(KubernetesConformance):
         first, _ = site.getFulfilled(site.request('label'))
         cloud.setLimit(1)
         second = site.request('label')
-        site.waitFor(lambda: any('failed' in entry
-                                 for entry in site.journal.read()),
+        site.waitFor(lambda: getRefusals(site),
                      'the cluster has not refused the second pod')
         site.use(first)
         site.use(site.getFulfilled(second)[0])
@@ -109,8 +115,7 @@ class TestSharedNamespace(SharedNamespaceConformance):
         sites = []
         super().test_limits(
             lambda: sites.append(makeSite()) or sites[0], cloud)
-        assert not any('failed' in entry for entry
-                       in sites[0].journal.read(everything=True))
+        assert getRefusals(sites[0]) == []
 
 
 @pytest.mark.conformance
