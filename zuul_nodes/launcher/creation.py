@@ -80,8 +80,8 @@ class Maker:
         :return: a list of records as :meth:`makeNode`.
         """
         label = provider.labels[entry.label]
-        # Entries of Zuul's own driver have no slots.
-        slots = getattr(entry, 'slots', 1)
+        # An entry of Zuul's own driver has no number.
+        slots = getattr(entry, 'slots', label.slots) or 1
         slot = StaticSlot(entry, provider, slots if slots > 1 else 0)
         common = self._getAttributes(
             self.launcher.scope.forNode(provider, label.name, ''), label,

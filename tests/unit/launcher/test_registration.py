@@ -12,6 +12,7 @@ from tests.fixtures.staticlayouts import (
     readyNode,
     use,
 )
+from zuul_nodes.drivers.static.node import StaticNodeConfig
 from zuul_nodes.launcher import registration, workqueue
 from zuul_nodes.launcher.scope import isCurrent
 
@@ -51,6 +52,23 @@ def test_launcher_keeps_static_node_whose_entry_has_not_changed(steps):
     steps.setLayout(oneStaticNode(aliases='[other]'))
     steps.run()
     assert readyNode(steps) is before
+
+
+@pytest.mark.parametrize('slots', [1, 2])
+def test_launcher_registers_static_node_whose_driver_tells_no_slots(
+        steps, monkeypatch, slots):
+    """Zuul's own driver does not; the label has their number."""
+    inherit = StaticNodeConfig.inheritFromLabel
+
+    def inheritFromLabel(entry, label):
+        inherit(entry, label)
+        del entry.slots
+    monkeypatch.setattr(
+        StaticNodeConfig, 'inheritFromLabel', inheritFromLabel)
+    steps.setLayout(oneStaticNode(slots=slots))
+    steps.runUntil(lambda: steps.nodes(State.READY))
+    machine, = (node for node in steps.nodes() if not node.main_node_id)
+    assert len(machine.subnodes) == (slots if slots > 1 else 0)
 
 
 def test_launcher_updates_used_static_node_when_it_is_given_back(steps):
