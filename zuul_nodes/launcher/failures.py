@@ -20,10 +20,6 @@ STATUS_ATTRIBUTES = ('http_status', 'status_code', 'status', 'code')
 TEMPORARY_STATUS = (408, 425, 429)
 # Not found, gone.
 GONE_STATUS = (404, 410)
-# Those of AWS that come with status 400.
-THROTTLING = ('Throttling', 'ThrottlingException', 'RequestLimitExceeded',
-              'RequestThrottled', 'TooManyRequestsException',
-              'InternalError', 'Unavailable', 'ServiceUnavailable')
 # Of libraries that a launcher does not need to have.
 CONNECTION_ERRORS = (
     'ConnectFailure', 'ConnectTimeout', 'ConnectionError', 'ConnectionClosed',
@@ -62,8 +58,6 @@ def classify(error):
             return Failure.TEMPORARY
         if any(base.__name__ in CONNECTION_ERRORS
                for base in type(each).__mro__):
-            return Failure.TEMPORARY
-        if _getCode(each) in THROTTLING:
             return Failure.TEMPORARY
         status = _getStatus(each)
         if status in TEMPORARY_STATUS or 500 <= status < 600:
@@ -146,16 +140,8 @@ def _getStatus(error):
             value = getattr(each, name, None)
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
-    status = _getFromResponse(error, 'ResponseMetadata', 'HTTPStatusCode')
-    return status if isinstance(status, int) else 0
-
-
-def _getCode(error):
-    return _getFromResponse(error, 'Error', 'Code')
-
-
-def _getFromResponse(error, *keys):
+    # Botocore has it there.
     found = getattr(error, 'response', None)
-    for key in keys:
+    for key in ('ResponseMetadata', 'HTTPStatusCode'):
         found = found.get(key) if isinstance(found, dict) else None
-    return found
+    return found if isinstance(found, int) else 0

@@ -52,7 +52,7 @@ def caused(cause):
 TEMPORARY = {
     'refused': ConnectionRefusedError('nobody there'),
     'openstack': CloudError(http_status=503),
-    'aws': botocore('RequestLimitExceeded'),
+    'aws': botocore('RequestLimitExceeded', 503),
     'kubernetes': CloudError(status=500),
 }
 
@@ -94,7 +94,6 @@ def impatient(zuul_conf):
     (CloudError(response={'Error': None}), Failure.ATTEMPT),
     (CloudError(response={'ResponseMetadata': None}), Failure.ATTEMPT),
     (CloudError(response='an answer'), Failure.ATTEMPT),
-    (botocore('RequestLimitExceeded'), Failure.TEMPORARY),
     (botocore('InvalidParameterValue'), Failure.ATTEMPT),
     (botocore('AnyThing', 503), Failure.TEMPORARY),
     (RuntimeError(), Failure.ATTEMPT),

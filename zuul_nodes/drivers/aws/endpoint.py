@@ -123,13 +123,14 @@ class AwsEndpoint(ImageEndpoint):
             with self.non_mutating_rate_limiter:
                 return self.ec2_client.get_console_output(
                     InstanceId=instance_id, **kwargs).get('Output') or ''
-        try:
-            return ask(Latest=True)
-        except botocore.exceptions.ClientError as error:
-            # Only instances on Nitro tell what is new.
-            if errors.getCode(error) != 'UnsupportedOperation':
-                raise errors.translate(error) from error
-        return ask()
+        with errors.translated():
+            try:
+                return ask(Latest=True)
+            except botocore.exceptions.ClientError as error:
+                # Only instances on Nitro tell what is new.
+                if errors.getCode(error) != 'UnsupportedOperation':
+                    raise
+            return ask()
 
     # Creation
 

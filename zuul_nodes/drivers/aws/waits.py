@@ -5,6 +5,7 @@ import threading
 import time
 
 from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers.aws import errors
 
 
 class Waits:
@@ -22,17 +23,19 @@ class Waits:
         """Nobody waits any more; another launcher goes on."""
         self._stopping.set()
 
-    def limit(self, job, image):
+    def limit(self, job, image, report=contextlib.nullcontext):
         """
         :param BaseImageJob job: of Zuul's, or None.
         :param ProviderImage image: which says how long it may take.
-        :return: the job, which is given up after that.
+        :param report: gives a context manager for what the job raises.
+        :return: the job, which is given up after that, and raises errors
+            that the launcher knows.
         """
         if job is not None:
             run = job.run
 
             def runLimited(*args):
-                with self._limit(image):
+                with report(), errors.translated(), self._limit(image):
                     return run(*args)
             job.run = runLimited
         return job
