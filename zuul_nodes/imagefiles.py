@@ -46,10 +46,6 @@ class EmptyImageError(WrongArtifactError):
     """There is nothing in it."""
 
 
-class GoneError(WrongArtifactError):
-    """The server says that the file is not there any more."""
-
-
 class NoRoomError(ArtifactError):
     """There is no room for it now."""
 

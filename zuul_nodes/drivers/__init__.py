@@ -60,6 +60,7 @@ from zuul_nodes.drivers.api.driver import Driver
 from zuul_nodes.drivers.api.errors import (
     CapacityError,
     DriverError,
+    GoneError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -103,6 +104,7 @@ __all__ = [
     'Check',
     'Driver',
     'DriverError',
+    'GoneError',
     'ImageSpec',
     'Instance',
     'InstanceSpec',

@@ -13,6 +13,7 @@ import socket
 from zuul.exceptions import QuotaException
 
 from zuul_nodes import messages
+from zuul_nodes.drivers import GoneError
 
 # What clouds' libraries call the status of an answer.
 STATUS_ATTRIBUTES = ('http_status', 'status_code', 'status', 'code')
@@ -86,10 +87,11 @@ def isGone(errors):
     """
     :param list errors: that everybody has got who has tried to get at
         something.
-    :return: whether a server has said that it is gone, and all others know
-        nothing of it.
+    :return: whether a server, or a driver, has said that it is gone, and all
+        others know nothing of it.
     """
-    answers = [next(filter(None, map(_getStatus, _getChain(error))), 0)
+    answers = [GONE_STATUS[0] if isinstance(error, GoneError) else
+               next(filter(None, map(_getStatus, _getChain(error))), 0)
                for error in errors]
     return any(answer in GONE_STATUS for answer in answers) and all(
         answer in GONE_STATUS

@@ -26,7 +26,7 @@ from zuul_nodes import (
     messages,
     snapshotrecords,
 )
-from zuul_nodes.drivers import addresses
+from zuul_nodes.drivers import GoneError, addresses
 from zuul_nodes.launcher import artifacts, web
 from zuul_nodes.launcher.failures import describe, isFinalAnswer, isGone
 from zuul_nodes.launcher.threads import Stopped
@@ -144,11 +144,9 @@ class ArtifactJob:
         except addresses.RefusedError as error:
             self.log.error('Unable to upload %s: %s', self.artifact, error)
             self.error = error
-        except imagefiles.GoneError as error:
-            self._noteGone(error)
-            self.error = error
         except Exception as error:
-            _logError(self.log, 'Unable to upload %s:', self.artifact)
+            self._explain(
+                self.log, error, 'Unable to upload %s:', self.artifact)
             self.error = error
         finally:
             for upload in list(self.held.values()):
@@ -199,11 +197,20 @@ class ArtifactJob:
                 'with "require_image_checksums" in the section "launcher" of '
                 'zuul.conf, its metadata have to have "sha256" or "md5sum"')
 
+    def _explain(self, log, error, message, *args):
+        """Log what is being handled, and note if it says that the file is
+        gone."""
+        if isinstance(error, GoneError):
+            self._noteGone(error)
+        else:
+            _logError(log, message, *args)
+
     def _noteGone(self, error):
         """Have all launchers know, before the uploads have failed."""
         self.log.warning(
             'The file of %s is gone; the image is built anew for endpoints '
-            'that can\'t have another build of it: %s', self.artifact, error)
+            'that can\'t have another build of it: %s', self.artifact,
+            messages.withoutSecrets(error))
         try:
             gonefiles.write(self.launcher.zk_client.client,
                             self.artifact.uuid, describe(error))
@@ -217,7 +224,7 @@ class ArtifactJob:
         if not snapshotrecords.find(
                 self.launcher.zk_client.client, artifact.url,
                 artifact.build_tenant_name):
-            raise imagefiles.GoneError(
+            raise GoneError(
                 f'{artifacts.getName(artifact.url)} is no snapshot that a '
                 'launcher has made of a node of the tenant '
                 f'{artifact.build_tenant_name} and that has not expired')
@@ -275,8 +282,8 @@ class ArtifactJob:
             try:
                 yield self._planGroup([candidate], [candidate])
             except Exception as error:
-                _logError(
-                    self.log, 'Unable to plan %s:', candidate.upload)
+                self._explain(
+                    self.log, error, 'Unable to plan %s:', candidate.upload)
                 self.errors[candidate.uuid] = error
 
     def _planGroup(self, pending, known):
@@ -375,7 +382,7 @@ class ArtifactJob:
                                  messages.withoutSecrets(error))
         message = f'Nobody can download {artifacts.getName(url)}: {reason}'
         if isGone(failures):
-            raise imagefiles.GoneError(message)
+            raise GoneError(message)
         if isinstance(failure, addresses.RefusedError):
             raise addresses.RefusedError(message)
         if isFinalAnswer(failure):
@@ -424,11 +431,15 @@ class ArtifactJob:
                     upload.endpoint_name,
                     f'{type(job).__name__}.run of {candidate.provider} for '
                     f'the image {upload.canonical_name}', job.run, *args)
+            # Neither a copy nor of what was downloaded.
+            if not args:
+                gonefiles.forget(
+                    self.launcher.zk_client.client, self.artifact.uuid)
         except Stopped:
             log.debug('Not begun: %s', upload)
         except Exception as error:
             failure = error
-            _logError(log, 'Unable to upload image %s:', upload)
+            self._explain(log, error, 'Unable to upload image %s:', upload)
             self._audit(audit.Event.UPLOADED, upload,
                         result=audit.Result.FAILED,
                         reason=describe(error))

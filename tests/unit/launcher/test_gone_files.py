@@ -4,11 +4,12 @@ import logging
 
 from kazoo.exceptions import ConnectionLoss
 import pytest
+from zuul.provider import BaseImageImportJob
 
 from tests.fixtures.images import IMAGE, LAYOUT, PROVIDER
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import gonefiles, imagecontrols
-from zuul_nodes.drivers import PermanentError
+from zuul_nodes.drivers import GoneError, PermanentError
 from zuul_nodes.launcher import imagelook
 from zuul_nodes.launcher.failures import isGone
 from zuul_nodes.launcher.spreading import Spreading
@@ -106,6 +107,8 @@ class Answer(Exception):
 
 
 @pytest.mark.parametrize('errors, is_gone', [
+    ([ValueError(), GoneError('It is not there.')], True),
+    ([GoneError('It is not there.'), Answer(403)], False),
     ([Answer(404)], True), ([ValueError(), Answer(410)], True),
     ([Answer(404), Answer(404)], True), ([ValueError()], False),
     ([PermanentError('It may not be had from there.'), Answer(404)], True),
@@ -122,6 +125,64 @@ def test_a_driver_may_still_have_it(launcher, server, addBuild):
         return path
     launcher.getProvider()._set(downloadUrl=downloadUrl)
     addBuild('/gone', state='ready')
+    assert not getGone(launcher)
+
+
+class ImportJob(BaseImageImportJob):
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def run(self):
+        if self.error:
+            raise self.error
+        return 'image'
+
+
+@pytest.fixture
+def setImport(launcher):
+    """:return: a function that sets what an import raises, or None if it
+    makes an image; and what it raises before it has begun."""
+    def set(error, early=None):
+        def getJob(*args):
+            if early:
+                raise early
+            return ImportJob(error)
+        launcher.getProvider()._set(getImageImportJob=getJob)
+    return set
+
+
+@pytest.mark.parametrize('is_early', [False, True])
+def test_a_driver_says_so_of_what_it_imports(
+        launcher, pipelines, addBuild, setImport, log, is_early):
+    error = GoneError('The bucket has no disk.raw?token=secret any more.')
+    setImport(error, error if is_early else None)
+    artifact = addBuild('/image')
+    assert getGone(launcher) == {artifact.uuid}
+    reason = gonefiles.read(launcher.zk_client.client, artifact.uuid)
+    assert 'The bucket has no disk.raw' in reason
+    assert 'secret' not in reason + log.text
+    waitFor(lambda: pipelines.getEvents('image-build') == [BUILD])
+
+
+def test_other_failures_of_imports_say_nothing_of_the_file(
+        launcher, addBuild, setImport):
+    setImport(PermanentError('This format can not be imported.'))
+    addBuild('/image')
+    assert not getGone(launcher)
+
+
+def test_an_import_finds_it_again(launcher, addBuild, setImport):
+    """An operator has had it tried once more."""
+    setImport(GoneError('It is not there.'))
+    addBuild('/image')
+    assert getGone(launcher)
+    setImport(None)
+    failed, = launcher.getUploads()
+    with launcher.context() as context:
+        failed.updateAttributes(
+            context, attempt=0, _state=failed.State.PENDING)
+    launcher.waitForUploads('ready')
     assert not getGone(launcher)
 
 

@@ -183,8 +183,9 @@ def test_an_object_that_can_not_be_verified_is_not_imported_if_it_has_to_be(
 
 
 def test_an_object_that_the_launcher_may_not_look_at_is_imported(
-        makeAwsSite):
+        makeAwsSite, aws):
     """AWS reads it with a role of its own."""
+    aws.denied.add(f'/{ARTIFACTS}/missing')
     site = makeAwsSite()
     assert site.provider.getImageImportJob(
         f's3://{ARTIFACTS}/missing', site.provider.images['built'], 'built',

@@ -155,6 +155,8 @@ class Adapter:
 
     def importImage(self, spec, url):
         """Have the cloud fetch an image; otherwise as :meth:`uploadImage`.
+
+        :raises GoneError: there is nothing at the URL any more.
         """
         raise NotImplementedError
 

@@ -40,3 +40,9 @@ class PermanentError(DriverError):
     has changed: no such image, no permission."""
 
     failure = 'permanent'
+
+
+class GoneError(PermanentError):
+    """The server says that what an image was to be made of is not there any
+    more.  The launcher has the image built anew, if no other build will do.
+    """

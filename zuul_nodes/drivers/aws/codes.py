@@ -106,8 +106,9 @@ _CODES = {
         InvalidSubnetId.NotFound InvalidZone.NotFound Unsupported
         UnsupportedHostConfiguration VolumeTypeNotAvailableInZone
         ''',
+    # What S3 is only asked to describe, it refuses with the status alone.
     Kind.NOT_FOUND: '''
-        InvalidConversionTaskId InvalidPlacementGroup.Unknown
+        404 InvalidConversionTaskId InvalidPlacementGroup.Unknown
         InvalidReservedInstancesId InvalidReservedInstancesOfferingId
         InvalidScheduledInstance InvalidTargetArn.Unknown
         InvalidTrafficMirrorTargetNoFound InvalidVpnConnectionID

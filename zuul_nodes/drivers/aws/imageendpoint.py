@@ -1,19 +1,15 @@
 """A region of AWS, as it makes images."""
 
 import contextlib
-import re
+import functools
 
 import botocore.exceptions
 from zuul.driver.aws import awsendpoint
 
 from zuul_nodes.drivers import DriverError
-from zuul_nodes.drivers.aws import allowed, errors, images, names
+from zuul_nodes.drivers.aws import allowed, errors, images, names, sources
 from zuul_nodes.drivers.aws.waits import Waits
 
-# What S3 has for the ETag of an object in one piece, which is not encrypted
-# with other keys than those of S3 itself.
-MD5 = re.compile('[0-9a-f]{32}')
-PLAIN = 'AES256'
 # The format of artifacts that were made of nodes.
 SNAPSHOT = 'snapshot'
 # Tasks that import something.
@@ -130,39 +126,20 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
         if url.startswith('arn:') and image_format != SNAPSHOT:
             return None
         allowed.checkUrl(self.connection, url)
-        if url.startswith('s3:') and not self._mayBe(url, md5, sha256):
+        if url.startswith('s3:') and not sources.isVerified(
+                self, url, md5, sha256):
             # Then the launcher downloads it and verifies that.
             return None
         return self.waits.limit(super().getImageImportJob(
             url, provider_image, names.fit(image_name, names.IMAGES),
             image_format, names.fitTags(metadata), md5, sha256),
-            provider_image)
-
-    def _mayBe(self, url, md5, sha256):
-        """:return: whether an object is not known to be another one than
-            the artifact, and if checksums are required, known to be it."""
-        if not md5:
-            return not sha256
-        bucket, _, key = url.partition('://')[2].partition('/')
-        try:
-            with self.non_mutating_rate_limiter:
-                found = self.s3_client.head_object(
-                    Bucket=bucket, Key=key.lstrip('/'))
-        except botocore.exceptions.ClientError as error:
-            # It need not be the launcher who may read it.
-            self.log.info('Unable to look at %s: %s', url, error)
-            return not self.connection.driver.require_image_checksums
-        etag = found['ETag'].strip('"')
-        if not MD5.fullmatch(etag) or found.get('SSECustomerAlgorithm') or (
-                found.get('ServerSideEncryption', PLAIN) != PLAIN):
-            self.log.info('The md5 of %s is not verified: AWS has none of '
-                          'what is encrypted or was uploaded in parts', url)
-            return not self.connection.driver.require_image_checksums
-        return etag == md5.lower()
+            provider_image,
+            functools.partial(sources.reportGone, self, url))
 
     def downloadUrl(self, url, path):
         allowed.checkUrl(self.connection, url)
-        return super().downloadUrl(url, path)
+        with errors.translated():
+            return super().downloadUrl(url, path)
 
     def getImageCopyJob(self, source_provider, provider_image, image_name,
                         image_format, metadata, md5, sha256):

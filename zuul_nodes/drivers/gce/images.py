@@ -5,10 +5,20 @@ import math
 import threading
 import time
 
-from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
+from zuul_nodes.drivers import (
+    DriverError,
+    GoneError,
+    PermanentError,
+    TemporaryError,
+)
 from zuul_nodes.drivers.gce import tags
 from zuul_nodes.drivers.gce.allowed import checkUrl
-from zuul_nodes.drivers.gce.errors import getFailure, isConflict, isGone
+from zuul_nodes.drivers.gce.errors import (
+    getFailure,
+    isConflict,
+    isGone,
+    isMissing,
+)
 from zuul_nodes.drivers.gce.names import makeLabels, makeName
 from zuul_nodes.drivers.gce.quota import getName
 from zuul_nodes.drivers.gce.storage import Storage
@@ -56,10 +66,38 @@ class Images:
             self.log.warning('Unable to remove %s: %s', name, error)
 
     def importImage(self, spec, url):
-        """:return: the id of the image."""
-        if url.startswith(IMAGE):
-            return self.copy(spec, url.removeprefix(IMAGE))
-        checkUrl(self.client.connection, url)
+        """
+        :return: the id of the image.
+        :raises GoneError: there is nothing at the URL.
+        """
+        is_image = url.startswith(IMAGE)
+        if not is_image:
+            checkUrl(self.client.connection, url)
+        try:
+            return (self.copy(spec, url.removeprefix(IMAGE)) if is_image
+                    else self._importObject(spec, url))
+        except DriverError as error:
+            # An image that may not be made of it is refused in the same
+            # way, so it is looked for where it was.
+            if self._isMissing(url):
+                raise GoneError(
+                    f'Google has no {url} any more, of which the image was '
+                    f'to be made: {error}') from error
+            raise
+
+    def _isMissing(self, url):
+        try:
+            if url.startswith(IMAGE):
+                _, project, *_, name = url.removeprefix(IMAGE).split('/')
+                self.client.call('Images', 'get', project=project, image=name)
+            else:
+                self.storage.look(url)
+        except Exception as error:
+            self.log.info('Unable to look at %s: %s', url, error)
+            return isMissing(error)
+        return False
+
+    def _importObject(self, spec, url):
         source = {'source': getUrl(*split(url))}
         if not spec.md5:
             return self._make(spec, raw_disk=source)

@@ -10,7 +10,8 @@ from zuul.driver.aws import awsendpoint
 
 from tests.fixtures.aws import ARTIFACTS, UPLOADS
 from tests.fixtures.aws.imports import STEPS
-from zuul_nodes.drivers import DriverError, PermanentError
+from zuul_nodes.drivers import DriverError, GoneError, PermanentError
+from zuul_nodes.launcher.failures import Failure, classify, isGone
 
 DATA = b'a disk' * 100
 UPLOAD = 'fedcba9876543210fedcba9876543210'
@@ -125,11 +126,15 @@ def getChecksums():
     return hashlib.md5(DATA).hexdigest(), hashlib.sha256(DATA).hexdigest()
 
 
-def importImage(site, url, method='snapshot', format='raw'):
+def getJob(site, url, method='snapshot', format='raw', checksums=None):
     image = site.provider.images['built']
     image.import_method = method
     return site.provider.getImageImportJob(
-        url, image, NAME, format, TAGS, *getChecksums()).run()
+        url, image, NAME, format, TAGS, *(checksums or getChecksums()))
+
+
+def importImage(*args, **kwargs):
+    return getJob(*args, **kwargs).run()
 
 
 class TestImports:
@@ -154,6 +159,16 @@ class TestImports:
         with pytest.raises(Exception, match='Unknown OS'):
             importImage(site, url, method)
         assert aws.list() == before
+
+    @pytest.mark.parametrize(('code', 'failure'), [
+        ('Throttling', Failure.TEMPORARY),
+        ('UnauthorizedOperation', Failure.PERMANENT)])
+    def test_answers_of_aws(self, site, aws, url, code, failure):
+        """The launcher knows none of the codes."""
+        aws.inject('ImportSnapshot', code)
+        with pytest.raises(DriverError, match=code) as info:
+            importImage(site, url)
+        assert classify(info.value) is failure
 
     @pytest.mark.parametrize('method', ['snapshot', 'image'])
     def test_goes_on_with_what_was_begun(self, site, aws, url, method):
@@ -256,6 +271,55 @@ class TestImports:
             'arn:aws:ec2:us-east-1:1:snapshot/snap-1',
             site.provider.images['built'], NAME, 'raw', TAGS, None,
             None) is None
+
+
+class TestSourcesThatAreGone:
+    """AWS has what an image was to be made of no more."""
+
+    @pytest.mark.parametrize('method', ['snapshot', 'image'])
+    def test_object(self, site, aws, url, method):
+        job = getJob(site, url, method)
+        aws.s3.delete_object(Bucket=ARTIFACTS, Key='disk.raw')
+        with pytest.raises(GoneError, match=url):
+            job.run()
+
+    def test_object_that_goes_while_it_is_imported(self, site, aws, url):
+        aws.imports.failure = 'ClientError: Disk validation failed'
+
+        def delete(get):
+            if aws.imports.tasks:
+                aws.s3.delete_object(Bucket=ARTIFACTS, Key='disk.raw')
+        aws.inject('DescribeImportSnapshotTasks', 'Unused', when=delete)
+        with pytest.raises(GoneError, match='Disk validation failed'):
+            importImage(site, url)
+
+    @pytest.mark.parametrize('bucket', [ARTIFACTS, 'nowhere'])
+    @pytest.mark.parametrize('checksums', [(None, None), getChecksums()])
+    def test_the_launcher_asks_everybody_before_an_import(
+            self, site, tmp_path, bucket, checksums):
+        url = f's3://{bucket}/missing'
+        assert getJob(site, url, checksums=checksums) is None
+        with pytest.raises(PermanentError) as info:
+            site.provider.downloadUrl(url, str(tmp_path / 'file'))
+        assert isGone([ValueError('No web server'), info.value])
+
+    def test_snapshot(self, site):
+        with pytest.raises(GoneError, match='snap-0123456789'):
+            importImage(
+                site, 'arn:aws:ec2:us-east-1:1:snapshot/snap-0123456789',
+                format='snapshot')
+
+    def test_what_can_not_be_looked_at_may_be_there(self, site, aws):
+        aws.denied.add(f'/{ARTIFACTS}/disk.raw')
+        with pytest.raises(PermanentError, match='InvalidParameter') as info:
+            importImage(site, f's3://{ARTIFACTS}/disk.raw')
+        assert not isinstance(info.value, GoneError)
+
+    def test_what_is_there_is_not_gone(self, site, aws, url):
+        aws.inject('ImportSnapshot', 'InvalidParameter')
+        with pytest.raises(PermanentError, match='InvalidParameter') as info:
+            importImage(site, url)
+        assert not isinstance(info.value, GoneError)
 
 
 class TestDeletion:

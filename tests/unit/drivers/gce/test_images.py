@@ -10,7 +10,12 @@ import time
 import pytest
 
 from tests.unit.drivers.gce.sites import LAYOUT, TAGS
-from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
+from zuul_nodes.drivers import (
+    DriverError,
+    GoneError,
+    PermanentError,
+    TemporaryError,
+)
 from zuul_nodes.drivers.gce import archive, images, storage
 from zuul_nodes.drivers.gce.names import makeName
 from zuul_nodes.launcher.failures import Failure, classify
@@ -165,10 +170,34 @@ def test_import(gce, site):
     assert len(gce.objects.data) == 1
 
 
-def test_import_of_what_there_is_not(gce, site):
-    with pytest.raises(PermanentError, match='images/nothing'):
+@pytest.mark.parametrize('md5', [None, '0' * 32])
+@pytest.mark.parametrize('url', [
+    'gs://images/nothing', 'gs://nowhere/nothing',
+    'https://storage.googleapis.com/images/nothing',
+    'gce-image:projects/zuul/global/images/nothing'])
+def test_import_of_what_is_gone(site, url, md5):
+    with pytest.raises(GoneError, match=f'{url} any more'):
+        site.adapter.importImage(
+            site.makeImageSpec(format='tar.gz', md5=md5), url)
+
+
+def test_what_is_there_is_not_gone(gce, site):
+    """Google says the same of an object that it may not read."""
+    gce.objects.create('images', 'a', makeArchive())
+    gce.inject('POST', '.*/images', 404)
+    with pytest.raises(PermanentError) as info:
+        site.adapter.importImage(
+            site.makeImageSpec(format='tar.gz'), 'gs://images/a')
+    assert not isinstance(info.value, GoneError)
+
+
+@pytest.mark.parametrize('status', [403, 503])
+def test_what_can_not_be_looked_at_may_be_there(gce, site, status):
+    gce.inject('GET', '.*/o/.*', status)
+    with pytest.raises(PermanentError, match='cannot be found') as info:
         site.adapter.importImage(
             site.makeImageSpec(format='tar.gz'), 'gs://images/nothing')
+    assert not isinstance(info.value, GoneError)
 
 
 def test_copy(gce, site, makeSite, disk):
