@@ -7,6 +7,7 @@ import pytest
 from zuul_nodes.testing.configuration import ConfigurationScenarios
 from zuul_nodes.testing.images import ImageScenarios
 from zuul_nodes.testing.nodes import NodeScenarios
+from zuul_nodes.testing.process import preload
 from zuul_nodes.testing.site import Site
 from zuul_nodes.testing.zookeeper import getZooKeeper
 
@@ -57,6 +58,11 @@ class DriverConformance(ConfigurationScenarios, NodeScenarios,
     driver_class = None
     abilities = None
     many = 20
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.driver_class:
+            preload(cls.driver_class)
 
     @pytest.fixture
     def cloud(self):

@@ -22,10 +22,22 @@ TROUBLE = re.compile(r'^\S+ \S+ (WARNING|ERROR|CRITICAL) ')
 MOST_LINES = 15
 
 
+# What launchers are forked with: themselves, and the drivers of all tests.
+_modules = ['zuul_nodes.testing.launcher']
+
+
+def preload(driver_class):
+    """Have launchers be there as soon with a driver, and what it imports, as
+    without; to be called before there is one."""
+    if driver_class.__module__ not in _modules:
+        _modules.append(driver_class.__module__)
+
+
 @functools.cache
 def _getContext():
     context = multiprocessing.get_context('forkserver')
-    context.set_forkserver_preload(['zuul_nodes.testing.preload'])
+    context.set_forkserver_preload(
+        ['zuul_nodes.testing.preload', *_modules])
     return context
 
 
@@ -59,6 +71,11 @@ class LauncherProcess:
             if time.monotonic() > end:
                 raise TimeoutError('the launcher does not start')
             time.sleep(PAUSE)
+
+    @property
+    def pid(self):
+        """:return: the id of the process, or None."""
+        return self._process and self._process.pid
 
     @property
     def alive(self):

@@ -4,6 +4,7 @@ serves, a scheduler and an executor."""
 import collections
 import configparser
 import itertools
+import os
 import threading
 import time
 import uuid
@@ -32,13 +33,14 @@ from zuul.zk.zkobject import ZKContext
 from zuul_nodes.drivers import Driver
 from zuul_nodes.testing.faults import CALL_TIMEOUT, Journal
 from zuul_nodes.testing.layout import makeConnections, makeProviders
+from zuul_nodes.testing.patience import Patience
 from zuul_nodes.testing.process import LauncherProcess
 
 TENANT = 'tenant'
 CONNECTION = 'cloud'
-# Seconds until something has to be so with a launcher that runs, and between
-# two looks.
-PATIENCE = 60
+# Seconds until something has to be so with a launcher that runs, see
+# :mod:`zuul_nodes.testing.patience`, and between two looks.
+PATIENCE = 30
 PAUSE = 0.02
 # What the clean-up calls in each round, and how often until a call that has
 # not been made is not made this time.
@@ -252,14 +254,19 @@ class Site:
         :param predicate: gives what is waited for, or something false.
         :param what: is said to be wrong when the time is over; or gives it.
         """
-        end = time.monotonic() + PATIENCE
+        patience = self._makePatience()
         while not (result := predicate()):
             if self._hasReplacedLauncher():
-                end = time.monotonic() + PATIENCE
-            if time.monotonic() > end:
+                patience = self._makePatience()
+            if patience.isOver():
                 self.fail(what() if callable(what) else what)
             time.sleep(PAUSE)
         return result
+
+    def _makePatience(self):
+        # An emulated cloud is in this process.
+        return Patience(PATIENCE, lambda: [
+            self.launcher.pid, self.zookeeper.process.pid, os.getpid()])
 
     def _hasReplacedLauncher(self):
         if self.launcher.alive:
