@@ -15,6 +15,8 @@ from zuul_nodes.cmd import newdriver
 from zuul_nodes.drivers.api.adapter import METHODS
 
 ROOT = pathlib.Path(__file__).parents[3]
+# Seconds for all of the kit, one test after the other.
+KIT_TIMEOUT = 3600
 GUIDE = (ROOT / 'doc/source/drivers.rst').read_text()
 # Makes the provider of the example in the README, with the driver in the
 # class of the entry point.
@@ -49,13 +51,13 @@ print({each.name for _, attributes in getSections(driver_class)
 '''
 
 
-def runHere(directory, *arguments):
+def runHere(directory, *arguments, timeout=900):
     """Run Python with a package that is written, not installed."""
     return subprocess.run(
         [sys.executable, *arguments], cwd=directory, text=True,
         env={**os.environ, 'PYTHONDONTWRITEBYTECODE': '1',
              'PYTHONPATH': os.pathsep.join([str(directory), str(ROOT)])},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
         check=False)
 
 
@@ -195,11 +197,13 @@ def test_guide_knows_all_abilities():
 
 
 @pytest.mark.conformance
+@pytest.mark.timeout(KIT_TIMEOUT)
 def test_package_passes_its_tests(tmp_path):
     newdriver.write('hill', tmp_path / 'zuul-hill')
     result = runHere(
         tmp_path / 'zuul-hill', '-m', 'pytest', '-q', '-rs',
-        '-p', 'no:cacheprovider', '--basetemp', tmp_path / 'temp')
+        '-p', 'no:cacheprovider', '--basetemp', tmp_path / 'temp',
+        timeout=KIT_TIMEOUT)
     assert result.returncode == 0, result.stdout
     # What it declares, it has.
     lacking = {ability for abilities in re.findall(
