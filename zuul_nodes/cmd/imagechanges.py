@@ -23,8 +23,7 @@ from zuul_nodes.cmd.imagerecords import (
 )
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
-from zuul_nodes.launcher import imageevents
-from zuul_nodes.launcher.deletes import remove
+from zuul_nodes.launcher.images import EventKind, getEventPath, remove
 
 
 class Changes:
@@ -130,8 +129,8 @@ class Changes:
                     upload.state = upload.State.PENDING
                 number += 1
             # What there was of pauses is over.
-            zkrecords.delete(self.client, imageevents.getPath(
-                imageevents.Kind.VALIDATE, record['uuid']))
+            zkrecords.delete(self.client, getEventPath(
+                EventKind.VALIDATE, record['uuid']))
         if not number:
             raise UserError(f'the build {describe(build)} has no upload that '
                             f'is ready or has failed')

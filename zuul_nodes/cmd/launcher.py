@@ -40,7 +40,7 @@ def run(args):
     if not args.command:
         filterConnections(config, args.connections)
     # Only now is it known that Zuul is as it should be.
-    from zuul_nodes.launcher.process import LauncherApp
+    from zuul_nodes.launcher.daemon import LauncherApp
     try:
         LauncherApp(args, config).main()
     except (FileNotFoundError, ConnectionRefusedError) as error:

@@ -2,7 +2,7 @@
 
 What belongs to a process rather than to the work (a command socket, a
 monitoring server, the export of traces) is not here, for the process has
-it already: the scheduler, or :mod:`zuul_nodes.launcher.process`.
+it already: the scheduler, or :mod:`zuul_nodes.launcher.daemon`.
 """
 
 import collections
@@ -28,42 +28,51 @@ from zuul.zk.system import ZuulSystem
 from zuul_nodes.drivers import addresses, bounds
 from zuul_nodes.imagefiles import SIZE_LIMIT
 from zuul_nodes.imageremarks import Remarks
-from zuul_nodes.launcher import sockets
-from zuul_nodes.launcher.caches import Builds, Uploads
-from zuul_nodes.launcher.cleanup import Cleanup
-from zuul_nodes.launcher.consoles import Consoles
-from zuul_nodes.launcher.creation import Maker
-from zuul_nodes.launcher.division import Division
-from zuul_nodes.launcher.imagelook import KEY as IMAGES
-from zuul_nodes.launcher.images import Images
-from zuul_nodes.launcher.keyscan import KeyScanner
-from zuul_nodes.launcher.layouts import Layouts
-from zuul_nodes.launcher.limits import withProblem
-from zuul_nodes.launcher.liveness import Liveness
-from zuul_nodes.launcher.lookups import Lookups
-from zuul_nodes.launcher.machines import Machines
-from zuul_nodes.launcher.names import Names
-from zuul_nodes.launcher.news import News
-from zuul_nodes.launcher.nodes import NodeReconciler
-from zuul_nodes.launcher.parting import Parting
-from zuul_nodes.launcher.places import Places
-from zuul_nodes.launcher.planner import Planner
-from zuul_nodes.launcher.pools import Pools
-from zuul_nodes.launcher.published import PublishedReservations
-from zuul_nodes.launcher.readying import Readying
-from zuul_nodes.launcher.records import Records
-from zuul_nodes.launcher.registration import Registration
+from zuul_nodes.launcher.endpoints import Cleanup
+from zuul_nodes.launcher.images import KEY as IMAGES
+from zuul_nodes.launcher.images import (
+    Images,
+    Spreading,
+    Steering,
+    TempDirectory,
+)
+from zuul_nodes.launcher.metrics import Stats
+from zuul_nodes.launcher.nodes import (
+    Consoles,
+    KeyScanner,
+    Liveness,
+    Machines,
+    Maker,
+    NodeReconciler,
+    Readying,
+    Registration,
+    Snapshots,
+    Surplus,
+)
+from zuul_nodes.launcher.planner import (
+    Planner,
+    PublishedReservations,
+    withProblem,
+)
+from zuul_nodes.launcher.providers import (
+    Division,
+    Layouts,
+    Lookups,
+    Names,
+    Places,
+    isGiven,
+)
+from zuul_nodes.launcher.recordevents import News
 from zuul_nodes.launcher.requests import RequestReconciler
-from zuul_nodes.launcher.sharing import isGiven
-from zuul_nodes.launcher.snapshots import Snapshots
-from zuul_nodes.launcher.spreading import Spreading
-from zuul_nodes.launcher.stats import Stats
-from zuul_nodes.launcher.steering import Steering
-from zuul_nodes.launcher.store import Store
-from zuul_nodes.launcher.surplus import Surplus
-from zuul_nodes.launcher.tempdir import TempDirectory
-from zuul_nodes.launcher.turns import takenInTurn
-from zuul_nodes.launcher.workqueue import WorkQueue, getPause
+from zuul_nodes.launcher.workers import Pools, WorkQueue, getPause, takenInTurn
+from zuul_nodes.launcher.zookeeper import (
+    Builds,
+    Parting,
+    Records,
+    Store,
+    Uploads,
+    installSockets,
+)
 
 # Threads that look at what has changed; most of the time most of them wait
 # for ZooKeeper to write something.
@@ -148,7 +157,7 @@ class Launcher:
         self.zk_client = ZooKeeperClient.fromConfig(self.config)
         self.zk_client.connect()
         self.parting = Parting(self.zk_client)
-        sockets.install(self.zk_client.client)
+        installSockets(self.zk_client.client)
         self.zk_client.client.add_listener(self._listen)
         self.system = ZuulSystem(self.zk_client)
         self.trigger_events = TenantTriggerEventQueue.createRegistry(

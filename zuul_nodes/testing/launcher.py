@@ -17,21 +17,20 @@ import threading
 from zuul.driver.static import staticendpoint
 
 from zuul_nodes import plugin
-from zuul_nodes.launcher import (
-    building,
-    cleanup,
-    imagelook,
-    launcher,
-    limits,
-    machines,
-    removal,
-    retirement,
+from zuul_nodes.launcher import launcher
+from zuul_nodes.launcher.endpoints import reconciler as endpoints_reconciler
+from zuul_nodes.launcher.images import reconciler as images_reconciler
+from zuul_nodes.launcher.images import retention, uploads
+from zuul_nodes.launcher.nodes import (
+    drift,
+    launch,
+    reclaim,
     snapshots,
-    superseded,
-    surplus,
-    uploads,
-    workqueue,
+    statemachines,
+    termination,
 )
+from zuul_nodes.launcher.planner import limits
+from zuul_nodes.launcher.workers import queue
 from zuul_nodes.testing import faults
 from zuul_nodes.testing.layout import makeConnections
 
@@ -44,17 +43,17 @@ CLEANUP_INTERVAL = 0.3
 PAUSE = 0.05
 # Whatever else takes its time.
 HURRY = (
-    (building, 'ROOM_INTERVAL', 0.5),
-    (cleanup, 'PATIENCE', 5.0),
-    (imagelook, 'FIRST_PAUSE', PAUSE),
-    (imagelook, 'LOOK_INTERVAL', 0.5),
-    (imagelook, 'LONGEST_PAUSE', 0.5),
+    (launch, 'ROOM_INTERVAL', 0.5),
+    (endpoints_reconciler, 'PATIENCE', 5.0),
+    (images_reconciler, 'FIRST_PAUSE', PAUSE),
+    (images_reconciler, 'LOOK_INTERVAL', 0.5),
+    (images_reconciler, 'LONGEST_PAUSE', 0.5),
     (limits, 'FRESH', 0.5),
-    (removal, 'LOCK_INTERVAL', 0.5),
-    (retirement, 'USE_PAUSE', PAUSE),
+    (termination, 'LOCK_INTERVAL', 0.5),
+    (retention, 'USE_PAUSE', PAUSE),
     (snapshots, 'SNAPSHOT_INTERVAL', PAUSE),
-    (superseded, 'GRACE', PAUSE),
-    (surplus, 'LOOK_INTERVAL', PAUSE),
+    (drift, 'GRACE', PAUSE),
+    (reclaim, 'LOOK_INTERVAL', PAUSE),
     # Machines that are given, after a failure.
     (staticendpoint, 'DELETE_RECYCLE_TIME', PAUSE),
     (uploads, 'LOCK_PAUSE', 0.2),
@@ -70,7 +69,7 @@ def hurry():
     for module, name, value in HURRY:
         assert hasattr(module, name), (module, name)
         setattr(module, name, value)
-    for module in (launcher, machines, removal, workqueue):
+    for module in (launcher, statemachines, termination, queue):
         module.getPause = _getPause
 
 

@@ -9,7 +9,7 @@ from kazoo.protocol.states import EventType
 from zuul.model import NodesetRequest
 from zuul.zk.vendor.states import AddWatchMode
 
-from zuul_nodes.launcher import delivery
+from zuul_nodes.launcher.zookeeper import dispatch
 
 ANNOUNCED = 'announced'
 BEGUN = 'begun'
@@ -44,7 +44,7 @@ class Records:
         client.add_watch(root, self._handleEvent,
                          AddWatchMode.PERSISTENT_RECURSIVE)
 
-    @delivery.takenAtOnce
+    @dispatch.takenAtOnce
     def _handleEvent(self, event):
         if event.type not in self.event_types:
             return

@@ -18,7 +18,7 @@ from zuul_nodes import (
 )
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageremarks import Remarks
-from zuul_nodes.launcher.policy import isRejected
+from zuul_nodes.launcher.images.policy import isRejected
 
 BUILT = 1700000000
 

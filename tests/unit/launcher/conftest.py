@@ -27,15 +27,10 @@ from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
 from tests.fixtures.sshservers import listen, makeHost, sshd
 from tests.fixtures.worlds import makeWorld, undivided
-from zuul_nodes.launcher import (
-    missing,
-    patience,
-    sockets,
-    superseded,
-    surplus,
-    uploads,
-)
-from zuul_nodes.launcher.cleanup import Cleanup
+from zuul_nodes.launcher.endpoints.reconciler import Cleanup
+from zuul_nodes.launcher.images import builds, uploads
+from zuul_nodes.launcher.nodes import drift, polling, reclaim
+from zuul_nodes.launcher.zookeeper import sockets
 
 # Fixtures that are in modules of their own.
 __all__ = ['connects', 'listen', 'makeHost', 'makeScanner', 'makeWorld',
@@ -52,7 +47,7 @@ def log(caplog):
 @pytest.fixture
 def client(zk_client):
     """:return: Kazoo's client, connected, with our sockets."""
-    sockets.install(zk_client.client)
+    sockets.installSockets(zk_client.client)
     return zk_client.client
 
 
@@ -92,13 +87,13 @@ def keys(tmp_path_factory):
 @pytest.fixture
 def surplus_at_once(monkeypatch):
     """Whether there are too many ready nodes is looked at all the time."""
-    monkeypatch.setattr(surplus, 'LOOK_INTERVAL', 0.01)
+    monkeypatch.setattr(reclaim, 'LOOK_INTERVAL', 0.01)
 
 
 @pytest.fixture
 def no_grace(monkeypatch):
     """What a new definition replaces goes at once."""
-    monkeypatch.setattr(superseded, 'GRACE', 0)
+    monkeypatch.setattr(drift, 'GRACE', 0)
 
 
 @pytest.fixture
@@ -116,7 +111,7 @@ def passed(monkeypatch):
     """:return: a list of seconds that pass for what waits for a cloud, and
         no others."""
     passed = []
-    monkeypatch.setattr(patience, 'time', types.SimpleNamespace(
+    monkeypatch.setattr(polling, 'time', types.SimpleNamespace(
         monotonic=lambda: sum(passed)))
     return passed
 
@@ -124,7 +119,7 @@ def passed(monkeypatch):
 @pytest.fixture
 def image_launcher(request, zuul_conf, tmp_path, monkeypatch):
     monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
-    monkeypatch.setattr(missing, 'SETTLE_TIME', 0)
+    monkeypatch.setattr(builds, 'SETTLE_TIME', 0)
     return endWith(request, ImageLauncher(zuul_conf, tmp_path))
 
 

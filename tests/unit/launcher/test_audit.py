@@ -13,8 +13,8 @@ from tests.fixtures.waiting import waitFor
 from zuul_nodes import audit
 from zuul_nodes.audit import Event
 from zuul_nodes.drivers import PermanentError
-from zuul_nodes.launcher import machines
-from zuul_nodes.launcher.transactions import Conflict, Transaction
+from zuul_nodes.launcher.nodes import statemachines
+from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
 State = ProviderNode.State
 FAKE = '''
@@ -120,8 +120,8 @@ def test_node_that_fails_and_request_that_is_refused(steps, racks, audited):
 
 def test_node_that_its_cloud_does_not_delete(
         steps, racks, audited, monkeypatch):
-    monkeypatch.setattr(machines, 'DELETE_TIMEOUT', 0)
-    monkeypatch.setattr(machines, 'getPause', lambda attempt: 0.01)
+    monkeypatch.setattr(statemachines, 'DELETE_TIMEOUT', 0)
+    monkeypatch.setattr(statemachines, 'getPause', lambda attempt: 0.01)
     steps.setLayout(cloud('one'))
     racks.delete_errors['one'] = ConnectionError('down')
     steps.addNode(steps.getProvider('one'), 'big', state=State.USED)

@@ -18,8 +18,8 @@ from tests.fixtures.crash_process import makeProcess
 from tests.fixtures.fuse import Killed
 from tests.fixtures.sshservers import SSHServer
 from tests.fixtures.staticlayouts import oneStaticNode
-from zuul_nodes.launcher import workqueue
 from zuul_nodes.launcher.launcher import LAYOUT
+from zuul_nodes.launcher.workers import queue
 
 State = ProviderNode.State
 # For how long a node is held (seconds).
@@ -369,7 +369,7 @@ def test_launcher_leaves_node_alone_when_connection_is_lost(
     world.rest()
     # A job is quicker than the launcher's next look.
     monkeypatch.setattr(
-        workqueue, 'getPause', lambda *args, **kwargs: 1)
+        queue, 'getPause', lambda *args, **kwargs: 1)
     fuse.arm(after=True, cut=True, name='Create events')
     request = world.waitFulfilled(world.addRequest('big'))
     assert fuse.blown

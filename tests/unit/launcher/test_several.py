@@ -20,8 +20,8 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
-from zuul_nodes.launcher.planner import Grant
-from zuul_nodes.launcher.published import ROOT
+from zuul_nodes.launcher.planner.planner import Grant
+from zuul_nodes.launcher.planner.published import ROOT
 
 State = ProviderNode.State
 

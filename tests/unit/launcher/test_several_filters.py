@@ -7,7 +7,8 @@ from zuul.model import QuotaInformation
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher import launcher as launcher_module
-from zuul_nodes.launcher import limits, readying
+from zuul_nodes.launcher.nodes import readying
+from zuul_nodes.launcher.planner import limits
 
 pytestmark = pytest.mark.crash
 

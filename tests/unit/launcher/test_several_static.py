@@ -7,7 +7,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.racks import isDone
 from tests.fixtures.staticlayouts import severalStaticNodes
-from zuul_nodes.launcher.planner import Grant
+from zuul_nodes.launcher.planner.planner import Grant
 
 State = ProviderNode.State
 

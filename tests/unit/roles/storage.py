@@ -15,7 +15,7 @@ import threading
 
 from zuul_nodes.drivers import addresses
 from zuul_nodes.imagefiles import Room
-from zuul_nodes.launcher import artifacts, web
+from zuul_nodes.launcher.images import artifacts, web
 
 BLOCK_SIZE = 1 << 20
 

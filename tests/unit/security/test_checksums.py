@@ -10,7 +10,7 @@ import pytest
 from tests.fixtures.images import IMAGE
 from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.gce import images
-from zuul_nodes.launcher import uploads
+from zuul_nodes.launcher.images import uploads
 
 URL = 'gs://images/disk.tar.gz'
 UNIT = 1 << 9

@@ -10,7 +10,7 @@ import pytest
 from tests.fixtures.compressed import makeHugeXz, makeHugeZstd
 from zuul_nodes import imagefiles
 from zuul_nodes.imagefiles import ArtifactError, Room
-from zuul_nodes.launcher import artifacts
+from zuul_nodes.launcher.images import artifacts
 
 needs_zstd = pytest.mark.skipif(
     not shutil.which('zstd'), reason='the program zstd is not installed')

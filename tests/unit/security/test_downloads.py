@@ -16,9 +16,9 @@ from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.openstack.sites import NAME, getTags
 from zuul_nodes import imagefiles
 from zuul_nodes.drivers import addresses
-from zuul_nodes.launcher import artifacts, progress, ranges, web
-from zuul_nodes.launcher.fairness import FairPlaces
-from zuul_nodes.launcher.uploads import ATTEMPTS
+from zuul_nodes.launcher.images import artifacts, progress, ranges, web
+from zuul_nodes.launcher.images.uploads import ATTEMPTS
+from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.certificates import Certificates
 

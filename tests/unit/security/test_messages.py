@@ -13,8 +13,8 @@ from zuul_nodes import messages
 from zuul_nodes.cmd import asking
 from zuul_nodes.drivers import Check, PermanentError
 from zuul_nodes.drivers.fake import FakeAdapter
-from zuul_nodes.launcher import keyscan
-from zuul_nodes.launcher.failures import describe
+from zuul_nodes.launcher.nodes import hostkeyscan
+from zuul_nodes.launcher.providers.failures import describe
 from zuul_nodes.quickstart import ports
 
 PROJECT = '5f0b9d7a6c4e4f3b9a8d7c6b5a493827'
@@ -205,7 +205,7 @@ CONSOLE = '''
 
 def test_what_a_console_says_is_in_no_record(
         launchFake, monkeypatch, caplog, kazoo_client):
-    monkeypatch.setattr(keyscan, 'RETRY', 0.1)
+    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.1)
     monkeypatch.setattr(
         FakeAdapter, 'getConsoleLog', lambda *args: f'Booting\n{SAID}\n')
     launcher = launchFake(port=str(ports.freePort()))

@@ -6,7 +6,7 @@ import pytest
 from zuul.model import QuotaInformation
 
 from tests.unit.drivers.kubernetes.sites import load, write
-from zuul_nodes.launcher.quota import getLeft, makeQuota
+from zuul_nodes.launcher.providers.quota import getLeft, makeQuota
 
 NAMES = list(inspect.signature(QuotaInformation.__init__).parameters)
 SPEC = ('kind: pod, spec: {{containers: [{{name: a, image: a, resources: '

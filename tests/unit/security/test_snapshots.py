@@ -7,7 +7,7 @@ from zuul.model import NodesetInfo
 
 from tests.unit.drivers.zuul.site import getJob, makeArtifact
 from zuul_nodes import snapshotrecords
-from zuul_nodes.launcher import uploads
+from zuul_nodes.launcher.images import uploads
 
 URL = 'gce-image:projects/others/global/images/secret'
 NODE = '0123456789abcdef0123456789abcdef'

@@ -17,7 +17,7 @@ from tests.fixtures.staticlayouts import checkedStaticNodes
 from tests.fixtures.staticnodes import makeConfig, makeProvider
 from zuul_nodes.configloader.errors import AttributeValueError, BoundError
 from zuul_nodes.drivers import addresses
-from zuul_nodes.launcher import liveness
+from zuul_nodes.launcher.nodes import recheck
 
 State = ProviderNode.State
 
@@ -214,7 +214,7 @@ def test_a_name_cannot_change_to_that_of_the_launcher(
     steps.runUntil(lambda: steps.nodes(State.READY))
     listener.accept()
     setHosts(steps, None)
-    monkeypatch.setattr(liveness, 'RECENT', 0)
+    monkeypatch.setattr(recheck, 'RECENT', 0)
     steps.addRequest('big')
     steps.runUntil(lambda: steps.nodes(State.FAILED))
     assert listener.isQuiet()

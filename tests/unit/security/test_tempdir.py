@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from zuul_nodes.launcher.tempdir import TempDirectory
+from zuul_nodes.launcher.images.tempdir import TempDirectory
 
 NAME = f'zuul-launchers-{os.getuid()}'
 

@@ -15,7 +15,7 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.drivers.aws import errors
 from zuul_nodes.drivers.aws.codes import CODES, FAMILIES, Kind, getKind
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 PAGE = pathlib.Path(__file__).with_name('errorcodes.txt')
 ERRORS = {

@@ -9,7 +9,7 @@ from zuul_nodes.drivers import (
     QuotaError,
     TemporaryError,
 )
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 ZONES = 'availability-zones: [us-east-1a, us-east-1b, us-east-1c]'
 SPOT = 'market-type: spot'

@@ -15,7 +15,7 @@ from zuul_nodes.drivers import (
     TemporaryError,
 )
 from zuul_nodes.drivers.gce import insertions
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 
 @pytest.mark.parametrize('old, new, message', [

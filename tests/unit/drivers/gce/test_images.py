@@ -18,7 +18,7 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.drivers.gce import archive, images, storage
 from zuul_nodes.drivers.gce.names import makeName
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 NAME = makeName('zuul-Debian_12-ab12')
 PATH = f'projects/zuul/global/images/{NAME}'

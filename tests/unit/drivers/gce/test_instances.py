@@ -9,7 +9,7 @@ from zuul_nodes.drivers import (
     State,
     TemporaryError,
 )
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 ZONES = ['us-central1-a', 'us-central1-b', 'us-central1-f']
 

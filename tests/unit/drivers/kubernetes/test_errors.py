@@ -13,7 +13,7 @@ from zuul_nodes.drivers.kubernetes.errors import (
     Unready,
     translate,
 )
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 FORBIDDEN = 'pods "np1" is forbidden: '
 

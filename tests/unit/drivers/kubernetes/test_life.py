@@ -19,7 +19,7 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.drivers.kubernetes import statemachine
 from zuul_nodes.drivers.kubernetes.access import ALL_VERBS
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 PODS = '/api/v1/pods'
 

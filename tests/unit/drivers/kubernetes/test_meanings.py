@@ -9,7 +9,7 @@ from zuul_nodes.drivers.kubernetes.meanings import (
     Speaker,
     getRow,
 )
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 FORBIDDEN = 'pods "np1" is forbidden: '
 MODIFIED = ('the object has been modified; please apply your changes to the '

@@ -9,7 +9,7 @@ from zuul_nodes.drivers import (
     TemporaryError,
 )
 from zuul_nodes.drivers.kubernetes.pods import Pod
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 
 def makePod(state=None, phase='Pending', deleted=False, **status):

@@ -5,7 +5,7 @@ import pytest
 from tests.fixtures.kubernetes import Behaviour
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers.kubernetes import api, podwatch
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 PODS = '/api/v1/pods'
 

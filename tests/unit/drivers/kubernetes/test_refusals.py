@@ -8,7 +8,7 @@ import pytest
 from tests.fixtures.kubernetes import Behaviour
 from zuul_nodes.drivers import CapacityError, DriverError, TemporaryError
 from zuul_nodes.drivers.kubernetes import api, statemachine
-from zuul_nodes.launcher.failures import Failure, classify
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 RBAC = '/apis/rbac.authorization.k8s.io/v1'
 CONFLICT = ('Operation cannot be fulfilled on resourcequotas "ci": the object '

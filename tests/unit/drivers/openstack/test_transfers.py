@@ -9,8 +9,8 @@ from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.openstack.sites import LAYOUT, getConnection
-from zuul_nodes.launcher import uploads
-from zuul_nodes.launcher.scope import Scope
+from zuul_nodes.launcher.images import uploads
+from zuul_nodes.launcher.providers.scope import Scope
 
 DATA = b'QFI\xfb' + bytes(1000)
 IMAGE = r'/image/v2/images/[^/]+'

@@ -16,7 +16,7 @@ from tests.fixtures.staticnodes import (
     makeConfig,
     makeProvider,
 )
-from zuul_nodes.launcher.hostkeys import getFingerprint, selectHostKeys
+from zuul_nodes.launcher.nodes.hostkeys import getFingerprint, selectHostKeys
 
 State = ProviderNode.State
 NODE = {'name': '127.0.0.1', 'label': 'desk'}

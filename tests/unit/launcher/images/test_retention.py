@@ -1,0 +1,382 @@
+"""How artifacts, and with them their uploads and files, come to an end."""
+
+import types
+
+import pytest
+
+from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT, Cloud
+from tests.fixtures.pipelines import PIPELINES
+from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
+from tests.fixtures.waiting import waitFor
+from zuul_nodes import imagelayouts
+from zuul_nodes.launcher.images import retention
+
+REFUSED = {'validated': False, 'build_uuid': 'build'}
+
+
+@pytest.fixture
+def launcher(image_launcher):
+    image_launcher.queue.start()
+    return image_launcher
+
+
+def isGone(launcher, artifact):
+    return not launcher.zk_client.client.exists(artifact.getPath())
+
+
+def makeOld(launcher):
+    """:return: the artifact of the oldest of three uploads."""
+    upload = launcher.addReady('1', timestamp=1)
+    # With newer ones it may be gone at any moment.
+    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    for number in (2, 3):
+        launcher.addReady(f'{number}', timestamp=number)
+    return artifact
+
+
+def test_the_record_goes_when_the_file_is_deleted(launcher, pipelines):
+    artifact = makeOld(launcher)
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+    # The upload is gone before.
+    assert set(launcher.clouds['rack'].images) == {'2', '3'}
+    assert artifact.state == 'deleting'
+    event, = [event for event in pipelines.events
+              if event.type == 'image-delete']
+    assert event.image_names == ['debian']
+    item, = [path for path in pipelines.take() if '/image-delete/' in path]
+    launcher.images.reconcile()
+    assert not isGone(launcher, artifact)
+    pipelines.finish(item)
+    waitFor(lambda: isGone(launcher, artifact))
+    waitFor(lambda: not launcher.images.events.getKeys('image-delete'))
+    assert pipelines.getEvents('image-delete') == []
+
+
+def test_a_tenant_that_can_not_be_read_may_need_it(launcher, pipelines):
+    launcher.scope.unread = {'another'}
+    artifact = makeOld(launcher)
+    launcher.images.reconcile()
+    launcher.images.join(TIMEOUT)
+    assert set(launcher.clouds['rack'].images) == {'1', '2', '3'}
+    launcher.scope.unread = frozenset()
+    launcher.images.reconcile()
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+@pytest.mark.parametrize('recorded', [True, False])
+def test_a_node_that_is_being_made_of_it(
+        launcher, pipelines, recorded, monkeypatch):
+    """It keeps its image until it is there."""
+    monkeypatch.setattr(retention, 'USE_PAUSE', 0.01)
+    node = ShelfProviderNode()
+    state = {'image_external_id': '1'}
+    node._set(state=node.State.BUILDING,
+              create_state=state if recorded else {},
+              create_state_machine=None if recorded
+              else types.SimpleNamespace(**state))
+    launcher.nodes = [node]
+    artifact = makeOld(launcher)
+    launcher.images.reconcile()
+    assert set(launcher.clouds['rack'].images) == {'1', '2', '3'}
+    node._set(state=node.State.READY)
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+def test_no_more_nodes_are_made_of_a_build_that_is_being_deleted(
+        launcher, pipelines):
+    """Otherwise a busy label would keep it in use for ever."""
+    node = ShelfProviderNode()
+    node._set(state=node.State.BUILDING,
+              create_state={'image_external_id': 'bad'})
+    launcher.nodes = [node]
+    launcher.addReady('good', timestamp=1)
+    bad = launcher.addReady('bad', timestamp=2)
+    artifact = launcher.image_build_registry.getItem(bad.artifact_uuid)
+    launcher.setState(artifact, 'deleting')
+    launcher.images.reconcile()
+    assert 'bad' in launcher.clouds['rack'].images
+    new = types.SimpleNamespace(label='debian', image_upload_uuid=None)
+    assert launcher.images.getExternalId(
+        new, launcher.getProvider()) == 'good'
+
+
+def test_records_without_an_image_are_not_in_use(launcher, pipelines):
+    """Whatever else is being made."""
+    node = ShelfProviderNode()
+    node._set(state=node.State.BUILDING, create_state={},
+              create_state_machine=None)
+    launcher.nodes = [node]
+    launcher.queue.stop()
+    launcher.queue.join()
+    upload = launcher.addUpload(launcher.addArtifact(), _state='deleting')
+    launcher.images.reconcile()
+    waitFor(lambda: upload not in launcher.getUploads())
+
+
+@pytest.mark.parametrize('known', [True, False])
+def test_no_pipeline_deletes_files(launcher, pipelines, known):
+    """Or no scheduler says what there is."""
+    if known:
+        pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
+    else:
+        launcher.images.pipelines._layouts.clear()
+    artifact = makeOld(launcher)
+    waitFor(lambda: isGone(launcher, artifact))
+    assert pipelines.getEvents('image-delete') == []
+
+
+def test_what_a_scheduler_says_can_not_be_read(launcher, pipelines):
+    path = imagelayouts.getPath('tenant')
+    launcher.zk_client.client.set(path, b'{')
+    waitFor(lambda: launcher.images.pipelines._layouts['tenant'] == b'{')
+    artifact = makeOld(launcher)
+    launcher.images.reconcile()
+    assert not isGone(launcher, artifact)
+    pipelines.publish()
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+@pytest.mark.parametrize('other', [True, False])
+def test_the_tenant_of_the_build_is_gone(launcher, pipelines, other):
+    """Another one's jobs delete the file, if there is one."""
+    launcher.local_layout_state['other'] = \
+        launcher.local_layout_state.pop('tenant')
+    pipelines.publish(*([] if other else ['debian']), tenant='other')
+    artifact = makeOld(launcher)
+    if other:
+        waitFor(lambda: pipelines.getEvents('image-delete', 'other')
+                == [artifact.uuid])
+        assert not isGone(launcher, artifact)
+    else:
+        waitFor(lambda: isGone(launcher, artifact))
+    assert not pipelines.getEvents('image-delete')
+
+
+def test_another_launcher_goes_on(launcher, pipelines):
+    """Nobody who knows of the event by heart is needed."""
+    artifact = makeOld(launcher)
+    waitFor(lambda: pipelines.getEvents('image-delete'))
+    launcher.images.retirement.trails.tell = lambda: None
+    for path in pipelines.take():
+        pipelines.finish(path)
+    launcher.images.start()
+    waitFor(lambda: isGone(launcher, artifact))
+
+
+def test_what_a_user_deletes(launcher, pipelines):
+    upload = launcher.addReady('image')
+    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    launcher.setState(artifact, 'deleting')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+    assert not launcher.clouds['rack'].images
+
+
+def test_the_newest_build_stays_if_a_provider_needs_it(launcher, pipelines):
+    """It may get uploads again."""
+    old, new = (launcher.addArtifact('fedora', timestamp=number)
+                for number in (1, 2))
+    waitFor(lambda: pipelines.getEvents('image-delete') == [old.uuid])
+    launcher.images.reconcile()
+    assert new.state == 'ready'
+
+
+def test_a_format_that_nobody_needs(launcher, pipelines):
+    artifact = launcher.addArtifact(format='vhd')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+def test_an_image_that_nobody_needs_yet(launcher, pipelines, jump):
+    """The change that adds its provider may be about to take effect."""
+    artifact = launcher.addArtifact()
+    launcher.setLayout(LAYOUT)
+    launcher.images.reconcile()
+    assert artifact.state == 'ready'
+    jump(retention.UNWANTED_AGE + 1)
+    launcher.images.reconcile()
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+# The order of builds
+
+def test_a_build_that_is_validated_late(launcher, pipelines):
+    """It is older, though its upload has a newer time."""
+    def add(name, built, timestamp, **kwargs):
+        return launcher.addUpload(
+            launcher.addArtifact(timestamp=built), external_id=name,
+            **{'_state': 'ready', 'validated': True,
+               'timestamp': timestamp} | kwargs)
+    add('old', 1, 9)
+    add('new', 2, 3)
+    node = types.SimpleNamespace(label='debian', image_upload_uuid=None)
+    assert launcher.images.getExternalId(
+        node, launcher.getProvider()) == 'new'
+    newest = add('newest', 3, 4, validated=None)
+    launcher.images.reconcile()
+    assert newest.state == 'ready'
+
+
+# Validation has failed
+
+def test_an_upload_that_was_refused(launcher, pipelines):
+    """It leaves the cloud; the old one stays, and so does what others have
+    of that build."""
+    launcher.addReady('old', timestamp=1)
+    artifact = launcher.addArtifact(timestamp=2)
+    others = launcher.addUpload(
+        artifact, 'other', _state='ready', external_id='1', validated=True)
+    upload = launcher.addUpload(
+        artifact, _state='ready', external_id='new', **REFUSED)
+    waitFor(lambda: upload.state == 'failed')
+    assert set(launcher.clouds['rack'].images) == {'old'}
+    launcher.images.reconcile()
+    assert {upload, others} <= set(launcher.getUploads())
+    assert artifact.state == 'ready'
+
+
+def test_a_build_that_was_refused_everywhere(launcher, pipelines):
+    """It stays for people to look at, until there is a newer one."""
+    launcher.addReady('old', timestamp=1)
+    artifact = launcher.addArtifact(timestamp=2)
+    uploads = [launcher.addUpload(
+        artifact, name, _state='ready', external_id=name, **REFUSED)
+        for name in ('rack', 'other')]
+    waitFor(lambda: {upload.state for upload in uploads} == {'failed'})
+    assert set(launcher.clouds['rack'].images) == {'old'}
+    assert not launcher.clouds['other'].images
+    launcher.images.reconcile()
+    assert set(uploads) <= set(launcher.getUploads())
+    launcher.addUpload(launcher.addArtifact(timestamp=3), 'rack')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+    assert not set(uploads) & set(launcher.getUploads())
+
+
+def test_one_that_leaves_its_cloud_just_now(launcher, pipelines, monkeypatch):
+    """It was to go on leaving when it was looked at, and has left by the
+    time that this is to be done: what is kept of it stays."""
+    retirement = launcher.images.retirement
+    done = []
+
+    def leave(upload):
+        if upload.state == upload.State.DELETING:
+            with launcher.context() as context, \
+                    upload.activeContext(context):
+                upload.state = upload.State.FAILED
+        return False
+
+    def delete(*args):
+        deleteLocked(*args)
+        done.append(args)
+
+    deleteLocked = retirement.deletes._deleteLocked
+    monkeypatch.setattr(retirement, '_isInUse', leave)
+    monkeypatch.setattr(retirement.deletes, '_deleteLocked', delete)
+    upload = launcher.addUpload(
+        launcher.addArtifact(), _state='deleting', **REFUSED)
+    waitFor(lambda: done)
+    launcher.images.reconcile()
+    assert upload in launcher.getUploads()
+    assert upload.state == upload.State.FAILED
+
+
+# The image is gone
+
+@pytest.fixture
+def later(jump):
+    """Builds may be those of images that are gone."""
+    jump(retention.UNWANTED_AGE + 1)
+
+
+def test_an_image_that_nobody_defines_any_more(launcher, pipelines, later):
+    upload = launcher.addReady('image', 'fedora')
+    keep = launcher.addReady('keep')
+    launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
+        '      - fedora\n', '').replace('[debian, fedora, ', '[debian, '))
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+    assert set(launcher.clouds['rack'].images) == {'keep'}
+    assert keep in launcher.getUploads()
+
+
+def test_not_at_once(launcher, pipelines, jump):
+    """A change may have it built before it takes effect."""
+    upload = launcher.addReady('image', 'fedora')
+    pipelines.publish('fedora')
+    launcher.images.reconcile()
+    assert upload.state == 'ready'
+    jump(retention.UNWANTED_AGE + 1)
+    launcher.images.reconcile()
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+
+
+def test_its_endpoint_is_gone_too(launcher, pipelines, later):
+    upload = launcher.addReady('image', 'fedora', 'other')
+    launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'))
+    launcher.images.reconcile()
+    assert upload.state == 'ready'
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+    assert not launcher.clouds['other'].images
+
+
+def test_its_provider_has_moved(launcher, pipelines, later):
+    """It has nothing to do with what is called the same where it is now."""
+    former = launcher.clouds['rack']
+    launcher.addReady('image')
+    moved = launcher.clouds['rack'] = Cloud()
+    moved.images['image'] = b'another'
+    launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack').replace(
+        'connection: rack', 'connection: other'))
+    pipelines.publish('debian')
+    waitFor(lambda: pipelines.getEvents('image-delete'))
+    assert not former.images
+    assert moved.images == {'image': b'another'}
+
+
+def test_its_provider_is_gone_too(launcher, pipelines, later):
+    upload = launcher.addReady(
+        'image', 'fedora', providers=['example.com%2Fnodes/former'],
+        config_hash='former')
+    launcher.images.reconcile()
+    assert upload.state == 'ready'
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete')
+            == [upload.artifact_uuid])
+    assert not launcher.clouds['rack'].images
+
+
+@pytest.mark.parametrize('attributes', [
+    {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
+def test_nobody_can_say_that_it_is_gone(
+        launcher, pipelines, later, attributes):
+    """Its project has an error, or the layout is a former one."""
+    artifact = launcher.addArtifact('fedora')
+    pipelines.publish('fedora', **attributes)
+    launcher.images.reconcile()
+    assert artifact.state == 'ready'
+    pipelines.publish('fedora')
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
+
+
+# Orphans
+
+@pytest.mark.parametrize('there', [False, True])
+def test_an_upload_without_artifact(launcher, pipelines, there):
+    """Its artifact is gone, or the record of it can't be read."""
+    if there:
+        launcher.zk_client.client.create(
+            '/zuul/images/artifacts/bad', b'{', makepath=True)
+    launcher.queue.stop()
+    launcher.queue.join()
+    orphan = launcher.addUpload(
+        launcher.addArtifact(), artifact_uuid='bad', external_id='image',
+        _state='ready')
+    launcher.images.reconcile()
+    if there:
+        assert orphan in launcher.getUploads()
+        assert orphan.state == 'ready'
+    else:
+        waitFor(lambda: orphan not in launcher.getUploads())
+        assert not launcher.clouds['rack'].images

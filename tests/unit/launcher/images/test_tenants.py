@@ -1,0 +1,409 @@
+"""One image and several tenants: who builds, validates and deletes it, and
+whose providers want it.
+"""
+
+import functools
+
+import pytest
+
+from tests.fixtures.images import LAYOUT, PROVIDER
+from tests.fixtures.imagetenants import (
+    DEBIAN,
+    READY,
+    addArtifact,
+    addUpload,
+    getAsked,
+    passOn,
+    writeTenants,
+)
+from tests.fixtures.waiting import waitFor
+from zuul_nodes import undelivered
+from zuul_nodes.imagelayouts import ImageLayout
+from zuul_nodes.launcher.images import policy, reconciler, retention
+from zuul_nodes.launcher.images.events import EventKind, Sent
+
+
+@pytest.fixture
+def launcher(image_launcher):
+    image_launcher.setLayout(None)
+    return image_launcher
+
+
+@pytest.fixture
+def write(launcher):
+    """:return: a function that writes tenants."""
+    return functools.partial(writeTenants, launcher)
+
+
+# Who builds
+
+@pytest.mark.parametrize('tenants, asked', [
+    ('a rack b, b rack b', ['a']),
+    # It has the pipeline, but its jobs do not run there.
+    ('a rack vd, b - b', ['b']),
+    # It has no provider, but wants to build it for others.
+    ('a - b, b rack -', ['a']),
+    ('a rack -, b other -, c - b', ['c']),
+    ('a rack vd, b other v', []),
+])
+def test_tenant_that_builds(launcher, write, tenants, asked):
+    write(tenants)
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == asked
+
+
+def test_tenants_are_asked_for_a_build_in_turn(launcher, write, jump):
+    """What one of them builds may come to nothing each time."""
+    write('a rack b, b rack -, c - b')
+    asked = []
+    for number in range(4):
+        jump(number * 2 * reconciler.LONGEST_PAUSE)
+        launcher.images.missing.reconcile()
+        name, = getAsked(launcher, 'image-build')
+        asked.append(name)
+        passOn(launcher, name)
+    assert asked == ['a', 'c', 'a', 'c']
+
+
+@pytest.mark.parametrize('moved', [
+    'a rack vd, b rack b', 'a - -, b other b', 'a gone, b rack b'])
+def test_build_moves_along_with_the_pipeline(launcher, write, moved):
+    write('a rack b, b rack -')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+    passOn(launcher, 'a')
+    write(moved)
+    for _ in range(2):
+        launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['b']
+
+
+def test_build_that_is_under_way_elsewhere_does_not_move(
+        launcher, write):
+    write('a rack b, b rack -')
+    launcher.images.missing.reconcile()
+    write('a rack vd, b rack b')
+    # The pipeline has gone, but nobody has taken the event yet.
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+
+
+def test_an_image_that_nobody_builds_is_said_once(launcher, write, caplog):
+    write('a rack vd, b other -')
+    for _ in range(2):
+        launcher.images.missing.reconcile()
+    said, = [record.getMessage() for record in caplog.records
+             if 'nobody builds it' in record.getMessage()]
+    assert 'is missing in the format raw' in said
+    write('b other b')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['b']
+
+
+def test_an_image_is_missing_in_each_format_that_a_tenant_wants(
+        launcher, write, caplog):
+    caplog.set_level('INFO', 'zuul')
+    write('a rack b, b other -')
+    launcher.getProvider('other', 'b').images['debian'].format = 'vhd'
+    addArtifact(launcher)
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+    assert 'is missing in the format vhd' in caplog.text
+
+
+@pytest.fixture
+def lackVhd(launcher):
+    """:return: a function that has a tenant build the image, in the format
+        raw alone."""
+    def lackVhd(tenant, layout_uuid='layout'):
+        passOn(launcher, tenant)
+        undelivered.write(
+            launcher.zk_client.client, DEBIAN, tenant,
+            undelivered.Undelivered(layout_uuid, {'vhd'}))
+    return lackVhd
+
+
+@pytest.fixture
+def wantVhd(launcher, write):
+    """:return: a function that writes tenants; b wants vhd, and raw is
+        there."""
+    def wantVhd(text):
+        write(text)
+        launcher.getProvider('other', 'b').images['debian'].format = 'vhd'
+        addArtifact(launcher)
+    return wantVhd
+
+
+def test_no_build_for_a_format_that_the_last_one_has_not(
+        launcher, wantVhd, lackVhd, jump, caplog):
+    wantVhd('a rack b, b other -')
+    launcher.images.missing.reconcile()
+    lackVhd('a')
+    jump(reconciler.LONGEST_PAUSE)
+    for _ in range(2):
+        launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == []
+    said = 'missing in the format vhd, which successful builds of the tenants'
+    assert caplog.text.count(said) == 1
+    # It may have another job by now.
+    lackVhd('a', 'former')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+
+
+def test_another_tenant_may_build_the_format(
+        launcher, wantVhd, lackVhd, jump):
+    wantVhd('a rack b, b other b')
+    launcher.images.missing.reconcile()
+    lackVhd('a')
+    for number in (1, 2):
+        jump(number * reconciler.LONGEST_PAUSE)
+        launcher.images.missing.reconcile()
+        assert getAsked(launcher, 'image-build') == ['b']
+        passOn(launcher, 'b')
+
+
+def test_another_format_is_asked_for(launcher, wantVhd, lackVhd, jump):
+    wantVhd('a rack b, b other -')
+    lackVhd('a')
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == []
+    launcher.getProvider('rack', 'a').images['debian'].format = 'qcow2'
+    launcher.images.missing.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+
+
+def test_what_builds_have_not_is_forgotten_when_it_is_not_missing(
+        launcher, wantVhd, lackVhd):
+    wantVhd('a rack b, b other -')
+    lackVhd('a')
+    launcher.addUpload(
+        addArtifact(launcher, format='vhd'), 'other', 'b', **READY | {
+            'validated': True})
+    launcher.addUpload(
+        addArtifact(launcher), 'rack', 'a', **READY | {'validated': True})
+    launcher.images.missing.reconcile()
+    assert undelivered.getNames(launcher.zk_client.client) == set()
+
+
+# Who validates
+
+@pytest.mark.parametrize('tenants, build_tenant, of, asked', [
+    # That of the build comes first.
+    ('a rack v, b rack v', 'b', 'a rack', ['b']),
+    # It can't boot what only another tenant's provider uses.
+    ('a rack bv, b other v', 'a', 'b other', ['b']),
+    ('a - bv, b other v, c rack v', 'a', 'b other', ['b']),
+    # Nobody can.
+    ('a rack bv, b other -', 'a', 'b other', []),
+    ('a rack b, b rack b', 'a', 'a rack', []),
+    # Its tenant is gone, or has no pipeline any more.
+    ('b rack v', 'a', 'b rack', ['b']),
+    ('a rack b, b rack v', 'a', 'a rack', ['b']),
+])
+def test_tenant_that_validates(
+        launcher, write, tenants, build_tenant, of, asked):
+    write(tenants)
+    addUpload(launcher, *of.split(), build_tenant=build_tenant)
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == asked
+
+
+def test_an_upload_that_nobody_can_validate_says_so(launcher, write, caplog):
+    write('a rack bv, b other -')
+    upload = addUpload(launcher, 'b', 'other')
+    for _ in range(2):
+        launcher.images.validation.reconcile(launcher.getUploads())
+    assert caplog.text.count('nobody validates it') == 1
+    assert 'nobody validates it' in launcher.image_remarks.get(upload.uuid)
+    write('b other v')
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == ['b']
+    assert launcher.image_remarks.get(upload.uuid) is None
+
+
+def test_a_label_is_needed_to_boot_an_upload(launcher, write):
+    write('a rack bv, b - -')
+    launcher.setLayout(
+        LAYOUT + PROVIDER.replace('NAME', 'rack').replace(
+            'labels: [debian,', 'labels: ['), 'a')
+    addUpload(launcher, 'a', 'rack')
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == []
+
+
+@pytest.mark.parametrize('moved', [
+    'a rack b, b rack bv',
+    # Its provider, or all of it.
+    'a other bv, b rack v', 'a gone, b rack v'])
+def test_validation_moves_along_with_pipeline_or_provider(
+        launcher, write, moved):
+    write('a rack bv, b rack b')
+    addUpload(launcher, 'a', 'rack')
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == ['a']
+    # Zuul drops what no pipeline takes.
+    passOn(launcher, 'a')
+    write(moved)
+    for _ in range(2):
+        launcher.images.validation.reconcile(launcher.getUploads())
+    assert getAsked(launcher, 'image-validate') == ['b']
+
+
+# Who deletes
+
+@pytest.mark.parametrize('tenants, asked', [
+    ('a rack d, b rack d', ['a']),
+    ('a rack bv, b rack d', ['b']),
+    ('b other b, c - d', ['c']),
+])
+def test_tenant_that_deletes(launcher, write, tenants, asked):
+    write(tenants)
+    launcher.queue.start()
+    addArtifact(launcher, _state='deleting')
+    waitFor(lambda: getAsked(launcher, 'image-delete'))
+    assert getAsked(launcher, 'image-delete') == asked
+
+
+def test_deletion_moves_along_with_the_pipeline(launcher, write):
+    write('a rack d, b rack -')
+    launcher.queue.start()
+    artifact = addArtifact(launcher, _state='deleting')
+    waitFor(lambda: getAsked(launcher, 'image-delete') == ['a'])
+    write('a rack -, b rack d')
+    passOn(launcher, 'a')
+    launcher.queue.add(reconciler.KEY)
+    waitFor(lambda: getAsked(launcher, 'image-delete') == ['b'])
+    assert launcher.image_build_registry.getItem(artifact.uuid)
+    passOn(launcher, 'b')
+    launcher.queue.add(reconciler.KEY)
+    waitFor(lambda: not launcher.image_build_registry.getItem(artifact.uuid))
+
+
+def test_artifact_that_nobody_deletes_is_forgotten(launcher, write):
+    write('a rack bv, b rack b')
+    launcher.queue.start()
+    artifact = addArtifact(launcher, _state='deleting')
+    waitFor(lambda: not launcher.image_build_registry.getItem(artifact.uuid))
+    assert getAsked(launcher, 'image-delete') == []
+
+
+# The turns
+
+@pytest.mark.parametrize('last, chosen', [
+    (None, 'b'), ('b', 'a'), ('a', 'c'), ('c', 'b'), ('gone', 'b')])
+def test_turn_of_tenants(last, chosen):
+    sent = last and Sent(last, 1, 0, 0)
+    assert policy.choose(dict.fromkeys('bac'), sent) == chosen
+
+
+def test_nobody_has_a_turn():
+    assert policy.choose({}, None) is None
+
+
+def test_schedulers_of_the_last_release_run_nothing():
+    layout = ImageLayout('layout', {}, {DEBIAN: {'jobs': True}})
+    assert layout.getRuns(DEBIAN, EventKind.BUILD) == []
+
+
+# Providers that are renamed, moved or removed
+
+@pytest.fixture
+def retire(launcher):
+    """:return: a function that has a launcher retire what there is, and
+        gives the ids of the images that are left in clouds."""
+    def retire():
+        launcher.images.retirement.reconcile()
+        waitFor(lambda: not launcher.images.retirement.deletes._decided)
+        return [image for cloud in launcher.clouds.values()
+                for image in cloud.images]
+    return retire
+
+
+CHANGES = {
+    # Nobody has a provider any more where the upload is.
+    'removed': ('a - b, b other b', []),
+    'removed with its tenant': ('a gone -, b other b', []),
+    'the other tenant has it': ('a - b, b rack b', ['image']),
+    'nothing': ('a rack b, b other b', ['image'])}
+
+
+@pytest.mark.parametrize('change', CHANGES)
+def test_upload_goes_with_the_last_provider_of_it(
+        launcher, write, retire, monkeypatch, change):
+    write('a rack b, b other b')
+    addUpload(launcher, 'a', 'rack', validated=True)
+    tenants, left = CHANGES[change]
+    write(tenants)
+    assert retire() == ['image']
+    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
+    assert retire() == left
+
+
+def test_upload_goes_with_a_provider_that_has_moved(
+        launcher, write, retire, monkeypatch):
+    write('a rack b, b rack b')
+    upload = addUpload(launcher, 'a', 'rack', validated=True)
+    write('b - b')
+    launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack').replace(
+        'connection: rack', 'connection: other'), 'a')
+    provider = launcher.getProvider('rack', 'a')
+    # Nothing there is of that name.
+    assert not policy.isInService(upload, provider.images['debian'], provider)
+    assert not launcher.images.tenants.canBoot('a', upload)
+    assert retire() == ['image']
+    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
+    launcher.images.retirement.reconcile()
+    waitFor(lambda: not launcher.getUploads())
+
+
+def test_renamed_provider_takes_uploads_over(
+        launcher, write, retire, monkeypatch):
+    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
+    write('a rack b')
+    uploads = [addUpload(launcher, 'a', 'rack', validated=True, providers=[
+        'example.com%2Fnodes/former'], external_id=f'{number}')
+        for number in range(3)]
+    provider = launcher.getProvider('rack', 'a')
+    assert policy.isInService(
+        uploads[-1], provider.images['debian'], provider)
+    # As many are kept as ever.
+    assert retire() == ['1', '2']
+
+
+@pytest.mark.parametrize('attributes', [
+    {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
+def test_upload_stays_while_its_provider_may_be_there(
+        launcher, write, retire, monkeypatch, attributes):
+    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
+    write('a rack b, b other b')
+    addUpload(launcher, 'a', 'rack', validated=True)
+    write('a - b')
+    launcher.pipelines.publish(tenant='b', **attributes)
+    assert retire() == ['image']
+    launcher.pipelines.publish(tenant='b')
+    assert retire() == []
+
+
+def test_upload_that_an_operator_deletes_goes_at_once(
+        launcher, write, retire):
+    write('a rack b, b other b')
+    upload = addUpload(launcher, 'a', 'rack', validated=True)
+    write('a - b')
+    launcher.setState(
+        launcher.image_build_registry.getItem(upload.artifact_uuid),
+        'deleting')
+    assert retire() == []
+
+
+def test_artifact_goes_with_the_last_provider(
+        launcher, write, retire, monkeypatch, jump):
+    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
+    write('a rack bd, b - -')
+    addUpload(launcher, 'a', 'rack', validated=True)
+    jump(retention.UNWANTED_AGE + 1)
+    write('a - bd')
+    retire()
+    waitFor(lambda: not launcher.getUploads())
+    retire()
+    waitFor(lambda: getAsked(launcher, 'image-delete') == ['a'])

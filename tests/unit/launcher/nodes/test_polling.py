@@ -1,0 +1,289 @@
+"""When clouds are asked again."""
+
+import pytest
+
+from zuul_nodes.launcher.nodes.polling import (
+    FORGETTING,
+    LONGEST_WAIT,
+    MOST_QUESTIONS,
+    PATIENCE,
+    SHORTEST_WAIT,
+    Patience,
+)
+
+KIND = 'create', 'cloud', 'debian'
+OTHER = 'create', 'cloud', 'fedora'
+STATE = 'creating'
+
+
+@pytest.fixture
+def reminders():
+    """:return: what is to be asked for earlier than was said, and when."""
+    return []
+
+
+@pytest.fixture
+def subject(passed, reminders):
+    return Patience(lambda *reminder: reminders.append(reminder))
+
+
+@pytest.fixture
+def getWait(subject):
+    """:return: a function that gives how long not to ask for one that has
+        just begun, not being the eldest of its kind."""
+    def getWait(kind=KIND, state=STATE):
+        subject.begin('elder', kind, False)
+        subject.begin('younger', kind, False)
+        pause = subject.getWait('younger', state)
+        subject.forget('elder')
+        subject.forget('younger')
+        return pause
+    return getWait
+
+
+@pytest.fixture
+def take(subject, passed, getWait):
+    """:return: a function that has something take some seconds, being asked
+        for after some others, and returns for how long the next one is not
+        asked for."""
+    def take(seconds, *asked, is_new=True):
+        subject.begin('it', KIND, is_new)
+        begin = sum(passed)
+        for second in asked:
+            passed.append(begin + second - sum(passed))
+            subject.getWait('it', STATE)
+        passed.append(begin + seconds - sum(passed))
+        subject.end('it')
+        return getWait()
+    return take
+
+
+def test_the_longer_it_takes_the_less_often_it_is_asked_for(subject, passed):
+    subject.begin('it', KIND, True)
+    pauses = []
+    for seconds in (0, 1, 9, 90):
+        passed.append(seconds)
+        pauses.append(subject.getWait('it', STATE))
+    assert pauses == [SHORTEST_WAIT, PATIENCE, 1, LONGEST_WAIT]
+    assert subject.getElapsed('it') == 100
+
+
+def test_what_others_took_is_waited_for(subject, take, passed, getWait):
+    take(10, 9)
+    subject.begin('elder', KIND, True)
+    subject.begin('it', KIND, True)
+    assert subject.getWait('it', STATE) == LONGEST_WAIT
+    passed.append(9.5)
+    assert subject.getWait('it', STATE) == 0.5
+    # It takes longer; from now on, it is asked as if nothing was known.
+    passed.append(0.5)
+    assert subject.getWait('it', STATE) == 10 * PATIENCE
+    # Nothing is known of others.
+    assert getWait(kind=OTHER) == SHORTEST_WAIT
+    assert getWait(state='attaching') == SHORTEST_WAIT
+
+
+def test_whoever_has_waited_longest_is_asked_for_often(
+        subject, take, passed):
+    """Or nobody would learn that things have become quicker."""
+    take(10, 9)
+    subject.begin('it', KIND, True)
+    assert subject.getWait('it', STATE) == SHORTEST_WAIT
+    passed.append(9.5)
+    assert subject.getWait('it', STATE) == 0.5
+    passed.append(0.2)
+    assert subject.getWait('it', STATE) == pytest.approx(0.3)
+
+
+def test_others_are_asked_earlier_once_it_is_known_how_long_it_takes(
+        subject, passed, reminders):
+    others = (('near', KIND, STATE), ('it', KIND, STATE),
+              ('unlike', KIND, 'attaching'), ('other', OTHER, STATE))
+    subject.begin('elder', KIND, True)
+    for name, kind, _ in others:
+        subject.begin(name, kind, True)
+    passed.append(9.5)
+    for name, _, state in others:
+        if name != 'it':
+            subject.getWait(name, state)
+    passed.append(0.5)
+    subject.getWait('elder', STATE)
+    assert subject.getWait('it', STATE) == 1
+    assert subject.getRest('it', KIND) == 1
+    passed.append(0.5)
+    assert reminders == []
+    subject.end('elder')
+    # The other one is about to be asked for.
+    assert reminders == [('it', 10.5)]
+    assert subject.getRest('it', KIND) == 0
+
+
+def test_what_was_quicker_tells_nothing_of_who_has_waited_longer(
+        take, subject, passed, reminders):
+    take(20, 19)
+    subject.begin('elder', KIND, True)
+    subject.begin('it', KIND, True)
+    passed.append(15)
+    subject.getWait('it', STATE)
+    subject.begin('quick', KIND, True)
+    passed.append(9)
+    subject.getWait('quick', STATE)
+    assert subject.getWait('it', STATE) == LONGEST_WAIT
+    passed.append(1)
+    subject.end('quick')
+    assert reminders == []
+
+
+def test_a_new_attempt_has_time_of_its_own(
+        subject, passed, reminders, getWait):
+    # By another launcher.
+    subject.begin('it', KIND, False)
+    passed.append(100)
+    subject.getWait('it', STATE)
+    subject.beginAgain('it')
+    assert subject.getRest('it', KIND) == 0
+    # Nobody comes before the pause after the failure is over.
+    for seconds in (0, 1):
+        passed.append(seconds)
+        subject.begin('quick', KIND, True)
+        subject.getWait('quick', STATE)
+    passed.append(1)
+    subject.getWait('quick', STATE)
+    subject.end('quick')
+    assert reminders == []
+    passed.append(60)
+    subject.begin('it', KIND, True)
+    passed.append(1)
+    subject.getWait('it', STATE)
+    passed.append(0.5)
+    subject.end('it')
+    assert getWait() == 1.5
+
+
+def test_what_ends_meanwhile_is_not_begun_again(subject):
+    subject.beginAgain('it')
+    assert subject.getRest('it', KIND) == 0
+
+
+@pytest.mark.parametrize('seconds, expected', [
+    (5, [('it', 15)]), (9.5, [])])
+def test_others_are_asked_earlier_when_it_is_much_quicker_than_before(
+        take, subject, passed, reminders, seconds, expected):
+    take(10, 9)
+    for name in ('elder', 'it'):
+        subject.begin(name, KIND, True)
+    passed.append(seconds - 0.1)
+    for name in ('elder', 'it'):
+        subject.getWait(name, STATE)
+    passed.append(0.1)
+    subject.end('elder')
+    assert reminders == expected
+
+
+def test_who_has_just_asked_need_not_ask_again(subject, passed):
+    assert subject.getRest('it', KIND) == 0
+    subject.begin('it', KIND, True)
+    assert subject.getRest('it', KIND) == 0
+    passed.append(9)
+    assert subject.getWait('it', STATE) == pytest.approx(0.9)
+    passed.append(0.3)
+    assert subject.getRest('it', KIND) == pytest.approx(0.6)
+    # It is to be something else.
+    assert subject.getRest('it', OTHER) == 0
+    passed.append(0.7)
+    assert subject.getRest('it', KIND) == 0
+
+
+def test_each_state_has_time_of_its_own(subject, passed, getWait):
+    subject.begin('it', KIND, True)
+    for seconds, state in (
+            (1, 'creating'), (0.5, 'attaching'), (0.2, 'attaching')):
+        passed.append(seconds)
+        subject.getWait('it', state)
+    passed.append(0.1)
+    subject.end('it')
+    assert getWait(state='creating') == pytest.approx(1.5)
+    assert getWait(state='attaching') == pytest.approx(0.3)
+
+
+def test_what_was_quicker_counts(take):
+    assert take(1.5, 1.4) == 1.5
+    assert take(1, 0.9) == 1
+
+
+def test_what_was_quicker_is_forgotten(take):
+    take(1, 0.9)
+    assert take(1.5, 1) == pytest.approx(FORGETTING)
+    assert take(1.5, 1, 1.1) == pytest.approx(FORGETTING ** 2)
+    assert take(1.11, 1.105) == pytest.approx(1.11)
+
+
+def test_who_comes_late_learns_nothing(take):
+    take(1, 0.9)
+    assert take(1.5, 0.5) == 1
+    assert take(1.5, 0.9) == 1
+
+
+def test_what_does_not_wait_tells_nothing(take):
+    take(1, 0.9)
+    assert take(0) == 1
+
+
+def test_what_others_have_begun_tells_nothing(
+        take, subject, passed, getWait):
+    take(1, 0.9)
+    assert take(0.1, 0.05, is_new=False) == 1
+    # But what it does next does.
+    subject.begin('it', KIND, False)
+    for seconds, state in ((0.1, STATE), (0.1, 'next'), (0.3, 'next')):
+        passed.append(seconds)
+        subject.getWait('it', state)
+    subject.end('it')
+    assert getWait() == 1
+    assert getWait(state='next') == pytest.approx(0.3)
+
+
+def test_another_phase_has_time_of_its_own(subject, passed):
+    subject.begin('it', KIND, True)
+    passed.append(100)
+    subject.begin('it', KIND, False)
+    assert subject.getElapsed('it') == 100
+    subject.begin('it', ('delete', 'cloud'), True)
+    assert subject.getElapsed('it') == 0
+
+
+def test_what_nobody_waits_for(subject):
+    subject.forget('it')
+    subject.end('it')
+    assert subject.getElapsed('it') == 0
+    assert subject.getWait('it', STATE) == SHORTEST_WAIT
+
+
+def test_many_are_not_asked_for_more_often(subject):
+    number = 400
+    names = [str(number) for number in range(number)]
+    for name in names:
+        subject.begin(name, KIND, True)
+    # One of them is, and then the next one.
+    assert [subject.getWait(name, STATE) for name in names] == [
+        SHORTEST_WAIT] + [number / MOST_QUESTIONS] * (number - 1)
+    subject.end('0')
+    number -= 1
+    assert subject.getWait('1', STATE) == SHORTEST_WAIT
+    assert subject.getWait('2', STATE) == number / MOST_QUESTIONS
+
+
+def test_very_many_are_not_asked_for_more_often(subject, take):
+    """Not even those that take long."""
+    take(100, 99)
+    number = 4 * MOST_QUESTIONS
+    for name in range(number):
+        subject.begin(str(name), KIND, True)
+    assert subject.getWait('7', STATE) == 4
+
+
+def test_many_kinds_are_not_asked_for_more_often(subject):
+    number = 400
+    for name in range(number):
+        subject.begin(str(name), ('create', 'cloud', str(name)), True)
+    assert subject.getWait('7', STATE) == number / MOST_QUESTIONS

@@ -1,0 +1,299 @@
+"""A static node is given out only if it still answers, as what it was."""
+
+import socket
+import types
+
+import pytest
+from zuul.exceptions import ConnectionTimeoutException
+from zuul.model import ProviderNode
+
+from tests.fixtures.racks import cloud, finish, isDone
+from tests.fixtures.sshservers import Listener
+from tests.fixtures.staticlayouts import checkedStaticNodes
+from zuul_nodes.launcher.nodes import hostkeyscan, recheck
+from zuul_nodes.launcher.planner.capacity import END
+from zuul_nodes.quickstart import ports
+
+State = ProviderNode.State
+
+
+@pytest.fixture(autouse=True)
+def retry_soon(monkeypatch):
+    """The launcher repeats a scan that gets no answer at once."""
+    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.05)
+
+
+@pytest.fixture
+def checks(steps, monkeypatch):
+    """:return: a list of the uuids of the machines that are checked."""
+    checks = []
+    add = steps.scanner.add
+
+    def note(key, *args):
+        kind, node_id = key
+        if kind == 'liveness':
+            checks.append(node_id)
+        return add(key, *args)
+    monkeypatch.setattr(steps.scanner, 'add', note)
+    return checks
+
+
+def waitForReady(launcher, number=1):
+    """:return: the nodes that anybody may have, as soon as there are so
+        many, and when they have not been scanned for some time."""
+    def find():
+        return [node for node in launcher.nodes(State.READY)
+                if not (node.request_id or node.is_locked)]
+    launcher.runUntil(lambda: len(find()) == number)
+    for node in launcher.nodes():
+        launcher.liveness.forget(node.uuid)
+    return find()
+
+
+def test_launcher_checks_static_node_for_each_request(steps, checks, makeHost):
+    steps.setLayout(checkedStaticNodes(makeHost().port))
+    node, = waitForReady(steps)
+    for number in (1, 2):
+        request, nodes = steps.serveNew('big')
+        assert nodes == [node]
+        assert checks == [node.uuid] * number
+        finish(steps, request)
+        waitForReady(steps)
+
+
+def test_launcher_takes_next_static_node_when_one_does_not_answer(
+        steps, checks, makeHost, monkeypatch):
+    hosts = {host.port: host for host in (makeHost(), makeHost())}
+    steps.setLayout(checkedStaticNodes(*hosts))
+    waitForReady(steps, 2)
+    provider = steps.getProvider('desk')
+    first, second = map(steps.api.getProviderNode,
+                        steps.planner.ledger.getFree(provider, 'big', 2, END))
+    hosts[first.connection_port].stop()
+    # The other one has to answer within this time.
+    monkeypatch.setattr(recheck, 'TIMEOUT', 3)
+    _, nodes = steps.serveNew('big')
+    assert nodes == [second]
+    assert checks == [first.uuid, second.uuid]
+    assert first.state == State.FAILED
+    assert not first.request_id
+
+
+def test_static_node_that_failed_its_liveness_check_comes_back(
+        steps, makeHost, jump, caplog, monkeypatch):
+    host = makeHost()
+    steps.setLayout(checkedStaticNodes(host.port))
+    node, = waitForReady(steps)
+    host.stop()
+    with monkeypatch.context() as context:
+        context.setattr(recheck, 'TIMEOUT', 0)
+        request = steps.addRequest('big')
+        steps.runUntilWaiting(request)
+    reason = f'Timeout connecting to 127.0.0.1 on port {host.port}'
+    assert node.state == State.FAILED
+    assert reason in node.comment
+    assert f'The node {node.uuid} at 127.0.0.1' in caplog.text
+    host.start()
+    # The five minutes that the driver waits are over.
+    jump(301)
+    steps.runUntil(lambda: isDone(request))
+    assert request.nodes == [node.uuid]
+    assert node.state == State.READY
+    assert node.comment is None
+
+
+@pytest.mark.parametrize('known', [False, True])
+def test_liveness_check_fails_static_node_with_changed_host_key(
+        steps, makeHost, jump, known):
+    """Without a configured host key, the machine may have a new one after
+    that, but not in a job that has been told of the old one."""
+    host = makeHost()
+    steps.setLayout(checkedStaticNodes(host.port, **(
+        {'host_key': host.key.line} if known else {})))
+    node, = waitForReady(steps)
+    host.stop()
+    other = makeHost(host.port)
+    request = steps.addRequest('big')
+    steps.runUntilWaiting(request)
+    assert node.state == State.FAILED
+    assert node.comment == (
+        f'expected the host key ssh-ed25519 {host.key.fingerprint}; '
+        f'found ssh-ed25519 {other.key.fingerprint}')
+    assert node.host_keys == [host.key.recorded]
+    jump(301)
+    if known:
+        steps.runUntil(lambda: node.state == State.REBUILDING)
+        steps.runUntil(lambda: node.state == State.FAILED)
+        assert not isDone(request)
+        return
+    steps.runUntil(lambda: isDone(request))
+    assert node.host_keys == [other.key.recorded]
+
+
+def test_liveness_check_is_retried_until_its_timeout(
+        steps, makeHost, monkeypatch):
+    host = makeHost()
+    steps.setLayout(checkedStaticNodes(host.port))
+    node, = waitForReady(steps)
+    host.stop()
+    monkeypatch.setattr(recheck, 'TIMEOUT', 30)
+    request = steps.addRequest('big')
+    steps.runUntil(steps.scanner.length)
+    host.start()
+    steps.runUntil(lambda: isDone(request))
+    assert request.nodes == [node.uuid]
+
+
+def test_liveness_check_without_ssh_needs_a_connection_only(
+        steps, checks, monkeypatch):
+    listener = Listener()
+    steps.setLayout(checkedStaticNodes(listener.port, connection_type='winrm'))
+    node, = waitForReady(steps)
+    request, nodes = steps.serveNew('big')
+    assert nodes == [node]
+    assert checks == [node.uuid]
+    finish(steps, request)
+    waitForReady(steps)
+    listener.close()
+    monkeypatch.setattr(recheck, 'TIMEOUT', 0)
+    steps.runUntilWaiting(steps.addRequest('big'))
+    assert node.state == State.FAILED
+
+
+def test_liveness_check_is_made_once_for_all_slots_of_a_machine(
+        steps, checks, makeHost, monkeypatch):
+    host = makeHost()
+    steps.setLayout(checkedStaticNodes(host.port, defaults='{slots: 2}'))
+    waitForReady(steps, 2)
+    machine, = steps.nodes(State.SLOT_HOST)
+    requests = [steps.addRequest('big') for _ in range(2)]
+    steps.runUntil(lambda: all(map(isDone, requests)))
+    assert checks == [machine.uuid]
+    finish(steps, requests[0])
+    waitForReady(steps)
+    host.stop()
+    with monkeypatch.context() as context:
+        context.setattr(recheck, 'TIMEOUT', 0)
+        waiting = steps.addRequest('big')
+        steps.runUntilWaiting(waiting)
+    used = steps.api.getProviderNode(requests[1].nodes[0])
+    assert machine.state == State.FAILED
+    assert 'Timeout' in machine.comment
+    # The job that is on it stays to the end.
+    steps.runUntil(lambda: steps.nodes(State.READY) == [used])
+    finish(steps, requests[1])
+    host.start()
+    steps.runUntil(lambda: isDone(waiting))
+    waitForReady(steps)
+    assert len(steps.nodes()) == 3
+
+
+def test_no_liveness_check_without_host_key_checking(steps, checks):
+    steps.setLayout(checkedStaticNodes(
+        ports.freePort(), host_key_checking=False))
+    steps.serveNew('big')
+    assert checks == []
+
+
+def test_no_liveness_check_of_cloud_nodes(steps, racks, checks):
+    """They are made shortly before they are used."""
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        steps.setLayout(cloud('one').replace(
+            'labels: [big, other]', 'labels: [{name: big, min-ready: 1}]'))
+        waitForReady(steps)
+        for node in steps.nodes():
+            node._set(host_key_checking=True,
+                      connection_port=server.getsockname()[1])
+        steps.serveNew('big')
+    assert checks == []
+
+
+def test_no_liveness_check_soon_after_host_key_scan(
+        steps, checks, makeHost, monkeypatch):
+    monkeypatch.setattr(recheck, 'RECENT', 3600)
+    steps.setLayout(checkedStaticNodes(makeHost().port))
+    for _ in range(2):
+        request, (node,) = steps.serveNew('big')
+        finish(steps, request)
+        steps.runUntil(lambda node=node: not node.request_id)
+    assert checks == []
+
+
+def test_liveness_check_serves_next_request_when_the_first_is_deleted(
+        steps, makeHost, monkeypatch):
+    host = makeHost()
+    steps.setLayout(checkedStaticNodes(host.port))
+    node, = waitForReady(steps)
+    host.stop()
+    monkeypatch.setattr(recheck, 'TIMEOUT', 30)
+    request = steps.addRequest('big')
+    steps.runUntil(steps.scanner.length)
+    with steps.context() as context:
+        request.delete(context)
+    steps.runUntil(
+        lambda: not steps.api.getNodesetRequest(request.uuid))
+    other = steps.addRequest('big')
+    steps.runUntil(steps.queue.isIdle)
+    host.start()
+    steps.runUntil(lambda: isDone(other))
+    assert other.nodes == [node.uuid]
+
+
+def test_failed_liveness_check_does_not_concern_renewed_node(
+        steps, makeHost, monkeypatch):
+    """The check has begun before the node was renewed."""
+    host = makeHost()
+    steps.setLayout(checkedStaticNodes(host.port))
+    node, = waitForReady(steps)
+    scan = None
+
+    def add(key, node, log, request_class):
+        nonlocal scan
+        scan = types.SimpleNamespace(
+            complete=False, node=node, log=log, result=fail,
+            host_key_checking=True, gather_hostkeys=True)
+        return scan
+
+    def fail():
+        raise ConnectionTimeoutException
+
+    with monkeypatch.context() as context:
+        context.setattr(steps.scanner, 'add', add)
+        request = steps.addRequest('big')
+        steps.runUntil(lambda: scan)
+    steps.setLayout(checkedStaticNodes(host.port, python_path='/opt/python'))
+    steps.runUntil(lambda: node.python_path == '/opt/python')
+    waitForReady(steps)
+    scan.complete = True
+    steps.queue.add(('liveness', node.uuid))
+    steps.runUntil(lambda: isDone(request))
+    assert request.nodes == [node.uuid]
+    assert node.comment is None
+
+
+@pytest.mark.parametrize('connection_type', ['psrp', 'netconf', 'httpapi'])
+def test_launcher_only_connects_to_a_node_without_ssh(
+        steps, checks, listen, connection_type):
+    listener = listen()
+    steps.setLayout(checkedStaticNodes(
+        listener.port, connection_type=connection_type))
+    node, = waitForReady(steps)
+    _, nodes = steps.serveNew('big')
+    assert nodes == [node]
+    assert checks == [node.uuid]
+    assert node.host_keys == []
+    # It is connected to before it is ready, and once more.
+    listener.accept(2)
+    assert listener.isQuiet()
+
+
+def test_launcher_does_not_connect_to_a_local_node(steps, checks, listen):
+    listener = listen()
+    steps.setLayout(checkedStaticNodes(
+        listener.port, connection_type='local'))
+    node, = waitForReady(steps)
+    _, nodes = steps.serveNew('big')
+    assert nodes == [node]
+    assert node.connection_type == 'local'
+    assert not node.connection_port
+    assert listener.isQuiet()

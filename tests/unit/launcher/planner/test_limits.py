@@ -1,0 +1,172 @@
+"""What counts, and whose creation may begin."""
+
+import pytest
+from zuul.model import ProviderNode, QuotaInformation
+
+from tests.fixtures.planning import (
+    Endpoint,
+    Label,
+    Provider,
+    World,
+    assign,
+    makeNode,
+    makeRequest,
+    write,
+)
+from zuul_nodes.launcher.planner.planner import Grant, Wait
+
+State = ProviderNode.State
+
+
+@pytest.mark.parametrize('state', State)
+def test_every_record_counts(state):
+    provider = Provider('a', 'big', limits={'instances': 1})
+    world = World(provider)
+    node = world.addNode(provider, 'big', state, is_locked=True)
+    assign(node, makeRequest('big'))
+    world.planner.updateNode(node)
+    request, wait = world.request('big')
+    assert isinstance(wait, Wait)
+    world.removeNode(node)
+    assert world.woken == [request.uuid]
+
+
+def test_a_node_that_turns_out_to_be_larger():
+    provider = Provider('a', Label('big', {'cores': 1}), limits={'cores': 4})
+    world = World(provider)
+    _, grant = world.request('big')
+    node = world.nodes[grant.slots[0].node_id]
+    node._set(quota=QuotaInformation(cores=4))
+    world.planner.updateNode(node)
+    request, _ = world.request('big')
+    node._set(quota=QuotaInformation(cores=3))
+    world.planner.updateNode(node)
+    assert world.woken == [request.uuid]
+
+
+def test_fractions():
+    """Three times 0.1 is all of 0.3, though not for a computer."""
+    provider = Provider('a', Label('big', {'cores': 0.1}),
+                        limits={'cores': 0.3})
+    world = World(provider)
+    assert isinstance(world.request('big', 'big', 'big')[1], Grant)
+    assert isinstance(world.request('big')[1], Wait)
+    world = World(provider)
+    granted = [world.request('big')[1] for _ in range(4)]
+    assert [type(each) for each in granted] == [Grant, Grant, Grant, Wait]
+
+
+def test_nodes_of_a_provider_that_is_gone():
+    """The cloud has them, for all that."""
+    endpoint = Endpoint('region', {'instances': 1})
+    world = World(Provider('a', 'big', endpoint=endpoint))
+    done, _ = world.request('big')
+    world.setProviders(Provider('b', 'big', endpoint=endpoint))
+    request, wait = world.request('big')
+    assert isinstance(wait, Wait)
+    world.finish(done)
+    assert world.woken == [request.uuid]
+
+
+def test_updates_may_be_repeated():
+    provider = Provider('a', 'big', limits={'instances': 2})
+    world = World(provider)
+    node = world.addNode(provider, 'big', State.HOLD)
+    for _ in range(3):
+        world.planner.updateNode(node)
+    assert isinstance(world.request('big')[1], Grant)
+    assert isinstance(world.request('big')[1], Wait)
+    for _ in range(3):
+        world.planner.removeNode(node.uuid)
+    assert isinstance(world.serve()[0], Grant)
+    assert isinstance(world.request('big')[1], Wait)
+
+
+def test_answers_are_remembered_for_a_while():
+    now, asked = [1000], []
+    provider = Provider('a', 'big')
+    provider.getEndpointLimits = lambda: (
+        asked.append(now[0]) or QuotaInformation(default=float('inf')))
+    world = World(provider, clock=lambda: now[0])
+    for _ in range(10):
+        world.request('big')
+    assert len(asked) == 1
+    now[0] += 60
+    world.request('big')
+    world.planner.limitsChanged(['a'])
+    world.request('big')
+    assert len(asked) == 3
+
+
+def test_the_younger_do_not_begin():
+    """Launchers that decided at the same time."""
+    provider = Provider('a', 'big', limits={'instances': 2})
+    world = World(provider)
+    nodes = [world.addNode(provider, 'big', State.BUILDING)
+             for _ in range(3)]
+    assert [world.planner.fits(node) for node in nodes] == [
+        True, True, False]
+    world.removeNode(nodes[0])
+    assert world.planner.fits(nodes[2])
+
+
+def test_of_nodes_with_one_age_some_begin():
+    provider = Provider('a', 'big', limits={'instances': 1})
+    world = World(provider)
+    nodes = [world.addNode(provider, 'big', State.BUILDING, uuid=name)
+             for name in 'xy']
+    nodes[1]._set(_zstat=nodes[0]._zstat)
+    assert [world.planner.fits(node) for node in nodes] == [True, False]
+
+
+@pytest.mark.parametrize('shared', [
+    {'section': {'name': 'site/rack', 'limits': {'instances': 1}}},
+    {'endpoint': Endpoint('region', {'instances': 1})}])
+def test_the_younger_at_another_provider(shared):
+    providers = [Provider(name, 'big', **shared) for name in 'ab']
+    world = World(*providers)
+    nodes = [world.addNode(provider, 'big', State.BUILDING)
+             for provider in providers]
+    assert [world.planner.fits(node) for node in nodes] == [True, False]
+
+
+def test_what_is_only_planned_stops_no_creation():
+    provider = Provider('a', 'big', limits={'instances': 2})
+    world = World(provider)
+    world.planner.plan(makeRequest('big'))
+    node = world.addNode(provider, 'big', State.BUILDING)
+    provider.resource_limits = {'instances': 1}
+    world.planner.limitsChanged()
+    assert world.planner.fits(node)
+
+
+def test_a_node_that_is_not_known_yet():
+    provider = Provider('a', 'big', limits={'instances': 1})
+    world = World(provider)
+    node = makeNode(provider, 'big', State.BUILDING)
+    assert world.planner.fits(node)
+    world.addNode(provider, 'big', State.BUILDING)
+    assert world.planner.fits(node)
+    write(node)
+    assert not world.planner.fits(node)
+
+
+def test_a_node_of_nobodys_provider():
+    assert World().planner.fits(makeNode(Provider('a', 'big'), 'big'))
+
+
+def test_who_tests_an_image_is_not_overtaken():
+    """It waits for several nodes of a label with ``max-nodes``."""
+    world = World(Provider('a', Label('big', max_nodes=2)))
+    running = [world.request('big')[0] for _ in range(2)]
+    request, _ = world.request('big', 'big', image_upload_uuid='upload')
+    small, _ = world.request('big')
+    world.finish(running.pop())
+    assert not world.woken
+    # What is ready is for others meanwhile.
+    world.addNode(world.providers[0], 'big')
+    assert world.woken == [small.uuid]
+    world.serve()
+    world.finish(small)
+    world.finish(running.pop())
+    assert request.uuid in world.woken

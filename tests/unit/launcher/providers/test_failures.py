@@ -1,0 +1,713 @@
+"""What fails is tried again where and when that is of use."""
+
+import types
+
+import pytest
+from zuul.exceptions import QuotaException
+from zuul.model import ProviderNode, QuotaInformation
+
+from tests.fixtures.racks import (
+    CreateMachine,
+    addProvider,
+    cloud,
+    finish,
+    isDone,
+    randomText,
+)
+from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
+from zuul_nodes.drivers import PermanentError
+from zuul_nodes.launcher.providers.failures import Failure, classify, describe
+
+State = ProviderNode.State
+
+
+class CloudError(Exception):
+    """As libraries of clouds have them.
+
+    :param attributes: of the error.
+    """
+
+    def __init__(self, message='it did not work', **attributes):
+        super().__init__(message)
+        vars(self).update(attributes)
+
+
+class ConnectFailure(Exception):
+    """By its name, keystoneauth's."""
+
+
+def botocore(code, status=400):
+    return CloudError(response={
+        'Error': {'Code': code, 'Message': 'no'},
+        'ResponseMetadata': {'HTTPStatusCode': status}})
+
+
+def caused(cause):
+    """:return: an error that was raised from another."""
+    error = RuntimeError('could not')
+    error.__cause__ = cause
+    return error
+
+
+TEMPORARY = {
+    'refused': ConnectionRefusedError('nobody there'),
+    'openstack': CloudError(http_status=503),
+    'aws': botocore('RequestLimitExceeded', 503),
+    'kubernetes': CloudError(status=500),
+}
+
+
+@pytest.fixture
+def impatient(zuul_conf):
+    """Calls of drivers are not waited for long; to be asked for before
+    the launcher is made."""
+    zuul_conf.read_dict({'launcher': {'call_timeout': '0.3'}})
+
+
+@pytest.mark.parametrize('error, failure', [
+    (QuotaException('full'), Failure.QUOTA),
+    (CloudError(failure='quota'), Failure.QUOTA),
+    (CloudError(failure='permanent'), Failure.PERMANENT),
+    (CloudError(failure='temporary'), Failure.TEMPORARY),
+    (CloudError(failure='attempt', status=503), Failure.ATTEMPT),
+    (CloudError(failure='whatever'), Failure.ATTEMPT),
+    (CloudError(failure=['no', 'string']), Failure.ATTEMPT),
+    (TimeoutError(), Failure.TEMPORARY),
+    (ConnectionResetError(), Failure.TEMPORARY),
+    (ConnectFailure(), Failure.TEMPORARY),
+    (caused(ConnectionError()), Failure.TEMPORARY),
+    (caused(RuntimeError()), Failure.ATTEMPT),
+    (CloudError(http_status=503), Failure.TEMPORARY),
+    (CloudError(status_code=429), Failure.TEMPORARY),
+    (CloudError(status=500), Failure.TEMPORARY),
+    (CloudError(code=599), Failure.TEMPORARY),
+    (CloudError(code=600), Failure.ATTEMPT),
+    (CloudError(code=40001), Failure.ATTEMPT),
+    (CloudError(status=404), Failure.ATTEMPT),
+    (CloudError(status=True), Failure.ATTEMPT),
+    (CloudError(status='503'), Failure.ATTEMPT),
+    (CloudError(response=types.SimpleNamespace(status_code=502)),
+     Failure.TEMPORARY),
+    (CloudError(response=types.SimpleNamespace(status_code=400)),
+     Failure.ATTEMPT),
+    (CloudError(response=None), Failure.ATTEMPT),
+    (CloudError(response={'Error': None}), Failure.ATTEMPT),
+    (CloudError(response={'ResponseMetadata': None}), Failure.ATTEMPT),
+    (CloudError(response='an answer'), Failure.ATTEMPT),
+    (botocore('InvalidParameterValue'), Failure.ATTEMPT),
+    (botocore('AnyThing', 503), Failure.TEMPORARY),
+    (RuntimeError(), Failure.ATTEMPT),
+], ids=repr)
+def test_classify_errors_of_clouds(error, failure):
+    assert classify(error) is failure
+
+
+def test_classify_errors_that_caused_each_other():
+    first, second = RuntimeError(), RuntimeError()
+    first.__cause__, second.__cause__ = second, first
+    assert classify(first) is Failure.ATTEMPT
+
+
+def test_describe_errors_in_one_line():
+    assert describe(RuntimeError('it is\n  full ')) == 'it is full'
+    assert describe(RuntimeError()) == 'RuntimeError'
+    assert describe(KeyError('size')) == "KeyError('size')"
+    assert len(describe(RuntimeError('x' * 9999))) == 500
+
+
+def test_request_waits_while_provider_has_no_quota(steps, racks, log):
+    """The request tells why it waits, and is served when there is quota."""
+    steps.setLayout(cloud('one', launch_attempts=1))
+    racks.setPause(1000)
+    racks.errors['one'] = [QuotaException('2 cores left,\n4 needed')] * 2
+    request = steps.addRequest('big')
+
+    def waits():
+        return (request.state == request.State.REQUESTED and 'is paused'
+                in (steps.planner.getReason(request.uuid) or ''))
+    for _ in range(2):
+        steps.runUntil(waits)
+        reason = steps.planner.getReason(request.uuid)
+        assert 'one: is paused: 2 cores left, 4 needed' in reason
+        said = f'Request {request.uuid} waits: {reason}'
+        steps.runUntil(lambda said=said: said in log.text)
+        # What has failed is gone, and nothing is held meanwhile.
+        steps.runUntil(lambda: not steps.nodes())
+        assert not any(request.nodes)
+        # The end of the pause.
+        steps.planner.resume(steps.getProvider('one').canonical_name)
+        steps.runUntil(lambda: not waits())
+    assert steps.servedBy(request) == ['one']
+    # An attempt was not used up, though there is but one.
+    assert racks.created == ['one'] * 3
+    assert request.provider_node_data[0]['failed_providers'] == []
+    steps.endAll(racks)
+
+
+def test_deleted_node_ends_pause_for_want_of_quota(steps, racks):
+    """When a node at the same cloud is deleted, the provider is tried before
+    its pause is over, and paused again if that was of no use."""
+    steps.setLayout(cloud('one', 'two', labels='[big]', launch_attempts=1)
+                    + addProvider('three', labels='[other]', priority=3))
+    racks.setPause(1000)
+    racks.errors['two'] = QuotaException('full')
+    used = [steps.addRequest('other') for _ in range(2)]
+    for each in used:
+        assert steps.servedBy(each) == ['three']
+    racks.errors['one'] = [QuotaException('full')] * 2
+    request = steps.addRequest('big')
+    for number, each in enumerate(used, 1):
+        steps.runUntil(lambda number=number: (
+            racks.created.count('one') == racks.created.count('two') == number
+            and 'is paused' in (
+                steps.planner.getReason(request.uuid) or '')))
+        finish(steps, each)
+    assert steps.servedBy(request) == ['one']
+    steps.endAll(racks)
+
+
+def test_pause_that_ended_early_does_not_end_the_next(steps, racks):
+    """The end of the first pause comes while the second goes on."""
+    steps.setLayout(cloud('one'))
+    name = steps.getProvider('one').canonical_name
+    racks.setPause(0.1)
+    steps.pauseProvider(name, 'there is no room', for_room=True)
+    steps.planner.resume(name)
+    racks.setPause(0.2)
+    steps.pauseProvider(name, 'there is no room', for_room=True)
+    steps.runUntil(lambda: not steps.planner.getPause(name))
+    ends = []
+    steps.planner.resume = ends.append
+    steps.runUntil(lambda: ends)
+    assert ends == [name]
+
+
+def test_pause_of_a_provider_ends_by_itself(steps, racks):
+    steps.setLayout(cloud('one'))
+    racks.setPause(0.05)
+    racks.errors['one'] = [QuotaException('full')] * 3
+    assert steps.servedBy(steps.addRequest('big')) == ['one']
+    assert racks.created == ['one'] * 4
+
+
+def test_back_off_grows_and_is_reset_by_success(steps, racks, monkeypatch):
+    steps.setLayout(cloud('one'))
+    pauses = []
+
+    def getPause(attempt, **kwargs):
+        pauses.append(attempt)
+        return 0.02
+    monkeypatch.setattr('zuul_nodes.launcher.launcher.getPause', getPause)
+    racks.errors['one'] = [QuotaException('full')] * 3
+    steps.serve(steps.addRequest('big'))
+    assert pauses == [0, 1, 2]
+    racks.errors['one'] = [QuotaException('full')]
+    steps.serve(steps.addRequest('big'))
+    assert pauses == [0, 1, 2, 0]
+
+
+def test_min_ready_pauses_when_a_building_node_vanishes(
+        steps, racks, kazoo_client):
+    """Another launcher has made the node, and deleted it when it failed."""
+    steps.setLayout(cloud('one'))
+    provider = steps.getProvider('one')
+    node = steps.addNode(provider, 'big', state=State.BUILDING)
+    assert steps.ready._canMake(provider.labels['big'], provider)
+    kazoo_client.delete(node.getPath(), recursive=True)
+    steps.runUntil(lambda: not steps.ready._canMake(
+        provider.labels['big'], provider))
+    assert steps.ready._canMake(provider.labels['other'], provider)
+
+
+def test_min_ready_pauses_once_for_a_machine_with_slots(
+        steps, racks, monkeypatch):
+    paused = []
+    monkeypatch.setattr(steps.ready, 'pause', paused.append)
+    steps.setLayout(cloud('one').replace('name: big,', 'name: big, slots: 3,'))
+    racks.slow.add('one')
+    steps.addRequest('big')
+    steps.runUntil(lambda: racks.instances)
+    host, = (node for node in steps.nodes() if node.subnodes)
+    for node_id in (host.uuid, *host.subnodes):
+        steps.news.tell('node', node_id, None)
+    assert paused == [host]
+
+
+def test_nodes_that_fail_together_pause_provider_once(steps, racks, log):
+    """The pause is no longer than for one node."""
+    steps.setLayout(cloud('one', 'two'))
+    racks.setPause(1000)
+    racks.errors['one'] = QuotaException('full')
+    requests = [steps.addRequest('big') for _ in range(5)]
+    for request in requests:
+        assert steps.servedBy(request) == ['two']
+    assert log.text.count('is paused for 1000.0 seconds: full') == 1
+    steps.endAll(racks)
+
+
+def test_request_goes_to_next_provider_without_quota(steps, racks):
+    steps.setLayout(cloud('one', 'two'))
+    racks.setPause(1000)
+    racks.errors['one'] = QuotaException('full')
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    # It is not asked again before the pause is over.
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    assert racks.created == ['one', 'two', 'two']
+    steps.endAll(racks)
+
+
+@pytest.mark.parametrize('error', TEMPORARY.values(), ids=TEMPORARY)
+def test_request_goes_to_next_provider_when_cloud_does_not_answer(
+        steps, racks, error):
+    steps.setLayout(cloud('one', 'two', launch_attempts=1))
+    racks.setPause(1000)
+    racks.errors['one'] = error
+    request = steps.addRequest('big')
+    assert steps.servedBy(request) == ['two']
+    entry, = request.provider_node_data
+    name = steps.getProvider('one').canonical_name
+    assert entry['temporary'] == {name: str(error)}
+    assert entry['failed_providers'] == []
+    steps.endAll(racks)
+
+
+def test_request_waits_while_no_cloud_answers(steps, racks):
+    """When all providers have failed that way, all are tried again."""
+    steps.setLayout(cloud('one', 'two', launch_attempts=1))
+    racks.setPause(0.02)
+    racks.errors.update(
+        one=[ConnectionError('down')] * 2, two=[ConnectionError('down')] * 2)
+    request = steps.addRequest('big')
+    steps.serve(request)
+    assert sorted(racks.created[:4]) == ['one', 'one', 'two', 'two']
+    assert racks.created[0] != racks.created[1]
+    steps.endAll(racks)
+
+
+def test_launch_is_retried_and_then_goes_to_next_provider(steps, racks):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    racks.errors['one'] = RuntimeError('it does not boot')
+    request = steps.addRequest('big')
+    assert steps.servedBy(request) == ['two']
+    assert racks.created == ['one', 'one', 'two']
+    entry, = request.provider_node_data
+    name = steps.getProvider('one').canonical_name
+    assert entry['failed_providers'] == [name, name]
+    assert entry['reasons'] == {name: 'it does not boot'}
+    steps.endAll(racks)
+
+
+def test_request_fails_when_all_attempts_have_failed(steps, racks, log):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    racks.errors['one'] = RuntimeError('it does not boot')
+    racks.errors['two'] = RuntimeError('no such image')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert sorted(racks.created) == ['one', 'one', 'two', 'two']
+    reason, = (record.getMessage() for record in log.records
+               if record.levelname == 'ERROR'
+               and f'uuid={request.uuid}' in record.getMessage())
+    for part in ('Label big', 'one: gave up after 2 attempts',
+                 'one: it does not boot', 'two: no such image'):
+        assert part in reason
+    # The pipeline is told.
+    events = steps.result_events['tenant']['check']
+    assert [event.request_id for event in events] == [request.uuid]
+    steps.endAll(racks)
+
+
+def test_nodeset_goes_to_next_provider_when_one_node_fails(steps, racks):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    racks.errors['one', 'big'] = [RuntimeError('it does not boot')]
+    # When the first has failed, the other one need not have done so yet.
+    racks.errors['one', 'other'] = RuntimeError('it does not boot')
+    request = steps.addRequest('big', 'other')
+    assert steps.servedBy(request) == ['two', 'two']
+    name = steps.getProvider('one').canonical_name
+    assert request.provider_node_data[1]['failed_providers'] == [name] * 2
+
+
+def test_request_for_two_nodes_fails_when_all_attempts_have_failed(
+        steps, racks):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    for name in ('one', 'two'):
+        racks.errors[name] = RuntimeError('it does not boot')
+    request = steps.addRequest('big', 'big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert set(racks.created) == {'one', 'two'}
+    steps.endAll(racks)
+
+
+def test_temporary_error_does_not_count_as_attempt(steps, racks):
+    steps.setLayout(cloud('one', launch_attempts=2))
+    racks.setPause(0.02)
+    racks.errors['one'] = [
+        RuntimeError('it does not boot'), ConnectionError('down'),
+        QuotaException('full')]
+    request = steps.addRequest('big')
+    assert steps.servedBy(request) == ['one']
+    assert len(request.provider_node_data[0]['failed_providers']) == 1
+
+
+def test_permanent_error_is_not_retried(steps, racks):
+    steps.setLayout(cloud('one', 'two'))
+    racks.errors['one'] = CloudError('no such flavor', failure='permanent')
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    assert racks.created == ['one', 'two']
+    # That goes for one node; the next request may be another matter.
+    steps.serve(steps.addRequest('big'))
+    assert racks.created[2:] == ['one', 'two']
+    steps.endAll(racks)
+
+
+def test_request_fails_when_all_errors_are_permanent(steps, racks, log):
+    steps.setLayout(cloud('one', 'two'))
+    for name in ('one', 'two'):
+        racks.errors[name] = CloudError(
+            f'no flavor {name}', failure='permanent')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert racks.created == ['one', 'two']
+    assert 'one: no flavor one' in log.text
+    assert 'two: no flavor two' in log.text
+    steps.endAll(racks)
+
+
+def test_ready_node_of_waiting_nodeset_serves_another_request(steps, racks):
+    """The node that did not fail is given back while the request waits."""
+    steps.setLayout(cloud('one'))
+    racks.setPause(1000)
+    racks.errors['one', 'other'] = [QuotaException('full')]
+    request = steps.addRequest('big', 'other')
+    steps.runUntil(lambda: request.state == request.State.REQUESTED
+                   and request.nodes == [None, None])
+    steps.runUntil(lambda: [node.label for node in steps.nodes()] == ['big'])
+    node, = steps.nodes()
+    assert node.request_id is None
+    # Whoever is ahead may take it.
+    another = steps.addRequest('big', priority=-1)
+    assert steps.servedBy(another) == ['one']
+    assert another.nodes == [node.uuid]
+    assert request.state == request.State.REQUESTED
+    steps.planner.resume(steps.getProvider('one').canonical_name)
+    assert steps.servedBy(request) == ['one', 'one']
+    steps.endAll(racks)
+
+
+def test_building_node_of_failed_nodeset_is_finished(steps, racks):
+    """It serves another request."""
+    steps.setLayout(cloud('one', 'two'))
+    racks.setPause(1000)
+    racks.errors['one', 'other'] = QuotaException('full')
+    racks.slow.add('one')
+    request = steps.addRequest('big', 'other')
+    assert steps.servedBy(request) == ['two', 'two']
+    node, = (node for node in steps.nodes() if node.uuid not in request.nodes)
+    assert node.state == State.BUILDING
+    assert node.request_id is None
+    racks.slow.clear()
+    steps.runUntil(lambda: node.state == State.READY)
+    # To the launcher, such a node is anybody's.
+    assert steps.servedBy(steps.addRequest('big')) == ['one']
+
+
+def test_failed_nodeset_is_retried_before_those_behind(steps, racks):
+    """The node that it gives back serves no request behind it."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 2}'))
+    used = [steps.addRequest('big') for _ in range(2)]
+    for request in used:
+        steps.serve(request)
+    racks.errors['one'] = [None, RuntimeError()]
+    several, other = (steps.addRequest(*labels) for labels in (
+        ['big', 'big'], ['big']))
+    for request in (several, other):
+        steps.runUntil(lambda request=request: steps.planner.getReason(
+            request.uuid))
+    for request in used:
+        finish(steps, request)
+    steps.runUntil(lambda: isDone(several) or isDone(other))
+    assert not isDone(other)
+    finish(steps, several)
+    steps.serve(other)
+    steps.endAll(racks)
+
+
+def test_nodeset_comes_from_several_providers_as_a_last_resort(steps, racks):
+    steps.setLayout(cloud('one', 'two'))
+    for key in (('one', 'big'), ('two', 'other')):
+        racks.errors[key] = CloudError('never', failure='permanent')
+    request = steps.addRequest('big', 'other')
+    assert steps.servedBy(request) == ['two', 'one']
+    steps.endAll(racks)
+
+
+def test_launch_timeout_ends_an_attempt(steps, racks):
+    own = {'big': {'provider': {'launch-timeout': 0.1}}}
+    steps.setLayout(cloud('one', 'two', launch_attempts=1), own=own)
+    racks.slow.add('one')
+    request = steps.addRequest(
+        'big', preferred_provider=steps.getProvider('one').canonical_name)
+    steps.runUntil(lambda: 'two' in racks.created)
+    assert racks.created == ['one', 'two']
+    entry, = request.provider_node_data
+    reason, = entry['reasons'].values()
+    assert reason == 'not created in 0.1 seconds'
+    # What was made half way is deleted.
+    steps.runUntil(lambda: set(racks.instances.values()) == {'two'})
+
+
+def test_launch_timeout_of_a_label_overrides_that_of_its_provider(
+        steps, racks):
+    own = {'big': {'provider': {'launch-timeout': 0.1}}}
+    steps.setLayout(cloud('one', launch_attempts=1), own=own)
+    racks.slow.add('one')
+    patient, impatient = steps.addRequest('other'), steps.addRequest('big')
+    steps.runUntil(lambda: isDone(impatient))
+    assert impatient.state == impatient.State.FAILED
+    assert patient.state == patient.State.ACCEPTED
+    racks.slow.clear()
+    steps.serve(patient)
+
+
+def test_hanging_driver_fails_its_launches_only(impatient, steps, racks, log):
+    steps.setLayout(cloud('one', launch_attempts=1))
+    steps.setLayout(cloud('two', connection='other'), 'another')
+    racks.hang('one')
+    racks.setPause(1000)
+    # More of them than the endpoint has threads.
+    requests = [steps.addRequest('big') for _ in range(9)]
+    steps.runUntil(lambda: 'one' in racks.reached)
+    # Elsewhere, nobody notices.
+    assert steps.servedBy(steps.addRequest('big', tenant='another')) == ['two']
+    steps.runUntil(lambda: all(
+        request.state == request.State.REQUESTED and (
+            request.nodes or steps.planner.getReason(request.uuid))
+        for request in requests))
+    # Some may have come when the provider was paused already.
+    tried = [request for request in requests if request.nodes]
+    assert tried
+    for request in tried:
+        entry, = request.provider_node_data
+        assert entry['failed_providers'] == []
+        reason, = entry['temporary'].values()
+        assert reason == 'no answer in 0.3 seconds'
+    assert 'Creating node' in log.text
+    assert 'takes more than 0.3 seconds' in log.text
+    # When it answers in the end, that is not taken for a node; what it has
+    # made is found by the clean-up.
+    racks.end()
+    racks.hanging.clear()
+    steps.planner.resume(steps.getProvider('one').canonical_name)
+    for request in requests:
+        assert steps.servedBy(request) == ['one']
+        assert request.nodes[0] in racks.instances
+
+
+def test_request_goes_to_next_provider_when_driver_hangs(
+        impatient, steps, racks):
+    steps.setLayout(
+        cloud('one', launch_attempts=1)
+        + addProvider('two', priority=2))
+    racks.hang('one')
+    racks.setPause(1000)
+    request = steps.addRequest('big')
+    assert steps.servedBy(request) == ['two']
+
+
+def test_request_goes_to_next_provider_when_driver_can_not_begin(
+        steps, racks, monkeypatch):
+    steps.setLayout(cloud('one', 'two', launch_attempts=2))
+    good = ShelfProvider.getCreateStateMachine
+
+    def getCreateStateMachine(provider, *args):
+        if provider.name == 'one':
+            raise KeyError('flavor')
+        return good(provider, *args)
+    monkeypatch.setattr(
+        ShelfProvider, 'getCreateStateMachine', getCreateStateMachine)
+    request = steps.addRequest('big')
+    assert steps.servedBy(request) == ['two']
+    entry, = request.provider_node_data
+    assert entry['reasons'] == {
+        steps.getProvider('one').canonical_name: "KeyError('flavor')"}
+    steps.endAll(racks)
+
+
+def test_provider_that_can_not_be_made_concerns_no_other(
+        steps, racks, monkeypatch, log):
+    good = ShelfProvider.parseFlavor
+
+    def parseFlavor(provider, *args):
+        if provider.canonical_name.endswith('/one'):
+            raise ValueError('it is too big')
+        return good(provider, *args)
+    steps.setLayout(cloud('three'), 'another')
+    steps.writeLayout(cloud('one', 'two'))
+    monkeypatch.setattr(ShelfProvider, 'parseFlavor', parseFlavor)
+    steps.runUntil(lambda: 'tenant' in steps.tenant_providers)
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    assert steps.servedBy(steps.addRequest(
+        'big', tenant='another')) == ['three']
+    assert 'ValueError: it is too big' in log.text
+    assert racks.created == ['two', 'three']
+
+
+@pytest.mark.parametrize('method', ['getEndpointLimits', 'getEndpoint'])
+def test_request_goes_to_next_provider_when_driver_can_not_answer(
+        steps, racks, monkeypatch, log, method):
+    """If there is no other provider, the request tells why it waits."""
+    good = getattr(ShelfProvider, method)
+    broken = {'one'}
+
+    def answer(provider, *args):
+        if provider.name in broken:
+            raise LookupError('what was the question?')
+        return good(provider, *args)
+    monkeypatch.setattr(ShelfProvider, method, answer)
+    steps.setLayout(cloud('one', 'two'))
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    broken.add('two')
+    steps.setLayout(cloud('one', 'two'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getReason(request.uuid))
+    assert ('limits of two are not known: what was the question?'
+            in steps.planner.getReason(request.uuid))
+    assert 'what was the question?' in log.text
+    # When it can, nobody waits any longer.
+    broken.clear()
+    steps.setLayout(cloud('one', 'two'))
+    assert steps.servedBy(request) == ['one']
+
+
+def test_request_goes_to_next_provider_when_needs_are_unknown(
+        steps, racks, monkeypatch, log):
+    broken = {'one'}
+    monkeypatch.setattr(
+        ShelfProvider, 'getQuotaForLabel', lambda provider, label:
+        {}['flavor'] if provider.name in broken
+        else QuotaInformation(instances=1))
+    steps.setLayout(cloud('one', 'two'))
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    broken.add('two')
+    steps.setLayout(cloud('one', 'two'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert "one can not tell what it needs: KeyError('flavor')" in log.text
+
+
+def test_request_goes_to_next_provider_when_node_has_no_description(
+        steps, racks, monkeypatch, log):
+    """The driver raises an error before there is a record of the node."""
+    steps.setLayout(cloud('one', 'two'))
+    good = ShelfProvider.getNodeTags
+
+    def getNodeTags(provider, *args):
+        if provider.name == 'one':
+            raise LookupError('no tags')
+        return good(provider, *args)
+    monkeypatch.setattr(ShelfProvider, 'getNodeTags', getNodeTags)
+    assert steps.servedBy(steps.addRequest('big')) == ['two']
+    assert 'LookupError: no tags' in log.text
+    assert racks.created == ['two']
+    steps.endAll(racks)
+
+
+@pytest.mark.parametrize('error', [None, RuntimeError('no boot')], ids=repr)
+@pytest.mark.parametrize('where', ['machine', 'node', 'nothing', 'much'])
+def test_attempt_fails_when_its_state_can_not_be_written(
+        steps, racks, monkeypatch, log, where, error):
+    """Whether or not the driver raises an error, too."""
+    good = CreateMachine.advance, CreateMachine.toDict
+
+    def advance(machine):
+        good[0](machine)
+        if machine.provider.name == 'one':
+            if where == 'node':
+                machine.node.attributes = {'key': b'no text'}
+            if where == 'much':
+                machine.node.attributes = {'key': randomText(2 * 1024 * 1024)}
+            if error:
+                raise error
+
+    def toDict(machine):
+        found = good[1](machine)
+        if machine.provider.name == 'one':
+            if where == 'nothing':
+                raise LookupError('not JSON serializable')
+            if where == 'machine':
+                found['key'] = b'no text'
+        return found
+    monkeypatch.setattr(CreateMachine, 'advance', advance)
+    monkeypatch.setattr(CreateMachine, 'toDict', toDict)
+    steps.setLayout(cloud('one', 'two', launch_attempts=1))
+    request = steps.addRequest('big')
+    assert steps.servedBy(request) == ['two']
+    assert racks.created == ['one', 'two']
+    assert str(error or {'much': 'more than ZooKeeper takes'}.get(
+        where, 'not JSON serializable')) in log.text
+    finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+    assert racks.instances == {}
+
+
+def test_endpoint_that_can_not_start_concerns_no_other(
+        steps, racks, monkeypatch, log):
+    def startEndpoint(endpoint):
+        if endpoint.name == 'rack':
+            raise RuntimeError('no key')
+    monkeypatch.setattr(
+        ShelfDriver._endpoint_class, 'startEndpoint', startEndpoint)
+    steps.writeLayout(cloud('one'))
+    steps.setLayout(cloud('two', connection='other'), 'another')
+    assert steps.servedBy(steps.addRequest('big', tenant='another')) == ['two']
+    steps.runUntil(lambda: 'RuntimeError: no key' in log.text)
+    assert 'Unable to look after endpoint rack/rack' in log.text
+
+
+def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
+    silent = [ConnectionError('no route')] * 2
+
+    def refresh(provider, label, update):
+        if silent:
+            raise silent.pop()
+    monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
+    steps.cleanup.interval = 0.2
+    steps.setLayout(cloud('one', labels='[big]'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: 'one: is being prepared: no route' in (
+        steps.planner.getReason(request.uuid) or ''))
+    assert steps.servedBy(request) == ['one']
+    assert not silent
+
+
+@pytest.mark.parametrize('error, attempts, interval', [
+    (PermanentError('no such flavor'), 1, 1000),
+    (ValueError('no such flavor'), 3, 0.01)], ids=['permanent', 'unknown'])
+def test_request_fails_when_cloud_never_tells_its_needs(
+        steps, racks, monkeypatch, log, error, attempts, interval):
+    """The cloud is asked as often as a launch would be tried."""
+    def refresh(provider, label, update):
+        if provider.name == 'one':
+            raise error
+    monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
+    known = ShelfProvider.getQuotaForLabel
+
+    def getQuota(provider, label):
+        if provider.name == 'one':
+            raise KeyError('not in the cache')
+        return known(provider, label)
+    monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
+    steps.cleanup.interval = interval
+    steps.setLayout(cloud('one', labels='[big]'))
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert log.text.count('Unable to refresh the quota') >= attempts
+    assert 'one can not tell what it needs: no such flavor' in log.text
+    # Others are not concerned.
+    steps.setLayout(cloud('one', 'two', labels='[big]'))
+    assert steps.servedBy(steps.addRequest('big')) == ['two']

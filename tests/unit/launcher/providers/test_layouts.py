@@ -1,0 +1,248 @@
+"""When the layouts of all tenants count as read."""
+
+import json
+import types
+
+from kazoo.exceptions import ConnectionLoss
+import pytest
+from zuul.model import NodesetRequest, ProviderNode
+from zuul.zk.locks import tenant_write_lock
+
+from tests.fixtures.launcher import makeProviders
+from tests.fixtures.racks import cloud, isDone
+from tests.fixtures.staticlayouts import oneStaticNode, readyNode
+from tests.fixtures.waiting import waitFor
+from zuul_nodes.launcher.providers.layouts import Layouts
+
+RequestState = NodesetRequest.State
+State = ProviderNode.State
+
+
+def test_layout_that_was_read_before_a_tenant_went_is_used(
+        steps, racks, monkeypatch):
+    """The update has failed after it had read one of two tenants."""
+    layouts = steps.layouts
+    names = {'tenant', 'another'}
+    for name in names:
+        steps.writeLayout(cloud('one'), name)
+    waitFor(lambda: names <= set(layouts.tenant_states))
+    read = []
+    update = layouts._updateTenant
+
+    def updateOne(name):
+        if read:
+            raise ConnectionLoss
+        read.append(name)
+        return update(name)
+    with monkeypatch.context() as context, pytest.raises(ConnectionLoss):
+        context.setattr(layouts, '_updateTenant', updateOne)
+        layouts.update()
+    first, = read
+    gone, = names - {first}
+    del layouts.tenant_states[gone]
+    steps.runUntil(lambda: gone not in layouts.tenant_states
+                   and layouts.isUpToDate())
+    request = steps.addRequest('big', tenant=first)
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+
+
+@pytest.fixture
+def late(steps):
+    """Have a tenant, "late", whose layout no watch has told of yet."""
+    steps.setLayout(cloud('one'))
+    steps.run()
+    steps.layouts.tenant_states._callback = lambda: None
+    steps.writeLayout(cloud('two'), 'late')
+    assert steps.layouts.isUpToDate()
+
+
+def test_request_is_here_before_its_layout(steps, racks, late):
+    request = steps.addRequest('big', tenant='late')
+    assert steps.servedBy(request) == ['two']
+
+
+@pytest.mark.parametrize('tenant', [None, 'late'])
+def test_node_is_here_before_its_layout(steps, racks, late, tenant):
+    """Another launcher has made its record, for a tenant or to be ready."""
+    provider, = makeProviders(
+        steps.connections, cloud('two'), 'late', zk_client=steps.zk_client)
+    node = steps.addNode(provider, 'big', state=ProviderNode.State.BUILDING)
+    with steps.context() as context:
+        node.assign(context, None, tenant)
+    steps.runUntil(lambda: node.state not in (
+        node.State.REQUESTED, node.State.BUILDING))
+    assert node.state == node.State.READY
+
+
+def test_layouts_are_up_to_date_when_update_ends_during_the_question(
+        steps, monkeypatch):
+    """The update ends before it sees the mark that a caller waits."""
+    def putOff(layouts, value):
+        layouts.update()
+    steps.run()
+    steps.layouts._tell()
+    monkeypatch.setattr(
+        Layouts, 'put_off', property(lambda layouts: False, putOff),
+        raising=False)
+    assert steps.layouts.isUpToDate()
+
+
+def test_planner_gets_new_scope_before_layouts_count_as_read(
+        steps, monkeypatch):
+    """No request fails because of the former layout."""
+    before = steps.layouts._read
+    known = []
+    setScope = steps.planner.setScope
+
+    def note(scope):
+        known.append(steps.layouts._read)
+        setScope(scope)
+    monkeypatch.setattr(steps.planner, 'setScope', note)
+    steps.setLayout(cloud('one'))
+    assert known == [before]
+    assert steps.planner.scope is steps.layouts.scope
+
+
+def test_launcher_tells_that_it_runs_after_connection_loss(steps, monkeypatch):
+    """It registers static nodes, too, though it had no connection when the
+    layouts had been read."""
+    component = steps.component_info
+    component.state = component.STOPPED
+    client = component.kazoo_client
+    errors = [ConnectionLoss()]
+
+    def write(path, data):
+        if errors:
+            raise errors.pop()
+        return client.set(path, data)
+    monkeypatch.setattr(component, 'client', types.SimpleNamespace(
+        client=types.SimpleNamespace(set=write)))
+    steps.writeLayout(oneStaticNode())
+    readyNode(steps)
+    assert not errors
+    content, _ = client.get(component.path)
+    assert json.loads(content)['state'] == component.RUNNING
+
+
+def test_locked_tenant_does_not_delay_others_when_launcher_starts(
+        steps, racks, no_grace):
+    """The nodes of the locked tenant stay."""
+    text = cloud('one')
+    provider, = makeProviders(
+        steps.connections, text, zk_client=steps.zk_client)
+    ready = steps.addNode(provider, 'big', state=ProviderNode.State.READY)
+    building = steps.addNode(
+        provider, 'big', state=ProviderNode.State.BUILDING)
+    request = steps.addRequest('big')
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(text)
+        steps.setLayout(cloud('two'), 'another')
+        steps.serve(steps.addRequest('other', tenant='another'))
+        failed = steps.addRequest('huge', tenant='another')
+        steps.runUntil(lambda: isDone(failed))
+        # There is nothing left to be done.
+        steps.run()
+        assert request.state == request.State.REQUESTED
+        assert ready.state == ProviderNode.State.READY
+        assert building.state == ProviderNode.State.BUILDING
+        assert not steps.layouts.isKnown()
+    assert steps.serve(request) == [ready]
+    steps.runUntil(lambda: building.state == ProviderNode.State.READY)
+    assert steps.layouts.isKnown()
+
+
+def test_locked_tenant_keeps_its_former_layout(steps, racks, log):
+    steps.setLayout(cloud('one'))
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        request = steps.addRequest('big')
+        steps.writeLayout(cloud('one', labels='[other]'))
+        steps.runUntil(lambda: not steps.layouts.isKnown('tenant'))
+        steps.serve(request)
+        attempts = steps.layouts.attempts
+        steps.runUntil(lambda: steps.layouts.attempts > attempts)
+    steps.runUntil(steps.layouts.isKnown)
+    assert set(steps.getProvider('one').labels) == {'other'}
+    assert log.text.count('Unable to read the layout of tenant tenant') == 1
+
+
+def test_request_of_locked_tenant_fails_when_the_tenant_goes(
+        steps, racks, log):
+    request = steps.addRequest('big')
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(cloud('one'))
+        steps.runUntil(lambda: steps.scope.unread)
+        steps.run()
+        assert request.state == request.State.REQUESTED
+        del steps.layouts.tenant_states['tenant']
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+
+
+# A request and the layout that it is from
+
+def take(launcher, request):
+    """Have a launcher look at a request, and at nothing else."""
+    launcher.request_reconciler.reconcile(request.uuid)
+
+
+def changed(number):
+    return cloud('one').replace(
+        'name: big,', f'name: big, boot-timeout: {number},')
+
+
+def test_request_gets_nothing_of_a_layout_that_is_older_than_it(steps, racks):
+    """The launcher may hear of the request first."""
+    steps.setLayout(changed(5))
+    old = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    steps.writeLayout(changed(6))
+    request = steps.addRequest('big')
+    take(steps, request)
+    assert request.state == RequestState.REQUESTED
+    node, = steps.serve(request)
+    assert node is not old
+    label = steps.getProvider('one').labels['big']
+    assert (label.boot_timeout, node.label_config_hash) == (
+        6, label.config_hash)
+
+
+def test_request_that_is_older_than_a_layout_does_not_wait_for_it(
+        steps, racks):
+    steps.setLayout(changed(5))
+    ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY)
+    request = steps.addRequest('big')
+    steps.writeLayout(changed(6))
+    take(steps, request)
+    assert request.state == RequestState.FULFILLED
+    assert request.nodes == [ready.uuid]
+
+
+def test_request_waits_for_its_own_tenant_only(steps, racks):
+    steps.setLayout(changed(5))
+    steps.setLayout(changed(5), 'another')
+    steps.writeLayout(changed(6), 'another')
+    request = steps.addRequest('big')
+    take(steps, request)
+    assert request.state == RequestState.ACCEPTED
+
+
+def test_request_does_not_wait_for_the_layout_of_a_tenant_that_is_gone(
+        steps, racks):
+    steps.setLayout(changed(5))
+    del steps.layouts.tenant_states['tenant']
+    request = steps.addRequest('big')
+    take(steps, request)
+    assert request.state == RequestState.ACCEPTED
+
+
+def test_request_waits_while_its_layout_can_not_be_read(
+        steps, racks):
+    """Nothing is busy meanwhile."""
+    steps.setLayout(changed(5))
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(changed(6))
+        request = steps.addRequest('big')
+        steps.runUntil(lambda: 'tenant' in steps.scope.unread)
+        take(steps, request)
+        assert request.state == RequestState.REQUESTED
+    steps.serve(request)

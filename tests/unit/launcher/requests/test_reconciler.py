@@ -1,0 +1,223 @@
+"""Requests that others change, or have left half way."""
+
+import logging
+
+import pytest
+from zuul.launcher.client import LauncherClient
+
+from tests.fixtures.racks import (
+    addProvider,
+    addSection,
+    cloud,
+    finish,
+    isDone,
+)
+from zuul_nodes.launcher.requests import reconciler
+
+# The first connection is nobody's, if its launcher goes.
+CLOUDS = cloud('one', labels='[big]') + addSection('other') + addProvider(
+    'two', '[other]', 'other')
+
+
+def serve(launcher, request):
+    """:return: the uuids of the request's nodes."""
+    launcher.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
+    return request.nodes
+
+
+def change(launcher, request, **attributes):
+    """Have a request be as somebody left it that did not finish."""
+    with launcher.context() as context:
+        request.updateAttributes(context, **attributes)
+
+
+def getEvents(launcher):
+    """:return: of which requests the pipeline has been told the end, once
+        for each time."""
+    return [event.request_id
+            for event in launcher.result_events['tenant']['check']]
+
+
+# Why they wait
+
+def test_new_reason_is_logged_for_the_first_requests_only(
+        steps, racks, monkeypatch, caplog):
+    """Even if nothing plans these requests anew."""
+    caplog.set_level(logging.INFO, 'zuul')
+    steps.setLayout(cloud('one', resource_limits='{instances: 2}'))
+    running = steps.addRequest('big', 'big')
+    serve(steps, running)
+    monkeypatch.setattr(reconciler, 'REASON_INTERVAL', 0.02)
+    first, second = steps.addRequest('big'), steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.length() == 2)
+    steps.runUntil(lambda: f'Request {first.uuid} waits: ' in caplog.text)
+    name = steps.getProvider('one').canonical_name
+    steps.planner.pause(name, float('inf'), 'being repaired')
+    steps.planner.limitsChanged([name])
+    reason = (f'Request {first.uuid} waits: No provider has room for 1 big '
+              'now. one: is paused: being repaired')
+    steps.runUntil(lambda: reason in caplog.text)
+    steps.request_reconciler.tellReasons()
+    assert caplog.text.count(reason) == 1
+    # It waits for the first.
+    assert (f'Request {second.uuid} waits: 1 requests that need the same are '
+            f'ahead, the first is {first.uuid}') in caplog.text
+    assert f'Request {second.uuid} waits: No provider' not in caplog.text
+    steps.planner.resume(name)
+    for request in (running, first, second):
+        serve(steps, request)
+        finish(steps, request)
+    steps.runUntil(lambda: not steps.nodes())
+
+
+# That wait and have nodes
+
+
+def test_waiting_request_gets_its_nodes_again(steps, racks):
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big', 'other')
+    nodes = serve(steps, request)
+    change(steps, request, state=request.State.REQUESTED)
+    steps.runUntil(lambda: len(getEvents(steps)) == 2)
+    assert serve(steps, request) == nodes
+    assert racks.created == ['one', 'one']
+    steps.endAll(racks)
+
+
+def test_waiting_request_gets_another_node_for_one_that_has_gone(steps, racks):
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big', 'other')
+    kept, lost = serve(steps, request)
+    with steps.context() as context:
+        steps.api.getProviderNode(lost).delete(context)
+    steps.runUntil(lambda: not steps.api.getProviderNode(lost))
+    change(steps, request, state=request.State.REQUESTED)
+    steps.runUntil(lambda: len(getEvents(steps)) == 2)
+    first, second = serve(steps, request)
+    assert first == kept
+    assert second != lost
+    assert racks.created == ['one'] * 3
+    racks.instances.pop(lost)
+    steps.endAll(racks)
+
+
+def test_nodes_of_waiting_request_serve_another(steps, racks):
+    """One of the requests is served at once, the other when there is quota
+    again."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    request = steps.addRequest('big')
+    nodes = serve(steps, request)
+    another = steps.addRequest('big', priority=-1)
+    steps.runUntil(lambda: steps.planner.getReason(another.uuid))
+    change(steps, request, state=request.State.REQUESTED)
+    steps.runUntil(lambda: isDone(another) or isDone(request))
+    first, last = sorted([another, request], key=isDone, reverse=True)
+    assert first.nodes == nodes
+    steps.runUntil(lambda: steps.planner.getReason(last.uuid))
+    assert not any(last.nodes)
+    finish(steps, first)
+    assert serve(steps, last) != nodes
+    steps.endAll(racks)
+
+
+# That have ended, and nobody was told
+
+
+@pytest.mark.parametrize('label, state', [
+    ('big', 'fulfilled'), ('unknown', 'failed')])
+def test_pipeline_is_told_of_request_whose_event_is_pending(
+        steps, racks, label, state):
+    """It is told once."""
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest(label)
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == state
+    nodes = request.nodes
+    told = [request.uuid]
+    for _ in range(2):
+        assert getEvents(steps) == told
+        # With all said and done, nothing is said again.
+        steps.queue.add(('request', request.uuid))
+        steps.run()
+        assert getEvents(steps) == told
+        told.append(request.uuid)
+        change(steps, request, event_state=request.EventState.PENDING)
+        steps.runUntil(lambda: isDone(request))
+    assert getEvents(steps) == told
+    assert (request.state, request.nodes) == (state, nodes)
+    steps.endAll(racks)
+
+
+# That are being served by launchers which go
+
+
+@pytest.fixture
+def accepted(several, racks):
+    """:return: a function that makes two launchers, of which one makes
+        nodes for a request of the other and goes; gives the other and the
+        request."""
+    def accept(timeout):
+        maker = several.add('maker', connection_filter='rack')
+        planner = several.add('planner', connection_filter='other',
+                              unhandled_timeout=str(timeout))
+        several.setLayout(CLOUDS)
+        racks.slow.add('one')
+        request = several.addRequest(planner, 'big', 'other')
+        several.runUntil(lambda: 'one' in racks.instances.values())
+        assert request.state == request.State.ACCEPTED
+        several.remove(maker)
+        return planner, request
+    return accept
+
+
+@pytest.mark.crash
+def test_accepted_request_fails_when_nobody_handles_its_connection(
+        several, racks, accepted, caplog):
+    caplog.set_level(logging.INFO, 'zuul')
+    planner, request = accepted(0.3)
+    several.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert ('no running launcher handles connection rack; waited 0.3 seconds'
+            in caplog.text)
+    assert getEvents(planner) == [request.uuid]
+    # What is left of its node goes when there is somebody.
+    several.finish(request)
+    several.runUntil(lambda: list(racks.instances.values()) == ['one'])
+    several.add('next', connection_filter='rack')
+    several.endAll(racks)
+
+
+@pytest.mark.crash
+def test_accepted_request_is_served_when_its_connection_is_handled(
+        several, racks, accepted):
+    planner, request = accepted(1000)
+    unhandled = planner.request_reconciler._unhandled
+    several.runUntil(lambda: request.uuid in unhandled)
+    several.add('next', connection_filter='rack')
+    several.runUntil(lambda: request.uuid not in unhandled)
+    assert request.state == request.State.ACCEPTED
+    racks.slow.clear()
+    several.serve(request)
+    assert sorted(racks.created) == ['one', 'two']
+    several.endAll(racks)
+
+
+def test_scheduler_raises_priority_of_waiting_request(steps, racks):
+    """It writes a record beside that of the request."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    used = steps.addRequest('big')
+    serve(steps, used)
+    first, second = (steps.addRequest('big') for _ in range(2))
+    steps.runUntil(lambda: all(
+        steps.planner.getReason(each.uuid) for each in (first, second)))
+    client = LauncherClient(steps.zk_client, None)
+    for request, priority in ((first, 2), (second, 1)):
+        client.reviseRequest(client.getRequest(request.uuid), priority)
+    steps.runUntil(lambda: (
+        first.relative_priority, second.relative_priority) == (2, 1))
+    finish(steps, used)
+    serve(steps, second)
+    assert first.state == first.State.REQUESTED
+    finish(steps, second)
+    serve(steps, first)

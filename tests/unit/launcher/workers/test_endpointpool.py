@@ -1,0 +1,387 @@
+"""The threads of an endpoint: how many, how often, and their end."""
+
+import itertools
+import math
+import threading
+import time
+import types
+import unittest.mock
+
+import pytest
+from zuul.provider import BaseProviderEndpoint
+
+from tests.fixtures.waiting import waitFor
+from zuul_nodes.launcher.workers import endpointpool as pools_module
+from zuul_nodes.launcher.workers.endpointpool import Call, Pool, Pools
+
+TIMEOUT = 10
+NUMBERS = itertools.count()
+
+
+class Notes:
+    """What is called, and what came of it."""
+
+    def __init__(self):
+        self.times = []
+        self.results = []
+        self._changed = threading.Condition()
+
+    def call(self):
+        with self._changed:
+            self.times.append(time.monotonic())
+            self._changed.notify_all()
+        return len(self.times)
+
+    def done(self, result, error):
+        with self._changed:
+            self.results.append((result, error))
+            self._changed.notify_all()
+
+    def waitFor(self, number):
+        with self._changed:
+            assert self._changed.wait_for(
+                lambda: len(self.results) >= number, TIMEOUT), self.results
+
+    def makeCall(self, function=None, endpoint=None):
+        return Call(endpoint or types.SimpleNamespace(started=True),
+                    function or self.call, self.done, 'A call')
+
+
+@pytest.fixture
+def notes():
+    return Notes()
+
+
+@pytest.fixture
+def makePool():
+    pools = []
+
+    def make(workers=2, timeout=TIMEOUT, rate=None):
+        pools.append(Pool(f'rack/{next(NUMBERS)}', workers, timeout, rate,
+                          lambda delay: None, lambda: None))
+        return pools[-1]
+    yield make
+    for pool in pools:
+        pool.stop()
+
+
+def test_rate(makePool, notes):
+    """Calls begin at intervals, whatever number of threads there is."""
+    pool = makePool(workers=4, rate=20)
+    calls = [notes.makeCall() for _ in range(5)]
+    for call in calls:
+        pool.submit(call)
+    notes.waitFor(5)
+    # A busy machine may hold up a thread that has begun.
+    assert all(later.started - earlier.started >= 0.049
+               for earlier, later in itertools.pairwise(calls))
+
+
+@pytest.mark.parametrize('attributes, interval', [
+    ({}, 0.5), ({'rate_limiter': None}, 0)])
+def test_the_rate_is_that_of_the_connection(attributes, interval):
+    """Unless the driver keeps to it by itself."""
+    endpoint = types.SimpleNamespace(
+        canonical_name='rack', **attributes,
+        connection=types.SimpleNamespace(rate=2))
+    pools = Pools(2, TIMEOUT, lambda name, delay: None, lambda: None)
+    assert pools._get(endpoint).interval == interval
+
+
+def test_what_waits_for_its_time_counts(makePool, notes):
+    pool = makePool(workers=1, rate=0.01)
+    for _ in range(3):
+        pool.submit(notes.makeCall())
+    notes.waitFor(1)
+    end = time.monotonic() + TIMEOUT
+    while not pool._idle:
+        # Its thread is about to see that there is more to do.
+        assert time.monotonic() < end
+    assert pool.length() == 2
+
+
+def test_what_waits_for_its_time_does_not_begin_after_the_end(
+        makePool, notes):
+    pool = makePool(rate=5)
+    for _ in range(3):
+        pool.submit(notes.makeCall())
+    notes.waitFor(1)
+    threads = getThreads(pool)
+    assert threads
+    pool.stop()
+    # At once, and not when the time has come.
+    begin = time.monotonic()
+    for thread in threads:
+        thread.join(TIMEOUT)
+        assert not thread.is_alive()
+    assert time.monotonic() - begin < 0.15
+    assert len(notes.times) == 1
+    assert pool.length() == 0
+
+
+def getThreads(pool):
+    return [thread for thread in threading.enumerate()
+            if thread.name == f'Endpoint {pool.name}']
+
+
+def test_a_slow_call_does_not_keep_others_waiting(makePool, notes):
+    """Also if the thread that was told of them waits for its time."""
+    pool = makePool(workers=2, rate=50)
+    for _ in range(2):
+        pool.submit(notes.makeCall())
+    notes.waitFor(2)
+    release = threading.Event()
+    # It may be ahead of the others, but takes one thread only.
+    pool.submit(notes.makeCall(lambda: release.wait(TIMEOUT)))
+    for _ in range(3):
+        pool.submit(notes.makeCall())
+    notes.waitFor(5)
+    release.set()
+    notes.waitFor(6)
+
+
+def test_join(makePool, notes):
+    """It waits for what is under way, to its very end."""
+    pool = makePool()
+    begun, release = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        return release.wait(TIMEOUT)
+    pool.submit(notes.makeCall(wait))
+    assert begun.wait(TIMEOUT)
+    pool.stop()
+    pool.join(0.01)
+    assert notes.results == []
+    release.set()
+    pool.join(TIMEOUT)
+    assert notes.results == [(True, None)]
+
+
+def test_a_call_that_is_given_up(makePool, notes):
+    """Somebody else has its place; what it returns is not looked at."""
+    pool = makePool(workers=1, timeout=0)
+    begun, release = threading.Event(), threading.Event()
+
+    def hang():
+        begun.set()
+        return release.wait(TIMEOUT)
+    pool.submit(notes.makeCall(hang))
+    assert begun.wait(TIMEOUT)
+    late, = getThreads(pool)
+    pool.check()
+    (result, error), = notes.results
+    assert result is None
+    assert isinstance(error, TimeoutError)
+    assert pool.length() == 0
+    pool.timeout = TIMEOUT
+    pool.submit(notes.makeCall())
+    notes.waitFor(2)
+    release.set()
+    late.join(TIMEOUT)
+    assert notes.results[1:] == [(1, None)]
+
+
+def test_threads_that_hang_do_not_become_more_and_more(
+        makePool, notes, monkeypatch):
+    """If there are many, it is one call that shows whether others would
+    hang, too; and as many as ever when they do so no more."""
+    monkeypatch.setattr(pools_module, 'MOST_LOST', 3)
+    pool = makePool(workers=2, timeout=0)
+    release = threading.Event()
+    begun = []
+
+    def hang():
+        begun.append(threading.current_thread())
+        return release.wait(TIMEOUT)
+    for _ in range(8):
+        pool.submit(notes.makeCall(hang))
+    for number in (2, 4, 5, 6):
+        waitFor(lambda number=number: len(begun) == number)
+        assert len(getThreads(pool)) == number
+        pool.check()
+    waitFor(lambda: len(begun) == 7)
+    pool.timeout = TIMEOUT
+    release.set()
+    waitFor(lambda: len(begun) == 8 and not any(
+        thread.is_alive() for thread in begun[:6]))
+    together = threading.Barrier(2)
+    for _ in range(2):
+        pool.submit(notes.makeCall(lambda: together.wait(TIMEOUT)))
+    notes.waitFor(10)
+    assert {error for _, error in notes.results[-2:]} == {None}
+
+
+def test_calls_begin_in_the_order_of_their_time(makePool, notes):
+    pool = makePool(workers=1)
+    release = threading.Event()
+    pool.submit(notes.makeCall(lambda: release.wait(TIMEOUT)))
+    numbers = []
+    begin = time.monotonic()
+    delays = (0.2, 0.05, 0, 0.1)
+    for number, delay in enumerate(delays):
+        pool.submit(notes.makeCall(lambda number=number: numbers.append(
+            (number, time.monotonic() - begin))), delay)
+    release.set()
+    notes.waitFor(5)
+    assert [number for number, _ in numbers] == [2, 1, 3, 0]
+    assert all(seconds >= delays[number] for number, seconds in numbers)
+
+
+def test_what_is_to_begin_later_does_not_count(makePool, notes):
+    pool = makePool(workers=1)
+    pool.submit(notes.makeCall(), TIMEOUT)
+    assert pool.length() == 0
+
+
+def test_one_that_is_due_earlier_than_what_is_waited_for(makePool, notes):
+    pool = makePool(workers=3)
+    for delay in (TIMEOUT * 2, TIMEOUT * 2, 0.05, 0):
+        pool.submit(notes.makeCall(), delay)
+    notes.waitFor(2)
+
+
+def test_what_is_to_begin_later_begins_together(makePool, notes, monkeypatch):
+    monkeypatch.setattr(pools_module, 'BEAT', 100)
+    pool = makePool()
+    begin = time.monotonic()
+    for number in range(10):
+        pool.submit(notes.makeCall(), 1000 + number)
+    # There may be a beat between them.
+    dues = {due for due, _, _ in pool._calls}
+    assert len(dues) <= 2
+    assert all(due % 100 == 0 and due >= begin + 1000 for due in dues)
+
+
+def test_nobody_wakes_for_what_is_not_earlier(makePool, notes):
+    pool = makePool(workers=1)
+    pool.submit(notes.makeCall(), TIMEOUT)
+    waitFor(lambda: pool._awake_at < math.inf)
+    pool._condition.notify = notify = unittest.mock.Mock(
+        wraps=pool._condition.notify)
+    pool.submit(notes.makeCall(), TIMEOUT * 2)
+    notify.assert_not_called()
+    pool.submit(notes.makeCall(), TIMEOUT / 2)
+    notify.assert_called_once()
+
+
+def test_a_withdrawn_call(makePool, notes):
+    pool = makePool(workers=1)
+    call = notes.makeCall()
+    pool.submit(call, TIMEOUT)
+    assert pool.withdraw(call)
+    pool.submit(notes.makeCall())
+    notes.waitFor(1)
+    assert len(notes.times) == 1
+
+
+def test_a_call_that_has_begun_can_not_be_withdrawn(makePool, notes):
+    pool = makePool()
+    begun, release = threading.Event(), threading.Event()
+    call = notes.makeCall(lambda: (begun.set(), release.wait(TIMEOUT)))
+    pool.submit(call)
+    assert begun.wait(TIMEOUT)
+    assert not pool.withdraw(call)
+    release.set()
+    notes.waitFor(1)
+
+
+class Endpoint(BaseProviderEndpoint):
+    """Of a driver of somebody's.
+
+    :param list starts: what happens at each start: called.
+    """
+
+    def __init__(self, *starts):
+        with unittest.mock.patch('zuul.provider.QuotaCache'):
+            super().__init__(None, None, None, 'rack', 'system')
+        self.starts = list(starts)
+        self.number = 0
+
+    def startEndpoint(self):
+        self.number += 1
+        self.list = self._deepen(self.list)
+        if self.starts:
+            self.starts.pop(0)()
+
+    def list(self):
+        return 0
+
+    def getDepth(self):
+        return self.list()
+
+    def _deepen(self, function):
+        return lambda: function() + 1
+
+
+def fail():
+    raise ConnectionError('no cloud')
+
+
+def test_an_endpoint_is_started_before_its_first_call(makePool, notes):
+    """And once, however many there are."""
+    pool = makePool()
+    pool.started = unittest.mock.Mock()
+    endpoint, other = Endpoint(), Endpoint()
+    for each in (endpoint, endpoint, endpoint, other):
+        pool.submit(notes.makeCall(
+            lambda each=each: each.started, each))
+    notes.waitFor(4)
+    assert notes.results == [(True, None)] * 4
+    assert (endpoint.number, other.number) == (1, 1)
+    pool.started.assert_called()
+
+
+def test_a_start_that_fails(makePool, notes):
+    """It is the call's failure.  The next one starts anew, not on top."""
+    pool = makePool(workers=1)
+    pool.started = unittest.mock.Mock()
+    endpoint = Endpoint(fail, fail)
+    for _ in range(2):
+        pool.submit(notes.makeCall(endpoint=endpoint))
+    notes.waitFor(2)
+    assert not notes.times
+    assert {type(error) for _, error in notes.results} == {ConnectionError}
+    pool.started.assert_not_called()
+    pool.submit(notes.makeCall(endpoint.getDepth, endpoint))
+    notes.waitFor(3)
+    assert notes.results[-1] == (1, None)
+    pool.started.assert_called()
+
+
+def test_a_start_that_hangs(makePool, notes):
+    """Calls come to an end, and one thread does not."""
+    release = threading.Event()
+    endpoint = Endpoint(lambda: release.wait(TIMEOUT))
+    pool = makePool(workers=2, timeout=0.1)
+    for _ in range(4):
+        pool.submit(notes.makeCall(endpoint=endpoint))
+
+    def isOver():
+        pool.check()
+        return len(notes.results) == 4
+    waitFor(isOver)
+    assert {type(error) for _, error in notes.results} == {TimeoutError}
+    pool.stop()
+    waitFor(lambda: len(getThreads(pool)) == 1)
+    late, = getThreads(pool)
+    release.set()
+    late.join(TIMEOUT)
+    # Nobody waits any more for what was to come after it.
+    assert not notes.times
+
+
+def test_calls_after_a_start_that_has_hung(makePool, notes):
+    release = threading.Event()
+    endpoint = Endpoint(lambda: release.wait(TIMEOUT))
+    pool = makePool(workers=1, timeout=0)
+    pool.submit(notes.makeCall(endpoint=endpoint))
+    waitFor(lambda: endpoint.number)
+    pool.check()
+    notes.waitFor(1)
+    pool.timeout = TIMEOUT
+    pool.submit(notes.makeCall(endpoint=endpoint))
+    release.set()
+    notes.waitFor(2)
+    assert notes.results[1] == (1, None)
+    assert endpoint.number == 1

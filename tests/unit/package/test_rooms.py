@@ -1,0 +1,45 @@
+"""The rooms of the launcher, as doc/source/contributing.rst tells of them."""
+
+import ast
+import importlib
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[3]
+LAUNCHER = ROOT / 'zuul_nodes' / 'launcher'
+ROOMS = sorted(path.parent.name for path in LAUNCHER.glob('*/__init__.py'))
+
+
+def getImports(path):
+    """Yield (module, name) for each name that a file imports from one."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                yield node.module, alias.name
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, None
+
+
+@pytest.mark.parametrize('room', ROOMS)
+def test_a_room_is_entered_by_what_it_exports(room):
+    package = f'zuul_nodes.launcher.{room}'
+    exported = set(importlib.import_module(package).__all__)
+    found, used = [], set()
+    for path in (ROOT / 'zuul_nodes').rglob('*.py'):
+        # The conformance kit has the launcher hurry.
+        if LAUNCHER / room in path.parents or 'testing' in path.parts:
+            continue
+        for module, name in getImports(path):
+            if module == package:
+                used.add(name)
+            elif module.startswith(f'{package}.'):
+                found.append(f'{path}: {module}')
+    assert found == []
+    assert used == exported
+
+
+@pytest.mark.parametrize('room', ROOMS)
+def test_the_tests_of_a_room_are_in_a_folder_of_its_name(room):
+    assert list((ROOT / 'tests/unit/launcher' / room).glob('test_*.py'))

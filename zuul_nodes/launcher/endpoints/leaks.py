@@ -1,0 +1,308 @@
+"""What has leaked: resources of a cloud that are ours and nobody's.
+
+What is deleted can't be had back.  So a resource is removed only if it
+has our tag, if nothing has needed it twice, some time apart, and if
+ZooKeeper itself says that there is no record of what it is tagged with,
+or if it says itself that it has expired.
+What can't be read, be it a resource or a record, is left alone, and so is
+what nodes have in common while not all providers are known to their drivers.
+"""
+
+import collections
+import dataclasses
+import functools
+import logging
+import time
+
+from kazoo.exceptions import NoNodeError
+from zuul.model import ImageUpload, ProviderNode, QuotaInformation
+
+from zuul_nodes import audit
+from zuul_nodes.launcher.endpoints.vanished import Vanished
+from zuul_nodes.launcher.metrics import makeSafe
+from zuul_nodes.launcher.providers import describe
+
+# Where the records are that tags name: tag -> path.
+RECORDS = {
+    'zuul_node_uuid': f'{ProviderNode.ROOT}/{ProviderNode.NODES_PATH}',
+    'zuul_upload_uuid': f'{ImageUpload.ROOT}/{ImageUpload.UPLOADS_PATH}',
+}
+# The longest pause between attempts to delete a resource, in seconds.
+LONGEST_PAUSE = 3600.0
+# What is not listed while some can't be is forgotten after this time, in
+# seconds.
+MEMORY = 3600.0
+
+
+@dataclasses.dataclass
+class Suspect:
+    """A resource that nothing seems to need."""
+    since: float
+    seen: float = 0.0
+    attempts: int = 0
+    next_attempt: float = 0.0
+
+
+class Memory:
+    """What is known of an endpoint from one round to the next.
+
+    :ivar dict suspects: what identifies a resource -> Suspect.
+    :ivar set complaints: what was found to be wrong with resources.
+    """
+
+    def __init__(self):
+        self.suspects = {}
+        self.complaints = set()
+
+
+class Round:
+    """One look at all that an endpoint has.
+
+    :param Cleanup cleanup: for whom this is done.
+    :param BaseProviderEndpoint endpoint: that is looked at.
+    :param Memory memory: of that endpoint.
+    :param Turn turn: that this is part of.
+    """
+
+    log = logging.getLogger('zuul.Launcher')
+
+    def __init__(self, cleanup, endpoint, memory, turn):
+        self.cleanup = cleanup
+        self.endpoint = endpoint
+        self.memory = memory
+        self.turn = turn
+        self.launcher = cleanup.launcher
+        self.statsd = cleanup.launcher.statsd
+        self.client = cleanup.launcher.zk_client.client
+        self.started = self.seen = cleanup.clock()
+        self.suspects = {}
+        self.complaints = set()
+        self.unmanaged = collections.Counter()
+        self.leaked = collections.Counter()
+
+    def run(self):
+        for what, function in (('what others use', self._recordForeignUsage),
+                               ('what has leaked', self._cleanUp)):
+            try:
+                function()
+            except Exception as error:
+                self._complain(what, error, self.log.exception)
+        self.memory.complaints = self.complaints
+
+    def _recordForeignUsage(self):
+        vanished = Vanished(
+            self.launcher, self.endpoint, self.cleanup.interval)
+        used = QuotaInformation()
+        seen = []
+        for instance in self.endpoint.listInstances():
+            if not self.cleanup.mayGoOn(self.turn):
+                return
+            try:
+                node_id = self._getNodeId(instance)
+            except Exception as error:
+                self._complain(instance, error)
+                # It may be that of any node.
+                vanished = None
+                continue
+            seen.append((node_id, instance))
+            try:
+                if self.launcher.api.getProviderNode(node_id) is None:
+                    used.add(instance.getQuotaInformation())
+            except Exception as error:
+                self._complain(instance, error)
+        self.endpoint.quota_cache.setUnmanagedUsage(used)
+        problems = vanished and vanished.find(seen)
+        if problems:
+            # One list may be behind.
+            again = vanished.find(
+                (self._getNodeId(instance), instance)
+                for instance in self.endpoint.listInstances())
+            vanished.retire({node_id: problem for node_id, problem
+                             in again.items() if node_id in problems})
+
+    def _getNodeId(self, instance):
+        """:return: the id of the node that an instance is of, or None."""
+        return (self._getTags(instance) or {}).get('zuul_node_uuid')
+
+    def _cleanUp(self):
+        resources, complete = self._listResources()
+        self.seen = self.cleanup.clock()
+        for resource in resources:
+            if not self.cleanup.mayGoOn(self.turn):
+                return
+            try:
+                self._examine(resource)
+            except Exception as error:
+                self._complain(resource, error)
+        if not complete:
+            # What was not listed may be there all the same.
+            self.suspects |= {
+                key: suspect for key, suspect in self.memory.suspects.items()
+                if self.seen - suspect.seen < MEMORY}
+        self.memory.suspects = self.suspects
+        if complete and self.statsd:
+            self._reportGauges()
+
+    def _listResources(self):
+        """:return: a list, and whether that is all there is."""
+        found = []
+        try:
+            for resource in self.endpoint.listResources(
+                    self.turn.providers):
+                found.append(resource)
+                if not self.cleanup.mayGoOn(self.turn):
+                    break
+        except Exception as error:
+            self._complain('what was not listed', error, self.log.exception)
+            return found, False
+        return found, True
+
+    def _examine(self, resource):
+        """Delete a resource, if it is certain that it has leaked."""
+        tags = self._getTags(resource)
+        if tags is None:
+            self.unmanaged[resource.type] += 1
+            return
+        owners = {tag: tags[tag] for tag in RECORDS if tags.get(tag)}
+        expiration = None if owners else tags.get('zuul_expiration')
+        key = (resource.type, resource.unique_id, *owners.items())
+        suspect = self.memory.suspects.pop(key, None) or Suspect(self.seen)
+        suspect.seen = self.seen
+        if expiration is None:
+            if self._isNeeded(resource, owners):
+                return
+        elif time.time() <= int(expiration):
+            return
+        self.suspects[key] = suspect
+        if self.started - suspect.since < self.cleanup.interval or (
+                expiration is None and self._mayBeNeeded(owners)):
+            return
+        self.leaked[resource.type] += 1
+        if (self.started >= suspect.next_attempt
+                and self._delete(resource, suspect, owners)
+                and expiration is None and self.statsd):
+            self.statsd.incr(self._getKey('leaked', resource.type))
+
+    def _getTags(self, thing):
+        """:return: a dict of what it is tagged with, or None if it is not
+            ours."""
+        tags = thing.metadata or {}
+        system_id = self.launcher.system.system_id
+        if not system_id or tags.get('zuul_system_id') != system_id:
+            return None
+        return tags
+
+    def _isNeeded(self, resource, owners):
+        """:return: whether anything that we know of needs it."""
+        if not owners:
+            # Several nodes may have it in common.
+            return (self._required is None
+                    or resource.unique_id in self._required)
+        node_id, upload_id = (owners.get(tag) for tag in RECORDS)
+        return bool(
+            (node_id and self.launcher.api.getProviderNode(node_id))
+            or (upload_id
+                and self.launcher.image_upload_registry.getItem(upload_id)))
+
+    def _mayBeNeeded(self, owners):
+        """:return: whether there are records that we do not know."""
+        if not owners:
+            return bool(self._unknown_nodes)
+        return any(
+            self._synchronized_client.exists(f'{RECORDS[tag]}/{uuid}')
+            for tag, uuid in owners.items())
+
+    @functools.cached_property
+    def _synchronized_client(self):
+        # The server that we are connected to may be behind the one that
+        # another launcher writes to.
+        self.client.sync(RECORDS['zuul_node_uuid'])
+        return self.client
+
+    @functools.cached_property
+    def _unknown_nodes(self):
+        """Ids of the nodes whose records are not or can't be read."""
+        try:
+            known = self._synchronized_client.get_children(
+                RECORDS['zuul_node_uuid'])
+        except NoNodeError:
+            # There has never been a node.
+            return set()
+        return set(known) - {
+            node.uuid for node in self.launcher.api.getProviderNodes()}
+
+    @functools.cached_property
+    def _required(self):
+        """Ids of what nodes have in common, or None if not known."""
+        if not self.cleanup.knowsAll(self.endpoint, self.turn.providers):
+            return None
+        try:
+            found = {
+                resource.unique_id for resource
+                in self.endpoint.listRequiredInfrastructureResources()}
+            for node in self.launcher.api.getProviderNodes():
+                if node.endpoint_name == self.endpoint.name:
+                    found.update(node.getRequiredResources())
+        except Exception as error:
+            self._complain('what nodes may have in common', error)
+            return None
+        return found
+
+    def _delete(self, resource, suspect, owners):
+        """
+        :param dict owners: tag -> id of the record of which it was.
+        :return: whether the driver has accepted it.
+        """
+        suspect.attempts += 1
+        pause = min(LONGEST_PAUSE, self.cleanup.interval
+                    * 2 ** min(suspect.attempts - 1, 30))
+        what = (resource.type, resource.unique_id,
+                self.endpoint.canonical_name)
+        self._audit(resource, owners, result=audit.Result.BEGUN)
+        try:
+            self.endpoint.deleteResource(resource)
+        except Exception as error:
+            self._audit(resource, owners, result=audit.Result.FAILED,
+                        reason=describe(error))
+            self.log.exception(
+                'Unable to delete leaked %s %s at endpoint %s; trying again '
+                'in %s seconds:', *what, pause)
+            return False
+        finally:
+            # A cloud may as well say yes and do nothing.
+            suspect.next_attempt = self.cleanup.clock() + pause
+        self._audit(resource, owners)
+        self.log.info('Deleted leaked %s %s at endpoint %s', *what)
+        return True
+
+    def _audit(self, resource, owners, **fields):
+        audit.tell(
+            audit.Event.DELETED, node=owners.get('zuul_node_uuid'),
+            upload=owners.get('zuul_upload_uuid'), resource=resource.type,
+            external_id=resource.unique_id,
+            endpoint=self.endpoint.canonical_name,
+            launcher=self.launcher.hostname, **fields)
+
+    def _complain(self, thing, error, log=None):
+        """Log what is left alone, once for as long as that lasts."""
+        try:
+            complaint = f'{thing}: {error!r}'
+        except Exception:
+            complaint = f'{type(thing)}: {error!r}'
+        self.complaints.add(complaint)
+        if complaint not in self.memory.complaints:
+            (log or self.log.warning)('Left alone at endpoint %s: %s',
+                                      self.endpoint.canonical_name, complaint)
+
+    def _reportGauges(self):
+        for resource_type in self.endpoint.getResourceTypes():
+            self.unmanaged[resource_type] += 0
+            self.leaked[resource_type] += 0
+        for kind, counter in (('unmanaged', self.unmanaged),
+                              ('leaked', self.leaked)):
+            for resource_type, number in counter.items():
+                self.statsd.gauge(self._getKey(kind, resource_type), number)
+
+    def _getKey(self, kind, resource_type):
+        endpoint = makeSafe(self.endpoint.canonical_name)
+        return f'zuul.provider_endpoint.{endpoint}.{kind}.{resource_type}'

@@ -1,0 +1,416 @@
+"""Host keys of new machines: read from many at once, by one thread.
+
+What a scan does is Zuul's: it connects until the machine answers, and
+then once for each type of host key.  When it takes its next step is
+decided here: as soon as its connection, its negotiation or its time has
+come, and not before.  Only paramiko, which negotiates, and the look-up of
+a name have threads of their own, for as long as they take.
+
+Nothing that may pass is a verdict before ``boot-timeout``: a name server in
+trouble is asked again, a name that is not known yet is looked up again, and
+each address of a name has its turn.
+
+How many connect at the same time is limited.  A machine that does not
+answer gives its place to the next one after each attempt, so those that
+never answer do not hold up the others.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import heapq
+import itertools
+import logging
+import math
+import os
+import select
+import threading
+import time
+
+from zuul.exceptions import ConnectionTimeoutException
+from zuul.launcher import server
+
+from zuul_nodes.drivers import bounds
+from zuul_nodes.launcher.nodes.scanrequests import ATTEMPT, Request
+from zuul_nodes.launcher.providers import lookups
+
+# Seconds from an attempt that has failed to the next one.
+RETRY = 1
+# What is due later is looked at before that (seconds), as the kernel does not
+# wait for any length of time.
+LONGEST_WAIT = 3600
+SSH_TYPES = ('ssh', 'network_cli')
+
+
+def needsScan(node):
+    """
+    :param ProviderNode node: one whose instance has been made.
+    :return: whether it is to be connected to before it is used.
+    """
+    return bool(node.host_key_checking and node.interface_ip
+                and node.connection_port)
+
+
+class KeyScanner:
+    """Connects to machines and reads their host keys.
+
+    :param done: called as ``done(key, scan)`` from the scanner's thread
+        when a scan is complete; not for one that was cancelled before.
+    :param checkAddress: called with a node and an address of its host; it
+        raises a BoundError for one that must not be connected to.
+    :param int max_active: how many may be connected to at the same time.
+    :param Lookups names: finds the addresses of hosts.
+    """
+
+    log = logging.getLogger('zuul.nodes.KeyScanner')
+
+    def __init__(self, done, checkAddress=lambda node, address: None,
+                 max_active=100, names=None):
+        self.done = done
+        self.checkAddress = checkAddress
+        self.max_active = max_active
+        self.names = names or lookups.Lookups()
+        # What is not complete: key -> Scan.
+        self._scans = {}
+        self._lock = threading.Lock()
+        self._sockets = Sockets()
+        self._stopped = False
+        self._thread = threading.Thread(
+            target=self._run, name='KeyScanner', daemon=True)
+        # Those without an attempt under way: the ones whose turn is next,
+        # and a heap of those whose next attempt is due later.
+        self._pending = collections.deque()
+        self._waiting = []
+        self._numbers = itertools.count()
+        self._active = []
+
+    def start(self):
+        self._thread.start()
+
+    def stop(self):
+        """Give up all that is under way; nobody is told of it."""
+        self._stopped = True
+        self._sockets.wake()
+
+    def join(self):
+        """Returns when all connections are closed."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def add(self, key, node, log, request_class=None):
+        """Begin a scan, or go on with the one that is under way.
+
+        :param key: what the scan is called.
+        :param ProviderNode node: whose host keys are to be read.
+        :param log: where the scan says what happens.
+        :param request_class: of what it does; :class:`Request` if None.
+        :return: the :class:`Scan`.
+        """
+        with self._lock:
+            if key in self._scans:
+                return self._scans[key]
+            scan = self._scans[key] = Scan(
+                key, node, log, self._sockets, request_class or Request,
+                self.checkAddress, self.names)
+        self._pending.append(scan)
+        self._sockets.wake()
+        return scan
+
+    def cancel(self, key):
+        """Give up a scan, if there is one."""
+        with self._lock:
+            scan = self._scans.pop(key, None)
+            if scan is None:
+                return
+            scan.cancelled = True
+        self._sockets.wake()
+
+    def length(self):
+        """:return: how many scans are not complete."""
+        return len(self._scans)
+
+    def _run(self):
+        try:
+            while not self._stopped:
+                self._step(self._sockets.wait(self._getTimeout()))
+        finally:
+            for scan in self._active:
+                scan.close()
+            self._sockets.close()
+
+    def _getTimeout(self):
+        """:return: for how many seconds there is nothing to do unless
+            something happens; None for ever."""
+        if self._pending and len(self._active) < self.max_active:
+            return 0
+        times = [scan.due for scan in self._active]
+        if self._waiting:
+            times.append(self._waiting[0][0])
+        if not times:
+            return None
+        return min(max(0, min(times) - time.monotonic()), LONGEST_WAIT)
+
+    def _step(self, ready):
+        """:param set ready: the descriptors of sockets that are ready."""
+        # For all, before one's descriptor can become another's.
+        for scan in self._active:
+            scan.noteReady(ready)
+        now = time.monotonic()
+        while self._waiting and self._waiting[0][0] <= now:
+            self._pending.append(heapq.heappop(self._waiting)[-1])
+        while self._pending and len(self._active) < self.max_active:
+            self._active.append(self._pending.popleft())
+        for scan in list(self._active):
+            if scan.cancelled:
+                scan.close()
+                self._active.remove(scan)
+            elif scan.isDue(now) and not scan.advance(now):
+                self._active.remove(scan)
+                if scan.complete:
+                    self._tell(scan)
+                else:
+                    heapq.heappush(self._waiting, (
+                        scan.due, next(self._numbers), scan))
+
+    def _tell(self, scan):
+        with self._lock:
+            if scan.cancelled:
+                return
+            del self._scans[scan.key]
+        try:
+            self.done(scan.key, scan)
+        except Exception:
+            self.log.exception('Error after the scan of %s:', scan.key)
+
+
+class Scan:
+    """The scan of one machine.
+
+    :ivar bool complete: whether there is a result.
+    :ivar bool cancelled: whether nobody waits for it any more.
+    :ivar bool host_key_checking: whether the node is to be scanned.
+    :ivar bool gather_hostkeys: whether its host keys are to be read;
+        otherwise its port has to accept a connection, no more.
+    :ivar float due: when to advance, if nothing happens before.
+    """
+
+    def __init__(self, key, node, log, sockets, request_class, checkAddress,
+                 names):
+        self.key = key
+        self.node = node
+        self.log = log
+        self.request_class = request_class
+        self.checkAddress = checkAddress
+        self.names = names
+        self.host_key_checking = node.host_key_checking
+        self.gather_hostkeys = node.connection_type in SSH_TYPES
+        self.complete = False
+        self.cancelled = False
+        self.due = -math.inf
+        self._sockets = sockets
+        self._start_time = None
+        self._deadline = None
+        self._lookup = None
+        self._lookup_end = None
+        # Why the last look-up has failed.
+        self._problem = None
+        self._request = None
+        self._ready = False
+        self._paused = False
+        self._keys = []
+        self._exception = None
+
+    def result(self):
+        """
+        :return: a list of host keys, such as ``ssh-ed25519 AAAA...``.
+        :raises ConnectionTimeoutException: it did not answer in time.
+        :raises BoundError: it has no address that may be connected to.
+        """
+        if self._exception:
+            raise self._exception
+        return self._keys
+
+    def noteReady(self, descriptors):
+        """:param set descriptors: those of sockets that are ready."""
+        sock = self._request and self._request.sock
+        if sock and sock.fileno() in descriptors:
+            self._ready = True
+
+    def isDue(self, now):
+        """:return: whether there is something to do."""
+        if now >= self.due:
+            return True
+        if self._request is None:
+            return self._lookup is not None and self._lookup.done()
+        event = self._request.event
+        return not self._paused and (
+            self._ready or (event is not None and event.is_set()))
+
+    def advance(self, now):
+        """Do what there is to do.
+
+        :return: whether an attempt is under way.  If not, the scan is
+            complete, or its next attempt is due later.
+        """
+        try:
+            if needsScan(self.node):
+                return self._advance(now)
+            self._finish()
+        except Exception as error:
+            self._exception = error
+            self.complete = True
+            self._giveUp(error)
+        return False
+
+    def close(self):
+        """Give it up."""
+        self._giveUp(concurrent.futures.CancelledError())
+
+    def _advance(self, now):
+        if self._start_time is None:
+            # Waiting for the first turn is not the machine's fault.
+            self._start_time = now
+            self._deadline = now + self.node.boot_timeout
+        if now >= self._deadline:
+            raise ConnectionTimeoutException(
+                f'Timeout connecting to {self.node.interface_ip} '
+                f'on port {self.node.connection_port}'
+                + (f': {self._problem}' if self._problem else ''))
+        if self._request is None:
+            addresses = self._lookUp(now)
+            if addresses is None:
+                return self._lookup is not None
+            self._request = self._makeRequest(addresses)
+        return self._advanceRequest(now)
+
+    def _lookUp(self, now):
+        """:return: the addresses of the host, as of :meth:`.Lookups.find`;
+            None while they are not known."""
+        if self._lookup is None:
+            self._lookup_end = now + lookups.TIMEOUT
+            self._lookup = self.names.find(self.node.interface_ip)
+            self._lookup.add_done_callback(lambda _: self._sockets.wake())
+        if self._lookup.done():
+            try:
+                return self._lookup.result()
+            except OSError as error:
+                self._problem = error.strerror or str(error)
+        elif now < self._lookup_end:
+            self.due = min(self._lookup_end, self._deadline)
+            return None
+        else:
+            self._problem = (f'no answer from a name server in '
+                             f'{lookups.TIMEOUT:g} seconds')
+        self.log.debug('Unable to look up %s: %s',
+                       self.node.interface_ip, self._problem)
+        self._lookup = None
+        self.due = min(now + RETRY, self._deadline)
+        return None
+
+    def _makeRequest(self, addresses):
+        """
+        :param list addresses: those of the host.
+        :return: a request that connects to those that are allowed.
+        :raises BoundError: none is.
+        """
+        allowed, refused = [], None
+        for family, address in addresses:
+            try:
+                self.checkAddress(self.node, address[0])
+            except bounds.BoundError as error:
+                refused = error
+                self.log.debug('Not connecting to %s: %s', address[0], error)
+            else:
+                allowed.append((family, address))
+        if not allowed:
+            raise refused
+        request = self.request_class(self.node, self.log, allowed)
+        request.start_time = self._start_time
+        request.setWorker(self._sockets)
+        return request
+
+    def _advanceRequest(self, now):
+        request = self._request
+        failures = request.key_connection_failures
+        ready, self._ready = self._ready, False
+        request.advance(ready)
+        if request.complete:
+            self._finish()
+            return False
+        # Once it has answered, Zuul connects again at once, as often as
+        # that is refused.
+        self._paused = request.key_connection_failures > failures
+        if request.state == request.START and not request.isRoundOver():
+            due = now
+        elif self._paused or request.state == request.START:
+            due = now + RETRY
+        elif request.state in (request.CONNECTING_INIT,
+                               request.CONNECTING_KEY):
+            due = request.connect_start_time + ATTEMPT
+        else:
+            due = self._deadline
+        self.due = min(due, self._deadline)
+        return request.state != request.START
+
+    def _finish(self):
+        if self._request:
+            self._request.cleanup()
+            self._keys = self._request.keys
+        self.complete = True
+
+    def _giveUp(self, error):
+        try:
+            if self._request:
+                self._request.fail(error)
+        except Exception:
+            # Other scans go on, whatever is wrong with this one.
+            self.log.exception('Unable to end the scan of %s:', self.key)
+
+
+class Sockets:
+    """What is waited for; the worker, in the eyes of Zuul's requests.
+
+    :ivar int wake_write: to write to it ends the wait.
+    """
+
+    def __init__(self):
+        self.wake_read, self.wake_write = os.pipe()
+        os.set_blocking(self.wake_read, False)
+        os.set_blocking(self.wake_write, False)
+        self._poll = server.NodescanWorker._poll_class()
+        self._poll.register(self.wake_read, select.EPOLLIN)
+
+    def __del__(self):
+        # Not before: threads of paramiko that are about to end write to
+        # the pipe, which by then could be another one.
+        os.close(self.wake_read)
+        os.close(self.wake_write)
+
+    def wake(self):
+        # A full pipe wakes as well.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self.wake_write, b'\n')
+
+    def wait(self, timeout):
+        """
+        :param float timeout: seconds, or None.
+        :return: the descriptors of sockets that are connected, or failed
+            to be; each of them once.
+        """
+        ready = {descriptor for descriptor, _ in self._poll.poll(timeout)}
+        if self.wake_read in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.wake_read, select.PIPE_BUF)
+        return ready
+
+    def close(self):
+        """There is nothing to wait for any more."""
+        self._poll = None
+
+    def registerDescriptor(self, sock):
+        self._poll.register(sock, select.EPOLLOUT | select.EPOLLONESHOT)
+
+    def unRegisterDescriptor(self, sock):
+        # Paramiko may have closed it.
+        with contextlib.suppress(ValueError, OSError):
+            self._poll.unregister(sock)

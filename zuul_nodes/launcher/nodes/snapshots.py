@@ -1,0 +1,134 @@
+"""Images made of nodes, while the executor that asks for them waits.
+
+The executor holds the lock of the node; the snapshot has its own.
+"""
+
+import copy
+import time
+
+from zuul.launcher.server import ProviderNodeError
+
+from zuul_nodes import audit, messages, snapshotrecords
+from zuul_nodes.launcher.providers import describe
+from zuul_nodes.launcher.zookeeper import serialize
+
+SNAPSHOT_INTERVAL = 1.0
+
+
+class Snapshots:
+    """
+    :param Launcher launcher: of the nodes.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.store = launcher.store
+        self._busy = set()
+
+    def reconcile(self, node, log):
+        """Take a step towards the snapshot of a node, if it is ours."""
+        snapshot = node.snapshot
+        if (snapshot.complete or node.uuid in self._busy
+                or not (snapshot.hasLock()
+                        or self.launcher.division.isMyNode(node))):
+            return
+        context = self.store.context()
+        if not snapshot.hasLock():
+            if not snapshot.acquireLock(context, blocking=False):
+                # Its lock is not watched.
+                self.launcher.queue.addAfter(
+                    ('node', node.uuid), SNAPSHOT_INTERVAL)
+                return
+            snapshot._set(state_machine=None)
+        if snapshot.state_machine is None:
+            # It begins or goes on where the record says.
+            snapshot.refresh(context)
+        self._busy.add(node.uuid)
+        try:
+            provider = self.launcher.scope.getProviderFor(node)
+            endpoint = provider.getEndpoint()
+        except Exception as error:
+            self._end(node, None, error, log)
+            return
+        self.launcher.pools.submit(
+            endpoint,
+            lambda: self._advance(node, provider, log),
+            lambda result, error: self._end(node, result, error, log),
+            f'Snapshot of node {node.uuid}')
+
+    def _advance(self, node, provider, log):
+        """:return: whether it is complete, and the image's id."""
+        snapshot = node.snapshot
+        machine = snapshot.state_machine
+        if snapshot.complete:
+            return True, snapshot.external_id
+        if machine is None:
+            log.debug('Snapshotting node %s', node)
+            tags = copy.deepcopy(node.tags)
+            tags.pop('zuul_node_uuid', None)
+            # Whoever goes on with it asks for the same.
+            tags['zuul_expiration'] = str(int(
+                node.state_time + node.snapshot_expiration))
+            snapshot._set(tags=tags)
+            machine = provider.getSnapshotStateMachine(node, log)
+            if machine is None:
+                raise ProviderNodeError(
+                    f'driver {provider.driver.name} makes no snapshots')
+            # As far as we have seen it, whatever becomes of the clock.
+            snapshot._set(state_machine=machine, began=time.monotonic())
+        if machine.state == machine.START:
+            machine.start_time = time.time()
+        external_id = machine.advance()
+        if not machine.complete and node.snapshot_timeout and (
+                time.monotonic() - snapshot.began > node.snapshot_timeout):
+            raise ProviderNodeError('Timeout snapshotting node')
+        # If it can't be written, that is the driver's failure.
+        serialize(snapshot, self.store.context())
+        return machine.complete, external_id
+
+    def _end(self, node, result, error, log):
+        """A step has ended."""
+        snapshot = node.snapshot
+        complete, external_id = result or (False, None)
+        if error is not None:
+            # It is complete, without an image: the executor says so.
+            log.error('Unable to snapshot node %s: %s', node, (
+                messages.withoutSecrets(error)
+                if isinstance(error, ProviderNodeError)
+                else messages.getTraceback(error)))
+            complete = True
+            snapshot._set(state_machine=None)
+        if complete:
+            audit.tell(
+                audit.Event.CREATED, node, snapshot=external_id,
+                result=audit.Result.DONE if error is None
+                else audit.Result.FAILED,
+                reason=error and describe(error),
+                launcher=self.launcher.hostname)
+        try:
+            if external_id is not None and complete:
+                # The build may return it at once.
+                self._record(node, external_id)
+            with self.store.context(snapshot._lock, log) as context:
+                attributes = {'complete': True, 'external_id': external_id}
+                snapshot.updateAttributes(
+                    context, **(attributes if complete else {}))
+                if complete:
+                    snapshot.releaseLock(context)
+        except Exception:
+            complete = False
+            # Whether it was written is not known.
+            snapshot._set(state_machine=None)
+            raise
+        finally:
+            # Not before: nobody may go on with what is being written.
+            self._busy.discard(node.uuid)
+            if not complete:
+                self.launcher.queue.addAfter(
+                    ('node', node.uuid), SNAPSHOT_INTERVAL)
+
+    def _record(self, node, url):
+        snapshotrecords.add(
+            self.store.client,
+            snapshotrecords.Snapshot(url, node.uuid, node.tenant_name),
+            int(node.snapshot.tags['zuul_expiration']))

@@ -1,0 +1,163 @@
+"""Nodes that come to their end."""
+
+from zuul.launcher.server import ProviderNodeError
+from zuul.model import ProviderNode
+
+from zuul_nodes import audit
+from zuul_nodes.launcher.nodes import tracing
+from zuul_nodes.launcher.providers import getEntry
+from zuul_nodes.launcher.workers import getPause
+from zuul_nodes.launcher.zookeeper import UnwritableError
+
+State = ProviderNode.State
+
+# Slots that have come to this are of no use as they are, but nothing is
+# wrong with the machine.
+REPLACED_STATES = (State.OUTDATED, State.USED, State.SLOT_HOST)
+# The lock of a node that is gone goes when nobody waits for it any more;
+# that is looked at after this time (seconds).
+LOCK_INTERVAL = 10
+# Where nobody can delete a node, there may be somebody later; that is
+# looked at after this time at the latest (seconds).
+LONGEST_PAUSE = 600
+
+
+class Removal:
+    """
+    :param NodeReconciler nodes: of whose nodes these are steps.
+    """
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+        self.api = nodes.api
+        self.launcher = nodes.launcher
+        self.machines = nodes.machines
+        self.queue = nodes.queue
+        self.store = nodes.store
+        # Nodes that nobody can delete now -> why, and how often that was
+        # found so.
+        self._left = {}
+
+    def delete(self, node, log):
+        self.launcher.scanner.cancel(('node', node.uuid))
+        # It never ends, and says nothing of a machine that begins anew.
+        node._set(nodescan_request=None)
+        subnodes = self.nodes.getSubnodes(node)
+        if any(subnode.state not in ProviderNode.CREATE_STATES
+               for subnode in subnodes):
+            # The host goes when its last slot has gone.
+            return
+        scope = self.launcher.scope
+        if node.delete_state_machine and node.delete_state_machine.complete:
+            return self._remove(node, log)
+        if ((node.state in REPLACED_STATES
+                or len(subnodes) < len(node.subnodes))
+                and self._isOfEntry(node)):
+            # A machine and its slots can not be rebuilt one by one, so
+            # they are removed and registered again.
+            for subnode in subnodes:
+                self.nodes.setStateOfOther(subnode, State.OUTDATED, log)
+            if subnodes:
+                return
+            return self._remove(node, log)
+        if self.launcher.isStatic(node) and not scope.getProviders(node):
+            # There is nobody left who could be asked how to delete it.
+            return self._remove(node, log)
+        try:
+            provider = scope.getProviderFor(node, ignore_label=True)
+        except ProviderNodeError as error:
+            return self._leave(node, str(error), log)
+        self.machines.delete(
+            node, provider, lambda wait, error: self.nodes.guard(
+                node, self._deleted, wait, error, log), log)
+
+    def isSlotOfEntry(self, node):
+        """:return: whether a node is a slot of a static machine."""
+        return bool(node.main_node_id) and self._isOfEntry(node)
+
+    def _isOfEntry(self, node):
+        """:return: whether a node is part of a static machine with slots, or
+            has to make way for one."""
+        is_part = bool(node.main_node_id or node.subnodes)
+        entries = (getEntry(node, provider)
+                   for provider in self.launcher.scope.getProviders(node))
+        return any(entry is not None and (
+            is_part or getattr(entry, 'slots', 1) > 1) for entry in entries)
+
+    def _leave(self, node, reason, log):
+        """Nobody knows how to delete it, until a layout or zuul.conf has
+        again what is missing."""
+        if not self.launcher.layouts.isKnown():
+            return
+        old, attempt = self._left.get(node.uuid, (None, 0))
+        if reason != old:
+            log.error('Unable to delete node %s, its record stays: %s',
+                      node, reason)
+        self._left[node.uuid] = reason, attempt + 1
+        self.queue.addAfter(('node', node.uuid),
+                            getPause(attempt, longest=LONGEST_PAUSE))
+
+    def forget(self, node_id):
+        """There is no such node any more."""
+        self._left.pop(node_id, None)
+
+    def _deleted(self, node, wait, _, log):
+        """A step of the deletion has ended.  If it has failed, it has
+        a time to be tried again."""
+        if wait is not None:
+            try:
+                self.nodes.save(node)
+            except UnwritableError as error:
+                # Of what the driver says, there is only what was written
+                # before.
+                wait = self.machines.retryDelete(node, error, log)
+                node.refresh(self.store.context())
+            self.queue.addAfter(('node', node.uuid), wait)
+            return
+        if node.state == State.REBUILDING:
+            # A static node begins anew.
+            node._set(delete_state_machine=None)
+            transaction = self.store.transaction()
+            transaction.update(node)
+            if node.request_id and not self.nodes.getRequest(node):
+                transaction.deletePart(node.assignment)
+            transaction.commit()
+            self.machines.forget(node.uuid)
+            return
+        self._remove(node, log)
+
+    def _remove(self, node, log):
+        """Remove the record, if no request looks at it any more."""
+        request = self.api.getNodesetRequest(node.request_id)
+        if request is not None and (
+                node.uuid in request.nodes or not _isSeen(node, request)):
+            return
+        log.debug('Removing provider node %s', node)
+        is_left = self.machines.isLeft(node.uuid)
+        audit.tell(
+            audit.Event.DELETED, node,
+            result=audit.Result.FAILED if is_left else audit.Result.DONE,
+            reason=is_left and 'the cloud may still have it',
+            launcher=self.launcher.hostname)
+        if self.store.remove(node):
+            self.queue.addAfter(('lock', (
+                node.getPath(), node.getLockPath())), LOCK_INTERVAL)
+        self.nodes.forget(node.uuid)
+        tracing.traceDeletion(node)
+
+    def removeLock(self, paths):
+        """Remove the lock of a node that is gone, as soon as nobody waits
+        for it.
+
+        :param tuple paths: of the node, and of its lock.
+        """
+        if not self.store.removeLock(*paths):
+            self.queue.retry(('lock', paths))
+
+
+def _isSeen(node, request):
+    """:return: whether our copy of the request is not older than the
+        assignment of the node to it."""
+    version = request.getZKVersion()
+    return node.min_request_version is None or (
+        version is not None and version >= node.min_request_version)

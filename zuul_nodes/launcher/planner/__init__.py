@@ -1,0 +1,30 @@
+"""The planner: which request gets which nodes, from which provider.
+
+Everything here is in memory: there is no ZooKeeper, and there are no threads.
+"""
+
+from zuul_nodes.launcher.planner.capacity import LAST, Shortage
+from zuul_nodes.launcher.planner.decisions import Host, Slot
+from zuul_nodes.launcher.planner.limits import (
+    getSlotProblem,
+    getSlots,
+    withProblem,
+)
+from zuul_nodes.launcher.planner.planner import Grant, Impossible, Planner
+from zuul_nodes.launcher.planner.published import PublishedReservations
+from zuul_nodes.launcher.planner.readynodes import isPending
+
+__all__ = [
+    'LAST',
+    'Grant',
+    'Host',
+    'Impossible',
+    'Planner',
+    'PublishedReservations',
+    'Shortage',
+    'Slot',
+    'getSlotProblem',
+    'getSlots',
+    'isPending',
+    'withProblem',
+]

@@ -1,0 +1,65 @@
+"""Why a provider makes no nodes of a label: not now, or never."""
+
+from zuul_nodes.launcher.planner.limits import withProblem
+from zuul_nodes.launcher.providers import describeUnhandled
+
+
+class Obstacles:
+    """
+    :param Ledger ledger: knows what nodes need.
+    :param Pauses pauses:
+    :param canUse: as for :class:`.planner.Planner`, like the others.
+    """
+
+    def __init__(self, ledger, pauses, canUse, isHandled, isAsked,
+                 getProblem):
+        self.ledger = ledger
+        self.pauses = pauses
+        self.canUse = canUse
+        self.isHandled = isHandled
+        self.isAsked = isAsked
+        self.getProblem = getProblem
+
+    def getRefusal(self, request, provider, label_name):
+        """:return: why a provider will never make a label, or None."""
+        if not self.canUse(request, provider, label_name):
+            return 'has no image for it'
+        if (self.isAsked and self.isAsked(provider, label_name)
+                and self.ledger.limits.getCharges(
+                    provider, label_name) is None):
+            return withProblem(
+                'can not tell what it needs',
+                self.getProblem(provider, label_name)
+                or self.ledger.limits.getProblem(provider, label_name))
+        return None
+
+    def getObstacle(self, request, provider, label_name):
+        """:return: why a provider makes no nodes for a request now, or
+            None."""
+        if not self.canUse(request, provider, label_name):
+            return 'has no image for it'
+        return self.getPause(provider, label_name)
+
+    def isMaking(self, provider):
+        """:return: whether anybody makes nodes there, if that is needed."""
+        return (provider.driver.name == 'static'
+                or self.isHandled(provider.connection_name))
+
+    def getPause(self, provider, label_name):
+        """:return: why a provider makes no nodes now, or None."""
+        if provider.driver.name == 'static':
+            return 'no node is free'
+        if pause := self.pauses.get(provider.canonical_name):
+            return f'is paused: {pause.reason}'
+        if not self.isMaking(provider):
+            return describeUnhandled([provider.connection_name])
+        if self.isAsked and not self.isAsked(provider, label_name):
+            return withProblem(
+                'is being prepared', self.getProblem(provider, label_name))
+        if self.ledger.limits.getCharges(provider, label_name) is None:
+            return withProblem(
+                'what it needs is not known',
+                self.ledger.limits.getProblem(provider, label_name))
+        if self.ledger.getSpare(provider, label_name):
+            return 'slots are being made'
+        return None

@@ -1,0 +1,276 @@
+"""Which providers a nodeset can come from, and which are tried first.
+
+All of its nodes come from one provider, if there is one that could serve
+them all when nothing else is in use; and from one availability zone of it,
+if there is one that can serve them all now.
+"""
+
+import copy
+import functools
+
+from zuul_nodes.launcher.planner.limits import getShortName
+from zuul_nodes.launcher.planner.selection import Draft
+from zuul_nodes.launcher.planner.split import findMix
+from zuul_nodes.launcher.providers import describeUnhandled, getAttempts
+
+
+class Options:
+    """
+    :param Needs needs: of one request, or of all that have the same.
+    :param dict providers: the tenant's: canonical name -> provider.
+    :param dict unreadable: of the same tenant, canonical name ->
+        Unreadable.
+    :param Ever ever: what there is if nothing is in use.
+    :ivar dict ways: provider -> a draft of the nodeset, all from there, as
+        it can be served once; of all providers that ever can.
+    :ivar Draft mix: the same from several providers, if none can alone
+        whose nodes anybody makes; or None.
+    :ivar bool has_hope: whether there is no way, but might be one by what
+        can't be read here.
+    :ivar set names: canonical names of the providers that may be tried.
+    """
+
+    def __init__(self, needs, providers, unreadable, ever):
+        self.needs = needs
+        self.providers = list(providers.values())
+        self.unreadable = unreadable
+        candidates = {
+            want: {provider for provider in self.providers
+                   if not self._getRefusal(want, provider)}
+            for want in needs.wants}
+        # Where there is the least choice, it is made first.
+        self.candidates = dict(sorted(
+            candidates.items(), key=lambda item: len(item[1])))
+        self.names = {
+            provider.canonical_name
+            for each in candidates.values() for provider in each}
+        # Some of them have no room even if nothing is in use, but perhaps
+        # they have nodes that are there.
+        self.singles = [
+            provider for provider in self.providers
+            if all(provider in each for each in self.candidates.values())]
+        self._look(ever, {})
+
+    def renew(self, ever, names):
+        """:return: the same, when some of the providers may have changed."""
+        options = copy.copy(self)
+        options._look(ever, {
+            provider: self.ways.get(provider) for provider in self.singles
+            if provider.canonical_name not in names})
+        return options
+
+    def _look(self, ever, known):
+        """:param dict known: provider -> its way, or None if it has none."""
+        self.ever = ever
+        self.ways = {
+            provider: draft for provider in self.singles
+            if (draft := known[provider] if provider in known
+                else self._fill(ever, [provider]))}
+        self.mix, self.has_hope = None, False
+        if not any(map(ever.isHandled, self.ways)):
+            able = self._getAble()
+            self.mix = self._makeMix(able)
+            self.has_hope = not self.possible and self._hasHope(able)
+
+    @property
+    def possible(self):
+        return bool(self.ways or self.mix or self.has_hope)
+
+    def getRefusals(self):
+        """:return: canonical name -> why that provider is not tried any
+            more, though it has the label."""
+        return {
+            provider.canonical_name: refusal for want in self.needs.wants
+            if want.failed for provider in self.providers
+            if want.label_name in provider.labels
+            and (refusal := self._getRefusal(want, provider))}
+
+    def getMakers(self):
+        """:return: for the name of each label, a set of the providers that
+            it may be had from, now or later."""
+        if self.ways and not self.mix:
+            return {want.label_name: set(self.ways)
+                    for want in self.candidates}
+        return {want.label_name: able
+                for want, able in self._getAble().items()}
+
+    def getUnhandled(self, isHandled):
+        """
+        :param isHandled: tells for the name of a connection whether there
+            is a launcher that makes nodes there.
+        :return: for people, why nobody can serve it who runs now, though
+            another launcher might; None if somebody can.
+        """
+        if self.has_hope:
+            return self.explain()
+        for providers in self.getMakers().values():
+            connections = {
+                provider.connection_name for provider in providers}
+            if connections and not any(map(isHandled, connections)):
+                return describeUnhandled(connections)
+        return None
+
+    def choose(self, view, names=None):
+        """
+        :param Now view: what there is.
+        :param names: canonical names of the only providers that may have
+            got room; None for all.
+        :return: a draft with a node for each want, or None; and a dict,
+            name of a provider -> why it can't.
+        """
+        blockers = {}
+        scattered = None
+        for provider in view.getOrder(self.singles, names):
+            # Who has to wait does not ask for each zone.
+            draft = self._fill(view, [provider], blockers)
+            if draft is None:
+                continue
+            zones = view.getZones(provider)
+            if zones:
+                scattered = scattered or draft
+                draft = self._gather(view, provider, zones)
+            if draft:
+                return draft, blockers
+        if scattered:
+            return scattered, blockers
+        if self.mix:
+            order = view.getOrder(self._getAll())
+            # What is best for each node may leave no room for the others.
+            for candidates in (self.candidates, {
+                    want: {self.mix.providers[want]}
+                    for want in self.candidates}):
+                if draft := self._fill(view, order, blockers, candidates):
+                    return draft, blockers
+        return None, blockers
+
+    def reserve(self, view, names):
+        """
+        :param Now view: what there is.
+        :param names: canonical names of the providers to stay with.
+        :return: a tuple of what is best reserved, if possible where nobody
+            ahead has reserved anything; empty if there is no way at all.
+        """
+        best = None
+        for draft in self._getReservable(view, names):
+            if not view.isReserved(draft):
+                best = draft
+                break
+            # Those ahead may wait for something else there.
+            best = best or draft
+        return tuple(best.getReservations(view.rank)) if best else ()
+
+    def _getReservable(self, view, names):
+        """:return: yields drafts, the best first."""
+        if self.mix:
+            yield self.mix
+            return
+        # What makes no nodes for other reasons, or has not room enough beside
+        # what is not Zuul's, is of no use to wait for.
+        making = functools.partial(self._isMaking, view)
+        former = [provider for provider in self.ways
+                  if provider.canonical_name in names]
+        yield from map(self.ways.get, filter(making, former))
+        order = view.getOrder(self.ways)
+        yield from map(self.ways.get, list(filter(making, order))
+                       or [*former, *order])
+
+    def _isMaking(self, view, provider):
+        return provider.driver.name == 'static' or (
+            view.mayHaveRoom(provider, self.ways[provider].charges)
+            and not any(view.getObstacle(want, provider)
+                        for want in self.needs.wants))
+
+    def explain(self):
+        """:return: for each label, why no provider can serve it."""
+        reasons = {}
+        for want in self.needs.wants:
+            blockers = self._getUnreadable(want)
+            for provider in self.providers:
+                name = provider.canonical_name
+                if want.label_name not in provider.labels:
+                    continue
+                if refusal := self._getRefusal(want, provider):
+                    blockers[name] = refusal
+                else:
+                    self._fill(self.ever, [provider], blockers, {
+                        want: {provider}})
+            reasons[want.label_name] = '; '.join(
+                f'{getShortName(name)}: {reason}'
+                for name, reason in blockers.items()) or (
+                    'there is no room for it beside the others'
+                    if self.candidates[want] else
+                    f'no provider of tenant {self.needs.tenant_name} has it')
+        return 'No provider can serve it. ' + '. '.join(
+            f'Label {name}: {reason}' for name, reason in reasons.items())
+
+    def _gather(self, view, provider, zones):
+        """:return: a draft with all nodes in one of the zones, or None."""
+        drafts = [draft for zone in zones if (
+            draft := self._fill(view.within(zone), [provider]))]
+        if not drafts:
+            return None
+        drafts.sort(key=Draft.getDistance)
+        # A zone may have no room, which only shows when nodes are made.
+        turn = view.countFailures(provider) if drafts[0].machines else 0
+        return drafts[turn % len(drafts)]
+
+    def _makeMix(self, able):
+        """
+        :param dict able: as of :meth:`_getAble`.
+        :return: a draft from several providers, or None.
+        """
+        # What is hard to place comes first, what is small fits in after it;
+        # and equal ones after each other.
+        order = sorted(self.candidates, key=lambda want: (
+            len(able[want]), -max((
+                self.ever.getPart(provider, want.label_name)
+                for provider in able[want]), default=0), want[1:3]))
+        self.candidates = {want: self.candidates[want] for want in order}
+        providers = self._getAll()
+        if self.ways:
+            # One could serve all if anybody handled it: so others only.
+            providers = list(filter(self.ever.isHandled, providers))
+        return findMix(Draft(self.needs, self.ever), {
+            want: [provider for provider in providers
+                   if provider in able[want]] for want in order})
+
+    def _getAble(self):
+        """:return: for each want, a set of the providers that can ever
+            serve it if it is alone."""
+        return {want: {
+            provider for provider in providers
+            if self._fill(self.ever, [provider], candidates={
+                want: {provider}})}
+            for want, providers in self.candidates.items()}
+
+    def _hasHope(self, able):
+        unsure = set(filter(self._getUnreadable, able))
+        return bool(unsure) and all(
+            able[want] for want in able.keys() - unsure)
+
+    def _getUnreadable(self, want):
+        """:return: canonical name -> Unreadable, of those that may make it.
+        """
+        return {name: each for name, each in self.unreadable.items()
+                if each.mayHave(want.label_name)}
+
+    def _getAll(self):
+        return [provider for provider in self.providers
+                if provider.canonical_name in self.names]
+
+    def _fill(self, view, providers, blockers=None, candidates=None):
+        draft = Draft(self.needs, view)
+        if draft.fill(candidates or self.candidates, providers):
+            return draft
+        if blockers is not None:
+            blockers.update(draft.blockers)
+        return None
+
+    def _getRefusal(self, want, provider):
+        name = provider.canonical_name
+        if want.label_name not in provider.labels:
+            return 'has no such label'
+        attempts = getAttempts(provider)
+        if want.failed.count(name) >= attempts:
+            return f'gave up after {attempts} attempts'
+        return None

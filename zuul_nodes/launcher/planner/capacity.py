@@ -1,0 +1,534 @@
+"""Who has which nodes, and how much of every limit is used.
+
+The ledger has an entry for each node: for those with a record, as it was
+seen last, and for those that were granted and have none yet.
+"""
+
+import collections
+import functools
+import math
+import typing
+
+from zuul.model import ProviderNode
+
+from zuul_nodes.launcher.planner.limits import (
+    Account,
+    Limits,
+    exceeds,
+    getLabelKey,
+    getProviderQuota,
+    getShortName,
+    getSlots,
+    withProblem,
+)
+from zuul_nodes.launcher.planner.readynodes import (
+    Kind,
+    Stock,
+    getKind,
+    isPending,
+)
+from zuul_nodes.launcher.planner.reservations import Reservation, Reservations
+from zuul_nodes.launcher.providers import (
+    Scope,
+    Sharing,
+    chooseProvider,
+    isMadeFrom,
+)
+
+
+class Entry(typing.NamedTuple):
+    """
+    :ivar ProviderNode node: or None: there is no record yet.
+    :ivar dict charges: key -> amount, see :class:`.limits.Limits`.
+    :ivar Kind kind: if anybody may have the node, or None.
+    :ivar tuple spare: provider and label of a slot that will be anybody's
+        as soon as it has a record, or None.
+    """
+    node: ProviderNode | None = None
+    charges: dict = {}
+    kind: Kind | None = None
+    spare: tuple | None = None
+
+
+NOTHING = Entry()
+# Ranks behind those of all requests: of nodes that nobody has asked for, of
+# what waits for room for them, and of nobody.
+LAST, MISSING, END = ((math.inf, number) for number in range(3))
+
+
+class Shortage(typing.NamedTuple):
+    """Why there is no room."""
+    account: Account
+    resource: str
+    needed: int
+    limit: int
+    used: int
+    reserved: int
+    ahead: str | None
+
+    @property
+    def key(self):
+        return self.account, self.resource
+
+    def __str__(self):
+        text = (f'{self.account} has {self.limit} {self.resource}, '
+                f'{self.used} in use, {self.needed} needed')
+        if self.ahead:
+            text += f', {self.reserved} kept for request {self.ahead}'
+        return text
+
+
+class Unknown(typing.NamedTuple):
+    """The driver can't say whether there is room."""
+    provider: str
+    problem: str | None
+
+    def __str__(self):
+        return withProblem(
+            f'limits of {getShortName(self.provider)} are not known',
+            self.problem)
+
+
+class Ledger:
+    """
+    :param isGiven: as for :class:`.sharing.Sharing`.
+    :param tellName: the same.
+    :ivar Reservations reservations: of requests.
+    :ivar Reservations missing: of nodes that nobody has asked for.
+    :ivar dict used: key -> amount.
+    :ivar dict claims: uuid of a node -> the request that it was granted
+        to, until the node's record says so.
+    :ivar set changed: names of providers which may have nodes, or make
+        some, for somebody for whom they had none before; to be emptied by
+        whom it concerns.
+    :ivar set freed: keys of which there is more than when somebody had not
+        enough; to be emptied likewise.
+    """
+
+    def __init__(self, isGiven=lambda name: False,
+                 tellName=lambda host: None):
+        self.reservations = Reservations()
+        self.missing = Reservations()
+        self.sharing = Sharing(isGiven, tellName)
+        self.stock = Stock(self._hasExpired)
+        self.used = collections.Counter()
+        self.claims = {}
+        self.changed = set()
+        self.freed = set()
+        self._entries = {}
+        # The other way round: request -> nodes, key -> nodes.
+        self._claimed = collections.defaultdict(set)
+        self._members = collections.defaultdict(set)
+        self._spare = collections.Counter()
+        # Keys of which somebody who waits needs more.
+        self._short = set()
+        self.setScope(Scope({}), Limits(Scope({})))
+
+    def setScope(self, scope, limits):
+        self.scope = scope
+        self.limits = limits
+        self.changed.update(scope.by_name)
+        for node_id, entry in self._entries.items():
+            if entry.node is not None:
+                self._write(node_id, self._describe(entry.node))
+
+    # What is there
+
+    def update(self, node):
+        """:param ProviderNode node: its record, as it is now."""
+        if (node.request_id or node.subnodes
+                or self._entries.get(node.uuid, NOTHING).spare):
+            self._unclaim(node.uuid)
+        self._write(node.uuid, self._describe(node))
+
+    def remove(self, node_id):
+        self._unclaim(node_id)
+        self._write(node_id, NOTHING)
+
+    def getNode(self, node_id):
+        """:return: the node, if it has a record."""
+        return self._entries.get(node_id, NOTHING).node
+
+    def getKind(self, node_id):
+        """:return: the node's Kind, if anybody may have it."""
+        return self._entries.get(node_id, NOTHING).kind
+
+    def getUsers(self, key):
+        """:return: set of the names of providers that a key limits."""
+        return self.limits.users.get(key[0], set())
+
+    def getNeighbours(self, node):
+        """:return: names of the providers whose nodes count in anything
+            that the node does."""
+        return set().union(*(
+            self.limits.users.get(account, ())
+            for account in self.limits.getAccounts(
+                node.provider, node.connection_name, node.endpoint_name)))
+
+    def getRivals(self, node_id):
+        """:return: as :meth:`.sharing.Sharing.getRivals`."""
+        return self.sharing.getRivals(node_id)
+
+    def getOthers(self, node_id):
+        """:return: as :meth:`.sharing.Sharing.getOthers`."""
+        return self.sharing.getOthers(node_id)
+
+    def getMachineRoom(self, node_id):
+        """:return: as :meth:`.sharing.Sharing.getRoom`."""
+        return self.sharing.getRoom(self.getNode(node_id))
+
+    def setAddresses(self, host, found):
+        """Take in which addresses a host of nodes has."""
+        for node_id in self.sharing.setAddresses(host, found):
+            self._write(node_id, self._describe(self.getNode(node_id)))
+
+    # What is going to be
+
+    def claim(self, grant):
+        """Have all nodes of a grant be the request's."""
+        hosts = set()
+        for slot in grant.slots:
+            provider = slot.provider
+            charges = {getLabelKey(provider.tenant_name, slot.label_name): 1}
+            if slot.host:
+                hosts.add(slot.host)
+            elif slot.node is None:
+                charges.update(self.limits.getCharges(
+                    provider, slot.label_name))
+            self._claim(grant.request_id, slot.node_id, charges=charges)
+        for host in hosts:
+            self._claim(
+                grant.request_id, host.node_id,
+                charges=self.limits.getCharges(
+                    host.provider, host.label_name) or {})
+            for node_id in host.subnode_ids:
+                if node_id not in self.claims:
+                    self._claim(grant.request_id, node_id, spare=(
+                        host.provider.canonical_name, host.label_name))
+
+    def keep(self, nodes):
+        """Have there be room for nodes that nobody has asked for.
+
+        :param nodes: their records, written or not; of one provider.
+        :return: whether there is, besides all that is reserved.  It is
+            kept until :meth:`release` with the uuid of the first.
+        """
+        provider = chooseProvider(nodes[0], self.scope.getProviders(nodes[0]))
+        charges = list(map(self._getCharges, nodes))
+        needed = collections.Counter()
+        for each in charges:
+            needed.update(each)
+        if provider and self.getShortage(provider, needed, LAST):
+            return False
+        for node, each in zip(nodes, charges, strict=True):
+            self._write(node.uuid, Entry(self.getNode(node.uuid), each))
+            self._claim(nodes[0].uuid, node.uuid)
+        return True
+
+    def holds(self, grant):
+        """:return: whether all of its nodes still are the request's."""
+        return all(self.claims.get(slot.node_id) == grant.request_id
+                   for slot in grant.slots)
+
+    def release(self, request_id):
+        """End all claims of a request."""
+        for node_id in list(self._claimed.get(request_id, ())):
+            self._unclaim(node_id)
+            node = self.getNode(node_id)
+            self._write(node_id, self._describe(node) if node else NOTHING)
+
+    def getSpare(self, provider, label_name):
+        """:return: how many slots will be anybody's in a moment."""
+        return self._spare[provider.canonical_name, label_name]
+
+    # What may be had
+
+    def getFree(self, provider, label_name, number, rank, zone=None):
+        """
+        :param tuple rank: of the request that they are for.
+        :return: uuids of nodes as of :meth:`.stock.Stock.find`.
+        """
+        return self.stock.find(
+            provider, label_name, number,
+            functools.partial(self._isKept, rank, number),
+            functools.partial(self._countKept, rank), zone)
+
+    def getShortage(self, provider, charges, rank):
+        """
+        :param BaseProvider provider: the tenant's, with its limits.
+        :param dict charges: what is needed, key -> amount.
+        :param tuple rank: of the request that it is for.
+        :return: None if there is room, or what says why there is none.
+        """
+        limits = self.limits.getUsable(provider)
+        if limits is None:
+            return Unknown(provider.canonical_name,
+                           self.limits.getProblem(provider))
+        for key, needed in charges.items():
+            if (limit := limits.get(key)) is not None and (
+                    shortage := self._look(key, needed, limit, rank)):
+                return shortage
+        return None
+
+    def isStill(self, shortage, rank):
+        """
+        :param Shortage shortage: that was there when something was used
+            more.
+        :return: whether it is.
+        """
+        return self._look(shortage.key, shortage.needed, shortage.limit,
+                          rank) is not None
+
+    def _look(self, key, needed, limit, rank):
+        """:return: a Shortage, whose end will be noted; or None."""
+        used = self.used[key]
+        reserved, ahead = self.reservations.getAhead(key, rank)
+        if not exceeds(used + reserved + needed, limit):
+            return None
+        self._short.add(key)
+        return Shortage(*key, needed, limit, used, reserved, ahead)
+
+    def getShare(self, provider):
+        """:return: of what may be used, the part that is."""
+        limits = self.limits.getUsable(provider)
+        if limits is None:
+            return 1.0
+        share = 0.0
+        for key, limit in limits.items():
+            if key[0].kind != 'label':
+                share = max(share, self.used[key] / limit if limit else 1.0)
+        # Launchers do not all choose the same, if there is little
+        # difference.
+        return round(share, 1) if share < 1 else share
+
+    def fits(self, node):
+        """
+        :return: whether there is room for a node, besides those whose
+            records are not younger.
+        """
+        provider = chooseProvider(node, self.scope.getProviders(node))
+        limits = provider and self.limits.getUsable(provider)
+        if limits is None:
+            return provider is None
+        for key, amount in self._getCharges(node).items():
+            if (limit := limits.get(key)) is None:
+                continue
+            members = self._members[key]
+            others = self.used[key] - (amount if node.uuid in members else 0)
+            # Without a look at each of them, in most cases.
+            if (exceeds(others + amount, limit)
+                    and exceeds(self._getOlder(key, node) + amount, limit)):
+                return False
+        return True
+
+    def isShort(self, node, rank=END):
+        """
+        :param tuple rank: before which those who wait count.
+        :return: whether of what a node uses more is wanted, by nodes on
+            record and by those who wait, than there is.
+        """
+        provider = chooseProvider(node, self.scope.getProviders(node))
+        limits = (provider and self.limits.getUsable(provider)) or {}
+        return any(
+            key in limits and exceeds(
+                self.used[key] + self.reservations.getAhead(key, rank)[0]
+                + self.missing.getAhead(key, rank)[0], limits[key])
+            # With slots, it is the machine that uses most.
+            for node_id in (node.uuid, node.main_node_id)
+            for key in self._entries.get(node_id, NOTHING).charges)
+
+    def _getOlder(self, key, node):
+        """:return: how much is used by nodes that are not younger."""
+        age = _getAge(node)
+        entries = [self._entries[node_id] for node_id in self._members[key]]
+        return sum(entry.charges[key] for entry in entries
+                   if entry.node and _getAge(entry.node) < age)
+
+    # Reservations
+
+    def reserve(self, reservations):
+        for each in reservations:
+            provider = self.scope.by_tenant.get(
+                each.tenant, {}).get(each.provider)
+            if provider is None:
+                continue
+            charges = collections.Counter({
+                (account, resource): amount for account
+                in self.limits.getProviderAccounts(provider)
+                for resource, amount in each.quota.items()})
+            if provider.driver.name != 'static':
+                charges.update(getLabelKey(each.tenant, label_name)
+                               for label_name in each.labels)
+            (self.missing if each.rank > LAST else self.reservations).add(
+                each, charges)
+
+    def reserveNode(self, name, provider, label_name):
+        """Reserve room for a node that nobody has asked for.
+
+        :param str name: in place of the uuid of a request.
+        """
+        charges = self.limits.getCharges(provider, label_name) or {}
+        self.reserve([Reservation(
+            provider.canonical_name, (*MISSING, name),
+            (label_name,) * getSlots(provider.labels[label_name]),
+            provider.tenant_name, getProviderQuota(charges))])
+
+    def unreserve(self, request_id):
+        # Nobody gets anything for this being over.
+        self.missing.remove(request_id)
+        reservations, keys = self.reservations.remove(request_id)
+        # What is there was kept, too.
+        for each in reservations:
+            if any(self.stock.has(each.provider, label_name)
+                   for label_name in each.labels):
+                self.changed |= {each.provider} | self._getSharers(each)
+        for key in keys:
+            self._improve(key)
+
+    def setRank(self, rank):
+        """Have what is reserved for a request be at its present place.
+
+        :param tuple rank: of the request.
+        """
+        reserved = self.reservations.by_request.get(rank[-1], ())
+        if any(each.rank != rank for each in reserved):
+            self.unreserve(rank[-1])
+            self.reserve([each._replace(rank=rank) for each in reserved])
+
+    def _hasExpired(self, node):
+        """:return: whether a node is too old to be used.  As Zuul sees it,
+            the slots of a host are so together or not at all."""
+        host = node.main_node_id and self.getNode(node.main_node_id)
+        slots = map(self.getNode, host.subnodes) if host else [node]
+        return all(slot._hasExpired() for slot in slots if slot)
+
+    def _isKept(self, rank, number, node_id):
+        """
+        :param int number: how many are going to be taken at the most.
+        :return: whether those ahead may want the machine of a node by way of
+            another record of it.
+        """
+        return any((kept := self._countKept(rank, kind))
+                   and self.stock.count(kind) - number < kept
+                   for kind in map(self.getKind, self.getRivals(node_id))
+                   if kind)
+
+    def _countKept(self, rank, kind):
+        """:return: how many nodes of that kind those ahead want, whose
+            tenants may have them."""
+        kept = 0
+        for tenant_name, number in self.reservations.getWanted(
+                kind.provider, kind.names, rank).items():
+            provider = self.scope.by_tenant.get(tenant_name, {}).get(
+                kind.provider)
+            if isMadeFrom(kind, provider):
+                # Of what is made, the room may be what is missing.
+                kept += number if provider.nodes else self.stock.count(kind)
+        return kept
+
+    def _getSharers(self, reservation):
+        """:return: names of other providers that have records of machines
+            which are kept."""
+        provider = self.scope.by_tenant.get(
+            reservation.tenant, {}).get(reservation.provider)
+        # Of machines that are made, there may be many, and one record each.
+        return {
+            self.getNode(rival).provider
+            for label_name in reservation.labels
+            for node_id in self.stock.getIds(reservation.provider, label_name)
+            for rival in self.getRivals(node_id)
+        } if provider and provider.nodes else set()
+
+    # How it is written
+
+    def _describe(self, node):
+        """:return: an entry for a node."""
+        claimed = node.uuid in self.claims
+        # What may wait for ever for room takes none from others.
+        return Entry(
+            node,
+            self._getCharges(node) if claimed or not isPending(node) else {},
+            None if claimed or self.sharing.isUsed(node) else getKind(node))
+
+    def _getCharges(self, node):
+        """:return: what a node uses, or will use, key -> amount."""
+        quota = node.quota.getResources() if node.quota else {}
+        charges = {
+            (account, resource): amount
+            for account in self.limits.getAccounts(
+                node.provider, node.connection_name, node.endpoint_name)
+            for resource, amount in quota.items() if amount > 0}
+        if not node.subnodes:
+            charges.update(dict.fromkeys(self._getLabelKeys(node), 1))
+        return charges
+
+    def _getLabelKeys(self, node):
+        if tenant_name := node.tenant_name:
+            return [getLabelKey(tenant_name, node.label)]
+        # It counts for all who could have it.
+        return [getLabelKey(provider.tenant_name, node.label)
+                for provider in self.scope.getProviders(node)
+                if (label := provider.labels.get(node.label))
+                and label.max_nodes is not None]
+
+    def _write(self, node_id, new):
+        """Put an entry in the place of the one that is there."""
+        old = self._entries.get(node_id, NOTHING)
+        if new is NOTHING:
+            self._entries.pop(node_id, None)
+        else:
+            self._entries[node_id] = new
+        if old.charges != new.charges:
+            self._charge(node_id, old.charges, new.charges)
+        if old.kind != new.kind or old.node is not new.node:
+            if old.kind:
+                self.stock.remove(old.kind, old.node)
+            if new.kind:
+                self.stock.add(new.kind, new.node)
+                self.changed.add(new.kind.provider)
+        if old.spare != new.spare:
+            if old.spare:
+                self._spare[old.spare] -= 1
+                self.changed.add(old.spare[0])
+            if new.spare:
+                self._spare[new.spare] += 1
+        for other_id in self.sharing.note(
+                node_id, new.node, node_id in self.claims):
+            other = self._describe(self.getNode(other_id))
+            self._write(other_id, other)
+            if other.kind:
+                # Its machine may have another job, or one less.
+                self.changed.add(other.kind.provider)
+
+    def _charge(self, node_id, old, new):
+        for key, amount in new.items():
+            self.used[key] += amount
+            self._members[key].add(node_id)
+        for key, amount in old.items():
+            self.used[key] -= amount
+            if key not in new:
+                self._members[key].discard(node_id)
+            if amount > new.get(key, 0):
+                self._improve(key)
+
+    def _improve(self, key):
+        if key in self._short:
+            self._short.discard(key)
+            self.freed.add(key)
+
+    def _claim(self, request_id, node_id, **new):
+        self.claims[node_id] = request_id
+        self._claimed[request_id].add(node_id)
+        # A node with a record keeps what it has.
+        entry = self._entries.get(node_id) or Entry(**new)
+        self._write(node_id, entry._replace(kind=None))
+
+    def _unclaim(self, node_id):
+        if request_id := self.claims.pop(node_id, None):
+            self._claimed[request_id].discard(node_id)
+            if not self._claimed[request_id]:
+                del self._claimed[request_id]
+
+
+def _getAge(node):
+    return node.getZKczxid() or 0, node.uuid

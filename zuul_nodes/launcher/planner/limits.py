@@ -1,0 +1,246 @@
+"""What may be used, and what nodes need of it.
+
+A limit is a provider's, a section's, an endpoint's, or a tenant's for one
+label (``max-nodes``).  Each of these has an account, and a node counts in
+all that it belongs to: so there is one rule for all limits.
+"""
+
+import collections
+import logging
+import time
+import typing
+import urllib.parse
+
+from zuul_nodes import messages
+from zuul_nodes.drivers import MOST_SLOTS
+from zuul_nodes.launcher.providers import describe, getSectionLimits
+
+# Seconds for which the answers of drivers are good.
+FRESH = 5
+# Of cores, GB and the like: less than anybody asks for.
+ROUNDING = 1e-6
+
+
+class Account(typing.NamedTuple):
+    """
+    :ivar str kind: provider, section, endpoint or label.
+    :ivar str owner: of an endpoint its connection, of a label its tenant.
+    """
+    kind: str
+    name: str
+    owner: str = ''
+
+    def __str__(self):
+        return f'{self.kind} {getShortName(self.name)}'
+
+
+def getShortName(canonical_name):
+    """:return: the name that people gave."""
+    return urllib.parse.unquote_plus(str(canonical_name).rsplit('/', 1)[-1])
+
+
+def withProblem(text, problem):
+    """
+    :param str problem: or None if nobody knows of one.
+    :return: what is not so, and why.
+    """
+    return f'{text}: {problem}' if problem else text
+
+
+def getLabelKey(tenant_name, label_name):
+    """:return: where nodes with a label count, whoever makes them."""
+    return Account('label', label_name, tenant_name), 'nodes'
+
+
+def getSlots(label):
+    """:return: how many nodes of a label a machine has."""
+    return min(max(label.slots or 1, 1), MOST_SLOTS)
+
+
+def getSlotProblem(label):
+    """:return: for people, why no machine can have the nodes of a label;
+        None if one can."""
+    if (label.slots or 1) <= MOST_SLOTS:
+        return None
+    return (f'"slots" of label {label.name} are {label.slots}, {MOST_SLOTS} '
+            'are the most')
+
+
+def getProviderQuota(charges):
+    """
+    :param dict charges: key -> amount.
+    :return: dict resource -> amount, of what counts at the provider itself.
+    """
+    return {resource: amount for (account, resource), amount
+            in charges.items() if account.kind == 'provider'}
+
+
+def exceeds(amount, limit):
+    """:return: whether there is not enough; what is left of fractions by
+        rounding does not count."""
+    return amount - limit > ROUNDING
+
+
+def findExceeded(charges, limits):
+    """
+    :param dict charges: key -> amount.
+    :param dict limits: key -> limit.
+    :return: the first key of which there is not enough, or None.
+    """
+    return next((key for key, amount in charges.items()
+                 if exceeds(amount, limits.get(key, amount))), None)
+
+
+class Limits:
+    """Answers of drivers, remembered for a while.
+
+    What a key is throughout: an account and the name of a resource.
+
+    :param Scope scope:
+    :ivar dict users: account -> names of the providers whose nodes count
+        in it.
+    """
+
+    log = logging.getLogger('zuul.nodes.Limits')
+
+    def __init__(self, scope, clock=time.monotonic):
+        self.scope = scope
+        self.clock = clock
+        self.sections = {
+            name: section for section, providers in scope.by_section.items()
+            for name in providers}
+        self._answers = {}
+        # What there was no answer to the last time -> why.
+        self._problems = {}
+        self.users = self._getUsers()
+
+    def getAccounts(self, name, connection_name, endpoint_name):
+        """:return: yields those in which the nodes of a provider count."""
+        yield Account('provider', name)
+        yield Account('endpoint', endpoint_name, connection_name)
+        if section := self.sections.get(name):
+            yield Account('section', section)
+
+    def getProviderAccounts(self, provider):
+        """:return: a tuple of those in which the provider's nodes count."""
+        try:
+            endpoint_name = provider.getEndpoint().name
+        except Exception as error:
+            self._note(error, provider, 'endpoint')
+            endpoint_name = None
+        return tuple(self.getAccounts(
+            provider.canonical_name, provider.connection_name,
+            endpoint_name))
+
+    def getCharges(self, provider, label_name):
+        """
+        :return: what a node would use, key -> amount; None if that can't
+            be said now.
+        """
+        return self._ask(provider, label_name, self._makeCharges)
+
+    def getTotal(self, provider):
+        """:return: key -> limit, or None if that can't be said now."""
+        return self._ask(provider, 'limits', self._makeTotal)
+
+    def getUsable(self, provider):
+        """:return: the same without what is not Zuul's."""
+        return self._ask(provider, 'usable', self._makeUsable)
+
+    def getUsableAt(self, provider_name):
+        """:return: the same, by the canonical name of a provider."""
+        for provider in self.scope.by_name.get(provider_name, ()):
+            return self.getUsable(provider)
+        return None
+
+    def getProblem(self, provider, label_name=None):
+        """
+        :return: for people, why there is nothing to be said of a label, or
+            of what may be used; None if there is.
+        """
+        questions = [(label_name, self._makeCharges)] if label_name else [
+            ('limits', self._makeTotal), ('usable', self._makeUsable)]
+        return next(filter(None, (
+            self._problems.get((provider, subject, make.__name__))
+            for subject, make in questions)), None)
+
+    def forget(self, names):
+        """
+        :param names: of the providers whose answers are of no use any
+            more.
+        """
+        self._answers = {
+            key: answer for key, answer in self._answers.items()
+            if key[0].canonical_name not in names}
+
+    def _getUsers(self):
+        users = collections.defaultdict(set)
+        for name, providers in self.scope.by_name.items():
+            for provider in providers:
+                for account in self.getProviderAccounts(provider):
+                    users[account].add(name)
+                for label in provider.labels.values():
+                    if label.max_nodes is not None:
+                        account, _ = getLabelKey(
+                            provider.tenant_name, label.name)
+                        users[account].add(name)
+        return users
+
+    def _makeCharges(self, provider, label_name):
+        view = self.scope.forNode(provider, label_name, '')
+        label = view.labels[label_name]
+        if problem := getSlotProblem(label):
+            raise ValueError(problem)
+        quota = view.getQuotaForLabel(label)
+        return {(account, resource): amount
+                for account in self.getProviderAccounts(provider)
+                for resource, amount in quota.getResources().items()
+                if amount > 0}
+
+    def _makeTotal(self, provider, _):
+        limits = {
+            'provider': getattr(provider, 'resource_limits', None) or {},
+            'section': getSectionLimits(provider),
+            'endpoint': provider.getEndpointLimits().getResources()}
+        total = {
+            (account, resource): max(0, limit)
+            for account in self.getProviderAccounts(provider)
+            for resource, limit in limits[account.kind].items()
+            if limit is not None}
+        total.update(
+            (getLabelKey(provider.tenant_name, label.name),
+             max(0, label.max_nodes))
+            for label in provider.labels.values()
+            if label.max_nodes is not None)
+        return total
+
+    def _makeUsable(self, provider, _):
+        total = self.getTotal(provider)
+        if total is None:
+            return None
+        quota = provider.getEndpoint().quota_cache.getUnmanagedUsage()
+        return {
+            (account, resource): (
+                max(0, limit - quota.quota.get(resource, 0))
+                if account.kind == 'endpoint' else limit)
+            for (account, resource), limit in total.items()}
+
+    def _ask(self, provider, subject, make):
+        key = provider, subject, make.__name__
+        until, answer = self._answers.get(key, (0, None))
+        if until < (now := self.clock()):
+            try:
+                answer = make(provider, subject)
+                self._problems.pop(key, None)
+            except Exception as error:
+                self._note(error, *key)
+                answer = None
+            self._answers[key] = now + FRESH, answer
+        return answer
+
+    def _note(self, error, *key):
+        if key not in self._problems:
+            # Before a cloud has been asked, this is nothing special.
+            self.log.warning('Unable to tell limits or needs of %s: %s',
+                             key, messages.withoutSecrets(repr(error)))
+        self._problems[key] = describe(error)

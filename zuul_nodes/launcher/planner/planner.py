@@ -1,0 +1,531 @@
+"""Decides which provider serves a request, and with which nodes.
+
+Everything here is in memory; others write what was decided.  Between two
+calls, nobody waits who could be served: whatever becomes free is offered
+at once to those who wait, in order, and granted to the first who can use
+it.  That request is woken, and finds its grant when it is planned again.
+So nobody is overtaken, and a request that could not use what became free
+is not troubled at all.
+"""
+
+import contextlib
+import functools
+import heapq
+import itertools
+import logging
+import operator
+import random
+import threading
+import time
+import urllib.parse
+
+from zuul_nodes.launcher.planner.blockers import Obstacles
+from zuul_nodes.launcher.planner.capacity import END, LAST, Ledger
+from zuul_nodes.launcher.planner.decisions import (
+    Grant,
+    Host,
+    Impossible,
+    Slot,
+    Wait,
+)
+from zuul_nodes.launcher.planner.foundoptions import FoundOptions
+from zuul_nodes.launcher.planner.limits import Limits, getLabelKey, getSlots
+from zuul_nodes.launcher.planner.pauses import Pause, Pauses
+from zuul_nodes.launcher.planner.requestqueue import Waiting, getRank
+from zuul_nodes.launcher.planner.selection import Now, getNeeds
+
+__all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
+           'getRank']
+
+
+class Planner:
+    """
+    :param wake: called with the uuid of a request that is to be planned
+        again.
+    :param tellRoom: called when there may be room where :meth:`getObstacle`
+        or :meth:`prepare` found none.
+    :param canUse: tells for a request, a provider and the name of a label
+        whether that provider has the image for it.  For requests with
+        equal labels, tenant and images, the answer is the same.
+    :param isHandled: tells for the name of a connection whether there is
+        a launcher that makes nodes there.
+    :param isAsked: tells for a provider and a label whether the cloud has
+        said by now what it can say; None if that makes no difference.
+    :param getProblem: tells for the same why it has not; None if nobody
+        knows.
+    :param isGiven: tells for the name of a connection whether its nodes
+        are machines that are there already.
+    :param tellName: called with the name of such a machine, normalized;
+        :meth:`setAddresses` is to be called as long as :meth:`hasHost`.
+    :param shuffle: puts a list into another order.
+    """
+
+    log = logging.getLogger('zuul.nodes.Planner')
+
+    def __init__(self, wake, tellRoom=lambda: None,
+                 canUse=lambda *args: True,
+                 isHandled=lambda name: True, isAsked=None,
+                 getProblem=lambda *args: None,
+                 isGiven=lambda name: False,
+                 tellName=lambda host: None, shuffle=random.shuffle,
+                 clock=time.monotonic):
+        self.wake = wake
+        self.tellRoom = tellRoom
+        self.shuffle = shuffle
+        self.clock = clock
+        self.ledger = Ledger(isGiven, tellName)
+        self.waiting = Waiting()
+        # What has not been written yet: uuid of a request -> its grant,
+        # its needs and what was reserved for it.
+        self._grants = {}
+        self._pauses = Pauses(clock)
+        self.obstacles = Obstacles(
+            self.ledger, self._pauses, canUse, isHandled, isAsked,
+            getProblem)
+        self.options = FoundOptions(self.ledger, self.obstacles)
+        self._others = {}
+        self._woken = []
+        # Names of providers that could not make what nobody asked for.
+        self._refused = set()
+        self._lock = threading.Lock()
+
+    @property
+    def scope(self):
+        return self.ledger.scope
+
+    # Requests
+
+    def plan(self, request):
+        """
+        :param NodesetRequest request: new, or planned before; it has no
+            nodes.
+        :return: a Grant, a Wait or an Impossible.  What is granted is
+            nobody else's until the records say so, or :meth:`release` or
+            :meth:`forget`.
+        """
+        with self._change():
+            needs = getNeeds(request)
+            if grant := self._collect(request, needs):
+                return grant
+            options = self.options.get(request, needs)
+            line, ahead = self.waiting.put(request, needs, options)
+            self.ledger.setRank(getRank(request))
+            # Only the first in a line has reservations.
+            index = ahead or 1
+            for rank in line.ranks[index:index + 1]:
+                self.ledger.unreserve(rank[-1])
+            if not ahead and (grant := self._serve(line)):
+                # Something has become free that nobody told of.
+                if line.ranks:
+                    self.ledger.changed |= options.names
+                return grant
+            if not options.possible:
+                self._leave(request.uuid)
+                return Impossible(options.explain())
+            return self._wait(line, getRank(request))
+
+    def confirm(self, grant):
+        """:param Grant grant: that was written."""
+        with self._lock:
+            self._grants.pop(grant.request_id, None)
+
+    def release(self, grant):
+        """:param Grant grant: that could not be written."""
+        with self._change():
+            if self._grants.pop(grant.request_id, None):
+                self.ledger.release(grant.request_id)
+
+    def forget(self, request_id):
+        """The request is gone, or another launcher's.
+
+        To be called for each request in the end: it ends all that has
+        not been seen in the records.
+        """
+        with self._change():
+            self._leave(request_id)
+            self._grants.pop(request_id, None)
+            self.ledger.release(request_id)
+
+    def getReason(self, request_id):
+        """:return: for people, for what a request waits; or None."""
+        with self._lock:
+            line, rank = self.waiting.find(request_id)
+            return line and self._wait(line, rank).reason
+
+    def getReasons(self):
+        """:return: the same of all that are first among their like, by
+            uuid."""
+        with self._lock:
+            return {line.head[-1]: self._wait(line, line.head).reason
+                    for line in self.waiting.lines.values()}
+
+    def getUnhandled(self, request_id):
+        """:return: as of :meth:`.options.Options.getUnhandled`, or None if
+            it does not wait."""
+        with self._lock:
+            line, _ = self.waiting.find(request_id)
+            return line and line.options.getUnhandled(
+                self.obstacles.isHandled)
+
+    def getOthers(self, node):
+        """
+        :return: a list of the other nodes that are the same machine, if they
+            are of several records; and how many of all of them may be used.
+        """
+        with self._lock:
+            return (list(map(self.ledger.getNode,
+                             self.ledger.getOthers(node.uuid))),
+                    self.ledger.sharing.getLimit(node))
+
+    def hasHost(self, host):
+        """:return: as :meth:`.sharing.Sharing.hasHost`."""
+        with self._lock:
+            return self.ledger.sharing.hasHost(host)
+
+    def length(self):
+        """:return: how many requests wait."""
+        return len(self.waiting.requests)
+
+    # What changes
+
+    def setScope(self, scope):
+        """:param Scope scope: of new layouts."""
+        with self._change():
+            self.ledger.setScope(scope, Limits(scope, self.clock))
+            # It is told anew.
+            for name in self._getMissing():
+                self.ledger.unreserve(name)
+            # What counts where may be otherwise now.
+            for request_id, several in (
+                    self.ledger.reservations.by_request
+                    | self._others).items():
+                self.ledger.unreserve(request_id)
+                self.ledger.reserve(several)
+            self._reconsider()
+
+    def updateNode(self, node):
+        """:param ProviderNode node: as it is now."""
+        with self._change():
+            self.ledger.update(node)
+
+    def setAddresses(self, host, found):
+        """
+        :param str host: as it was told.
+        :param found: its addresses, as they are now.
+        """
+        with self._change():
+            self.ledger.setAddresses(host, found)
+
+    def removeNode(self, node_id):
+        with self._change():
+            node = self.ledger.getNode(node_id)
+            self.ledger.remove(node_id)
+            if node is not None:
+                self.ledger.changed |= self._pauses.endAfter(
+                    node, self.ledger.getNeighbours(node))
+
+    def limitsChanged(self, names=None):
+        """What providers can make has changed: their quota, what others
+        use of it, their images or their launchers.
+
+        :param names: canonical names of the providers; None for all.
+        """
+        with self._change():
+            names = set(self.scope.by_name if names is None else names)
+            self.ledger.limits.forget(names)
+            self._pauses.compare(names, self.ledger.limits.getUsableAt)
+            self.ledger.changed |= names
+            self._reconsider(names)
+
+    def pause(self, provider_name, until, reason, for_room=False):
+        """Have a provider make no nodes; :meth:`resume` is to be called.
+
+        :param float until: when it ends in any case, by
+            ``time.monotonic()``.
+        :param bool for_room: whether it is over as soon as there may be
+            room.
+        :return: whether it was not paused already.
+        """
+        with self._change():
+            if self._pauses.get(provider_name):
+                return False
+            self._pauses.begin(provider_name, Pause(
+                until, reason, for_room,
+                self.ledger.limits.getUsableAt(provider_name)))
+            return True
+
+    def resume(self, provider_name):
+        with self._change():
+            self._pauses.end(provider_name)
+            self.ledger.changed.add(provider_name)
+
+    def getPause(self, provider_name):
+        """:return: for how many seconds more a provider is paused at the
+            most; 0 if it is not."""
+        with self._lock:
+            pause = self._pauses.get(provider_name)
+            return pause.until - self.clock() if pause else 0
+
+    def setReservations(self, reservations):
+        """
+        :param dict reservations: all of other launchers: uuid of a
+            request -> a tuple of Reservation.
+        """
+        with self._change():
+            for request_id in self._others.keys() - reservations.keys():
+                self.ledger.unreserve(request_id)
+            for request_id, several in reservations.items():
+                if self._others.get(request_id) != several:
+                    self.ledger.unreserve(request_id)
+                    self.ledger.reserve(several)
+            self._others = dict(reservations)
+
+    def getReservations(self):
+        """:return: dict as for :meth:`setReservations`: this launcher's."""
+        with self._lock:
+            # Others do not see yet that what has been granted is in use.
+            reservations = {
+                request_id: several for request_id, (*_, several)
+                in self._grants.items() if several}
+            return reservations | {
+                request_id: several for request_id, several
+                in (self.ledger.reservations.by_request
+                    | self.ledger.missing.by_request).items()
+                if request_id not in self._others}
+
+    def getObstacle(self, provider, label_name):
+        """
+        :param BaseProvider provider: the tenant's.
+        :return: for people, why the provider makes no node of a label now
+            that nobody has asked for; None if it can.
+        """
+        with self._lock:
+            obstacle = self.obstacles.getPause(provider, label_name)
+            if obstacle is None:
+                obstacle = self.ledger.getShortage(provider, {
+                    **self.ledger.limits.getCharges(provider, label_name),
+                    getLabelKey(provider.tenant_name, label_name):
+                        getSlots(provider.labels[label_name])}, LAST)
+            if obstacle is not None:
+                self._refused.add(provider.canonical_name)
+            return obstacle
+
+    def setMissing(self, missing):
+        """Reserve room for nodes that nobody has asked for, behind all who
+        wait: what :meth:`isShort` is to be given up for them.
+
+        :param missing: pairs of a provider and the name of a label: for a
+            node of each of these there is no room.
+        """
+        # The names are parts of paths in ZooKeeper, as uuids of requests.
+        wanted = {urllib.parse.quote_plus(' '.join((
+            provider.tenant_name, provider.canonical_name, label_name))):
+            (provider, label_name) for provider, label_name in missing}
+        with self._change():
+            for name in self._getMissing() - wanted.keys():
+                self.ledger.unreserve(name)
+            for name in wanted.keys() - self.ledger.missing.by_request.keys():
+                self.ledger.reserveNode(name, *wanted[name])
+
+    def prepare(self, nodes):
+        """Have there be room for a node that nobody has asked for.
+
+        :param nodes: its records, written or not: the node, or a host with
+            its slots after it.
+        :return: whether there is, besides what is kept for all who wait.
+            It is kept until :meth:`forget` with the first's uuid.
+        """
+        with self._lock:
+            found = self.ledger.keep(nodes)
+            if not found:
+                self._refused.add(nodes[0].provider)
+            return found
+
+    def fits(self, node):
+        """Whether the creation of a node may begin.
+
+        Launchers that decided at the same time do not know of each other.
+        Of nodes that are too many together, the younger do not begin.
+
+        :param ProviderNode node: with a record.
+        """
+        with self._lock:
+            return self.ledger.fits(node)
+
+    def isShort(self, node, rank=END):
+        """
+        :param ProviderNode node: with a record.
+        :param tuple rank: before which those who wait count; what is to be
+            ready for nobody comes after all requests.
+        :return: whether somebody waits for what the node uses.
+        """
+        with self._lock:
+            return self.ledger.isShort(node, rank) or self._isFull(node, rank)
+
+    def getReserved(self):
+        """:return: a list of all reservations, of those who are to be
+            served first before others."""
+        with self._lock:
+            return sorted(itertools.chain(
+                *self.ledger.reservations.by_request.values(),
+                *self.ledger.missing.by_request.values()),
+                key=operator.attrgetter('rank'))
+
+    def getReady(self):
+        """:return: a list of the nodes that are ready for anybody."""
+        with self._lock:
+            return list(self.ledger.stock.getReady())
+
+    # How it is done
+
+    @contextlib.contextmanager
+    def _change(self):
+        with self._lock:
+            yield
+            changed = self._offer()
+            woken, self._woken = self._woken, []
+            has_room = not self._refused.isdisjoint(changed)
+            if has_room:
+                self._refused.clear()
+        for request_id in woken:
+            self.wake(request_id)
+        if has_room:
+            self.tellRoom()
+
+    def _offer(self):
+        """Offer what has become free to those who wait.
+
+        :return: set of the names of providers that had something.
+        """
+        offered = set()
+        while (self.ledger.changed or self.ledger.freed
+               or self.waiting.passed_on):
+            names, self.ledger.changed = self.ledger.changed, set()
+            lines, self.waiting.passed_on = self.waiting.passed_on, set()
+            lines |= self.waiting.getLines(names)
+            keys, self.ledger.freed = self.ledger.freed, set()
+            users = {key: self.ledger.getUsers(key) for key in keys}
+            short = self.waiting.getShort(users)
+            offered.update(names, *users.values())
+            heads = [(line.head, line) for line in lines.union(short)
+                     if line.ranks]
+            heapq.heapify(heads)
+            while heads:
+                _, line = heapq.heappop(heads)
+                # Those ahead may have taken it by now.
+                room = {name for name in short[line]
+                        if line.mayBeServed(name, self.ledger)}
+                if (line in lines or room) and self._tryToServe(
+                        line, names | room) and line.ranks:
+                    heapq.heappush(heads, (line.head, line))
+        return offered
+
+    def _tryToServe(self, line, names):
+        """:return: whether the first in the line has got a grant."""
+        rank = line.head
+        try:
+            grant = self._serve(line, names)
+        except Exception:
+            # Whatever is wrong with it, others go on.
+            self.log.exception('Unable to plan request %s', rank[-1])
+            return False
+        if grant:
+            self._woken.append(rank[-1])
+        return bool(grant)
+
+    def _serve(self, line, names=None):
+        """
+        :param names: of the providers that have changed since the line was
+            tried the last time; None for all.
+        :return: a grant for the first in the line; or None, then it has
+            reservations as far as possible.
+        """
+        rank, options = line.head, line.options
+        request_id = rank[-1]
+        request = self.waiting.requests[request_id]
+        view = Now(self.ledger, rank, line.needs,
+                   functools.partial(self.obstacles.getObstacle, request),
+                   self.shuffle)
+        draft, blockers = options.choose(view, names)
+        if draft is None:
+            self.waiting.setBlockers(line, blockers)
+            self._reserve(line, view)
+            return None
+        grant = draft.getGrant(request_id)
+        reserved = self.ledger.reservations.by_request.get(request_id)
+        self.ledger.claim(grant)
+        self._leave(request_id)
+        self._grants[request_id] = grant, line.needs, reserved
+        return grant
+
+    def _isFull(self, node, rank):
+        """:return: whether a cloud where a node is has said that there is no
+            room, and somebody waits for that; its limits may not be known.
+        """
+        full = {name for name in self._pauses.getForRoom()
+                if self.ledger.reservations.isReserved(name, rank)}
+        return bool(full) and not full.isdisjoint(
+            self.ledger.getNeighbours(node))
+
+    def _getMissing(self):
+        """:return: names of what is reserved by :meth:`setMissing`."""
+        return self.ledger.missing.by_request.keys() - self._others.keys()
+
+    def _reserve(self, line, view):
+        """Reserve a way of serving the first in a line."""
+        rank = line.head
+        former = self.ledger.reservations.by_request.get(rank[-1], ())
+        capped = line.getCapped()
+        if former and line.reserved_for == (rank, capped):
+            return
+        # Whoever is first waits where the one before did, as what has been
+        # kept there would be lost.
+        line.reserved = tuple(
+            # It is no use to keep room that can't be used yet.
+            each._replace(quota={}) if each.provider in capped else each
+            for each in line.options.reserve(view, {
+                each.provider for each in former or line.reserved}))
+        line.reserved_for = rank, capped
+        if line.reserved != former:
+            self.ledger.unreserve(rank[-1])
+            self.ledger.reserve(line.reserved)
+
+    def _reconsider(self, names=None):
+        """Look anew at how those who wait can be served.
+
+        :param names: of the providers that may have changed; None if there
+            are other ones.
+        """
+        self.options.forget()
+        for line in list(self.waiting.lines.values() if names is None
+                         else self.waiting.getLines(names)):
+            options = self.options.renew(
+                self.waiting.requests[line.head[-1]], line.needs,
+                line.options, names)
+            self.waiting.setOptions(line, options, names)
+            if not options.possible:
+                self._woken += [rank[-1] for rank in line.ranks]
+
+    def _collect(self, request, needs):
+        """:return: what has been granted to a request already, or None."""
+        grant, granted_needs, _ = self._grants.get(request.uuid, (None,) * 3)
+        if grant is None:
+            return None
+        providers = self.scope.by_tenant.get(request.tenant_name, {})
+        if needs == granted_needs and self.ledger.holds(grant) and all(
+                providers.get(slot.provider.canonical_name) is slot.provider
+                for slot in grant.slots):
+            return grant
+        self._grants.pop(request.uuid)
+        self.ledger.release(request.uuid)
+        return None
+
+    def _leave(self, request_id):
+        self.waiting.remove(request_id)
+        self.ledger.unreserve(request_id)
+
+    def _wait(self, line, rank):
+        """:return: what a request is told that has a place in a line."""
+        return Wait(line.getReason(rank), tuple(
+            each.provider for each
+            in self.ledger.reservations.by_request.get(rank[-1], ())))

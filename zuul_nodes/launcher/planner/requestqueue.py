@@ -1,0 +1,208 @@
+"""The requests that wait, in order.
+
+Requests with equal needs stand in one line: if there is nothing for the
+first of them, there is nothing for the others.  So the cost of looking
+for somebody who can use what has become free does not depend on how many
+there are.
+"""
+
+import bisect
+import collections
+
+from zuul_nodes.launcher.planner.capacity import Shortage
+from zuul_nodes.launcher.planner.limits import getShortName
+
+
+def getRank(request):
+    """:return: what requests are served in order of; the least first."""
+    return (request.priority, request.relative_priority,
+            request.request_time, request.uuid)
+
+
+class Line:
+    """
+    :param Needs needs: what all in it need.
+    :param Options options: how that can be served.
+    :ivar list ranks: of the requests, the first one's first.
+    :ivar tuple reserved_for: the rank for which it was decided what is
+        reserved, and what :meth:`getCapped` was; None if that is to be
+        decided anew.
+    :ivar tuple reserved: what that was, of class Reservation.
+    :ivar dict blockers: name of a provider -> why it can't serve the
+        first request; to be changed by :meth:`Waiting.setBlockers`.
+    """
+
+    def __init__(self, needs, options):
+        self.needs = needs
+        self.options = options
+        self.ranks = []
+        self.reserved_for = None
+        self.reserved = ()
+        self.blockers = {}
+
+    @property
+    def head(self):
+        """:return: the rank of the first request."""
+        return self.ranks[0]
+
+    def setOptions(self, options, names):
+        """:param names: as of :meth:`Waiting.setOptions`."""
+        if names is None or options.mix or self.options.mix or any(
+                each.provider in names for each in self.reserved):
+            self.reserved_for = None
+        self.options = options
+
+    def getCapped(self):
+        """:return: set of the names of providers where the tenant has all
+            nodes that it may have with a label, by its ``max-nodes``."""
+        return {name for name, blocker in self.blockers.items()
+                if isinstance(blocker, Shortage)
+                and blocker.account.kind == 'label'}
+
+    def mayBeServed(self, name, ledger):
+        """
+        :param str name: of a provider that had not enough for the first.
+        :return: whether it is to be tried once more.
+        """
+        blocker = self.blockers.get(name)
+        # Who has reserved it may be unable to use it, for other reasons;
+        # and of a mixture, not all is noted that there was not enough of.
+        return (bool(self.options.mix) or not isinstance(blocker, Shortage)
+                or any(each.provider == name for each in self.reserved)
+                or not ledger.isStill(blocker, self.head))
+
+    def getReason(self, rank):
+        """:return: for people, for what a request in it waits."""
+        if ahead := self.getAhead(rank):
+            return (f'{ahead} requests that need the same are ahead, '
+                    f'the first is {self.head[-1]}')
+        if self.options.has_hope:
+            return self.options.explain()
+        labels = collections.Counter(
+            want.label_name for want in self.needs.wants)
+        text = ', '.join(f'{number} {name}'
+                         for name, number in labels.items())
+        reasons = '; '.join(
+            f'{getShortName(name)}: {blocker}' for name, blocker
+            in (self.options.getRefusals() | self.blockers).items())
+        return f'No provider has room for {text} now. {reasons}'
+
+    def getAhead(self, rank):
+        """:return: how many are ahead of that rank."""
+        return bisect.bisect_left(self.ranks, rank)
+
+
+class Waiting:
+    """
+    :ivar dict lines: needs -> :class:`Line`.
+    :ivar dict requests: uuid -> a request that waits.
+    :ivar set passed_on: lines that have another first, for whom nothing is
+        reserved yet; to be emptied by whom it concerns.
+    """
+
+    def __init__(self):
+        self.lines = {}
+        self.requests = {}
+        self.passed_on = set()
+        self._places = {}
+        self._users = collections.defaultdict(set)
+        self._mixed = set()
+        # Key -> pairs of a line and the name of a provider that has not
+        # enough of it.
+        self._short = collections.defaultdict(set)
+
+    def put(self, request, needs, options):
+        """
+        :return: the line that the request is in, at its place; and how
+            many are ahead of it there.
+        """
+        rank = getRank(request)
+        line = self.lines.get(needs)
+        if self._places.get(request.uuid) != (line, rank):
+            self.remove(request.uuid)
+            # It may have been the last one.
+            line = self.lines.get(needs)
+            if line is None:
+                line = self.lines[needs] = Line(needs, options)
+                self._enter(line)
+            bisect.insort(line.ranks, rank)
+            self._places[request.uuid] = line, rank
+        self.requests[request.uuid] = request
+        return line, line.getAhead(rank)
+
+    def remove(self, request_id):
+        line, rank = self._places.pop(request_id, (None, None))
+        if line is None:
+            return
+        del self.requests[request_id]
+        ahead = line.getAhead(rank)
+        del line.ranks[ahead]
+        if not line.ranks:
+            del self.lines[line.needs]
+            self._quit(line)
+            self._unblock(line, list(line.blockers))
+        elif not ahead:
+            self.passed_on.add(line)
+
+    def find(self, request_id):
+        """:return: its line and its rank, or None twice."""
+        return self._places.get(request_id, (None, None))
+
+    def getLines(self, names):
+        """:return: set of those that can use one of the providers."""
+        return set().union(*(self._users[name] for name in names))
+
+    def getShort(self, users):
+        """
+        :param dict users: key of which there is more -> names of the
+            providers that are limited by it.
+        :return: dict, line -> set of names of those that had not enough.
+        """
+        short = collections.defaultdict(set)
+        for key, names in users.items():
+            for line, name in self._short.get(key, ()):
+                short[line].add(name)
+            for line in self._mixed:
+                if common := line.options.names & names:
+                    short[line] |= common
+        return short
+
+    def setBlockers(self, line, blockers):
+        """
+        :param dict blockers: name of a provider -> why it can't serve the
+            first in the line; of those that were tried.
+        """
+        self._unblock(line, blockers)
+        line.blockers.update(blockers)
+        for name, blocker in blockers.items():
+            if isinstance(blocker, Shortage):
+                self._short[blocker.key].add((line, name))
+
+    def setOptions(self, line, options, names=None):
+        """
+        :param names: of the providers that may have changed; None if there
+            are other ones.
+        """
+        self._quit(line)
+        line.setOptions(options, names)
+        self._enter(line)
+        self._unblock(line, list(line.blockers) if names is None else names)
+
+    def _enter(self, line):
+        for name in line.options.names:
+            self._users[name].add(line)
+        if line.options.mix:
+            self._mixed.add(line)
+
+    def _quit(self, line):
+        for name in line.options.names:
+            self._users[name].discard(line)
+        self._mixed.discard(line)
+
+    def _unblock(self, line, names):
+        for name in names:
+            blocker = line.blockers.pop(name, None)
+            if isinstance(blocker, Shortage):
+                self._short[blocker.key].discard((line, name))
+                if not self._short[blocker.key]:
+                    del self._short[blocker.key]

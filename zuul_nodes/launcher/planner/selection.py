@@ -1,0 +1,458 @@
+"""How a nodeset can be served: by which providers, and by which nodes.
+
+The same way of choosing is used twice: with all that is in use, for what
+a request gets now, and as if nothing were, for what it can ever get.
+"""
+
+import collections
+import copy
+import typing
+import uuid
+
+from zuul_nodes.drivers import getPriority, getZones, turnZones
+from zuul_nodes.launcher.planner.decisions import Grant, Host, Slot
+from zuul_nodes.launcher.planner.limits import (
+    findExceeded,
+    getLabelKey,
+    getProviderQuota,
+    getSlotProblem,
+    getSlots,
+    withProblem,
+)
+from zuul_nodes.launcher.planner.reservations import Reservation
+
+
+class Want(typing.NamedTuple):
+    """One node that a request needs.
+
+    :ivar tuple failed: names of providers, one for each failed attempt.
+    :ivar frozenset temporary: names of those that could not do it for the
+        moment.
+    """
+    index: int
+    label_name: str
+    failed: tuple
+    temporary: frozenset
+
+
+class Needs(typing.NamedTuple):
+    """All that a decision depends on: equal needs are served alike."""
+    tenant_name: str
+    wants: tuple
+    preferred_provider: str | None
+    image_upload_uuid: str | None
+    image_names: tuple
+
+
+def getNeeds(request):
+    """:return: what a request needs that has no nodes."""
+    wants = []
+    for index, label_name in enumerate(request.labels):
+        data = request.getProviderNodeData(index) or {}
+        wants.append(Want(
+            index, label_name, tuple(data.get('failed_providers') or ()),
+            frozenset(data.get('temporary') or ())))
+    return Needs(
+        request.tenant_name, tuple(wants), request.preferred_provider,
+        request.image_upload_uuid, tuple(request.image_names or ()))
+
+
+class Machine:
+    """What is to be made: a node, or a host with slots."""
+
+    def __init__(self, provider, label, want):
+        self.provider = provider
+        self.label = label
+        self.wants = [want]
+        self.slots = getSlots(label)
+
+    def copy(self):
+        machine = copy.copy(self)
+        machine.wants = list(self.wants)
+        return machine
+
+    def hasSlot(self, provider, label_name):
+        return (len(self.wants) < self.slots and provider is self.provider
+                and label_name in (self.label.name, *self.label.aliases))
+
+
+class Draft:
+    """A nodeset on paper.
+
+    :param Needs needs: whose.
+    :param view: :class:`Now` or :class:`Ever`.
+    :ivar dict blockers: name of a provider -> why it can't.
+    """
+
+    def __init__(self, needs, view):
+        self.needs = needs
+        self.view = view
+        self.providers = {}
+        self.machines = []
+        self.charges = {}
+        self.blockers = {}
+        self._taken = {}
+        self._choices = {}
+
+    def fill(self, candidates, providers):
+        """
+        :param dict candidates: want -> the providers that may serve it.
+        :param providers: that are to be tried, the best first.
+        :return: whether there is a node for each want.
+        """
+        return all(
+            any(self.add(want, provider)
+                for provider in self.getOrder(providers)
+                if provider in able)
+            for want, able in candidates.items())
+
+    def add(self, want, provider):
+        """:return: whether there is a node for a want at a provider."""
+        self._choices[want] = (
+            (want.label_name, provider), self.view.getChoices(want, provider))
+        if self._match(want) or self._make(want, provider):
+            self.providers[want] = provider
+            return True
+        return False
+
+    def getOrder(self, providers):
+        """:return: providers with those first that have others of its nodes
+            already."""
+        if len(providers) == 1:
+            return providers
+        used = {provider.canonical_name
+                for provider in self.providers.values()}
+        used.add(self.needs.preferred_provider)
+        return sorted(providers, key=lambda provider: (
+            provider.canonical_name not in used))
+
+    def copy(self):
+        """:return: the same, to go on from here in another way."""
+        draft = copy.copy(self)
+        for name in ('providers', 'charges', '_taken', '_choices'):
+            setattr(draft, name, dict(getattr(self, name)))
+        draft.machines = [machine.copy() for machine in self.machines]
+        return draft
+
+    def getGrant(self, request_id):
+        """:return: it, with the uuids of what is to be made."""
+        slots = [
+            self._makeSlot(want, self.view.getNode(node_id), node_id)
+            for node_id, want in self._taken.items()]
+        for machine in self.machines:
+            node_ids = [uuid.uuid4().hex for _ in range(machine.slots)]
+            host = Host(uuid.uuid4().hex, machine.provider,
+                        machine.label.name, tuple(node_ids)
+                        ) if machine.slots > 1 else None
+            zone = self.view.getZone(machine.provider, machine.label)
+            slots += [
+                self._makeSlot(want, None, node_id, host, zone)
+                for want, node_id in zip(
+                    machine.wants, node_ids, strict=False)]
+        return Grant(request_id, tuple(sorted(
+            slots, key=lambda slot: slot.index)), any(
+                provider.canonical_name in want.temporary
+                for want, provider in self.providers.items()))
+
+    def getDistance(self):
+        """:return: how far its nodes are from being ready; of the nearest
+            it is the least."""
+        return len(self.machines), sum(
+            self.view.getKind(node_id).order for node_id in self._taken)
+
+    def getReservations(self, rank):
+        """:return: a list of what is to be reserved for it."""
+        labels = collections.defaultdict(list)
+        quota = collections.defaultdict(collections.Counter)
+        for want, provider in self.providers.items():
+            labels[provider].append(want.label_name)
+        for machine in self.machines:
+            quota[machine.provider].update(getProviderQuota(
+                self.view.getCharges(machine.provider, machine.label.name)))
+        return [Reservation(provider.canonical_name, rank, tuple(names),
+                            self.needs.tenant_name, dict(quota[provider]),
+                            made=bool(self.needs.image_upload_uuid))
+                for provider, names in labels.items()]
+
+    def _makeSlot(self, want, node, node_id, host=None, zone=None):
+        return Slot(want.index, want.label_name, self.providers[want],
+                    node, node_id, host, zone)
+
+    def _match(self, want):
+        """Find a node that is there, though others may have to take
+        other ones then."""
+        seen, path, left = set(), [], set()
+        # There may be many in a row: more than Python calls functions in
+        # one another.
+        while True:
+            step = self._findStep(
+                want, seen, left, {node_id for _, node_id, _ in path})
+            if step is None:
+                if not path:
+                    return False
+                # This one keeps what it has.
+                want, _, taken = path.pop()
+                left.remove(taken)
+                continue
+            node_id, taken = step
+            path.append((want, node_id, taken))
+            if taken is None:
+                break
+            left.add(taken)
+            want = self._taken[taken]
+        for each in left:
+            del self._taken[each]
+        self._taken.update(
+            (node_id, taker) for taker, node_id, _ in path)
+        return True
+
+    def _findStep(self, want, seen, left, got):
+        """
+        :param set seen: uuids of nodes that need not be tried any more.
+        :param set left: of those that nobody takes any more.
+        :param set got: of those that others take instead.
+        :return: the uuid of a node for a want, and that of the one that
+            another want would have to leave for it, or None; or None if
+            there is no such node.
+        """
+        source, choices = self._choices[want]
+        for node_id in choices:
+            if node_id in seen:
+                continue
+            same = {node_id, *self.view.getOthers(node_id)}
+            room = self.view.getRoom(node_id) if len(same) > 1 else 1
+            # With one job to a machine, its records are all alike.
+            seen |= same if room <= 1 else {node_id}
+            taken = self._taken.keys() & same - left
+            if node_id in taken:
+                taken = {node_id}
+            elif len(taken | (got & same)) < room:
+                return node_id, None
+            # Whoever has the same choices finds nothing else.
+            for each in taken:
+                if source != self._choices[self._taken[each]][0]:
+                    return node_id, each
+        return None
+
+    def _make(self, want, provider):
+        name = provider.canonical_name
+        if blocker := self.view.getObstacle(want, provider):
+            self.blockers[name] = blocker
+            return False
+        label = provider.labels[want.label_name]
+        machine = next((each for each in self.machines if each.hasSlot(
+            provider, label.name)), None)
+        charges = {getLabelKey(self.needs.tenant_name, label.name): 1}
+        if machine is None:
+            charges.update(self.view.getCharges(provider, label.name))
+        needed = {key: amount + self.charges.get(key, 0)
+                  for key, amount in charges.items()}
+        if blocker := self.view.getShortage(provider, needed):
+            self.blockers[name] = blocker
+            return False
+        self.charges.update(needed)
+        if machine is None:
+            self.machines.append(Machine(provider, label, want))
+        else:
+            machine.wants.append(want)
+        return True
+
+
+class Ever:
+    """As if nothing were in use.
+
+    :param Limits limits:
+    :param getRefusal: gives for a provider and a label why the provider
+        does not make it, whatever it has room for; or None.
+    :param isHandled: tells of a provider whether anybody makes its nodes.
+    """
+
+    def __init__(self, limits, getRefusal, isHandled):
+        self.limits = limits
+        self.getRefusal = getRefusal
+        self.isHandled = isHandled
+
+    def getChoices(self, want, provider):
+        if not provider.nodes:
+            return []
+        # The machine counts once, whichever providers have it.
+        return [
+            (getattr(entry, 'machine', entry.node_id), number)
+            for entry in sorted(provider.nodes.values(),
+                                key=lambda entry: len(entry.aliases or ()))
+            if want.label_name in _getNames(entry, provider)
+            and not getSlotProblem(provider.labels[entry.label])
+            for number in range(getattr(entry, 'slots', None) or getSlots(
+                provider.labels[entry.label]))]
+
+    def getOthers(self, choice):
+        return ()
+
+    def getObstacle(self, want, provider):
+        if provider.driver.name == 'static':
+            return withProblem(
+                f'{provider.name} has not enough nodes',
+                getSlotProblem(provider.labels[want.label_name]))
+        refusal = self.getRefusal(provider, want.label_name)
+        return refusal and f'{provider.name} {refusal}'
+
+    def getCharges(self, provider, label_name):
+        return self.limits.getCharges(provider, label_name) or {}
+
+    def getPart(self, provider, label_name):
+        """:return: of what the provider has in all, the largest part that
+            a node needs."""
+        limits = self.limits.getTotal(provider) or {}
+        return max((
+            amount / limits[key] for key, amount
+            in self.getCharges(provider, label_name).items()
+            if limits.get(key)), default=0)
+
+    def getShortage(self, provider, needed):
+        limits = self.limits.getTotal(provider) or {}
+        key = findExceeded(needed, limits)
+        if key is None:
+            return None
+        account, resource = key
+        return (f'{account} has {limits[key]} {resource} in all, '
+                f'{needed[key]} needed')
+
+
+class Now:
+    """As things are.
+
+    :param Ledger ledger:
+    :param tuple rank: of the request.
+    :param getObstacle: gives for a provider and a label why no node can be
+        made now, or None.
+    :param shuffle: puts a list into another order.
+    :ivar str zone: the availability zone of all nodes; None if each may be
+        in another one.
+    """
+
+    zone = None
+
+    def __init__(self, ledger, rank, needs, getObstacle, shuffle):
+        self.ledger = ledger
+        self.rank = rank
+        self.needs = needs
+        self.shuffle = shuffle
+        self._getObstacle = getObstacle
+        self.getNode = ledger.getNode
+        self.getKind = ledger.getKind
+        self.getOthers = ledger.getOthers
+        self.getRoom = ledger.getMachineRoom
+        self.label_names = collections.Counter(
+            want.label_name for want in needs.wants)
+        self.failing = frozenset().union(
+            *(want.temporary for want in needs.wants))
+
+    def within(self, zone):
+        """:return: the same, of one availability zone."""
+        view = copy.copy(self)
+        view.zone = zone
+        return view
+
+    def getChoices(self, want, provider):
+        return self._getFree(
+            provider, want.label_name, len(self.needs.wants))
+
+    def _getFree(self, provider, label_name, number):
+        if self.needs.image_upload_uuid:
+            return []
+        return self.ledger.getFree(
+            provider, label_name, number, self.rank, self.zone)
+
+    def getObstacle(self, want, provider):
+        if self.zone:
+            zones = getZones(provider.labels[want.label_name])
+            if zones and self.zone not in zones:
+                return f'makes no {want.label_name} in zone {self.zone}'
+        return self._getObstacle(provider, want.label_name)
+
+    def getCharges(self, provider, label_name):
+        return self.ledger.limits.getCharges(provider, label_name)
+
+    def getShortage(self, provider, needed):
+        return self.ledger.getShortage(
+            provider, needed, self.rank)
+
+    def mayHaveRoom(self, provider, needed):
+        """:return: whether there is room if none of Zuul's nodes is in use;
+            others may use what they do for ever."""
+        limits = self.ledger.limits.getUsable(provider)
+        return limits is not None and findExceeded(needed, limits) is None
+
+    def isReserved(self, draft):
+        """:return: whether somebody ahead has reserved one of the providers
+            of a draft."""
+        return any(
+            self.ledger.reservations.isReserved(name, self.rank)
+            for name in {provider.canonical_name
+                         for provider in draft.providers.values()})
+
+    def getOrder(self, providers, names=None):
+        """
+        :param names: canonical names of those that count; None for all.
+        :return: a list of the providers, the best first.
+        """
+        order = [provider for provider in providers
+                 if names is None or provider.canonical_name in names]
+        if len(order) > 1:
+            self.shuffle(order)
+            order.sort(key=self._getMerit)
+        return order
+
+    def getZones(self, provider):
+        """
+        :return: a list of the availability zones that all nodes may be in;
+            empty if it does not matter, or none is known.
+        """
+        if len(self.needs.wants) < 2:
+            return []
+        stock = self.ledger.stock
+        zones = dict.fromkeys(
+            zone for name in self.label_names for zone in (
+                *getZones(provider.labels[name]),
+                *sorted(stock.getZones(provider, name))))
+        return turnZones(list(zones), self._getKey())
+
+    def getZone(self, provider, label):
+        """:return: the availability zone of new nodes, or None."""
+        if self.zone:
+            return self.zone
+        zones = turnZones(getZones(label), self._getKey())
+        return zones[self.countFailures(provider) % len(zones)] if (
+            zones) else None
+
+    def countFailures(self, provider):
+        """:return: how often the provider has failed to make the nodes."""
+        return max(want.failed.count(provider.canonical_name)
+                   for want in self.needs.wants)
+
+    def _getKey(self):
+        """:return: the time of the request."""
+        return self.rank[-2]
+
+    def _getMerit(self, provider):
+        label = next(iter(provider.labels.values()))
+        return (
+            provider.canonical_name in self.failing,
+            provider.canonical_name != self.needs.preferred_provider,
+            getPriority(label),
+            self._getDistance(provider),
+            self.ledger.getShare(provider))
+
+    def _getDistance(self, provider):
+        """:return: how far a provider is from having all nodes ready; of
+            the nearest it is the least."""
+        # With aliases, a node may serve several labels, but only once.
+        free = {node_id for label_name, number in self.label_names.items()
+                for node_id in self._getFree(provider, label_name, number)}
+        return -len(free), sum(
+            self.getKind(node_id).order for node_id in free)
+
+
+def _getNames(entry, provider):
+    return (entry.label, *(entry.aliases or ()),
+            *provider.labels[entry.label].aliases)

@@ -1,0 +1,60 @@
+"""Providers: which there are, who handles them, what their errors mean."""
+
+from zuul_nodes.launcher.providers.failures import (
+    Failure,
+    classify,
+    describe,
+    getAttempts,
+    hasFailed,
+    isFinalAnswer,
+    isForGood,
+    isGone,
+)
+from zuul_nodes.launcher.providers.former import Places
+from zuul_nodes.launcher.providers.layouts import LOST, Layouts
+from zuul_nodes.launcher.providers.lookups import Lookups
+from zuul_nodes.launcher.providers.names import Names
+from zuul_nodes.launcher.providers.ownership import Division, describeUnhandled
+from zuul_nodes.launcher.providers.quota import getSectionLimits, makeQuota
+from zuul_nodes.launcher.providers.scope import (
+    Scope,
+    chooseProvider,
+    getEntry,
+    isFor,
+    isMadeFrom,
+)
+from zuul_nodes.launcher.providers.sharedmachines import (
+    USED_STATES,
+    Sharing,
+    getMachineId,
+    isGiven,
+)
+
+__all__ = [
+    'LOST',
+    'USED_STATES',
+    'Division',
+    'Failure',
+    'Layouts',
+    'Lookups',
+    'Names',
+    'Places',
+    'Scope',
+    'Sharing',
+    'chooseProvider',
+    'classify',
+    'describe',
+    'describeUnhandled',
+    'getAttempts',
+    'getEntry',
+    'getMachineId',
+    'getSectionLimits',
+    'hasFailed',
+    'isFinalAnswer',
+    'isFor',
+    'isForGood',
+    'isGiven',
+    'isGone',
+    'isMadeFrom',
+    'makeQuota',
+]

@@ -1,0 +1,210 @@
+"""What there is to look at when a record has changed."""
+
+import collections
+import threading
+import typing
+
+from zuul.model import NodesetRequest, ProviderNode
+
+from zuul_nodes.launcher.providers import Failure, hasFailed
+from zuul_nodes.launcher.requests import isDone
+
+State = ProviderNode.State
+
+
+class Relations(typing.NamedTuple):
+    """What else is to be looked at when a node changes."""
+    request_id: str | None
+    host_id: str | None
+    provider: str | None
+    state: str | None
+
+
+NOTHING = Relations(None, None, None, None)
+
+
+class News:
+    """
+    :param Launcher launcher: whose work queue and planner are told.
+    """
+
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.queue = launcher.queue
+        # Provider -> the nodes that wait until it has lost another.
+        self._waiting = collections.defaultdict(set)
+        # Request -> its nodes, which it may have no more.
+        self._assigned = collections.defaultdict(set)
+        # Several threads tell of nodes; held for that only.
+        self._lock = threading.Lock()
+        self._relations = {}
+
+    def tell(self, kind, record_id, record):
+        """A record has changed.
+
+        :param str kind: ``request`` or ``node``.
+        :param record: as it is now, or None if there is none any more.
+        """
+        if kind == 'node':
+            self._tellOfNode(record_id, record)
+            if record is None:
+                self.queue.add((kind, record_id))
+            return
+        if record is not None or self._isRemembered(record_id):
+            self.queue.add((kind, record_id))
+        if record is None:
+            with self._lock:
+                assigned = self._assigned.pop(record_id, ())
+            for node_id in assigned:
+                self.queue.add(('node', node_id))
+
+    def tellWritten(self, record):
+        """The watch need not tell of what we have written ourselves.
+
+        Who has removed a node has forgotten it, too.
+        """
+        if isinstance(record, NodesetRequest):
+            if not (isDone(record) or _isGranted(record)):
+                self.queue.add(('request', record.uuid))
+        elif isinstance(record, ProviderNode):
+            self._tellOfOwn(record.uuid)
+
+    def _tellOfOwn(self, node_id):
+        # Who tells of news must not wait for other news.
+        peek = self.launcher.api.nodes_cache.peek
+        node = peek(node_id)
+        self._tellOfNode(node_id, node)
+        # Others, whose turn it is now, may have been quicker.
+        while (now := peek(node_id)) is not node:
+            node = now
+            self._tellOfNode(node_id, node)
+
+    def waitForRoom(self, node):
+        """Look at a node again when its provider has lost another."""
+        with self._lock:
+            self._waiting[node.provider].add(node.uuid)
+
+    def _tellOfNode(self, node_id, node):
+        planner = self.launcher.planner
+        has_fewer = self.launcher.ready.counts.note(node_id, node)
+        self.launcher.surplus.note(node_id, node)
+        if node is None:
+            if old := planner.ledger.getNode(node_id):
+                self._noteEnd(old)
+            planner.removeNode(node_id)
+            self._relate(node_id, NOTHING)
+        else:
+            self._noteOutcome(node)
+            planner.updateNode(node)
+            self._relate(node_id, Relations(
+                node.request_id, node.main_node_id, node.provider,
+                node.state))
+            if node.request_id and node.state not in (
+                    State.REQUESTED, State.BUILDING):
+                self._tellRequest(node.request_id)
+            if node.main_node_id:
+                self.queue.add(('node', node.main_node_id))
+            if not (_isOthers(node) or self._isServing(node)):
+                self.queue.add(('node', node_id))
+        # If any node is gone, there may be room for those that are missing.
+        if has_fewer or node is None:
+            self.launcher.ready.tell()
+
+    def _noteOutcome(self, node):
+        """Pause what could not make a node, in all launchers alike: whoever
+        plans the next one need not be who has made this one."""
+        launcher = self.launcher
+        old = self._relations.get(node.uuid, NOTHING).state
+        # Slots are made with their host.
+        if node.main_node_id or old not in (
+                None, *ProviderNode.CREATE_STATES):
+            return
+        if node.state in (State.READY, State.SLOT_HOST):
+            launcher.clearPause(node)
+        elif node.state == State.TEMPFAILED and not hasFailed(
+                node, Failure.OVERTAKEN):
+            launcher.pauseProvider(
+                node.provider, node.comment or 'unknown',
+                hasFailed(node, Failure.QUOTA))
+        elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
+            launcher.ready.pause(node)
+
+    def _noteEnd(self, node):
+        """A node is gone.
+
+        :param ProviderNode node: as it was seen last.
+        """
+        # Slots may go with their host.
+        for slot_id in node.subnodes:
+            self.queue.add(('node', slot_id))
+        if not (node.request_id or node.main_node_id) and (
+                node.state in ProviderNode.CREATE_STATES):
+            # It had failed before we could see that.
+            self.launcher.ready.pause(node)
+
+    def _tellRequest(self, request_id):
+        """Look at a request, if it can be waiting for something."""
+        request = self._peek(request_id)
+        if request is not None and not isDone(request):
+            self.queue.add(('request', request_id))
+
+    def _peek(self, request_id):
+        if self.launcher.api is None:
+            # All of them are looked at when they are known.
+            return None
+        # Who tells of news must not wait for other news.
+        return self.launcher.api.requests_cache.peek(request_id)
+
+    def _isServing(self, node):
+        """:return: whether a node is there for a request, so that there is
+            nothing to do until that has gone; we are told of it then."""
+        return (node.state == State.READY and node.request_id
+                and self._peek(node.request_id) is not None)
+
+    def _isRemembered(self, request_id):
+        """:return: whether there is anything to forget of a request."""
+        reconciler = self.launcher.request_reconciler
+        return reconciler is not None and reconciler.remembers(request_id)
+
+    def _relate(self, node_id, new):
+        """Look at what had to do with a node and has no more."""
+        old = self._relations.get(node_id, NOTHING)
+        if old == new:
+            return
+        with self._lock:
+            if assigned := self._assigned.get(old.request_id):
+                assigned.discard(node_id)
+                if not assigned:
+                    del self._assigned[old.request_id]
+            if new.request_id:
+                self._assigned[new.request_id].add(node_id)
+        if old.request_id and old.request_id != new.request_id:
+            self._tellRequest(old.request_id)
+        if new is not NOTHING:
+            self._relations[node_id] = new
+            return
+        self._relations.pop(node_id, None)
+        if old.host_id:
+            self.queue.add(('node', old.host_id))
+        # A static node may be registered anew, and a node that waits for
+        # room may have it now.
+        if any(provider.driver.name == 'static' for provider
+               in self.launcher.scope.by_name.get(old.provider, ())):
+            self.queue.add(('gone', (old.provider, node_id)))
+        with self._lock:
+            waiting = self._waiting.pop(old.provider, ())
+        for waiting_id in waiting:
+            self.queue.add(('node', waiting_id))
+
+
+def _isGranted(request):
+    """:return: whether a request of ours waits for its nodes.  They tell
+        when there is something to do."""
+    return request.state == request.State.ACCEPTED and request.hasLock()
+
+
+def _isOthers(node):
+    """:return: whether a node is somebody else's, so that there is nothing
+        to do until it is not."""
+    return (node.is_locked and not node.hasLock()
+            and node.state != State.SNAPSHOT)

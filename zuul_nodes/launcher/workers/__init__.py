@@ -1,0 +1,19 @@
+"""Threads, queues and pools: what runs when."""
+
+from zuul_nodes.launcher.workers.calls import Calls
+from zuul_nodes.launcher.workers.endpointpool import Pools
+from zuul_nodes.launcher.workers.fairness import FairPlaces
+from zuul_nodes.launcher.workers.queue import WorkQueue, getPause
+from zuul_nodes.launcher.workers.schedpolicy import takenInTurn
+from zuul_nodes.launcher.workers.threads import Stopped, Threads
+
+__all__ = [
+    'Calls',
+    'FairPlaces',
+    'Pools',
+    'Stopped',
+    'Threads',
+    'WorkQueue',
+    'getPause',
+    'takenInTurn',
+]

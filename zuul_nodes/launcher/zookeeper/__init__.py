@@ -1,0 +1,38 @@
+"""Records, caches, transactions and locks in ZooKeeper.
+
+The only room of the launcher that uses private names of Zuul's records and of
+kazoo.
+"""
+
+from zuul_nodes.launcher.zookeeper.cache import (
+    Builds,
+    Interruptible,
+    Uploads,
+    sync,
+)
+from zuul_nodes.launcher.zookeeper.content import (
+    UnwritableError,
+    isSeen,
+    serialize,
+)
+from zuul_nodes.launcher.zookeeper.disconnect import Parting
+from zuul_nodes.launcher.zookeeper.recordcache import Records
+from zuul_nodes.launcher.zookeeper.session import Store
+from zuul_nodes.launcher.zookeeper.sockets import installSockets
+from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
+
+__all__ = [
+    'Builds',
+    'Conflict',
+    'Interruptible',
+    'Parting',
+    'Records',
+    'Store',
+    'UnwritableError',
+    'Uploads',
+    'installSockets',
+    'isSeen',
+    'refuse',
+    'serialize',
+    'sync',
+]

@@ -1,0 +1,370 @@
+"""The records of requests and nodes, as they are seen to change.
+
+They are Zuul's caches: watches keep a copy of every record.  Ours tell
+which record has changed instead of that something has, and read no more
+of ZooKeeper than what they were told of.
+"""
+
+import collections
+import threading
+
+from kazoo.protocol.states import EventType
+from zuul.model import (
+    NodesetRequest,
+    ProviderNode,
+    ProviderNodeAssignment,
+    ProviderNodeLifecycle,
+    ProviderNodeSnapshot,
+)
+from zuul.zk import launcher
+from zuul.zk.launcher import LockableZKObjectCache
+from zuul.zk.vendor.states import WatchedEvent
+from zuul.zk.zkobject import ZKContext
+
+from zuul_nodes.launcher.zookeeper import dispatch
+from zuul_nodes.launcher.zookeeper.cache import InOneThread, Reader
+from zuul_nodes.launcher.zookeeper.content import CREATED, RECORDS_LOCK
+from zuul_nodes.launcher.zookeeper.session import Known
+from zuul_nodes.launcher.zookeeper.transaction import Conflict
+
+# Parts of a node's record: name of the znode -> attribute of the node.
+NODE_PARTS = {
+    ProviderNodeAssignment.ASSIGNMENT_PATH: 'assignment',
+    ProviderNodeLifecycle.LIFECYCLE_PATH: 'lifecycle',
+}
+REQUEST_PARTS = {'revision': '_revision'}
+# Seconds.
+SYNC_TIMEOUT = 10.0
+
+
+class KnownPart(tuple):
+    """Data and stat of a part, as something that can be asked for them."""
+
+    __slots__ = ()
+
+    def get(self):
+        return tuple(self)
+
+
+class Cache(InOneThread, LockableZKObjectCache):
+    """
+    :param Reader reader: that looks at what there is news of.
+    :param changed: called with the id of a record that has changed, and
+        the record, or None if there is none any more.
+    :param dict parts: name of a znode below a record -> the attribute of
+        the record that stands for it.
+    :param OwnWrites own_writes: what is known without being read.
+    :param bool locks: whether locks are watched, too.
+    """
+
+    def __init__(self, reader, zk_client, record_class, items_path, parts,
+                 changed, own_writes, locks=True):
+        self.changed = changed
+        self.own_writes = own_writes
+        own_writes.caches.append(self.lookAgain)
+        self.parts = parts
+        self.known_parts = {}
+        self._base = record_class.ROOT
+        # The id of a record -> how many pieces of its news wait.
+        self._waiting = collections.Counter()
+        self._waiting_lock = threading.Lock()
+        # The connection with which a thread has begun to watch.
+        self._begun = threading.local()
+        # Zuul's records read their parts whenever they are read
+        # themselves; of these, the watch tells.
+        self._known = ZKContext(Known(self.known_parts), None, None, self.log)
+        super().__init__(
+            reader, zk_client, None,
+            root=self._base if locks else f'{self._base}/{items_path}',
+            items_path=items_path, locks_path=record_class.LOCKS_PATH,
+            zkobject_class=record_class)
+
+    @dispatch.takenAtOnce
+    def _cacheListener(self, event):
+        try:
+            self._take(event)
+        except Exception:
+            self.log.exception('Reading all again after %s:', event)
+            self.client.handler.short_spawn(self._start)
+
+    def _take(self, event):
+        # Called where the news is read, with all of that waiting: nothing
+        # here may wait for anything.
+        is_own = self.own_writes.isOwn(event)
+        names = self._parsePath(event.path)
+        if event.type == EventType.NONE or names is None:
+            self.tell(event)
+        elif self._isToBeNoted(event.type, names, is_own):
+            self._note(event)
+        else:
+            # What others had there before may be told to be gone.
+            self.tell(event, is_own and (
+                event.type != EventType.CREATED
+                or names[0] == self.locks_path))
+
+    def _isToBeNoted(self, event_type, names, is_own):
+        """:return: whether there is nothing to be read of an event, and
+            nothing older is looked at later that would undo it."""
+        kind, record_id, *names = names
+        if kind == self.locks_path and not names:
+            # The directory of a lock says nothing.
+            return True
+        return is_own and (event_type == EventType.CHANGED
+                           or not self._waiting[record_id])
+
+    def tell(self, event, is_own=False):
+        with self._waiting_lock:
+            self._waiting[self._getRecordID(event)] += 1
+        super().tell(event, is_own)
+
+    def ask(self, notice):
+        try:
+            return super().ask(notice)
+        except BaseException:
+            # Nobody will look at it.
+            self._forgetNews(notice.event)
+            raise
+
+    def lookAt(self, notice, answer):
+        try:
+            super().lookAt(notice, answer)
+        finally:
+            self._forgetNews(notice.event)
+
+    def _forgetNews(self, event):
+        record_id = self._getRecordID(event)
+        with self._waiting_lock:
+            self._waiting[record_id] -= 1
+            if not self._waiting[record_id]:
+                del self._waiting[record_id]
+
+    def _getRecordID(self, event):
+        names = self._parsePath(event.path)
+        return names and names[1]
+
+    def lookAtOwn(self, event):
+        self._note(event)
+        record_id = self._getRecordID(event)
+        # Who has written it may have looked already.
+        self.changed(record_id, self._cached_objects.get((record_id,)))
+
+    def _note(self, event):
+        """Keep what an event tells of."""
+        exists = event.type != EventType.DELETED
+        if exists:
+            self._cached_paths.add(event.path)
+        else:
+            self._cached_paths.discard(event.path)
+        kind, record_id, *names = self._parsePath(event.path)
+        if kind != self.locks_path:
+            if not (exists or names):
+                self._cached_objects.pop((record_id,), None)
+                self._forgetParts(event.path)
+        elif len(names) == 1 and (
+                record := self._cached_objects.get((record_id,))):
+            setContender(record, *names, exists)
+
+    def _start(self):
+        self._begun.connection = self.own_writes.connection
+        super()._start()
+
+    def _walkTree(self, root=None, seen_paths=None):
+        if root is None:
+            self.own_writes.watch(self.root, self._begun.connection)
+        super()._walkTree(root, seen_paths)
+
+    def peek(self, record_id):
+        """:return: a record as far as it is known now, or None; without
+            waiting while all is read again."""
+        return self._cached_objects.get((record_id,))
+
+    def catchUp(self):
+        """Wait for the news of all that has been written so far.
+
+        :return: whether all of that is known.
+        :raises KazooException: the connection is lost.
+        """
+        # Its answer comes after the news.
+        self.client.sync(self.root)
+        # A new connection has no watch at first; then all is read again.
+        return (self.waitForSync(SYNC_TIMEOUT)
+                and self.own_writes.isWatched(self.root)
+                and self._ready.is_set())
+
+    def lookAgain(self, path):
+        """Read what is there, whatever is known of it."""
+        if path.startswith(f'{self.root}/'):
+            # If the connection is lost before, the walk comes back to it.
+            self._cached_paths.add(path)
+            self._cacheListener(WatchedEvent(
+                EventType.NONE, self.client.state, path,
+                WatchedEvent.NO_ZXID))
+
+    def _parsePath(self, path):
+        """:return: the names of a path below that of all such records, at
+            least two; None if it has fewer."""
+        parts = (path or '').removeprefix(f'{self._base}/').split('/')
+        return parts if len(parts) > 1 else None
+
+    def parsePath(self, path):
+        parts = self._parsePath(path)
+        if parts is None or parts[0] != self.items_path:
+            # Of a lock, it is enough to know that it is there.
+            return None, False, None
+        if len(parts) == 2:
+            return (parts[1],), True, None
+        return None, len(parts) == 3 and parts[2] in self.parts, None
+
+    def updateFromRaw(self, obj, key, data, stat):
+        with RECORDS_LOCK:
+            # We may have written it since Zuul's cache looked.
+            old = getattr(obj, '_zstat', None)
+            if old is CREATED and stat.version == CREATED.version:
+                # It is what we have written; a driver may be about to
+                # write more.
+                obj._set(_zstat=stat)
+            elif old is None or stat.mzxid > old.mzxid:
+                obj._updateFromRaw(self._known, data, stat, None)
+
+    def preCacheHook(self, event, exists, data=None, stat=None):
+        parts = self._parsePath(event.path)
+        if parts is None or len(parts) != 3:
+            return
+        kind, record_id, name = parts
+        record = self._cached_objects.get((record_id,))
+        if kind == self.locks_path:
+            if record is not None:
+                setContender(record, name, exists)
+        elif name in self.parts:
+            with RECORDS_LOCK:
+                self._setPart(record, event.path, self.parts[name],
+                              data if exists else None, stat)
+        elif name != ProviderNodeSnapshot.SNAPSHOT_PATH:
+            return
+        self.changed(record_id, record)
+
+    def objectFromRaw(self, key, data, zstat):
+        record = self.zkobject_class._fromRaw(
+            self._known, data, zstat, None)
+        if record.uuid != key[0]:
+            raise ValueError(f'{key[0]} is not the record that it says it is')
+        return record
+
+    def postCacheHook(self, event, data, stat, key, obj):
+        record = self._cached_objects.get(key)
+        if record is None:
+            self._forgetParts(event.path)
+        self.changed(key[0], record)
+
+    def insert(self, record):
+        """A record is about to be created.
+
+        :return: the record that there is, if the watch was quicker.
+        """
+        # Zuul's notes its path at once.  If all is read again before it is
+        # written, it would be taken for one that is gone.
+        return self._cached_objects.setdefault((record.uuid,), record)
+
+    def noteCreated(self, created):
+        """
+        :param created: a record or a part.  If it is gone when all is read
+            again, so it is here, whatever the watch has told.
+        """
+        self._cached_paths.add(created.getPath())
+
+    def expectPart(self, part, attributes):
+        """A part is about to be created; until the watch tells of it, it
+        counts as if it did.
+
+        :param dict attributes: what it is to say.
+        :raises Conflict: somebody else has created it.
+        """
+        path = part.getPath()
+        with RECORDS_LOCK:
+            if path in self.known_parts:
+                raise Conflict(f'{path} exists')
+            part._set(**attributes)
+            data = part.serialize(None)
+            self.known_parts[path] = KnownPart((data, CREATED))
+            part._updateFromRaw(None, data, CREATED, None)
+
+    def discardPart(self, part):
+        """It could not be created."""
+        with RECORDS_LOCK:
+            known = self.known_parts.get(part.getPath())
+            if known and known.get()[1] is CREATED:
+                del self.known_parts[part.getPath()]
+                part._clear()
+                part._set(_zstat=None)
+
+    def discard(self, record):
+        """Forget a record that was inserted and could not be written."""
+        if self._cached_objects.get((record.uuid,)) is record and (
+                record.getZKVersion() is None):
+            self._cached_objects.pop((record.uuid,), None)
+            # Somebody else may just have written it, and the watch be
+            # telling the record that is not here any more.
+            self.lookAgain(record.getPath())
+
+    def _forgetParts(self, path):
+        for name in self.parts:
+            self.known_parts.pop(f'{path}/{name}', None)
+
+    def _setPart(self, record, path, attribute, data, stat):
+        if data is None:
+            self.known_parts.pop(path, None)
+        else:
+            self.known_parts[path] = KnownPart((data, stat))
+        if record is None:
+            return
+        part = getattr(record, attribute)
+        if data is not None:
+            part._updateFromRaw(self._known, data, stat, None)
+        else:
+            part._set(_zstat=None)
+            if hasattr(part, '_clear'):
+                part._clear()
+
+
+class Records(launcher.LauncherApi):
+    """
+    :param ZooKeeperClient zk_client:
+    :param changed: called with a kind, ``request`` or ``node``, the id of
+        a record and the record or None.
+    :param OwnWrites own_writes: of which it need not be called.
+    """
+
+    def __init__(self, zk_client, registry, component, changed, own_writes,
+                 connection_filter=None):
+        self.zk_client = zk_client
+        self.component_registry = registry
+        self.component_info = component
+        self.connection_filter = connection_filter
+        self.stop_event = threading.Event()
+        # Before there is news, so that none overtakes other news.
+        dispatch.installDispatch(zk_client.client)
+        self._reader = Reader()
+        self.requests_cache = Cache(
+            self._reader, zk_client, NodesetRequest,
+            NodesetRequest.REQUESTS_PATH, REQUEST_PARTS,
+            lambda *args: changed('request', *args), own_writes,
+            # Nobody but launchers locks them, and hardly ever two.
+            locks=False)
+        self.nodes_cache = Cache(
+            self._reader, zk_client, ProviderNode, ProviderNode.NODES_PATH,
+            NODE_PARTS,
+            lambda *args: changed('node', *args), own_writes)
+
+    def stop(self):
+        super().stop()
+        self._reader.put(None)
+
+
+def setContender(record, name, exists):
+    """Somebody has asked for the lock of a record, or does so no more."""
+    with RECORDS_LOCK:
+        if exists:
+            record._lock_contenders[name] = None
+        else:
+            record._lock_contenders.pop(name, None)
+        record._set(is_locked=bool(record._lock_contenders))
