@@ -1,8 +1,9 @@
-"""The rooms of the launcher, as doc/source/contributing.rst tells of them."""
+"""The rooms of the launcher, as doc/source/architecture.rst describes them."""
 
 import ast
 import importlib
 import pathlib
+import re
 
 import pytest
 
@@ -43,3 +44,14 @@ def test_a_room_is_entered_by_what_it_exports(room):
 @pytest.mark.parametrize('room', ROOMS)
 def test_the_tests_of_a_room_are_in_a_folder_of_its_name(room):
     assert list((ROOT / 'tests/unit/launcher' / room).glob('test_*.py'))
+
+
+def test_the_page_on_architecture_names_rooms_and_files_that_exist():
+    text = (ROOT / 'doc/source/architecture.rst').read_text()
+    files = set(re.findall(r'[a-z]+/[a-z]+\.py|[a-z]+\.py', text))
+    assert files
+    for name in files:
+        places = (ROOT / 'zuul_nodes', LAUNCHER, LAUNCHER / 'images',
+                  ROOT / 'tests/unit/package')
+        assert any((place / name).exists() for place in places), name
+    assert {f'{room}/' for room in ROOMS} <= set(re.findall('[a-z]+/', text))
