@@ -33,7 +33,7 @@ class Changes:
     :param set connections: the names of those of zuul.conf.
     """
 
-    log = logging.getLogger('zuul.nodes.images')
+    log = logging.getLogger('zuul.nodes.cmd')
     # What Zuul says of locks is said again, for people.
     log.addHandler(logging.NullHandler())
 

@@ -24,7 +24,7 @@ from zuul_nodes import providerrecords
 from zuul_nodes.configloader.provider import ProviderConfig
 from zuul_nodes.drivers import bounds
 
-log = logging.getLogger('zuul.nodes.lastgood')
+log = logging.getLogger('zuul.nodes.configloader')
 
 
 class KeepLastGood:

@@ -25,7 +25,7 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
     """
 
     app_name = 'launcher'
-    log = logging.getLogger("zuul.nodes.launcher")
+    log = logging.getLogger('zuul.nodes.launcher')
 
     def __init__(self, args, config):
         super().__init__()

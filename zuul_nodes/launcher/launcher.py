@@ -28,26 +28,26 @@ from zuul.zk.system import ZuulSystem
 from zuul_nodes.drivers import addresses, bounds
 from zuul_nodes.imagefiles import SIZE_LIMIT
 from zuul_nodes.imageremarks import Remarks
-from zuul_nodes.launcher.endpoints import Cleanup
+from zuul_nodes.launcher.endpoints import EndpointReconciler
 from zuul_nodes.launcher.images import KEY as IMAGES
 from zuul_nodes.launcher.images import (
+    Distribution,
     Images,
-    Spreading,
     Steering,
     TempDirectory,
 )
 from zuul_nodes.launcher.metrics import Stats
 from zuul_nodes.launcher.nodes import (
-    Consoles,
-    KeyScanner,
-    Liveness,
-    Machines,
-    Maker,
+    ConsoleLogs,
+    HostKeyScanner,
+    LivenessCheck,
+    MinReady,
+    NewRecords,
     NodeReconciler,
-    Readying,
-    Registration,
+    Reclaim,
     Snapshots,
-    Surplus,
+    StateMachines,
+    StaticNodes,
 )
 from zuul_nodes.launcher.planner import (
     Planner,
@@ -55,21 +55,26 @@ from zuul_nodes.launcher.planner import (
     withProblem,
 )
 from zuul_nodes.launcher.providers import (
-    Division,
+    FormerProviders,
     Layouts,
     Lookups,
     Names,
-    Places,
+    Ownership,
     isGiven,
 )
-from zuul_nodes.launcher.recordevents import News
+from zuul_nodes.launcher.recordevents import RecordEvents
 from zuul_nodes.launcher.requests import RequestReconciler
-from zuul_nodes.launcher.workers import Pools, WorkQueue, getPause, takenInTurn
+from zuul_nodes.launcher.workers import (
+    EndpointPools,
+    WorkQueue,
+    getPause,
+    takenInTurn,
+)
 from zuul_nodes.launcher.zookeeper import (
     Builds,
-    Parting,
+    Disconnect,
     Records,
-    Store,
+    Session,
     Uploads,
     installSockets,
 )
@@ -111,7 +116,7 @@ class Launcher:
     :param str _hostname: its name in the component registry, for tests.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.launcher')
 
     def __init__(self, config, connections, _hostname=None):
         self.config = config
@@ -156,7 +161,7 @@ class Launcher:
     def _connect(self):
         self.zk_client = ZooKeeperClient.fromConfig(self.config)
         self.zk_client.connect()
-        self.parting = Parting(self.zk_client)
+        self.disconnect = Disconnect(self.zk_client)
         installSockets(self.zk_client.client)
         self.zk_client.client.add_listener(self._listen)
         self.system = ZuulSystem(self.zk_client)
@@ -173,18 +178,18 @@ class Launcher:
     def _makeParts(self):
         registry = COMPONENT_REGISTRY.registry
         self.queue = WorkQueue(self.work, WORKERS)
-        self.news = News(self)
-        self.consoles = Consoles(self)
-        self.ready = Readying(self)
-        self.store = Store(self.zk_client, self.hostname, self.join_event,
-                           self.news.tellWritten, self._isShared)
-        self.division = Division(registry, self.component_info)
-        self.places = Places(
+        self.record_events = RecordEvents(self)
+        self.console_logs = ConsoleLogs(self)
+        self.min_ready = MinReady(self)
+        self.session = Session(self.zk_client, self.hostname, self.join_event,
+                           self.record_events.tellWritten, self._isShared)
+        self.ownership = Ownership(registry, self.component_info)
+        self.former_providers = FormerProviders(
             self.zk_client, self.connections, self.system.system_id)
         self.layouts = Layouts(
             self.zk_client, self.connections, self.system.system_id,
             lambda lock: self.createZKContext(lock, self.log),
-            lambda: self.queue.add(LAYOUT), self.places.find,
+            lambda: self.queue.add(LAYOUT), self.former_providers.find,
             self._setScope, self.hostname)
         self.image_build_registry = Builds(
             self.zk_client, lambda: self.queue.add(IMAGES))
@@ -194,60 +199,61 @@ class Launcher:
         self.image_steering = Steering(
             self.zk_client, lambda: self.queue.add(IMAGES))
         self.images = Images(self)
-        self.spreading = Spreading(self)
+        self.distribution = Distribution(self)
         self.planner = Planner(
             lambda request_id: self.queue.add(('request', request_id)),
-            tellRoom=self.ready.tell, canUse=self.images.canUse,
-            isHandled=self.division.isHandled, isAsked=self._isAsked,
+            tellRoom=self.min_ready.tell, canUse=self.images.canUse,
+            isHandled=self.ownership.isHandled, isAsked=self._isAsked,
             getProblem=self._getProblem, isGiven=self._isGiven,
             tellName=lambda host: self.queue.add(('name', host)))
         lookups = Lookups()
         self.names = Names(lookups, self.planner, self.queue)
-        self.surplus = Surplus(self)
+        self.reclaim = Reclaim(self)
         # Provider -> how often it has failed, one time after the other.
         self._failures = collections.Counter()
         # Its caches tell of what they read while it is made.
         self.api = self.request_reconciler = None
         self.api = Records(
-            self.zk_client, registry, self.component_info, self.news.tell,
-            self.store.own_writes, self.connection_filter)
+            self.zk_client, registry, self.component_info,
+            self.record_events.tell, self.session.own_writes,
+            self.connection_filter)
         self.reservations = PublishedReservations(
             self.zk_client, self.hostname, self._setReservations)
-        self.pools = Pools(
+        self.pools = EndpointPools(
             int(self._getOption('endpoint_workers')),
             self.call_timeout,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
             lambda: self.queue.add(IMAGES))
-        self.scanner = KeyScanner(
+        self.host_key_scanner = HostKeyScanner(
             lambda key, scan: self.queue.add(key), self._checkAddress,
             names=lookups)
-        self.liveness = Liveness(self)
-        self.machines = Machines(self)
+        self.liveness_check = LivenessCheck(self)
+        self.state_machines = StateMachines(self)
         self.snapshots = Snapshots(self)
         self.stats = Stats(self)
-        self.maker = Maker(self)
+        self.new_records = NewRecords(self)
         self.node_reconciler = NodeReconciler(self)
         self.request_reconciler = RequestReconciler(
             self, float(self._getOption('unhandled_timeout')))
-        self.registration = Registration(self)
-        self.cleanup = Cleanup(self, self._submit)
+        self.static_nodes = StaticNodes(self)
+        self.endpoint_reconciler = EndpointReconciler(self, self._submit)
         self.handlers = {
             'request': self.request_reconciler.reconcile,
             'reasons': lambda _: self.request_reconciler.tellReasons(),
             'node': self.node_reconciler.reconcile,
-            'liveness': self.liveness.reconcile,
+            'liveness': self.liveness_check.reconcile,
             'name': self.names.reconcile,
-            'static': self.registration.reconcile,
-            'gone': self.registration.reconcileNode,
+            'static': self.static_nodes.reconcile,
+            'gone': self.static_nodes.reconcileNode,
             'provider': self._resume,
-            'endpoint': self.cleanup.reconcile,
+            'endpoint': self.endpoint_reconciler.reconcile,
             'others': lambda _: self._lookAtOthers(),
-            'surplus': lambda _: self.surplus.reconcile(),
+            'surplus': lambda _: self.reclaim.reconcile(),
             'pool': self.pools.check,
-            'lock': self.node_reconciler.removal.removeLock,
+            'lock': self.node_reconciler.termination.removeLock,
             'layout': lambda _: self._updateLayouts(),
             'images': lambda _: self._lookAtImages(),
-            'minready': lambda _: self.ready.reconcile(),
+            'minready': lambda _: self.min_ready.reconcile(),
             'division': lambda _: self._divide(),
             'reservations': lambda _: self._publish(),
         }
@@ -271,13 +277,13 @@ class Launcher:
         return self.layouts.states
 
     def createZKContext(self, lock, log):
-        return self.store.context(lock, log)
+        return self.session.context(lock, log)
 
     def getEndpoints(self):
         """:return: canonical name -> endpoint of each that we handle."""
         endpoints = {}
         for provider in self.scope.getPlaces().values():
-            if not self.division.handles(provider.connection_name):
+            if not self.ownership.handles(provider.connection_name):
                 continue
             try:
                 endpoint = provider.getEndpoint()
@@ -325,7 +331,7 @@ class Launcher:
                 cache.discard(node)
             for part in expected:
                 # Somebody may have looked meanwhile.
-                self.news.tellWritten(part.node)
+                self.record_events.tellWritten(part.node)
             raise
         for each in (*expected, *nodes):
             cache.noteCreated(each)
@@ -351,7 +357,7 @@ class Launcher:
             self.queue.addAfter(('provider', name), left)
             return
         self.planner.resume(name)
-        self.ready.tell()
+        self.min_ready.tell()
 
     def tellReservations(self):
         """Other launchers, if any, are to know what we have reserved, soon.
@@ -361,7 +367,7 @@ class Launcher:
 
     def clearPause(self, node):
         self._failures.pop(node.provider, None)
-        self.ready.clearPause(node)
+        self.min_ready.clearPause(node)
 
     # What happens
 
@@ -373,7 +379,7 @@ class Launcher:
         self.stats.reportHandler(time.monotonic() - begin)
 
     def _isShared(self):
-        return len(self.division.getLaunchers()) > 1
+        return len(self.ownership.getLaunchers()) > 1
 
     def _listen(self, state):
         """Called by kazoo, about the session."""
@@ -387,13 +393,13 @@ class Launcher:
 
     def _divide(self):
         """Launchers come and go, and leave what is ours now."""
-        if not self.division.hasChanged():
+        if not self.ownership.hasChanged():
             # It was a component of another kind.
             return
         self.planner.limitsChanged()
         self._lookAtAll()
         self.queue.add(RESERVATIONS)
-        self.division.note()
+        self.ownership.note()
 
     def _lookAtAll(self):
         for request in self.api.requests_cache.getItems():
@@ -403,17 +409,17 @@ class Launcher:
         for name in self.getEndpoints():
             self.queue.add(('endpoint', name))
         self.queue.add(OTHERS)
-        self.ready.tell()
+        self.min_ready.tell()
 
     def _lookAtOthers(self):
         """Plan with what others have asked of clouds that we do not ask."""
         names = {
             name for name, providers in self.scope.by_name.items()
-            if not all(self.division.handles(provider.connection_name)
+            if not all(self.ownership.handles(provider.connection_name)
                        for provider in providers)}
         if names:
             self.planner.limitsChanged(names)
-            self.ready.tell()
+            self.min_ready.tell()
             self.queue.addAfter(OTHERS, OTHERS_INTERVAL)
 
     def _setScope(self, scope):
@@ -438,13 +444,13 @@ class Launcher:
             self.queue.addAfter(LAYOUT, getPause(
                 self.layouts.attempts, first=FIRST_LAYOUT_PAUSE,
                 longest=LONGEST_LAYOUT_PAUSE))
-        self.places.keep(self.scope)
+        self.former_providers.keep(self.scope)
 
     def _setReservations(self, reservations):
         """Others wait for room that our nodes may take."""
         self.planner.setReservations(reservations)
         if reservations:
-            self.surplus.tell()
+            self.reclaim.tell()
 
     def _publish(self):
         reservations = (
@@ -458,26 +464,26 @@ class Launcher:
         # What a tenant wants that is not known yet must not be deleted.
         if self.layouts.states and self.layouts.isUpToDate():
             try:
-                self.spreading.reconcile()
+                self.distribution.reconcile()
             finally:
                 self.images.reconcile()
             self.planner.limitsChanged()
-            self.ready.tell()
+            self.min_ready.tell()
 
     def _isAsked(self, provider, label_name=None):
-        if self.division.handles(provider.connection_name):
-            return self.cleanup.isAsked(provider, label_name)
+        if self.ownership.handles(provider.connection_name):
+            return self.endpoint_reconciler.isAsked(provider, label_name)
         # Other launchers ask, and tell only what they were answered.
         return label_name is None or (
-            self.planner.ledger.limits.getCharges(provider, label_name)
+            self.planner.capacity.limits.getCharges(provider, label_name)
             is not None)
 
     def _getProblem(self, provider, label_name):
-        if self.division.handles(provider.connection_name):
-            return self.cleanup.getProblem(provider, label_name)
+        if self.ownership.handles(provider.connection_name):
+            return self.endpoint_reconciler.getProblem(provider, label_name)
         return withProblem(
             'another launcher has yet to say what it needs',
-            self.planner.ledger.limits.getProblem(provider, label_name))
+            self.planner.capacity.limits.getProblem(provider, label_name))
 
     def _submit(self, endpoint, function, giveUp):
         def done(_, error):
@@ -489,7 +495,7 @@ class Launcher:
 
     def start(self):
         with takenInTurn():
-            self.scanner.start()
+            self.host_key_scanner.start()
             self.images.start()
             self.queue.start()
             self.stats.start()
@@ -498,7 +504,7 @@ class Launcher:
     def stop(self):
         """Stop; what has not begun is left to others."""
         self.log.debug('Stopping launcher')
-        self.parting.begin(STOP_TIMEOUT)
+        self.disconnect.begin(STOP_TIMEOUT)
         try:
             # Without a connection, nobody is going to count on us anyway.
             if self.zk_client.connected:
@@ -511,7 +517,7 @@ class Launcher:
         self.queue.stop()
         self.stats.stop()
         self.images.stop()
-        self.scanner.stop()
+        self.host_key_scanner.stop()
         self.pools.stop()
         # An endpoint whose start hangs does not let itself be stopped.
         stopping = threading.Thread(target=self.connections.stop, daemon=True)
@@ -525,12 +531,12 @@ class Launcher:
         self.pools.join(STOP_TIMEOUT)
         self.stats.join()
         self.images.join(STOP_TIMEOUT)
-        self.scanner.join()
+        self.host_key_scanner.join()
         self.join_event.set()
         for cache in (self.api, self.reservations, self.image_steering,
                       self.image_build_registry, self.image_upload_registry):
             cache.stop()
-        self.parting.end()
+        self.disconnect.end()
         self.own_temp_directory.remove()
         self.log.debug('Stopped launcher')
 

@@ -23,7 +23,7 @@ class Relations(typing.NamedTuple):
 NOTHING = Relations(None, None, None, None)
 
 
-class News:
+class RecordEvents:
     """
     :param Launcher launcher: whose work queue and planner are told.
     """
@@ -86,10 +86,10 @@ class News:
 
     def _tellOfNode(self, node_id, node):
         planner = self.launcher.planner
-        has_fewer = self.launcher.ready.counts.note(node_id, node)
-        self.launcher.surplus.note(node_id, node)
+        has_fewer = self.launcher.min_ready.counts.note(node_id, node)
+        self.launcher.reclaim.note(node_id, node)
         if node is None:
-            if old := planner.ledger.getNode(node_id):
+            if old := planner.capacity.getNode(node_id):
                 self._noteEnd(old)
             planner.removeNode(node_id)
             self._relate(node_id, NOTHING)
@@ -108,7 +108,7 @@ class News:
                 self.queue.add(('node', node_id))
         # If any node is gone, there may be room for those that are missing.
         if has_fewer or node is None:
-            self.launcher.ready.tell()
+            self.launcher.min_ready.tell()
 
     def _noteOutcome(self, node):
         """Pause what could not make a node, in all launchers alike: whoever
@@ -127,7 +127,7 @@ class News:
                 node.provider, node.comment or 'unknown',
                 hasFailed(node, Failure.QUOTA))
         elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
-            launcher.ready.pause(node)
+            launcher.min_ready.pause(node)
 
     def _noteEnd(self, node):
         """A node is gone.
@@ -140,7 +140,7 @@ class News:
         if not (node.request_id or node.main_node_id) and (
                 node.state in ProviderNode.CREATE_STATES):
             # It had failed before we could see that.
-            self.launcher.ready.pause(node)
+            self.launcher.min_ready.pause(node)
 
     def _tellRequest(self, request_id):
         """Look at a request, if it can be waiting for something."""

@@ -7,7 +7,7 @@ in zuul-web, to be looked at.  Any driver may add to the variable ``zuul``.
 import functools
 import logging
 
-log = logging.getLogger("zuul.nodes.buildparams")
+log = logging.getLogger('zuul.nodes.plugin')
 
 
 def wrapConstructBuildParams(construct, extensions):

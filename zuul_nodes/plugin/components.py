@@ -15,7 +15,7 @@ import threading
 
 from zuul_nodes.exceptions import UserError
 
-log = logging.getLogger("zuul.nodes.components")
+log = logging.getLogger('zuul.nodes.plugin')
 
 
 def wrapPrime(prime, extensions):

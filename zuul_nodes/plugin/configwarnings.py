@@ -9,7 +9,7 @@ import logging
 
 from zuul_nodes.plugin.views import View
 
-log = logging.getLogger("zuul.nodes.configwarnings")
+log = logging.getLogger('zuul.nodes.plugin')
 
 
 def wrapTellErrors(tell, extensions):

@@ -8,7 +8,7 @@ none with some provider.  The driver of the name ``zuul`` knows better.
 import functools
 import logging
 
-log = logging.getLogger("zuul.nodes.imageformats")
+log = logging.getLogger('zuul.nodes.plugin')
 
 
 def wrapGetImageFormats(get, extensions):

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import logging
 
-log = logging.getLogger("zuul.nodes.layouts")
+log = logging.getLogger('zuul.nodes.plugin')
 
 # Name of the rule -> its methods.
 RULES = {

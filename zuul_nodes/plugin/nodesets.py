@@ -17,7 +17,7 @@ import logging
 
 from kazoo.exceptions import NoNodeError
 
-log = logging.getLogger("zuul.nodes.nodesets")
+log = logging.getLogger('zuul.nodes.plugin')
 
 
 def wrapUseNodepool(use, extensions):

@@ -98,7 +98,7 @@ def run(options, driver_class, directory, environ, uploading):
         driver_class.adapter_class.canImport = lambda *args: False
     faults.install(connections, directory)
     one = launcher.Launcher(config, connections)
-    one.cleanup.interval = CLEANUP_INTERVAL
+    one.endpoint_reconciler.interval = CLEANUP_INTERVAL
     session_id, password = one.zk_client.client.client_id
     part = (directory / SESSION).with_suffix('.part')
     part.write_text(json.dumps([session_id, password.hex()]))

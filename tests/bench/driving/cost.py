@@ -29,7 +29,7 @@ class BenchLauncher(Steps):
         # Zuul's or ours.
         BaseProvider._subclasses[driver_class.name.encode()] = (
             driver_class().getProviderClass())
-        self.scanner.start()
+        self.host_key_scanner.start()
         self.images.start()
         self.queue.add(LAYOUT)
         self.component_info.state = self.component_info.RUNNING

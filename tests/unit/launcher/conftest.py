@@ -27,7 +27,7 @@ from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
 from tests.fixtures.sshservers import listen, makeHost, sshd
 from tests.fixtures.worlds import makeWorld, undivided
-from zuul_nodes.launcher.endpoints.reconciler import Cleanup
+from zuul_nodes.launcher.endpoints.reconciler import EndpointReconciler
 from zuul_nodes.launcher.images import builds, uploads
 from zuul_nodes.launcher.nodes import drift, polling, reclaim
 from zuul_nodes.launcher.zookeeper import sockets
@@ -185,4 +185,4 @@ def clock():
 @pytest.fixture
 def cleanup(keeper, clock):
     """A Cleanup that a test tells what to do, and when."""
-    return Cleanup(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+    return EndpointReconciler(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)

@@ -324,7 +324,7 @@ def test_nothing_is_computed_when_nobody_reads_it(audited, steps):
     logging.getLogger('zuul.nodes.audit').setLevel(logging.WARNING)
     # Nobody asks what this is.
     audit.tell(Event.CREATED, object())
-    transaction = steps.store.transaction()
+    transaction = steps.session.transaction()
     transaction.audit(Event.CREATED, object())
     assert transaction._audited == []
     assert audited.lines == []

@@ -35,8 +35,9 @@ def end(launcher, racks):
 
 def isForgotten(launcher):
     planner = launcher.planner
-    return not (planner.waiting.requests or planner.ledger.claims
-                or planner.getReservations() or launcher.news._assigned)
+    return not (planner.waiting.requests or planner.capacity.claims
+                or planner.getReservations()
+                or launcher.record_events._assigned)
 
 
 def deleteTenant(launcher, tenant='tenant'):

@@ -96,8 +96,8 @@ def test_launchers_divide_the_nodes_of_one_provider(pair, racks):
     assert len(makers) == 16
     assert set(makers) == {first.zk_client, second.zk_client}
     for node in nodes:
-        assert first.division.isMyNode(node) != (
-            second.division.isMyNode(node))
+        assert first.ownership.isMyNode(node) != (
+            second.ownership.isMyNode(node))
     pair.endAll(racks)
 
 
@@ -397,7 +397,7 @@ def test_launcher_sees_changes_made_during_session_loss(
     assert another.nodes not in ([node.uuid], [ready.uuid])
     steps.runUntil(lambda: len(steps.nodes()) == 1)
     # It is a launcher to others, too.
-    steps.runUntil(steps.division.getLaunchers)
+    steps.runUntil(steps.ownership.getLaunchers)
 
 
 def test_launcher_leaves_work_taken_over_during_session_loss(

@@ -7,7 +7,7 @@ from zuul.model import QuotaInformation
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher import launcher as launcher_module
-from zuul_nodes.launcher.nodes import readying
+from zuul_nodes.launcher.nodes import minready
 from zuul_nodes.launcher.planner import limits
 
 pytestmark = pytest.mark.crash
@@ -52,14 +52,14 @@ def test_what_another_launcher_makes_ready_in_vain(
     for number, connection in enumerate(filters):
         several.add(f'launcher{number}', connection_filter=connection)
     racks.setPause(1000)
-    monkeypatch.setattr(readying, 'getPause', lambda *args, **kwargs: 1000)
+    monkeypatch.setattr(minready, 'getPause', lambda *args, **kwargs: 1000)
     racks.errors['one'] = [error]
     several.setLayout(cloud('one', labels='[{name: big, min-ready: 1}]'))
     several.runUntil(lambda: racks.created)
     several.runUntil(lambda: not any(
         launcher.nodes() for launcher in several.launchers))
     for launcher in several.launchers:
-        launcher.ready.reconcile()
+        launcher.min_ready.reconcile()
         assert not launcher.nodes()
     assert racks.created == ['one']
 

@@ -65,7 +65,7 @@ def test_used_static_node_comes_back_when_its_launcher_has_gone(pair):
     node_id, = pair.waitForReady(1)
     owner = next(
         launcher for launcher in pair.launchers
-        if launcher.division.isMyNode(launcher.api.getProviderNode(node_id)))
+        if launcher.ownership.isMyNode(launcher.api.getProviderNode(node_id)))
     request = pair.addRequest(owner, 'big')
     pair.serve(request)
     pair.remove(owner)

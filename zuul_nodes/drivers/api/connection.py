@@ -39,7 +39,7 @@ class AdapterConnection(BaseConnection):
     :raises Exception: an option is missing or wrong; Zuul does not start.
     """
 
-    log = logging.getLogger('zuul.nodes.Connection')
+    log = logging.getLogger('zuul.nodes.drivers')
 
     def __init__(self, driver, connection_name, connection_config):
         super().__init__(driver, connection_name, connection_config)

@@ -17,7 +17,7 @@ class Listing:
     :param str name: of the adapter's method.
     """
 
-    log = logging.getLogger('zuul.nodes.Listing')
+    log = logging.getLogger('zuul.nodes.drivers')
 
     def __init__(self, calls, interval, name):
         self.calls = calls

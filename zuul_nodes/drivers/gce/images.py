@@ -35,7 +35,7 @@ class Images:
     :param Client client:
     """
 
-    log = logging.getLogger('zuul.gce.Images')
+    log = logging.getLogger('zuul.nodes.drivers.gce')
 
     def __init__(self, client):
         self.client = client

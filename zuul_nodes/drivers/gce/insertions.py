@@ -40,7 +40,7 @@ class Insertions:
     :param list_zones: gives the names of the zones of the region.
     """
 
-    log = logging.getLogger('zuul.gce.Insertions')
+    log = logging.getLogger('zuul.nodes.drivers.gce')
 
     def __init__(self, client, list_zones):
         self.client = client

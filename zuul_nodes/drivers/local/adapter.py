@@ -51,7 +51,7 @@ class LocalAdapter(Adapter):
     :ivar Machines machines: that are nodes.
     """
 
-    log = logging.getLogger('zuul.nodes.LocalAdapter')
+    log = logging.getLogger('zuul.nodes.drivers.local')
     abilities = frozenset({
         Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.IMAGES,
         Ability.IMPORT, Ability.SNAPSHOTS, Ability.CONSOLE})

@@ -60,7 +60,7 @@ class Machines:
     :param bool has_network: whether new ones have the machine's network.
     """
 
-    log = logging.getLogger('zuul.nodes.LocalMachines')
+    log = logging.getLogger('zuul.nodes.drivers.local')
 
     def __init__(self, directory, users, cgroups=None, has_network=True):
         self.users = users

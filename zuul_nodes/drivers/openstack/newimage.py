@@ -56,7 +56,7 @@ class Body:
         checksum.
     """
 
-    log = logging.getLogger('zuul.OpenstackProvider')
+    log = logging.getLogger('zuul.nodes.drivers.openstack')
 
     def __init__(self, name, blocks, size, stopping):
         self.name = name
@@ -103,7 +103,7 @@ class NewImage:
     :param str secret: what no message may have in it.
     """
 
-    log = logging.getLogger('zuul.OpenstackProvider')
+    log = logging.getLogger('zuul.nodes.drivers.openstack')
 
     def __init__(self, endpoint, provider_image, name, disk_format, metadata,
                  md5, sha256, secret=''):

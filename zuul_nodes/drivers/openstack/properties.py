@@ -54,7 +54,7 @@ class Properties:
     :param ProviderNode node:
     """
 
-    log = logging.getLogger('zuul.openstack.Properties')
+    log = logging.getLogger('zuul.nodes.drivers.openstack')
 
     def __init__(self, provider, node):
         self.provider = provider

@@ -51,7 +51,7 @@ class Servers:
     :param clock: gives seconds.
     """
 
-    log = logging.getLogger('zuul.openstack.Servers')
+    log = logging.getLogger('zuul.nodes.drivers.openstack')
 
     def __init__(self, clock=time.monotonic):
         self.clock = clock

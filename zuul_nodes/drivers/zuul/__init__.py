@@ -23,7 +23,7 @@ from zuul_nodes.drivers.zuul.event import ZuulTriggerEvent
 from zuul_nodes.drivers.zuul.reporter import ZuulReporter
 from zuul_nodes.imagepipelines import ImagePipelines
 
-log = logging.getLogger('zuul.nodes.images')
+log = logging.getLogger('zuul.nodes.drivers.zuul')
 
 
 class ZuulDriver(zuul.driver.zuul.ZuulDriver):

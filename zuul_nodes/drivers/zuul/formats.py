@@ -14,7 +14,7 @@ import logging
 
 from zuul.model import SEVERITY_ERROR
 
-log = logging.getLogger('zuul.nodes.images')
+log = logging.getLogger('zuul.nodes.drivers.zuul')
 
 # Where a layout keeps what becomes of it when the change has merged.
 KEPT = 'image_formats'

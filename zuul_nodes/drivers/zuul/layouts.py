@@ -19,7 +19,7 @@ from zuul_nodes.imagelayouts import ImageLayout
 EVENTS = (IMAGE_BUILD, IMAGE_VALIDATE, IMAGE_DELETE)
 BUILT = 'image-built'
 
-log = logging.getLogger('zuul.nodes.images')
+log = logging.getLogger('zuul.nodes.drivers.zuul')
 # Of what Zuul finds out for us it need not tell.
 _silent = logging.Logger('silent', logging.CRITICAL)
 

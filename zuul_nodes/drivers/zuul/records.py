@@ -22,7 +22,7 @@ NAMESPACE = uuid.UUID('5d9a1a94-8d3c-4d0b-8c8e-6f3f3b1f7c55')
 # Seconds.  Nobody but a scheduler that has died has it for long.
 LOCK_TIMEOUT = 60
 
-log = logging.getLogger('zuul.nodes.images')
+log = logging.getLogger('zuul.nodes.drivers.zuul')
 
 
 def createArtifact(context, built, tenant_name, validated):

@@ -14,7 +14,7 @@ from zuul_nodes.drivers.zuul.artifacts import findImages
 from zuul_nodes.drivers.zuul.formats import getLayout
 from zuul_nodes.drivers.zuul.variables import readRecord
 
-log = logging.getLogger('zuul.nodes.images')
+log = logging.getLogger('zuul.nodes.drivers.zuul')
 SUCCESS = 'SUCCESS'
 # The only one that says that an image is not good.
 FAILURE = 'FAILURE'

@@ -8,7 +8,7 @@ from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul_nodes.drivers import addresses
 from zuul_nodes.imageuse import isUsable
 
-log = logging.getLogger('zuul.nodes.images')
+log = logging.getLogger('zuul.nodes.drivers.zuul')
 
 
 def getVariables(driver, job, item):

@@ -1,7 +1,7 @@
 """Endpoints: prepared for their providers, and cleaned up."""
 
-from zuul_nodes.launcher.endpoints.reconciler import Cleanup
+from zuul_nodes.launcher.endpoints.reconciler import EndpointReconciler
 
 __all__ = [
-    'Cleanup',
+    'EndpointReconciler',
 ]

@@ -58,23 +58,23 @@ class Memory:
 class Round:
     """One look at all that an endpoint has.
 
-    :param Cleanup cleanup: for whom this is done.
+    :param Cleanup endpoint_reconciler: for whom this is done.
     :param BaseProviderEndpoint endpoint: that is looked at.
     :param Memory memory: of that endpoint.
     :param Turn turn: that this is part of.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.endpoints')
 
-    def __init__(self, cleanup, endpoint, memory, turn):
-        self.cleanup = cleanup
+    def __init__(self, endpoint_reconciler, endpoint, memory, turn):
+        self.endpoint_reconciler = endpoint_reconciler
         self.endpoint = endpoint
         self.memory = memory
         self.turn = turn
-        self.launcher = cleanup.launcher
-        self.statsd = cleanup.launcher.statsd
-        self.client = cleanup.launcher.zk_client.client
-        self.started = self.seen = cleanup.clock()
+        self.launcher = endpoint_reconciler.launcher
+        self.statsd = endpoint_reconciler.launcher.statsd
+        self.client = endpoint_reconciler.launcher.zk_client.client
+        self.started = self.seen = endpoint_reconciler.clock()
         self.suspects = {}
         self.complaints = set()
         self.unmanaged = collections.Counter()
@@ -91,11 +91,11 @@ class Round:
 
     def _recordForeignUsage(self):
         vanished = Vanished(
-            self.launcher, self.endpoint, self.cleanup.interval)
+            self.launcher, self.endpoint, self.endpoint_reconciler.interval)
         used = QuotaInformation()
         seen = []
         for instance in self.endpoint.listInstances():
-            if not self.cleanup.mayGoOn(self.turn):
+            if not self.endpoint_reconciler.mayGoOn(self.turn):
                 return
             try:
                 node_id = self._getNodeId(instance)
@@ -126,9 +126,9 @@ class Round:
 
     def _cleanUp(self):
         resources, complete = self._listResources()
-        self.seen = self.cleanup.clock()
+        self.seen = self.endpoint_reconciler.clock()
         for resource in resources:
-            if not self.cleanup.mayGoOn(self.turn):
+            if not self.endpoint_reconciler.mayGoOn(self.turn):
                 return
             try:
                 self._examine(resource)
@@ -150,7 +150,7 @@ class Round:
             for resource in self.endpoint.listResources(
                     self.turn.providers):
                 found.append(resource)
-                if not self.cleanup.mayGoOn(self.turn):
+                if not self.endpoint_reconciler.mayGoOn(self.turn):
                     break
         except Exception as error:
             self._complain('what was not listed', error, self.log.exception)
@@ -174,7 +174,8 @@ class Round:
         elif time.time() <= int(expiration):
             return
         self.suspects[key] = suspect
-        if self.started - suspect.since < self.cleanup.interval or (
+        age = self.started - suspect.since
+        if age < self.endpoint_reconciler.interval or (
                 expiration is None and self._mayBeNeeded(owners)):
             return
         self.leaked[resource.type] += 1
@@ -234,7 +235,8 @@ class Round:
     @functools.cached_property
     def _required(self):
         """Ids of what nodes have in common, or None if not known."""
-        if not self.cleanup.knowsAll(self.endpoint, self.turn.providers):
+        if not self.endpoint_reconciler.knowsAll(
+                self.endpoint, self.turn.providers):
             return None
         try:
             found = {
@@ -254,7 +256,7 @@ class Round:
         :return: whether the driver has accepted it.
         """
         suspect.attempts += 1
-        pause = min(LONGEST_PAUSE, self.cleanup.interval
+        pause = min(LONGEST_PAUSE, self.endpoint_reconciler.interval
                     * 2 ** min(suspect.attempts - 1, 30))
         what = (resource.type, resource.unique_id,
                 self.endpoint.canonical_name)
@@ -270,7 +272,7 @@ class Round:
             return False
         finally:
             # A cloud may as well say yes and do nothing.
-            suspect.next_attempt = self.cleanup.clock() + pause
+            suspect.next_attempt = self.endpoint_reconciler.clock() + pause
         self._audit(resource, owners)
         self.log.info('Deleted leaked %s %s at endpoint %s', *what)
         return True

@@ -19,8 +19,8 @@ from zuul.zk.components import COMPONENT_REGISTRY
 
 from zuul_nodes.launcher.endpoints.leaks import Memory, Round
 from zuul_nodes.launcher.providers import (
-    Division,
     Failure,
+    Ownership,
     classify,
     describe,
     getAttempts,
@@ -62,7 +62,7 @@ class Turn:
     given_up: bool = False
 
 
-class Cleanup:
+class EndpointReconciler:
     """
     :param Launcher launcher: whose endpoints are looked after.
     :param submit: called with an endpoint and a function, which it calls
@@ -74,7 +74,7 @@ class Cleanup:
     :param clock: gives seconds.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.endpoints')
 
     def __init__(self, launcher, submit, interval=60.0, quota_interval=300.0,
                  clock=time.monotonic):
@@ -83,7 +83,7 @@ class Cleanup:
         self.interval = interval
         self.quota_interval = quota_interval
         self.clock = clock
-        self.division = Division(
+        self.ownership = Ownership(
             COMPONENT_REGISTRY.registry, launcher.component_info)
         self._turns = {}
         # Endpoint -> providers that it has been prepared for.
@@ -104,7 +104,7 @@ class Cleanup:
         if endpoint is None:
             self._forget(endpoint_name)
             return
-        is_mine = self.division.isMyEndpoint(endpoint)
+        is_mine = self.ownership.isMyEndpoint(endpoint)
         delays = [self.interval, self._begin(
             endpoint, self.refreshQuota,
             self.quota_interval if is_mine else math.inf)]
@@ -143,7 +143,7 @@ class Cleanup:
         :raises Exception: whatever the driver raises, for the limits.
         """
         turn = turn or self._makeTurn(endpoint)
-        is_mine = self.division.isMyEndpoint(endpoint)
+        is_mine = self.ownership.isMyEndpoint(endpoint)
         try:
             self._prepare(endpoint, turn, is_mine)
             # Not every driver has limits.
@@ -357,7 +357,7 @@ class Cleanup:
         self.launcher.planner.limitsChanged(
             {provider.canonical_name
              for provider in self._getProviders(endpoint)})
-        self.launcher.ready.tell()
+        self.launcher.min_ready.tell()
 
     def _forget(self, name):
         for known in (self._memories, self._prepared, self._asked,

@@ -31,7 +31,7 @@ class Vanished:
         may list what it has just made a while later.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.endpoints')
 
     def __init__(self, launcher, endpoint, age):
         self.launcher = launcher

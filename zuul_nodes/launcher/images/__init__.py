@@ -6,7 +6,7 @@ provider is in service, kept or rejected.
 
 from zuul_nodes.launcher.images.common import Images
 from zuul_nodes.launcher.images.deletion import remove
-from zuul_nodes.launcher.images.distribution import Spreading
+from zuul_nodes.launcher.images.distribution import Distribution
 from zuul_nodes.launcher.images.events import EventKind, getEventPath
 from zuul_nodes.launcher.images.reconciler import KEY
 from zuul_nodes.launcher.images.steering import Steering
@@ -14,9 +14,9 @@ from zuul_nodes.launcher.images.tempdir import TempDirectory
 
 __all__ = [
     'KEY',
+    'Distribution',
     'EventKind',
     'Images',
-    'Spreading',
     'Steering',
     'TempDirectory',
     'getEventPath',

@@ -37,7 +37,7 @@ ATTEMPTS = 5
 # The server may answer another time.
 TEMPORARY = (requests.codes.request_timeout, requests.codes.too_many_requests)
 
-log = logging.getLogger('zuul.Launcher')
+log = logging.getLogger('zuul.nodes.images')
 
 
 class IncompleteError(ArtifactError):

@@ -22,7 +22,7 @@ from zuul_nodes.launcher.zookeeper import sync
 SETTLE_TIME = 10
 
 
-class Missing(ImagePart):
+class ImageBuilds(ImagePart):
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -148,7 +148,7 @@ class Missing(ImagePart):
             self.log.info('The image %s is missing in the format %s',
                           name, formats)
             image = tenants[tenant_name].images[name]
-            transaction = self.launcher.store.transaction()
+            transaction = self.launcher.session.transaction()
             self.events.add(
                 transaction, EventKind.BUILD, name, sent, tenant_name,
                 image['name'], image['project'], image['branch'])
@@ -178,5 +178,5 @@ class Missing(ImagePart):
     def _isBuilding(self, tenant_name, layout, name):
         pipelines = {*layout.pipelines['image-build'],
                      *layout.pipelines['image-built']}
-        return self.trails.isBuilding(
+        return self.event_tracker.isBuilding(
             tenant_name, sorted(pipelines), layout.images[name]['name'])

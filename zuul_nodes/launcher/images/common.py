@@ -14,12 +14,12 @@ import logging
 from zuul_nodes import gonefiles, uploadboots
 from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.imageuse import isUsable
-from zuul_nodes.launcher.images.builds import Missing
+from zuul_nodes.launcher.images.builds import ImageBuilds
 from zuul_nodes.launcher.images.events import ImageEvents
-from zuul_nodes.launcher.images.eventtracker import Trails
+from zuul_nodes.launcher.images.eventtracker import EventTracker
 from zuul_nodes.launcher.images.policy import Tenants, isInService, isRejected
 from zuul_nodes.launcher.images.reconciler import KEY, alone
-from zuul_nodes.launcher.images.retention import Retirement
+from zuul_nodes.launcher.images.retention import Retention
 from zuul_nodes.launcher.images.transfers import findProvider
 from zuul_nodes.launcher.images.uploads import Uploads
 from zuul_nodes.launcher.images.validation import Validation
@@ -36,7 +36,7 @@ class Images:
         its parts.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.images')
 
     def __init__(self, launcher):
         self.launcher = launcher
@@ -46,11 +46,13 @@ class Images:
         self.pipelines = ImagePipelines(
             launcher, lambda: launcher.queue.add(KEY))
         self.tenants = Tenants(launcher, self.pipelines)
-        parts = (launcher, self.events, self.pipelines, self.tenants, Trails(
-            launcher.zk_client.client, lambda: launcher.queue.add(KEY)))
+        event_tracker = EventTracker(
+            launcher.zk_client.client, lambda: launcher.queue.add(KEY))
+        parts = (launcher, self.events, self.pipelines, self.tenants,
+                 event_tracker)
         self.validation = Validation(*parts)
-        self.retirement = Retirement(*parts)
-        self.missing = Missing(*parts)
+        self.retention = Retention(*parts)
+        self.missing = ImageBuilds(*parts)
         self.uploads = Uploads(launcher, self.validation.addEvent)
 
     def start(self):
@@ -59,7 +61,7 @@ class Images:
     def stop(self):
         """Begin nothing any more; downloads end early."""
         self.uploads.stop()
-        self.retirement.deletes.stop()
+        self.retention.deletion.stop()
 
     def join(self, timeout):
         """Wait for what drivers do, which nobody can end, but not for ever.
@@ -69,7 +71,7 @@ class Images:
         :param float timeout: in seconds, for uploads and deletes each.
         """
         self.uploads.join(timeout)
-        self.retirement.deletes.join(timeout)
+        self.retention.deletion.join(timeout)
 
     def reconcile(self):
         """See what is to be built, uploaded, validated and deleted, and
@@ -85,7 +87,7 @@ class Images:
             for step in (self._forgetRemarks, self._forgetGoneFiles,
                          self.missing.reconcile,
                          self._validate, self.checkMissingUploads,
-                         self.retirement.reconcile):
+                         self.retention.reconcile):
                 steps.callback(step)
 
     def _forgetRemarks(self):
@@ -250,7 +252,7 @@ class Images:
 
     def _getReady(self, image, provider):
         """:return: a list of uploads, that of the newest build last."""
-        return [upload for upload in self.retirement.getUploads(
+        return [upload for upload in self.retention.getUploads(
                     image.canonical_name)
                 if isInService(upload, image, provider)]
 

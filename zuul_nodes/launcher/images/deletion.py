@@ -30,14 +30,14 @@ from zuul_nodes.launcher.zookeeper import Conflict, refuse
 DELETES = 2
 
 
-class Deletes:
+class Deletion:
     """
     :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
     :param deleteArtifact: called with a context that has the lock of an
         artifact, and the artifact.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.images')
 
     def __init__(self, launcher, deleteArtifact):
         self.launcher = launcher

@@ -26,12 +26,12 @@ from zuul_nodes.launcher.zookeeper import sync
 ADOPTION_AGE = 300
 
 
-class Spreading:
+class Distribution:
     """
     :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.images')
 
     def __init__(self, launcher):
         self.launcher = launcher

@@ -54,7 +54,7 @@ class ImageEvents:
     :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.images')
 
     def __init__(self, launcher):
         self.launcher = launcher
@@ -98,7 +98,7 @@ class ImageEvents:
         """
         if sent and getAge(sent.time) < LOOK_INTERVAL:
             return
-        transaction = self.launcher.store.transaction()
+        transaction = self.launcher.session.transaction()
         # Whose turn it is next is for those who were asked to say.
         _write(transaction, kind, key, sent,
                sent.tenant_name if sent else tenant_name,

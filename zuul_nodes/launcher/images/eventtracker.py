@@ -14,14 +14,14 @@ from zuul.zk.event_queues import PIPELINE_TRIGGER_QUEUE, TENANT_TRIGGER_QUEUE
 from zuul.zk.zkobject import ZKObject
 
 
-class Trails:
+class EventTracker:
     """
     :param KazooClient client:
     :param tell: called, once for each answer, when what was found is
         elsewhere or gone.  A lost connection may keep it from being called.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.images')
 
     def __init__(self, client, tell):
         self.client = client

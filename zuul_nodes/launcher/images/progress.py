@@ -11,7 +11,7 @@ WINDOW = 60
 # Seconds between two lines about it in the log.
 PROGRESS_INTERVAL = 30
 
-log = logging.getLogger('zuul.Launcher')
+log = logging.getLogger('zuul.nodes.images')
 
 
 class Progress:

@@ -19,7 +19,7 @@ LOOK_INTERVAL = 60
 FIRST_PAUSE = 300
 LONGEST_PAUSE = 12 * 3600
 
-log = logging.getLogger('zuul.Launcher')
+log = logging.getLogger('zuul.nodes.images')
 
 
 class ImagePart:
@@ -29,19 +29,19 @@ class ImagePart:
     :param ImageEvents events: what jobs are asked to do.
     :param ImagePipelines pipelines: what there is for it.
     :param Tenants tenants: who can do it.
-    :param Trails trails: where that is.
+    :param Trails event_tracker: where that is.
     """
 
     log = log
 
-    def __init__(self, launcher, events, pipelines, tenants, trails):
+    def __init__(self, launcher, events, pipelines, tenants, event_tracker):
         self.launcher = launcher
         self.builds = launcher.image_build_registry
         self.uploads = launcher.image_upload_registry
         self.events = events
         self.pipelines = pipelines
         self.tenants = tenants
-        self.trails = trails
+        self.event_tracker = event_tracker
 
 
 @contextlib.contextmanager

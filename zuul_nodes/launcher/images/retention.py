@@ -11,7 +11,7 @@ import time
 from zuul.model import ImageBuildArtifact
 
 from zuul_nodes import audit, gonefiles
-from zuul_nodes.launcher.images.deletion import Deletes, remove
+from zuul_nodes.launcher.images.deletion import Deletion, remove
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.policy import (
     choose,
@@ -40,11 +40,11 @@ UNWANTED_AGE = 300
 ABANDONED_AGE = 3600
 
 
-class Retirement(ImagePart):
+class Retention(ImagePart):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.deletes = Deletes(self.launcher, self.deleteArtifact)
+        self.deletion = Deletion(self.launcher, self.deleteArtifact)
         # The id of each upload that has no provider any more -> since when,
         # by the monotonic clock, as far as this launcher has seen.
         self._abandoned = {}
@@ -112,12 +112,12 @@ class Retirement(ImagePart):
                     else:
                         old = self._isOld(artifact, upload, keepers)
                     if old and not self._isInUse(upload):
-                        self.deletes.addUpload(upload, version)
+                        self.deletion.addUpload(upload, version)
 
     def _isLeft(self, artifact, upload):
         """:return: whether an upload is to be deleted where there is no
         provider any more, and we can do it."""
-        if not self.launcher.division.handles(getPlace(upload)[0]):
+        if not self.launcher.ownership.handles(getPlace(upload)[0]):
             return False
         deleting = upload.state == upload.State.DELETING or (
             artifact and artifact.state == artifact.State.DELETING)
@@ -189,7 +189,7 @@ class Retirement(ImagePart):
             # The provider may be gone, or just not load.  It should find
             # its images when it comes back.
             return (deleting or self._isLost(artifact, upload)) and (
-                self.deletes.findProvider(upload) is not None)
+                self.deletion.findProvider(upload) is not None)
         kept = keepers[upload.canonical_name]
         if (kept is not None and upload.uuid not in kept
                 and not self._isKept(artifact)):
@@ -243,7 +243,7 @@ class Retirement(ImagePart):
                         artifact, left,
                         superseded or self._isUnwanted(artifact, needed)) \
                         and not self._isBeingDeleted(artifact):
-                    self.deletes.addArtifact(artifact, version)
+                    self.deletion.addArtifact(artifact, version)
 
     def _isUnwanted(self, artifact, needed):
         # Otherwise it may get uploads again.
@@ -281,7 +281,7 @@ class Retirement(ImagePart):
             return False
         # Whatever is sent to a tenant that is gone, nobody gets.
         layout = self.pipelines.get(sent.tenant_name)
-        if layout is None or not self.trails.isUnderWay(
+        if layout is None or not self.event_tracker.isUnderWay(
                 sent.tenant_name, layout.pipelines[EventKind.DELETE],
                 'image_build_uuid', artifact.uuid):
             return False
@@ -314,7 +314,7 @@ class Retirement(ImagePart):
         remove(context, artifact)
 
     def _send(self, artifact, sent, tenant_name):
-        transaction = self.launcher.store.transaction()
+        transaction = self.launcher.session.transaction()
         transaction.update(artifact, _state=artifact.State.DELETING,
                            state_time=time.time())
         transaction.audit(audit.Event.DELETED, artifact,

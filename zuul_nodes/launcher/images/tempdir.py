@@ -20,7 +20,7 @@ import tempfile
 
 PREFIX = 'zuul-launcher-'
 LOCK = 'lock'
-log = logging.getLogger('zuul.Launcher')
+log = logging.getLogger('zuul.nodes.images')
 
 
 class TempDirectory:

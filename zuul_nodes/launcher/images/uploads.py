@@ -52,7 +52,7 @@ class Uploads:
         ready, and the upload, if it is to be validated.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.images')
 
     def __init__(self, launcher, announce):
         self.launcher = launcher
@@ -236,7 +236,7 @@ class Uploads:
         new_upload._set(**upload.toDict() | {
             'uuid': uuid.uuid4().hex, 'attempt': attempt,
             '_state': upload.State.PENDING, 'state_time': now})
-        transaction = self.launcher.store.transaction()
+        transaction = self.launcher.session.transaction()
         transaction.create(new_upload)
         if error is not None:
             self.remarks.add(transaction, new_upload.uuid, describe(error))
@@ -267,7 +267,7 @@ class Uploads:
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
     def _writeReady(self, upload, external_id, announce):
-        transaction = self.launcher.store.transaction()
+        transaction = self.launcher.session.transaction()
         transaction.update(
             upload, external_id=external_id, _state=upload.State.READY,
             state_time=time.time())

@@ -59,7 +59,7 @@ class Validation(ImagePart):
         if self._isUnderWay(tenant_name, upload):
             self.events.lookLater()
             return
-        transaction = self.launcher.store.transaction()
+        transaction = self.launcher.session.transaction()
         transaction.check(upload)
         if not isWaiting(upload):
             return
@@ -68,7 +68,7 @@ class Validation(ImagePart):
 
     def _isUnderWay(self, tenant_name, upload):
         layout = self.pipelines.get(tenant_name)
-        return layout is not None and self.trails.isUnderWay(
+        return layout is not None and self.event_tracker.isUnderWay(
             tenant_name, layout.pipelines[EventKind.VALIDATE],
             'image_upload_uuid', upload.uuid)
 

@@ -62,7 +62,7 @@ class Stats:
     :param float interval: seconds between reports; may be changed.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.metrics')
 
     def __init__(self, launcher, interval=30.0):
         self.launcher = launcher

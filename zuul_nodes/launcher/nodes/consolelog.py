@@ -18,7 +18,7 @@ LENGTH = 200
 MOST = 1000
 
 
-class Consoles:
+class ConsoleLogs:
     """
     :param Launcher launcher: of the nodes.
     """

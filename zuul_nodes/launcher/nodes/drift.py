@@ -16,7 +16,7 @@ from zuul_nodes.launcher.providers import isGiven
 GRACE = 300.0
 
 
-class Superseded:
+class Drift:
     """
     :param Launcher launcher: whose share the nodes are.
     """
@@ -37,7 +37,7 @@ class Superseded:
                 # A machine that is there already has to be made anew
                 # before it can be of use.
                 or isGiven(providers[0].driver)
-                or self.launcher.surplus.hasToGo(node)):
+                or self.launcher.reclaim.hasToGo(node)):
             return False
         now = time.monotonic()
         left = self._since.setdefault(node.uuid, now) + GRACE - now

@@ -32,7 +32,7 @@ from zuul.launcher import server
 
 from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.nodes.scanrequests import ATTEMPT, Request
-from zuul_nodes.launcher.providers import lookups
+from zuul_nodes.launcher.providers import Lookups
 
 # Seconds from an attempt that has failed to the next one.
 RETRY = 1
@@ -51,7 +51,7 @@ def needsScan(node):
                 and node.connection_port)
 
 
-class KeyScanner:
+class HostKeyScanner:
     """Connects to machines and reads their host keys.
 
     :param done: called as ``done(key, scan)`` from the scanner's thread
@@ -62,21 +62,21 @@ class KeyScanner:
     :param Lookups names: finds the addresses of hosts.
     """
 
-    log = logging.getLogger('zuul.nodes.KeyScanner')
+    log = logging.getLogger('zuul.nodes.nodes')
 
     def __init__(self, done, checkAddress=lambda node, address: None,
                  max_active=100, names=None):
         self.done = done
         self.checkAddress = checkAddress
         self.max_active = max_active
-        self.names = names or lookups.Lookups()
+        self.names = names or Lookups()
         # What is not complete: key -> Scan.
         self._scans = {}
         self._lock = threading.Lock()
         self._sockets = Sockets()
         self._stopped = False
         self._thread = threading.Thread(
-            target=self._run, name='KeyScanner', daemon=True)
+            target=self._run, name='HostKeyScanner', daemon=True)
         # Those without an attempt under way: the ones whose turn is next,
         # and a heap of those whose next attempt is due later.
         self._pending = collections.deque()
@@ -287,7 +287,7 @@ class Scan:
         """:return: the addresses of the host, as of :meth:`.Lookups.find`;
             None while they are not known."""
         if self._lookup is None:
-            self._lookup_end = now + lookups.TIMEOUT
+            self._lookup_end = now + self.names.timeout
             self._lookup = self.names.find(self.node.interface_ip)
             self._lookup.add_done_callback(lambda _: self._sockets.wake())
         if self._lookup.done():
@@ -300,7 +300,7 @@ class Scan:
             return None
         else:
             self._problem = (f'no answer from a name server in '
-                             f'{lookups.TIMEOUT:g} seconds')
+                             f'{self.names.timeout:g} seconds')
         self.log.debug('Unable to look up %s: %s',
                        self.node.interface_ip, self._problem)
         self._lookup = None

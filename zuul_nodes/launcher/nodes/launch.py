@@ -44,7 +44,7 @@ class TakenError(QuotaException):
     failure = Failure.OVERTAKEN.value
 
 
-class Building:
+class NodeLaunch:
     """
     :param NodeReconciler nodes: of whose nodes these are steps.
     """
@@ -53,9 +53,9 @@ class Building:
         self.nodes = nodes
         self.api = nodes.api
         self.launcher = nodes.launcher
-        self.machines = nodes.machines
+        self.state_machines = nodes.state_machines
         self.queue = nodes.queue
-        self.store = nodes.store
+        self.session = nodes.session
 
     def create(self, node, log):
         if isinstance(node, SubnodeProviderNode):
@@ -80,7 +80,7 @@ class Building:
                 # While layouts are read, a provider may seem to be missing.
                 return
             return self._fail(node, error, log)
-        self.machines.create(
+        self.state_machines.create(
             node, provider, lambda wait, error: self.nodes.guard(
                 node, self._created, wait, error, log), log)
 
@@ -101,11 +101,11 @@ class Building:
         pending = isPending(node)
         if not (planner.prepare([node]) if pending else planner.fits(node)):
             log.debug('Node %s waits for room', node)
-            self.launcher.news.waitForRoom(node)
+            self.launcher.record_events.waitForRoom(node)
             self.queue.addAfter(('node', node.uuid), ROOM_INTERVAL)
             return False
         try:
-            transaction = self.store.transaction()
+            transaction = self.session.transaction()
             for each in (node, *self.nodes.getSubnodes(node)):
                 transaction.update(each, state=State.BUILDING,
                                    state_time=time.time())
@@ -142,7 +142,7 @@ class Building:
             return
         state = State.SLOT_HOST if subnodes else State.READY
         node._set(host_keys=keys or node.host_keys, nodescan_request=None)
-        transaction = self.store.transaction()
+        transaction = self.session.transaction()
         now = time.time()
         transaction.update(node, state=state, state_time=now)
         for subnode in subnodes:
@@ -158,7 +158,7 @@ class Building:
         self.launcher.request_reconciler.addFulfilled(transaction, node, log)
         transaction.commit()
         log.debug('Marking node %s as %s', node, state)
-        self.machines.forget(node.uuid)
+        self.state_machines.forget(node.uuid)
         self._reportLaunch(node)
 
     def _scan(self, node, log):
@@ -170,19 +170,19 @@ class Building:
         if not needsScan(node):
             return list(node.host_keys)
         if node.nodescan_request is None:
-            node._set(nodescan_request=self.launcher.scanner.add(
+            node._set(nodescan_request=self.launcher.host_key_scanner.add(
                 ('node', node.uuid), node, log))
         scan = node.nodescan_request
         if not scan.complete:
             return None
         provider = self.launcher.scope.getProviderFor(node)
         keys = checkHostKeys(node, scan, getExpectedHostKeys(node, provider))
-        self.launcher.liveness.noteAnswer(node)
+        self.launcher.liveness_check.noteAnswer(node)
         return keys
 
     def _fail(self, node, error, log):
         """Creation has come to nothing; its record says why."""
-        if self.launcher.consoles.ask(node, error, log):
+        if self.launcher.console_logs.ask(node, error, log):
             return
         failure = classify(error)
         state = State.FAILED if failure in (
@@ -193,7 +193,7 @@ class Building:
             else messages.withoutSecrets(error)))
         machine = node.create_state_machine
         comment = describe(error, node)
-        if said := self.launcher.consoles.take(node):
+        if said := self.launcher.console_logs.take(node):
             comment += f'; its console ends with: {said}'
         attributes = {'state': state, 'comment': comment}
         try:
@@ -201,12 +201,12 @@ class Building:
         except UnwritableError:
             # Of what the driver says, there is only what was written before.
             node._set(create_state_machine=None)
-            node.refresh(self.store.context())
+            node.refresh(self.session.context())
             self._writeFailure(node, failure, attributes)
         node._set(create_state_machine=machine, nodescan_request=None)
         self._reportLaunch(node, error)
         node._set(create_state_machine=None)
-        self.machines.forget(node.uuid)
+        self.state_machines.forget(node.uuid)
 
     def _writeFailure(self, node, failure, attributes):
         """Write what has become of a node, also to its slots.
@@ -214,8 +214,8 @@ class Building:
         :raises UnwritableError: because of what its driver says of it.
         """
         # With that, what the driver's machine says becomes its state.
-        serialize(node, self.store.context())
-        transaction = self.store.transaction()
+        serialize(node, self.session.context())
+        transaction = self.session.transaction()
         for each in (node, *self.nodes.getSubnodes(node)):
             transaction.audit(
                 audit.Event.CREATED, each, result=audit.Result.FAILED,
@@ -239,7 +239,7 @@ class Building:
             # The slot had failed; whoever saw that died before the host was
             # told.
             self._failHost(host, log)
-        self.store.release(node)
+        self.session.release(node)
 
     def _failHost(self, host, log):
         """Of a machine with a bad slot, nobody gets another one."""
@@ -281,7 +281,7 @@ class Building:
             return
         log.debug('Marking node %s as ready for reuse', node)
         node._set(nodescan_request=None, host_keys=keys or node.host_keys)
-        transaction = self.store.transaction()
+        transaction = self.session.transaction()
         transaction.update(node, state=State.READY, state_time=time.time())
         transaction.deletePart(node.assignment)
         transaction.unlock(node)

@@ -1,163 +1,167 @@
-"""Nodes that are made before anybody asks for them."""
+"""Makes the nodes that are to be ready before anybody asks for them."""
 
-import collections
-import random
-import threading
-import typing
-import uuid
+import logging
+import time
 
 from zuul.model import ProviderNode
 
-from zuul_nodes.drivers import getPriority
-from zuul_nodes.launcher.planner import Host, Slot, getSlots
-from zuul_nodes.launcher.providers import isMadeFrom
+from zuul_nodes.launcher.nodes import readycounts
+from zuul_nodes.launcher.nodes.launch import ROOM_INTERVAL
+from zuul_nodes.launcher.planner import Shortage
+from zuul_nodes.launcher.workers import getPause
+from zuul_nodes.launcher.zookeeper import UnwritableError
 
-# Those that failed count until they are gone, so that a cloud that makes
-# no nodes is not asked for one more each second.
-COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
-                  *ProviderNode.CREATE_STATES,
-                  *ProviderNode.FAILED_STATES}
-# So many nodes of a label a tenant has ready at most.
-MOST_READY = 10000
-# So many are made without another look at what there is.
-MOST_AT_ONCE = 50
+KEY = ('minready', '')
+# They are counted at most so often (seconds).
+INTERVAL = 0.05
+# What can not be made ready now is tried again after this time (seconds).
+PAUSE = 2.0
 
 
-class Kind(typing.NamedTuple):
-    """What makes nodes equal for those who count them."""
-    provider: str
-    label: str
-    label_config_hash: str
-    names: tuple
-
-
-def getKind(node):
-    """:return: None if the node neither is nor will be ready for anybody.
+class MinReady:
     """
-    # With slots, it is these that are handed out.
-    if (node.request_id or node.subnodes
-            or node.state not in COUNTED_STATES):
-        return None
-    return Kind(node.provider, node.label, node.label_config_hash,
-                tuple(node.all_labels))
-
-
-class Counts:
-    """How many nodes of each kind there are; it takes no longer to look if
-    there are more of them."""
-
-    def __init__(self):
-        self._kinds = {}
-        self._numbers = collections.Counter()
-        self._lock = threading.Lock()
-
-    def note(self, node_id, node):
-        """
-        :param ProviderNode node: as it is now, or None if it is gone.
-        :return: whether there are fewer of a kind than before.
-        """
-        with self._lock:
-            # Not before, for another thread may know more of it by then.
-            new = node and getKind(node)
-            old = self._kinds.pop(node_id, None)
-            if new:
-                self._kinds[node_id] = new
-                self._numbers[new] += 1
-            if old:
-                self._numbers[old] -= 1
-                if not self._numbers[old]:
-                    del self._numbers[old]
-        return old not in (None, new)
-
-    def get(self):
-        """:return: a Counter by kind, the caller's own."""
-        with self._lock:
-            return self._numbers.copy()
-
-
-def findMissing(tenant_providers, kinds, is_mine, canMake):
-    """
-    :param dict tenant_providers: tenant -> its providers.
-    :param Counter kinds: as of :class:`Counts`.
-    :param is_mine: tells by a label's canonical name whether to look
-        after it.
-    :param canMake: tells for a label and a provider whether that may make
-        nodes of it now.
-    :return: yields label and provider of each node that a tenant has to
-        have ready and has not, and that can be made when those before it
-        are.
-    """
-    tenants = []
-    turns = collections.deque()
-    for providers in tenant_providers.values():
-        if makers := _getMakers(providers, is_mine):
-            tenants.append(_Tenant(providers))
-            turns.extend((tenants[-1], *each) for each in makers.items())
-    for kind, number in kinds.items():
-        for tenant in tenants:
-            tenant.add(kind, number)
-    # One of each in turn, so that none takes all the room.
-    if len(turns) > MOST_AT_ONCE:
-        # Who stops before the end does not always stop before the same.
-        random.shuffle(turns)
-    while turns:
-        tenant, name, candidates = turns.popleft()
-        # Providers may say different numbers.
-        wanted = min(MOST_READY, max(
-            provider.labels[name].min_ready for provider in candidates))
-        if tenant.ready[name] >= wanted:
-            continue
-        # With the room that the last one has left.
-        able = [provider for provider in candidates
-                if canMake(provider.labels[name], provider)]
-        if not able:
-            continue
-        # Of those that come first, any.
-        provider = min(able, key=lambda each: (
-            getPriority(each.labels[name]), random.random()))
-        label = provider.labels[name]
-        yield label, provider
-        kind = Kind(provider.canonical_name, name, label.config_hash,
-                    (name, *label.aliases))
-        for each in tenants:
-            each.add(kind, getSlots(label))
-        turns.append((tenant, name, candidates))
-
-
-class _Tenant:
-    """
-    :ivar Counter ready: name of a label -> how many nodes the tenant may
-        have with it.
+    :param Launcher launcher:
     """
 
-    def __init__(self, providers):
-        self.own = {
-            provider.canonical_name: provider for provider in providers}
-        self.ready = collections.Counter()
+    log = logging.getLogger('zuul.nodes.nodes')
 
-    def add(self, kind, number):
-        if isMadeFrom(kind, self.own.get(kind.provider)):
-            self.ready.update(dict.fromkeys(kind.names, number))
+    def __init__(self, launcher):
+        self.launcher = launcher
+        self.queue = launcher.queue
+        self.counts = readycounts.Counts()
+        # What could not be made ready: provider and label -> how often,
+        # and when it is tried again.
+        self._failed = {}
+        # Provider and name of a label for which there was no room.
+        self._short = set()
+        # The same -> why none is made there, as it was logged.
+        self._obstacles = {}
+        self._checked = 0
 
+    def tell(self):
+        """There may be fewer than before, or room for more."""
+        due = self._checked + INTERVAL
+        if due > time.monotonic():
+            self.queue.addAt(KEY, due)
+        else:
+            self.queue.add(KEY)
 
-def _getMakers(providers, is_mine):
-    """:return: label -> providers that can make nodes of it."""
-    makers = collections.defaultdict(list)
-    for provider in providers:
-        # Static nodes are there already or can not be made.
-        if provider.nodes or provider.driver.name == 'static':
-            continue
-        for label in provider.labels.values():
-            if label.min_ready and is_mine(label.canonical_name):
-                makers[label.name].append(provider)
-    return makers
+    def pause(self, node):
+        """A node that nobody asked for has failed, though its provider has
+        not: not at once another."""
+        attempt, _ = self._failed.get((node.provider, node.label), (0, 0))
+        pause = getPause(attempt, first=2, longest=300)
+        self._failed[node.provider, node.label] = (
+            attempt + 1, time.monotonic() + pause)
+        self.queue.addAfter(KEY, pause)
 
+    def clearPause(self, node):
+        """Such a node could be made."""
+        self._failed.pop((node.provider, node.label), None)
 
-def makeSlot(label, provider):
-    """:return: a Slot: the node that is to be made."""
-    host = None
-    node_id = uuid.uuid4().hex
-    if label.slots and label.slots > 1:
-        host = Host(node_id, provider, label.name, tuple(
-            uuid.uuid4().hex for _ in range(label.slots)))
-    return Slot(0, label.name, provider, None, node_id, host)
+    def reconcile(self):
+        """Begin what is missing."""
+        self._checked = time.monotonic()
+        launcher = self.launcher
+        if any(self._findMissing()):
+            # The launcher before us may just have made some, or we
+            # ourselves when the connection was lost.
+            if not launcher.api.nodes_cache.catchUp():
+                self.queue.addAfter(KEY, PAUSE)
+                return
+            if not self._makeMissing():
+                # What there is no room for is not known yet.
+                self.tell()
+                return
+        launcher.planner.setMissing(self._short)
+        if self._short:
+            launcher.tellReservations()
+            launcher.reclaim.tell()
+
+    def _makeMissing(self):
+        """:return: whether that was all."""
+        for number, (label, provider) in enumerate(self._findMissing()):
+            if number == readycounts.MOST_AT_ONCE:
+                return False
+            # What some have no room for, another one makes.
+            self._short -= {
+                (each, name) for each, name in self._short
+                if name == label.name
+                and each.tenant_name == provider.tenant_name}
+            try:
+                self._make(label, provider)
+            except Exception as error:
+                # Its cloud may not have said yet how much the label needs.
+                self.log.warning('Unable to make a node of label %s at %s '
+                                 'to be ready: %s', label.name,
+                                 provider.canonical_name, error)
+                self.queue.addAfter(KEY, PAUSE)
+        return True
+
+    def _findMissing(self):
+        """:return: yields label and provider of each node that is to be
+            made now, to be ready."""
+        launcher = self.launcher
+        self._short.clear()
+        return readycounts.findMissing(
+            launcher.tenant_providers, self.counts.get(),
+            launcher.ownership.isMyLabel, self._canMake)
+
+    def _canMake(self, label, provider):
+        """:return: whether a provider makes nodes of a label now, and has
+            room besides what is kept for requests."""
+        key = provider.canonical_name, label.name
+        _, until = self._failed.get(key, (0, 0))
+        if until > time.monotonic():
+            # We may have been woken before.
+            self.queue.addAt(KEY, until)
+            return False
+        obstacle = self._getObstacle(label, provider)
+        if isinstance(obstacle, Shortage):
+            self._short.add((provider, label.name))
+            # How much there is may be different each time.
+            obstacle = f'{obstacle.account} has no {obstacle.resource} left'
+        if obstacle is None:
+            self._obstacles.pop(key, None)
+            return True
+        if self._obstacles.get(key) != obstacle:
+            self._obstacles[key] = obstacle
+            self.log.debug('No node of label %s is made at %s to be ready: '
+                           '%s', label.name, provider.canonical_name, obstacle)
+        # Not of all that is in the way, we are told when it is gone.
+        self.queue.addAfter(KEY, ROOM_INTERVAL)
+        return False
+
+    def _getObstacle(self, label, provider):
+        try:
+            obstacle = self.launcher.planner.getObstacle(provider, label.name)
+            if obstacle is None and not self.launcher.images.isReady(
+                    provider, label.name):
+                return 'has no image for it'
+        except Exception as error:
+            # Whatever is wrong with it, there are others.
+            return f'can not tell: {error!r}'
+        return obstacle
+
+    def _make(self, label, provider):
+        planner = self.launcher.planner
+        records = self.launcher.new_records.makeNode(
+            readycounts.makeSlot(label, provider), ProviderNode.State.BUILDING)
+        if not planner.prepare(records):
+            # A request was quicker, or it is another tenant's, too, that has
+            # enough of them.
+            self.queue.addAfter(KEY, ROOM_INTERVAL)
+            return
+        try:
+            transaction = self.launcher.session.transaction()
+            self.launcher.new_records.create(transaction, records, provider)
+            self.launcher.commitNew(transaction, records)
+        except UnwritableError:
+            # So it is until its definition is another one.
+            self.pause(records[0])
+            raise
+        finally:
+            # From now on, the records say it.
+            planner.forget(records[0].uuid)
+        self.log.info('Making node %s of label %s at %s to be ready',
+                      records[0].uuid, label.name, provider.canonical_name)

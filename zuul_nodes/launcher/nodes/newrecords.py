@@ -19,7 +19,7 @@ from zuul_nodes.drivers import (
 TRACER = trace.get_tracer('zuul')
 
 
-class Maker:
+class NewRecords:
     """
     :param Launcher launcher: whose nodes these are.
     """
@@ -72,7 +72,7 @@ class Maker:
             # Who makes it need not ask for its lock.
             transaction.create(
                 record, lock=record is records[0]
-                and self.launcher.division.handles(record.connection_name))
+                and self.launcher.ownership.handles(record.connection_name))
 
     def makeStaticNode(self, provider, entry):
         """

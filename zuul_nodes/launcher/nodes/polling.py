@@ -43,7 +43,7 @@ class Wait:
         self.due = 0
 
 
-class Patience:
+class Polling:
     """What waits for a cloud, and how long that usually takes.
 
     Many that wait for the same are asked for seldom, except for the one

@@ -31,7 +31,7 @@ TIMEOUT = 5
 RECENT = 30.0
 
 
-class Liveness:
+class LivenessCheck:
     """
     :param Launcher launcher: that handles the requests.
     """
@@ -61,7 +61,7 @@ class Liveness:
         machine = self.launcher.api.getProviderNode(machine_id)
         if machine is None or node.state != State.READY:
             raise Conflict(f'{node} is not ready any more')
-        if not needsScan(machine) or not self.launcher.division.handles(
+        if not needsScan(machine) or not self.launcher.ownership.handles(
                 machine.connection_name):
             return True
         with self._lock:
@@ -83,7 +83,7 @@ class Liveness:
         # Its host keys may change meanwhile, and the time is ours.
         target = copy.copy(machine)
         target._set(boot_timeout=TIMEOUT)
-        return self.launcher.scanner.add(
+        return self.launcher.host_key_scanner.add(
             ('liveness', machine.uuid), target,
             get_annotated_logger(self.launcher.log, machine), Check)
 

@@ -36,7 +36,7 @@ def isRetained(node):
     return node.request_time + (node.min_retention_time or 0) > time.time()
 
 
-class Surplus:
+class Reclaim:
     """
     :param Launcher launcher: whose nodes these are.
     """
@@ -181,5 +181,5 @@ class Surplus:
         api = self.launcher.api
         host = node.main_node_id and api.getProviderNode(node.main_node_id)
         return not host or all(
-            self.planner.ledger.getKind(each) for each in host.subnodes
+            self.planner.capacity.getKind(each) for each in host.subnodes
             if api.getProviderNode(each))

@@ -15,10 +15,10 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, ProviderNode
 
 from zuul_nodes import audit
-from zuul_nodes.launcher.nodes.drift import Superseded
-from zuul_nodes.launcher.nodes.launch import Building
+from zuul_nodes.launcher.nodes.drift import Drift
+from zuul_nodes.launcher.nodes.launch import NodeLaunch
 from zuul_nodes.launcher.nodes.reclaim import isRetained
-from zuul_nodes.launcher.nodes.termination import Removal
+from zuul_nodes.launcher.nodes.termination import NodeTermination
 from zuul_nodes.launcher.zookeeper import Conflict, isSeen, serialize
 
 State = ProviderNode.State
@@ -40,17 +40,17 @@ class NodeReconciler:
     :param Launcher launcher: whose nodes these are.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.nodes')
 
     def __init__(self, launcher):
         self.launcher = launcher
         self.api = launcher.api
-        self.store = launcher.store
+        self.session = launcher.session
         self.queue = launcher.queue
-        self.machines = launcher.machines
-        self.building = Building(self)
-        self.removal = Removal(self)
-        self.superseded = Superseded(launcher)
+        self.state_machines = launcher.state_machines
+        self.node_launch = NodeLaunch(self)
+        self.termination = NodeTermination(self)
+        self.drift = Drift(launcher)
         # Node -> how many of its steps have failed, one after the other.
         self._failures = collections.Counter()
 
@@ -60,7 +60,7 @@ class NodeReconciler:
         if node is None:
             self.forget(node_id)
             return
-        if self.machines.isBusy(node_id) or not isSeen(node):
+        if self.state_machines.isBusy(node_id) or not isSeen(node):
             # The end of the step, or the watch, comes back to it.
             return
         log = get_annotated_logger(self.log, node, request=node.request_id)
@@ -78,26 +78,26 @@ class NodeReconciler:
     def forget(self, node_id):
         """There is no such node any more."""
         self._failures.pop(node_id, None)
-        self.machines.forget(node_id)
-        self.removal.forget(node_id)
-        self.superseded.forget(node_id)
-        self.launcher.consoles.forget(node_id)
-        self.launcher.liveness.forget(node_id)
-        self.launcher.scanner.cancel(('node', node_id))
+        self.state_machines.forget(node_id)
+        self.termination.forget(node_id)
+        self.drift.forget(node_id)
+        self.launcher.console_logs.forget(node_id)
+        self.launcher.liveness_check.forget(node_id)
+        self.launcher.host_key_scanner.cancel(('node', node_id))
 
     def drop(self, node):
         """Let go of a node whose record is not what we thought."""
-        self.machines.forget(node.uuid)
-        self.store.release(node)
+        self.state_machines.forget(node.uuid)
+        self.session.release(node)
 
     def save(self, node):
         """Write a node's record, if it has changed.
 
         :raises UnwritableError: it says what can't be written.
         """
-        data = serialize(node, self.store.context())
+        data = serialize(node, self.session.context())
         if hash(data) != node._zkobject_hash:
-            transaction = self.store.transaction()
+            transaction = self.session.transaction()
             transaction.update(node)
             transaction.commit()
 
@@ -105,21 +105,21 @@ class NodeReconciler:
 
     def _take(self, node):
         """:return: whether we may take steps now."""
-        if node.is_locked or not self.launcher.division.isMyNode(node):
+        if node.is_locked or not self.launcher.ownership.isMyNode(node):
             return False
         # Before anything is looked at: if its time is over by then, that is
         # seen.
         self._watchDeadline(node)
         if not self._isActionable(node):
             return False
-        if not self.store.acquire(node):
+        if not self.session.acquire(node):
             # It has changed; the watch tells how.
             self.queue.retry(('node', node.uuid))
             return False
         # Whoever had it before may have got further than we know.
         node._set(create_state_machine=None, delete_state_machine=None,
                   nodescan_request=None)
-        self.machines.forget(node.uuid)
+        self.state_machines.forget(node.uuid)
         return True
 
     def _isActionable(self, node):
@@ -154,16 +154,16 @@ class NodeReconciler:
                     # It waits for room, and nobody waits for it.
                     node.state == State.REQUESTED and not request
                     and self._isOutdated(node)):
-            return self.building.create(node, log)
+            return self.node_launch.create(node, log)
         if (not request and node.state not in ENDED_STATES
                 and node.state != State.HOLD and self._isOutdated(node)):
             self.setState(node, State.OUTDATED, log)
         elif (node.request_id and not request and node.state in (
                 *ProviderNode.ASSIGNABLE_STATES, *ProviderNode.CREATE_STATES)):
             return self._giveBack(node, log)
-        if node.state == State.USED and self.building.canReuse(node):
-            if self.launcher.surplus.mayBeReused(node):
-                return self.building.reuse(node, log)
+        if node.state == State.USED and self.node_launch.canReuse(node):
+            if self.launcher.reclaim.mayBeReused(node):
+                return self.node_launch.reuse(node, log)
             # Once that has begun, there is nothing left to be reused.
             self.setState(node, State.OUTDATED, log)
         if (node.state in ENDED_STATES
@@ -172,12 +172,12 @@ class NodeReconciler:
                     node.request_id or node.state in USE_STATES))
                 or (node.state == State.HOLD and node.hasHoldExpired())):
             if node.state in (State.HOLD, *USE_STATES) and (
-                    self.removal.isSlotOfEntry(node)):
+                    self.termination.isSlotOfEntry(node)):
                 # Whoever used it is gone: that is all there is to it, for
                 # the machine and its other slots.
                 return self.setState(node, State.USED, log)
-            return self.removal.delete(node, log)
-        self.store.release(node)
+            return self.termination.delete(node, log)
+        self.session.release(node)
 
     def getRequest(self, node):
         """
@@ -188,7 +188,7 @@ class NodeReconciler:
             return None
         request = self.api.getNodesetRequest(node.request_id)
         if (request is None and node.state not in ENDED_STATES
-                and self.store.exists(
+                and self.session.exists(
                     NodesetRequest._getPath(node.request_id))):
             raise Conflict(f'request {node.request_id} is not known yet')
         return request
@@ -206,9 +206,9 @@ class NodeReconciler:
             # While layouts are read, a provider may seem to be missing.
             return False
         if self.launcher.scope.hasProvider(node):
-            self.superseded.forget(node.uuid)
-            return self.launcher.surplus.hasToGo(node)
-        return not self.superseded.mayStay(node)
+            self.drift.forget(node.uuid)
+            return self.launcher.reclaim.hasToGo(node)
+        return not self.drift.mayStay(node)
 
     def _hasSubnodes(self, node):
         return any(self.api.getProviderNode(each) for each in node.subnodes)
@@ -252,7 +252,7 @@ class NodeReconciler:
     def setState(self, node, state, log, **attributes):
         """Write a new state, also to slots that nobody uses."""
         log.debug('Marking node %s as %s', node, state)
-        transaction = self.store.transaction()
+        transaction = self.session.transaction()
         transaction.update(node, state=state, state_time=time.time(),
                            **attributes)
         transaction.commit()
@@ -275,7 +275,7 @@ class NodeReconciler:
         if node.hasLock() or node.is_locked:
             return
         log.debug('Marking node %s as %s', node, state)
-        transaction = self.store.transaction()
+        transaction = self.session.transaction()
         transaction.checkUnlocked(node)
         transaction.checkNoPart(node.assignment)
         transaction.update(node, state=state, state_time=time.time(),
@@ -286,7 +286,7 @@ class NodeReconciler:
     def _follow(self, node, log):
         """Do what a user has asked for."""
         log.debug('Marking node %s as %s', node, node.next_state)
-        transaction = self.store.transaction()
+        transaction = self.session.transaction()
         transaction.update(node, state=node.next_state,
                            state_time=time.time(), comment=node.next_comment)
         transaction.audit(audit.Event.OVERRODE, node, state=node.next_state,
@@ -299,7 +299,7 @@ class NodeReconciler:
         """The request is gone; others may have the node."""
         log.debug('Deallocating node %s from missing request %s',
                   node, node.request_id)
-        transaction = self.store.transaction()
+        transaction = self.session.transaction()
         transaction.deletePart(node.assignment)
         transaction.commit()
 
@@ -312,7 +312,7 @@ class NodeReconciler:
         key = ('node', node.uuid)
         if not node.hasLock():
             node._set(create_state_machine=None, delete_state_machine=None)
-            self.machines.forget(node.uuid)
+            self.state_machines.forget(node.uuid)
             self.queue.add(key)
             return
         try:

@@ -33,7 +33,7 @@ class Request(server.NodescanRequest):
         self._turn = -1
         # One that swallows what is sent to it leaves time for the others,
         # twice.
-        self._patience = ATTEMPT if len(addresses) == 1 else min(
+        self._polling = ATTEMPT if len(addresses) == 1 else min(
             ATTEMPT, node.boot_timeout / 2 / len(addresses))
 
     def isRoundOver(self):
@@ -56,7 +56,7 @@ class Request(server.NodescanRequest):
         else:
             if is_new:
                 # Zuul ends an attempt that has taken ATTEMPT seconds.
-                self.connect_start_time -= ATTEMPT - self._patience
+                self.connect_start_time -= ATTEMPT - self._polling
 
     def _close(self):
         transport = self.transport

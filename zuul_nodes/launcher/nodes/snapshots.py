@@ -22,7 +22,7 @@ class Snapshots:
 
     def __init__(self, launcher):
         self.launcher = launcher
-        self.store = launcher.store
+        self.session = launcher.session
         self._busy = set()
 
     def reconcile(self, node, log):
@@ -30,9 +30,9 @@ class Snapshots:
         snapshot = node.snapshot
         if (snapshot.complete or node.uuid in self._busy
                 or not (snapshot.hasLock()
-                        or self.launcher.division.isMyNode(node))):
+                        or self.launcher.ownership.isMyNode(node))):
             return
-        context = self.store.context()
+        context = self.session.context()
         if not snapshot.hasLock():
             if not snapshot.acquireLock(context, blocking=False):
                 # Its lock is not watched.
@@ -83,7 +83,7 @@ class Snapshots:
                 time.monotonic() - snapshot.began > node.snapshot_timeout):
             raise ProviderNodeError('Timeout snapshotting node')
         # If it can't be written, that is the driver's failure.
-        serialize(snapshot, self.store.context())
+        serialize(snapshot, self.session.context())
         return machine.complete, external_id
 
     def _end(self, node, result, error, log):
@@ -109,7 +109,7 @@ class Snapshots:
             if external_id is not None and complete:
                 # The build may return it at once.
                 self._record(node, external_id)
-            with self.store.context(snapshot._lock, log) as context:
+            with self.session.context(snapshot._lock, log) as context:
                 attributes = {'complete': True, 'external_id': external_id}
                 snapshot.updateAttributes(
                     context, **(attributes if complete else {}))
@@ -129,6 +129,6 @@ class Snapshots:
 
     def _record(self, node, url):
         snapshotrecords.add(
-            self.store.client,
+            self.session.client,
             snapshotrecords.Snapshot(url, node.uuid, node.tenant_name),
             int(node.snapshot.tags['zuul_expiration']))

@@ -13,7 +13,7 @@ from zuul.launcher.server import LaunchTimeoutError
 from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 
 from zuul_nodes import messages
-from zuul_nodes.launcher.nodes.polling import Patience
+from zuul_nodes.launcher.nodes.polling import Polling
 from zuul_nodes.launcher.workers import getPause
 from zuul_nodes.launcher.zookeeper import Conflict
 
@@ -72,7 +72,7 @@ class Turn:
             raise TimeoutError('it was given up')
 
 
-class Machines:
+class StateMachines:
     """
     :param Launcher launcher: whose nodes these are.
     """
@@ -84,7 +84,7 @@ class Machines:
         self._waiting = {}
         # Nodes that somebody has asked for during a step.
         self._asked = set()
-        self._patience = Patience(self._remind)
+        self._polling = Polling(self._remind)
         self._failures = {}
         # Nodes that were given up, though their cloud may still have them.
         self._left = set()
@@ -108,7 +108,7 @@ class Machines:
 
     def forget(self, node_id):
         """The node is somebody else's, or in another state."""
-        self._patience.forget(node_id)
+        self._polling.forget(node_id)
         self._failures.pop(node_id, None)
         self._left.discard(node_id)
 
@@ -138,20 +138,20 @@ class Machines:
             is_new = machine.state == machine.START
             if is_new:
                 machine.start_time = time.time()
-            self._patience.begin(node.uuid, kind, is_new)
+            self._polling.begin(node.uuid, kind, is_new)
             self._advance(node, machine, turn, log)
             if machine.complete:
-                self._patience.end(node.uuid)
+                self._polling.end(node.uuid)
                 return None, True
-            elapsed = self._patience.getElapsed(node.uuid)
+            elapsed = self._polling.getElapsed(node.uuid)
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            wait = self._patience.getWait(node.uuid, machine.state)
+            wait = self._polling.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         self._submit(node, provider.getEndpoint(), step, done, 'Creating',
-                     self._patience.getRest(node.uuid, kind))
+                     self._polling.getRest(node.uuid, kind))
 
     def delete(self, node, provider, done, log):
         """Take steps towards the end of a node; as :meth:`create`, but
@@ -163,7 +163,7 @@ class Machines:
             before = machine and copy.deepcopy(machine.toDict())
             if machine is None:
                 # A driver may be unable to begin, too.
-                self._patience.begin(node.uuid, kind, False)
+                self._polling.begin(node.uuid, kind, False)
                 machine = (
                     SubnodeStateMachine()
                     if isinstance(node, SubnodeProviderNode)
@@ -171,17 +171,17 @@ class Machines:
                     else provider.getDeleteStateMachine(node, log))
                 node.delete_state_machine = machine
             # Each phase of a node's life has time of its own.
-            self._patience.begin(
+            self._polling.begin(
                 node.uuid, kind, machine.state == machine.START)
             if not machine.complete:
                 self._advance(node, machine, turn, log)
             if machine.complete:
-                self._patience.end(node.uuid)
+                self._polling.end(node.uuid)
                 return None, True
-            if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
+            if self._polling.getElapsed(node.uuid) > DELETE_TIMEOUT:
                 raise TimeoutError(
                     f'not deleted in {DELETE_TIMEOUT:g} seconds')
-            wait = self._patience.getWait(node.uuid, machine.state)
+            wait = self._polling.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         def end(wait, error):
@@ -190,7 +190,7 @@ class Machines:
             done(wait, error)
 
         self._submit(node, provider.getEndpoint(), step, end, 'Deleting',
-                     self._patience.getRest(node.uuid, kind))
+                     self._polling.getRest(node.uuid, kind))
 
     def retryDelete(self, node, error, log):
         """A deletion has failed.
@@ -199,9 +199,9 @@ class Machines:
         """
         attempt = self._failures.get(node.uuid, 0)
         self._failures[node.uuid] = attempt + 1
-        self._patience.beginAgain(node.uuid)
+        self._polling.beginAgain(node.uuid)
         wait = getPause(attempt)
-        if self._patience.getElapsed(node.uuid) > DELETE_TIMEOUT:
+        if self._polling.getElapsed(node.uuid) > DELETE_TIMEOUT:
             if self._isLookedAfter(node):
                 log.error('Unable to delete node %s: %s', node,
                           messages.withoutSecrets(error))
@@ -209,7 +209,7 @@ class Machines:
                 self._left.add(node.uuid)
                 return 0
             # Without its record, nobody would ever know of it again.
-            self._patience.forget(node.uuid)
+            self._polling.forget(node.uuid)
         log.warning('Unable to delete node %s, trying again in %.1f '
                     'seconds: %s', node, wait, messages.getTraceback(error))
         # From what is recorded, not from what has failed half way.

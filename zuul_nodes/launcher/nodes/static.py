@@ -16,10 +16,10 @@ from zuul_nodes.launcher.zookeeper import Conflict
 
 State = ProviderNode.State
 
-log = logging.getLogger('zuul.Launcher')
+log = logging.getLogger('zuul.nodes.nodes')
 
 
-class Registration:
+class StaticNodes:
     """
     :param Launcher launcher: that handles the nodes.
     """
@@ -83,7 +83,7 @@ class Registration:
         return [provider for provider
                 in self.launcher.scope.by_name.get(name, ())
                 if provider.driver.name == 'static'
-                and self.launcher.division.handles(provider.connection_name)]
+                and self.launcher.ownership.handles(provider.connection_name)]
 
     def _register(self, providers, node_id):
         """Register a node, unless it is or nobody has it."""
@@ -97,8 +97,8 @@ class Registration:
             log.error('Unable to register static node %s of %s: %s',
                       node_id, provider.canonical_name, problem)
             return
-        records = self.launcher.maker.makeStaticNode(provider, entry)
-        transaction = self.launcher.store.transaction()
+        records = self.launcher.new_records.makeStaticNode(provider, entry)
+        transaction = self.launcher.session.transaction()
         for record in records:
             transaction.create(record)
             transaction.audit(audit.Event.CREATED, provider, record,
@@ -108,8 +108,8 @@ class Registration:
         except Conflict:
             # Another launcher was quicker, or its lock is still there.
             path = records[0].getPath()
-            if not self.launcher.store.exists(path):
-                self.launcher.store.removeLock(
+            if not self.launcher.session.exists(path):
+                self.launcher.session.removeLock(
                     path, records[0].getLockPath())
                 raise
             return
@@ -118,7 +118,7 @@ class Registration:
 
     def _deregister(self, node):
         log.info('Deregistering %s', node)
-        transaction = self.launcher.store.transaction()
+        transaction = self.launcher.session.transaction()
         transaction.checkUnlocked(node)
         # Who gets it would wait for its lock, and we for that job.
         transaction.checkNoPart(node.assignment)

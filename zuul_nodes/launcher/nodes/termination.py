@@ -22,7 +22,7 @@ LOCK_INTERVAL = 10
 LONGEST_PAUSE = 600
 
 
-class Removal:
+class NodeTermination:
     """
     :param NodeReconciler nodes: of whose nodes these are steps.
     """
@@ -31,15 +31,15 @@ class Removal:
         self.nodes = nodes
         self.api = nodes.api
         self.launcher = nodes.launcher
-        self.machines = nodes.machines
+        self.state_machines = nodes.state_machines
         self.queue = nodes.queue
-        self.store = nodes.store
+        self.session = nodes.session
         # Nodes that nobody can delete now -> why, and how often that was
         # found so.
         self._left = {}
 
     def delete(self, node, log):
-        self.launcher.scanner.cancel(('node', node.uuid))
+        self.launcher.host_key_scanner.cancel(('node', node.uuid))
         # It never ends, and says nothing of a machine that begins anew.
         node._set(nodescan_request=None)
         subnodes = self.nodes.getSubnodes(node)
@@ -67,7 +67,7 @@ class Removal:
             provider = scope.getProviderFor(node, ignore_label=True)
         except ProviderNodeError as error:
             return self._leave(node, str(error), log)
-        self.machines.delete(
+        self.state_machines.delete(
             node, provider, lambda wait, error: self.nodes.guard(
                 node, self._deleted, wait, error, log), log)
 
@@ -110,19 +110,19 @@ class Removal:
             except UnwritableError as error:
                 # Of what the driver says, there is only what was written
                 # before.
-                wait = self.machines.retryDelete(node, error, log)
-                node.refresh(self.store.context())
+                wait = self.state_machines.retryDelete(node, error, log)
+                node.refresh(self.session.context())
             self.queue.addAfter(('node', node.uuid), wait)
             return
         if node.state == State.REBUILDING:
             # A static node begins anew.
             node._set(delete_state_machine=None)
-            transaction = self.store.transaction()
+            transaction = self.session.transaction()
             transaction.update(node)
             if node.request_id and not self.nodes.getRequest(node):
                 transaction.deletePart(node.assignment)
             transaction.commit()
-            self.machines.forget(node.uuid)
+            self.state_machines.forget(node.uuid)
             return
         self._remove(node, log)
 
@@ -133,13 +133,13 @@ class Removal:
                 node.uuid in request.nodes or not _isSeen(node, request)):
             return
         log.debug('Removing provider node %s', node)
-        is_left = self.machines.isLeft(node.uuid)
+        is_left = self.state_machines.isLeft(node.uuid)
         audit.tell(
             audit.Event.DELETED, node,
             result=audit.Result.FAILED if is_left else audit.Result.DONE,
             reason=is_left and 'the cloud may still have it',
             launcher=self.launcher.hostname)
-        if self.store.remove(node):
+        if self.session.remove(node):
             self.queue.addAfter(('lock', (
                 node.getPath(), node.getLockPath())), LOCK_INTERVAL)
         self.nodes.forget(node.uuid)
@@ -151,7 +151,7 @@ class Removal:
 
         :param tuple paths: of the node, and of its lock.
         """
-        if not self.store.removeLock(*paths):
+        if not self.session.removeLock(*paths):
             self.queue.retry(('lock', paths))
 
 

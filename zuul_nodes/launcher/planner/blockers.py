@@ -4,16 +4,16 @@ from zuul_nodes.launcher.planner.limits import withProblem
 from zuul_nodes.launcher.providers import describeUnhandled
 
 
-class Obstacles:
+class Blockers:
     """
-    :param Ledger ledger: knows what nodes need.
+    :param Ledger capacity: knows what nodes need.
     :param Pauses pauses:
     :param canUse: as for :class:`.planner.Planner`, like the others.
     """
 
-    def __init__(self, ledger, pauses, canUse, isHandled, isAsked,
+    def __init__(self, capacity, pauses, canUse, isHandled, isAsked,
                  getProblem):
-        self.ledger = ledger
+        self.capacity = capacity
         self.pauses = pauses
         self.canUse = canUse
         self.isHandled = isHandled
@@ -25,12 +25,12 @@ class Obstacles:
         if not self.canUse(request, provider, label_name):
             return 'has no image for it'
         if (self.isAsked and self.isAsked(provider, label_name)
-                and self.ledger.limits.getCharges(
+                and self.capacity.limits.getCharges(
                     provider, label_name) is None):
             return withProblem(
                 'can not tell what it needs',
                 self.getProblem(provider, label_name)
-                or self.ledger.limits.getProblem(provider, label_name))
+                or self.capacity.limits.getProblem(provider, label_name))
         return None
 
     def getObstacle(self, request, provider, label_name):
@@ -56,10 +56,10 @@ class Obstacles:
         if self.isAsked and not self.isAsked(provider, label_name):
             return withProblem(
                 'is being prepared', self.getProblem(provider, label_name))
-        if self.ledger.limits.getCharges(provider, label_name) is None:
+        if self.capacity.limits.getCharges(provider, label_name) is None:
             return withProblem(
                 'what it needs is not known',
-                self.ledger.limits.getProblem(provider, label_name))
-        if self.ledger.getSpare(provider, label_name):
+                self.capacity.limits.getProblem(provider, label_name))
+        if self.capacity.getSpare(provider, label_name):
             return 'slots are being made'
         return None

@@ -14,7 +14,7 @@ from zuul_nodes.launcher.planner.split import findMix
 from zuul_nodes.launcher.providers import describeUnhandled, getAttempts
 
 
-class Options:
+class Candidates:
     """
     :param Needs needs: of one request, or of all that have the same.
     :param dict providers: the tenant's: canonical name -> provider.

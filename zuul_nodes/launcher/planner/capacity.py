@@ -23,14 +23,14 @@ from zuul_nodes.launcher.planner.limits import (
 )
 from zuul_nodes.launcher.planner.readynodes import (
     Kind,
-    Stock,
+    ReadyNodes,
     getKind,
     isPending,
 )
 from zuul_nodes.launcher.planner.reservations import Reservation, Reservations
 from zuul_nodes.launcher.providers import (
     Scope,
-    Sharing,
+    SharedMachines,
     chooseProvider,
     isMadeFrom,
 )
@@ -89,9 +89,9 @@ class Unknown(typing.NamedTuple):
             self.problem)
 
 
-class Ledger:
+class Capacity:
     """
-    :param isGiven: as for :class:`.sharing.Sharing`.
+    :param isGiven: as for :class:`.shared_machines.Sharing`.
     :param tellName: the same.
     :ivar Reservations reservations: of requests.
     :ivar Reservations missing: of nodes that nobody has asked for.
@@ -109,8 +109,8 @@ class Ledger:
                  tellName=lambda host: None):
         self.reservations = Reservations()
         self.missing = Reservations()
-        self.sharing = Sharing(isGiven, tellName)
-        self.stock = Stock(self._hasExpired)
+        self.shared_machines = SharedMachines(isGiven, tellName)
+        self.ready_nodes = ReadyNodes(self._hasExpired)
         self.used = collections.Counter()
         self.claims = {}
         self.changed = set()
@@ -166,20 +166,20 @@ class Ledger:
                 node.provider, node.connection_name, node.endpoint_name)))
 
     def getRivals(self, node_id):
-        """:return: as :meth:`.sharing.Sharing.getRivals`."""
-        return self.sharing.getRivals(node_id)
+        """:return: as :meth:`.shared_machines.Sharing.getRivals`."""
+        return self.shared_machines.getRivals(node_id)
 
     def getOthers(self, node_id):
-        """:return: as :meth:`.sharing.Sharing.getOthers`."""
-        return self.sharing.getOthers(node_id)
+        """:return: as :meth:`.shared_machines.Sharing.getOthers`."""
+        return self.shared_machines.getOthers(node_id)
 
     def getMachineRoom(self, node_id):
-        """:return: as :meth:`.sharing.Sharing.getRoom`."""
-        return self.sharing.getRoom(self.getNode(node_id))
+        """:return: as :meth:`.shared_machines.Sharing.getRoom`."""
+        return self.shared_machines.getRoom(self.getNode(node_id))
 
     def setAddresses(self, host, found):
         """Take in which addresses a host of nodes has."""
-        for node_id in self.sharing.setAddresses(host, found):
+        for node_id in self.shared_machines.setAddresses(host, found):
             self._write(node_id, self._describe(self.getNode(node_id)))
 
     # What is going to be
@@ -246,9 +246,9 @@ class Ledger:
     def getFree(self, provider, label_name, number, rank, zone=None):
         """
         :param tuple rank: of the request that they are for.
-        :return: uuids of nodes as of :meth:`.stock.Stock.find`.
+        :return: uuids of nodes as of :meth:`.ready_nodes.Stock.find`.
         """
-        return self.stock.find(
+        return self.ready_nodes.find(
             provider, label_name, number,
             functools.partial(self._isKept, rank, number),
             functools.partial(self._countKept, rank), zone)
@@ -379,7 +379,7 @@ class Ledger:
         reservations, keys = self.reservations.remove(request_id)
         # What is there was kept, too.
         for each in reservations:
-            if any(self.stock.has(each.provider, label_name)
+            if any(self.ready_nodes.has(each.provider, label_name)
                    for label_name in each.labels):
                 self.changed |= {each.provider} | self._getSharers(each)
         for key in keys:
@@ -409,7 +409,7 @@ class Ledger:
             another record of it.
         """
         return any((kept := self._countKept(rank, kind))
-                   and self.stock.count(kind) - number < kept
+                   and self.ready_nodes.count(kind) - number < kept
                    for kind in map(self.getKind, self.getRivals(node_id))
                    if kind)
 
@@ -423,7 +423,8 @@ class Ledger:
                 kind.provider)
             if isMadeFrom(kind, provider):
                 # Of what is made, the room may be what is missing.
-                kept += number if provider.nodes else self.stock.count(kind)
+                kept += (number if provider.nodes
+                         else self.ready_nodes.count(kind))
         return kept
 
     def _getSharers(self, reservation):
@@ -435,7 +436,8 @@ class Ledger:
         return {
             self.getNode(rival).provider
             for label_name in reservation.labels
-            for node_id in self.stock.getIds(reservation.provider, label_name)
+            for node_id in self.ready_nodes.getIds(
+                reservation.provider, label_name)
             for rival in self.getRivals(node_id)
         } if provider and provider.nodes else set()
 
@@ -448,7 +450,8 @@ class Ledger:
         return Entry(
             node,
             self._getCharges(node) if claimed or not isPending(node) else {},
-            None if claimed or self.sharing.isUsed(node) else getKind(node))
+            None if claimed or self.shared_machines.isUsed(node)
+            else getKind(node))
 
     def _getCharges(self, node):
         """:return: what a node uses, or will use, key -> amount."""
@@ -482,9 +485,9 @@ class Ledger:
             self._charge(node_id, old.charges, new.charges)
         if old.kind != new.kind or old.node is not new.node:
             if old.kind:
-                self.stock.remove(old.kind, old.node)
+                self.ready_nodes.remove(old.kind, old.node)
             if new.kind:
-                self.stock.add(new.kind, new.node)
+                self.ready_nodes.add(new.kind, new.node)
                 self.changed.add(new.kind.provider)
         if old.spare != new.spare:
             if old.spare:
@@ -492,7 +495,7 @@ class Ledger:
                 self.changed.add(old.spare[0])
             if new.spare:
                 self._spare[new.spare] += 1
-        for other_id in self.sharing.note(
+        for other_id in self.shared_machines.note(
                 node_id, new.node, node_id in self.claims):
             other = self._describe(self.getNode(other_id))
             self._write(other_id, other)

@@ -2,28 +2,28 @@
 
 import functools
 
-from zuul_nodes.launcher.planner.candidates import Options
+from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.selection import Ever
 
 # How many different needs are remembered.
 NEEDS = 1024
 
 
-class FoundOptions:
+class FoundCandidates:
     """
-    :param Ledger ledger: knows the layouts and their limits.
-    :param Obstacles obstacles: knows who makes what.
+    :param Ledger capacity: knows the layouts and their limits.
+    :param Obstacles blockers: knows who makes what.
     """
 
-    def __init__(self, ledger, obstacles):
-        self.ledger = ledger
-        self.obstacles = obstacles
+    def __init__(self, capacity, blockers):
+        self.capacity = capacity
+        self.blockers = blockers
         self._found = {}
 
     def get(self, request, needs):
         """
         :param Needs needs: of the request.
-        :return: an Options.
+        :return: an Candidates.
         """
         if (options := self._found.get(needs)) is None:
             if len(self._found) >= NEEDS:
@@ -47,12 +47,12 @@ class FoundOptions:
         self._found.clear()
 
     def _make(self, request, needs):
-        scope, name = self.ledger.scope, needs.tenant_name
-        return Options(
+        scope, name = self.capacity.scope, needs.tenant_name
+        return Candidates(
             needs, scope.by_tenant.get(name, {}),
             scope.unreadable_by_tenant.get(name, {}), self._getEver(request))
 
     def _getEver(self, request):
         return Ever(
-            self.ledger.limits, functools.partial(
-                self.obstacles.getRefusal, request), self.obstacles.isMaking)
+            self.capacity.limits, functools.partial(
+                self.blockers.getRefusal, request), self.blockers.isMaking)

@@ -101,7 +101,7 @@ class Limits:
         in it.
     """
 
-    log = logging.getLogger('zuul.nodes.Limits')
+    log = logging.getLogger('zuul.nodes.planner')
 
     def __init__(self, scope, clock=time.monotonic):
         self.scope = scope

@@ -19,8 +19,8 @@ import threading
 import time
 import urllib.parse
 
-from zuul_nodes.launcher.planner.blockers import Obstacles
-from zuul_nodes.launcher.planner.capacity import END, LAST, Ledger
+from zuul_nodes.launcher.planner.blockers import Blockers
+from zuul_nodes.launcher.planner.capacity import END, LAST, Capacity
 from zuul_nodes.launcher.planner.decisions import (
     Grant,
     Host,
@@ -28,10 +28,10 @@ from zuul_nodes.launcher.planner.decisions import (
     Slot,
     Wait,
 )
-from zuul_nodes.launcher.planner.foundoptions import FoundOptions
+from zuul_nodes.launcher.planner.foundoptions import FoundCandidates
 from zuul_nodes.launcher.planner.limits import Limits, getLabelKey, getSlots
 from zuul_nodes.launcher.planner.pauses import Pause, Pauses
-from zuul_nodes.launcher.planner.requestqueue import Waiting, getRank
+from zuul_nodes.launcher.planner.requestqueue import RequestQueue, getRank
 from zuul_nodes.launcher.planner.selection import Now, getNeeds
 
 __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
@@ -60,7 +60,7 @@ class Planner:
     :param shuffle: puts a list into another order.
     """
 
-    log = logging.getLogger('zuul.nodes.Planner')
+    log = logging.getLogger('zuul.nodes.planner')
 
     def __init__(self, wake, tellRoom=lambda: None,
                  canUse=lambda *args: True,
@@ -73,16 +73,16 @@ class Planner:
         self.tellRoom = tellRoom
         self.shuffle = shuffle
         self.clock = clock
-        self.ledger = Ledger(isGiven, tellName)
-        self.waiting = Waiting()
+        self.capacity = Capacity(isGiven, tellName)
+        self.waiting = RequestQueue()
         # What has not been written yet: uuid of a request -> its grant,
         # its needs and what was reserved for it.
         self._grants = {}
         self._pauses = Pauses(clock)
-        self.obstacles = Obstacles(
-            self.ledger, self._pauses, canUse, isHandled, isAsked,
+        self.blockers = Blockers(
+            self.capacity, self._pauses, canUse, isHandled, isAsked,
             getProblem)
-        self.options = FoundOptions(self.ledger, self.obstacles)
+        self.options = FoundCandidates(self.capacity, self.blockers)
         self._others = {}
         self._woken = []
         # Names of providers that could not make what nobody asked for.
@@ -91,7 +91,7 @@ class Planner:
 
     @property
     def scope(self):
-        return self.ledger.scope
+        return self.capacity.scope
 
     # Requests
 
@@ -109,15 +109,15 @@ class Planner:
                 return grant
             options = self.options.get(request, needs)
             line, ahead = self.waiting.put(request, needs, options)
-            self.ledger.setRank(getRank(request))
+            self.capacity.setRank(getRank(request))
             # Only the first in a line has reservations.
             index = ahead or 1
             for rank in line.ranks[index:index + 1]:
-                self.ledger.unreserve(rank[-1])
+                self.capacity.unreserve(rank[-1])
             if not ahead and (grant := self._serve(line)):
                 # Something has become free that nobody told of.
                 if line.ranks:
-                    self.ledger.changed |= options.names
+                    self.capacity.changed |= options.names
                 return grant
             if not options.possible:
                 self._leave(request.uuid)
@@ -133,7 +133,7 @@ class Planner:
         """:param Grant grant: that could not be written."""
         with self._change():
             if self._grants.pop(grant.request_id, None):
-                self.ledger.release(grant.request_id)
+                self.capacity.release(grant.request_id)
 
     def forget(self, request_id):
         """The request is gone, or another launcher's.
@@ -144,7 +144,7 @@ class Planner:
         with self._change():
             self._leave(request_id)
             self._grants.pop(request_id, None)
-            self.ledger.release(request_id)
+            self.capacity.release(request_id)
 
     def getReason(self, request_id):
         """:return: for people, for what a request waits; or None."""
@@ -165,7 +165,7 @@ class Planner:
         with self._lock:
             line, _ = self.waiting.find(request_id)
             return line and line.options.getUnhandled(
-                self.obstacles.isHandled)
+                self.blockers.isHandled)
 
     def getOthers(self, node):
         """
@@ -173,14 +173,14 @@ class Planner:
             are of several records; and how many of all of them may be used.
         """
         with self._lock:
-            return (list(map(self.ledger.getNode,
-                             self.ledger.getOthers(node.uuid))),
-                    self.ledger.sharing.getLimit(node))
+            return (list(map(self.capacity.getNode,
+                             self.capacity.getOthers(node.uuid))),
+                    self.capacity.shared_machines.getLimit(node))
 
     def hasHost(self, host):
-        """:return: as :meth:`.sharing.Sharing.hasHost`."""
+        """:return: as :meth:`.shared_machines.Sharing.hasHost`."""
         with self._lock:
-            return self.ledger.sharing.hasHost(host)
+            return self.capacity.shared_machines.hasHost(host)
 
     def length(self):
         """:return: how many requests wait."""
@@ -191,22 +191,22 @@ class Planner:
     def setScope(self, scope):
         """:param Scope scope: of new layouts."""
         with self._change():
-            self.ledger.setScope(scope, Limits(scope, self.clock))
+            self.capacity.setScope(scope, Limits(scope, self.clock))
             # It is told anew.
             for name in self._getMissing():
-                self.ledger.unreserve(name)
+                self.capacity.unreserve(name)
             # What counts where may be otherwise now.
             for request_id, several in (
-                    self.ledger.reservations.by_request
+                    self.capacity.reservations.by_request
                     | self._others).items():
-                self.ledger.unreserve(request_id)
-                self.ledger.reserve(several)
+                self.capacity.unreserve(request_id)
+                self.capacity.reserve(several)
             self._reconsider()
 
     def updateNode(self, node):
         """:param ProviderNode node: as it is now."""
         with self._change():
-            self.ledger.update(node)
+            self.capacity.update(node)
 
     def setAddresses(self, host, found):
         """
@@ -214,15 +214,15 @@ class Planner:
         :param found: its addresses, as they are now.
         """
         with self._change():
-            self.ledger.setAddresses(host, found)
+            self.capacity.setAddresses(host, found)
 
     def removeNode(self, node_id):
         with self._change():
-            node = self.ledger.getNode(node_id)
-            self.ledger.remove(node_id)
+            node = self.capacity.getNode(node_id)
+            self.capacity.remove(node_id)
             if node is not None:
-                self.ledger.changed |= self._pauses.endAfter(
-                    node, self.ledger.getNeighbours(node))
+                self.capacity.changed |= self._pauses.endAfter(
+                    node, self.capacity.getNeighbours(node))
 
     def limitsChanged(self, names=None):
         """What providers can make has changed: their quota, what others
@@ -232,9 +232,9 @@ class Planner:
         """
         with self._change():
             names = set(self.scope.by_name if names is None else names)
-            self.ledger.limits.forget(names)
-            self._pauses.compare(names, self.ledger.limits.getUsableAt)
-            self.ledger.changed |= names
+            self.capacity.limits.forget(names)
+            self._pauses.compare(names, self.capacity.limits.getUsableAt)
+            self.capacity.changed |= names
             self._reconsider(names)
 
     def pause(self, provider_name, until, reason, for_room=False):
@@ -251,13 +251,13 @@ class Planner:
                 return False
             self._pauses.begin(provider_name, Pause(
                 until, reason, for_room,
-                self.ledger.limits.getUsableAt(provider_name)))
+                self.capacity.limits.getUsableAt(provider_name)))
             return True
 
     def resume(self, provider_name):
         with self._change():
             self._pauses.end(provider_name)
-            self.ledger.changed.add(provider_name)
+            self.capacity.changed.add(provider_name)
 
     def getPause(self, provider_name):
         """:return: for how many seconds more a provider is paused at the
@@ -273,11 +273,11 @@ class Planner:
         """
         with self._change():
             for request_id in self._others.keys() - reservations.keys():
-                self.ledger.unreserve(request_id)
+                self.capacity.unreserve(request_id)
             for request_id, several in reservations.items():
                 if self._others.get(request_id) != several:
-                    self.ledger.unreserve(request_id)
-                    self.ledger.reserve(several)
+                    self.capacity.unreserve(request_id)
+                    self.capacity.reserve(several)
             self._others = dict(reservations)
 
     def getReservations(self):
@@ -289,8 +289,8 @@ class Planner:
                 in self._grants.items() if several}
             return reservations | {
                 request_id: several for request_id, several
-                in (self.ledger.reservations.by_request
-                    | self.ledger.missing.by_request).items()
+                in (self.capacity.reservations.by_request
+                    | self.capacity.missing.by_request).items()
                 if request_id not in self._others}
 
     def getObstacle(self, provider, label_name):
@@ -300,10 +300,10 @@ class Planner:
             that nobody has asked for; None if it can.
         """
         with self._lock:
-            obstacle = self.obstacles.getPause(provider, label_name)
+            obstacle = self.blockers.getPause(provider, label_name)
             if obstacle is None:
-                obstacle = self.ledger.getShortage(provider, {
-                    **self.ledger.limits.getCharges(provider, label_name),
+                obstacle = self.capacity.getShortage(provider, {
+                    **self.capacity.limits.getCharges(provider, label_name),
                     getLabelKey(provider.tenant_name, label_name):
                         getSlots(provider.labels[label_name])}, LAST)
             if obstacle is not None:
@@ -323,9 +323,10 @@ class Planner:
             (provider, label_name) for provider, label_name in missing}
         with self._change():
             for name in self._getMissing() - wanted.keys():
-                self.ledger.unreserve(name)
-            for name in wanted.keys() - self.ledger.missing.by_request.keys():
-                self.ledger.reserveNode(name, *wanted[name])
+                self.capacity.unreserve(name)
+            known = self.capacity.missing.by_request.keys()
+            for name in wanted.keys() - known:
+                self.capacity.reserveNode(name, *wanted[name])
 
     def prepare(self, nodes):
         """Have there be room for a node that nobody has asked for.
@@ -336,7 +337,7 @@ class Planner:
             It is kept until :meth:`forget` with the first's uuid.
         """
         with self._lock:
-            found = self.ledger.keep(nodes)
+            found = self.capacity.keep(nodes)
             if not found:
                 self._refused.add(nodes[0].provider)
             return found
@@ -350,7 +351,7 @@ class Planner:
         :param ProviderNode node: with a record.
         """
         with self._lock:
-            return self.ledger.fits(node)
+            return self.capacity.fits(node)
 
     def isShort(self, node, rank=END):
         """
@@ -360,21 +361,22 @@ class Planner:
         :return: whether somebody waits for what the node uses.
         """
         with self._lock:
-            return self.ledger.isShort(node, rank) or self._isFull(node, rank)
+            return (self.capacity.isShort(node, rank)
+                    or self._isFull(node, rank))
 
     def getReserved(self):
         """:return: a list of all reservations, of those who are to be
             served first before others."""
         with self._lock:
             return sorted(itertools.chain(
-                *self.ledger.reservations.by_request.values(),
-                *self.ledger.missing.by_request.values()),
+                *self.capacity.reservations.by_request.values(),
+                *self.capacity.missing.by_request.values()),
                 key=operator.attrgetter('rank'))
 
     def getReady(self):
         """:return: a list of the nodes that are ready for anybody."""
         with self._lock:
-            return list(self.ledger.stock.getReady())
+            return list(self.capacity.ready_nodes.getReady())
 
     # How it is done
 
@@ -398,13 +400,13 @@ class Planner:
         :return: set of the names of providers that had something.
         """
         offered = set()
-        while (self.ledger.changed or self.ledger.freed
+        while (self.capacity.changed or self.capacity.freed
                or self.waiting.passed_on):
-            names, self.ledger.changed = self.ledger.changed, set()
+            names, self.capacity.changed = self.capacity.changed, set()
             lines, self.waiting.passed_on = self.waiting.passed_on, set()
             lines |= self.waiting.getLines(names)
-            keys, self.ledger.freed = self.ledger.freed, set()
-            users = {key: self.ledger.getUsers(key) for key in keys}
+            keys, self.capacity.freed = self.capacity.freed, set()
+            users = {key: self.capacity.getUsers(key) for key in keys}
             short = self.waiting.getShort(users)
             offered.update(names, *users.values())
             heads = [(line.head, line) for line in lines.union(short)
@@ -414,7 +416,7 @@ class Planner:
                 _, line = heapq.heappop(heads)
                 # Those ahead may have taken it by now.
                 room = {name for name in short[line]
-                        if line.mayBeServed(name, self.ledger)}
+                        if line.mayBeServed(name, self.capacity)}
                 if (line in lines or room) and self._tryToServe(
                         line, names | room) and line.ranks:
                     heapq.heappush(heads, (line.head, line))
@@ -443,8 +445,8 @@ class Planner:
         rank, options = line.head, line.options
         request_id = rank[-1]
         request = self.waiting.requests[request_id]
-        view = Now(self.ledger, rank, line.needs,
-                   functools.partial(self.obstacles.getObstacle, request),
+        view = Now(self.capacity, rank, line.needs,
+                   functools.partial(self.blockers.getObstacle, request),
                    self.shuffle)
         draft, blockers = options.choose(view, names)
         if draft is None:
@@ -452,8 +454,8 @@ class Planner:
             self._reserve(line, view)
             return None
         grant = draft.getGrant(request_id)
-        reserved = self.ledger.reservations.by_request.get(request_id)
-        self.ledger.claim(grant)
+        reserved = self.capacity.reservations.by_request.get(request_id)
+        self.capacity.claim(grant)
         self._leave(request_id)
         self._grants[request_id] = grant, line.needs, reserved
         return grant
@@ -463,18 +465,18 @@ class Planner:
             room, and somebody waits for that; its limits may not be known.
         """
         full = {name for name in self._pauses.getForRoom()
-                if self.ledger.reservations.isReserved(name, rank)}
+                if self.capacity.reservations.isReserved(name, rank)}
         return bool(full) and not full.isdisjoint(
-            self.ledger.getNeighbours(node))
+            self.capacity.getNeighbours(node))
 
     def _getMissing(self):
         """:return: names of what is reserved by :meth:`setMissing`."""
-        return self.ledger.missing.by_request.keys() - self._others.keys()
+        return self.capacity.missing.by_request.keys() - self._others.keys()
 
     def _reserve(self, line, view):
         """Reserve a way of serving the first in a line."""
         rank = line.head
-        former = self.ledger.reservations.by_request.get(rank[-1], ())
+        former = self.capacity.reservations.by_request.get(rank[-1], ())
         capped = line.getCapped()
         if former and line.reserved_for == (rank, capped):
             return
@@ -487,8 +489,8 @@ class Planner:
                 each.provider for each in former or line.reserved}))
         line.reserved_for = rank, capped
         if line.reserved != former:
-            self.ledger.unreserve(rank[-1])
-            self.ledger.reserve(line.reserved)
+            self.capacity.unreserve(rank[-1])
+            self.capacity.reserve(line.reserved)
 
     def _reconsider(self, names=None):
         """Look anew at how those who wait can be served.
@@ -512,20 +514,20 @@ class Planner:
         if grant is None:
             return None
         providers = self.scope.by_tenant.get(request.tenant_name, {})
-        if needs == granted_needs and self.ledger.holds(grant) and all(
+        if needs == granted_needs and self.capacity.holds(grant) and all(
                 providers.get(slot.provider.canonical_name) is slot.provider
                 for slot in grant.slots):
             return grant
         self._grants.pop(request.uuid)
-        self.ledger.release(request.uuid)
+        self.capacity.release(request.uuid)
         return None
 
     def _leave(self, request_id):
         self.waiting.remove(request_id)
-        self.ledger.unreserve(request_id)
+        self.capacity.unreserve(request_id)
 
     def _wait(self, line, rank):
         """:return: what a request is told that has a place in a line."""
         return Wait(line.getReason(rank), tuple(
             each.provider for each
-            in self.ledger.reservations.by_request.get(rank[-1], ())))
+            in self.capacity.reservations.by_request.get(rank[-1], ())))

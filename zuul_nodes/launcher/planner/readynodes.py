@@ -53,7 +53,7 @@ def getKind(node):
                 node.label_config_hash)
 
 
-class Stock:
+class ReadyNodes:
     """It takes no longer to choose if there are more of a kind.
 
     :param hasExpired: tells of a node whether it is too old to be used.

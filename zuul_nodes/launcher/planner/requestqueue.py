@@ -29,7 +29,7 @@ class Line:
         decided anew.
     :ivar tuple reserved: what that was, of class Reservation.
     :ivar dict blockers: name of a provider -> why it can't serve the
-        first request; to be changed by :meth:`Waiting.setBlockers`.
+        first request; to be changed by :meth:`RequestQueue.setBlockers`.
     """
 
     def __init__(self, needs, options):
@@ -46,7 +46,7 @@ class Line:
         return self.ranks[0]
 
     def setOptions(self, options, names):
-        """:param names: as of :meth:`Waiting.setOptions`."""
+        """:param names: as of :meth:`RequestQueue.setOptions`."""
         if names is None or options.mix or self.options.mix or any(
                 each.provider in names for each in self.reserved):
             self.reserved_for = None
@@ -59,7 +59,7 @@ class Line:
                 if isinstance(blocker, Shortage)
                 and blocker.account.kind == 'label'}
 
-    def mayBeServed(self, name, ledger):
+    def mayBeServed(self, name, capacity):
         """
         :param str name: of a provider that had not enough for the first.
         :return: whether it is to be tried once more.
@@ -69,7 +69,7 @@ class Line:
         # and of a mixture, not all is noted that there was not enough of.
         return (bool(self.options.mix) or not isinstance(blocker, Shortage)
                 or any(each.provider == name for each in self.reserved)
-                or not ledger.isStill(blocker, self.head))
+                or not capacity.isStill(blocker, self.head))
 
     def getReason(self, rank):
         """:return: for people, for what a request in it waits."""
@@ -92,7 +92,7 @@ class Line:
         return bisect.bisect_left(self.ranks, rank)
 
 
-class Waiting:
+class RequestQueue:
     """
     :ivar dict lines: needs -> :class:`Line`.
     :ivar dict requests: uuid -> a request that waits.

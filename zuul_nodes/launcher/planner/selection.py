@@ -321,7 +321,7 @@ class Ever:
 class Now:
     """As things are.
 
-    :param Ledger ledger:
+    :param Ledger capacity:
     :param tuple rank: of the request.
     :param getObstacle: gives for a provider and a label why no node can be
         made now, or None.
@@ -332,16 +332,16 @@ class Now:
 
     zone = None
 
-    def __init__(self, ledger, rank, needs, getObstacle, shuffle):
-        self.ledger = ledger
+    def __init__(self, capacity, rank, needs, getObstacle, shuffle):
+        self.capacity = capacity
         self.rank = rank
         self.needs = needs
         self.shuffle = shuffle
         self._getObstacle = getObstacle
-        self.getNode = ledger.getNode
-        self.getKind = ledger.getKind
-        self.getOthers = ledger.getOthers
-        self.getRoom = ledger.getMachineRoom
+        self.getNode = capacity.getNode
+        self.getKind = capacity.getKind
+        self.getOthers = capacity.getOthers
+        self.getRoom = capacity.getMachineRoom
         self.label_names = collections.Counter(
             want.label_name for want in needs.wants)
         self.failing = frozenset().union(
@@ -360,7 +360,7 @@ class Now:
     def _getFree(self, provider, label_name, number):
         if self.needs.image_upload_uuid:
             return []
-        return self.ledger.getFree(
+        return self.capacity.getFree(
             provider, label_name, number, self.rank, self.zone)
 
     def getObstacle(self, want, provider):
@@ -371,23 +371,23 @@ class Now:
         return self._getObstacle(provider, want.label_name)
 
     def getCharges(self, provider, label_name):
-        return self.ledger.limits.getCharges(provider, label_name)
+        return self.capacity.limits.getCharges(provider, label_name)
 
     def getShortage(self, provider, needed):
-        return self.ledger.getShortage(
+        return self.capacity.getShortage(
             provider, needed, self.rank)
 
     def mayHaveRoom(self, provider, needed):
         """:return: whether there is room if none of Zuul's nodes is in use;
             others may use what they do for ever."""
-        limits = self.ledger.limits.getUsable(provider)
+        limits = self.capacity.limits.getUsable(provider)
         return limits is not None and findExceeded(needed, limits) is None
 
     def isReserved(self, draft):
         """:return: whether somebody ahead has reserved one of the providers
             of a draft."""
         return any(
-            self.ledger.reservations.isReserved(name, self.rank)
+            self.capacity.reservations.isReserved(name, self.rank)
             for name in {provider.canonical_name
                          for provider in draft.providers.values()})
 
@@ -410,7 +410,7 @@ class Now:
         """
         if len(self.needs.wants) < 2:
             return []
-        stock = self.ledger.stock
+        stock = self.capacity.ready_nodes
         zones = dict.fromkeys(
             zone for name in self.label_names for zone in (
                 *getZones(provider.labels[name]),
@@ -441,7 +441,7 @@ class Now:
             provider.canonical_name != self.needs.preferred_provider,
             getPriority(label),
             self._getDistance(provider),
-            self.ledger.getShare(provider))
+            self.capacity.getShare(provider))
 
     def _getDistance(self, provider):
         """:return: how far a provider is from having all nodes ready; of

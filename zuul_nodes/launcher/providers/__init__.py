@@ -10,11 +10,14 @@ from zuul_nodes.launcher.providers.failures import (
     isForGood,
     isGone,
 )
-from zuul_nodes.launcher.providers.former import Places
+from zuul_nodes.launcher.providers.former import FormerProviders
 from zuul_nodes.launcher.providers.layouts import LOST, Layouts
 from zuul_nodes.launcher.providers.lookups import Lookups
 from zuul_nodes.launcher.providers.names import Names
-from zuul_nodes.launcher.providers.ownership import Division, describeUnhandled
+from zuul_nodes.launcher.providers.ownership import (
+    Ownership,
+    describeUnhandled,
+)
 from zuul_nodes.launcher.providers.quota import getSectionLimits, makeQuota
 from zuul_nodes.launcher.providers.scope import (
     Scope,
@@ -25,7 +28,7 @@ from zuul_nodes.launcher.providers.scope import (
 )
 from zuul_nodes.launcher.providers.sharedmachines import (
     USED_STATES,
-    Sharing,
+    SharedMachines,
     getMachineId,
     isGiven,
 )
@@ -33,14 +36,14 @@ from zuul_nodes.launcher.providers.sharedmachines import (
 __all__ = [
     'LOST',
     'USED_STATES',
-    'Division',
     'Failure',
+    'FormerProviders',
     'Layouts',
     'Lookups',
     'Names',
-    'Places',
+    'Ownership',
     'Scope',
-    'Sharing',
+    'SharedMachines',
     'chooseProvider',
     'classify',
     'describe',

@@ -17,7 +17,7 @@ ROOT = '/zuul/zuul-nodes/places'
 NOTHING = {'images': [], 'flavors': [], 'labels': []}
 
 
-class Places:
+class FormerProviders:
     """
     :param ZooKeeperClient zk_client:
     :param ConnectionRegistry connections: the launcher's own.

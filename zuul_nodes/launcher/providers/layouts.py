@@ -42,7 +42,7 @@ class Layouts:
         other, that could not read all.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.providers')
 
     def __init__(self, zk_client, connections, system_id, makeContext,
                  changed, findFormer, adopt, hostname=None):

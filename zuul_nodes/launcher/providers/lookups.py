@@ -11,14 +11,16 @@ import ipaddress
 import socket
 import threading
 
-# Seconds after which a look-up without an answer has failed for who asked.
-TIMEOUT = 10
-
 
 class Lookups:
-    """Finds the addresses of hosts without waiting for them."""
+    """Finds the addresses of hosts without waiting for them.
 
-    def __init__(self):
+    :ivar float timeout: seconds after which a look-up without an answer has
+        failed for who asked.
+    """
+
+    def __init__(self, timeout=10):
+        self.timeout = timeout
         self._lock = threading.Lock()
         # Host -> the Future of its look-up.
         self._running = {}

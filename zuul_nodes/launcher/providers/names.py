@@ -20,7 +20,7 @@ class Names:
     :param WorkQueue queue: gets the keys of names.
     """
 
-    log = logging.getLogger('zuul.nodes.Names')
+    log = logging.getLogger('zuul.nodes.providers')
 
     def __init__(self, lookups, planner, queue):
         self.lookups = lookups

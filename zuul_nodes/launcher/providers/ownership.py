@@ -10,7 +10,7 @@ from zuul.launcher.server import endpoint_score, scores_for_label
 from zuul.zk import launcher as records
 
 
-class Division:
+class Ownership:
     """
     :param ComponentRegistry registry: who there is.
     :param LauncherComponent component: ourselves.

@@ -29,7 +29,7 @@ USED_STATES = (State.IN_USE, State.USED, State.HOLD, State.SNAPSHOT)
 MOST = 16
 
 
-class Sharing:
+class SharedMachines:
     """
     :param isGiven: tells for the name of a connection whether its nodes
         are machines that are there already.

@@ -53,12 +53,12 @@ class RequestReconciler:
         launcher that handles a connection that it needs.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.requests')
 
     def __init__(self, launcher, unhandled_timeout):
         self.launcher = launcher
         self.api = launcher.api
-        self.store = launcher.store
+        self.session = launcher.session
         self.queue = launcher.queue
         self.planner = launcher.planner
         self.unhandled_timeout = unhandled_timeout
@@ -96,7 +96,7 @@ class RequestReconciler:
                 self._end(request, request.state, log)
         except Conflict as conflict:
             log.debug('Looking at request %s again: %s', request, conflict)
-            self.store.release(request)
+            self.session.release(request)
             self._retry(request)
 
     def _begin(self, request):
@@ -104,7 +104,7 @@ class RequestReconciler:
         :return: a Transaction, which writes the request only if it still is
             what we have looked at.
         """
-        transaction = self.store.transaction()
+        transaction = self.session.transaction()
         transaction.expect(request, self._versions[request.uuid])
         return transaction
 
@@ -113,7 +113,7 @@ class RequestReconciler:
         later."""
         # Of these locks, no cache tells.
         key = ('request', request.uuid)
-        if not self.store.awaitUnlocked(
+        if not self.session.awaitUnlocked(
                 request, lambda: self.queue.add(key)):
             self.queue.retry(key)
 
@@ -121,7 +121,7 @@ class RequestReconciler:
         if request.state == State.TEST_HOLD or isDone(request):
             return False
         return request.hasLock() or (
-            self.launcher.division.isMyRequest(request))
+            self.launcher.ownership.isMyRequest(request))
 
     def remembers(self, request_id):
         """:return: whether there is anything to forget of a request."""
@@ -134,7 +134,7 @@ class RequestReconciler:
         self._current.discard(request_id)
         self._unhandled.pop(request_id, None)
 
-    # Waiting
+    # RequestQueue
 
     def _plan(self, request, log):
         if not self._hasLayout(request):
@@ -165,7 +165,7 @@ class RequestReconciler:
         self._tellReason(request.uuid, decision.reason, log)
         self.queue.addAfter(REASONS, REASON_INTERVAL)
         self.launcher.tellReservations()
-        self.launcher.surplus.tell()
+        self.launcher.reclaim.tell()
         self._watchUnhandled(
             request, self.planner.getUnhandled(request.uuid), log)
 
@@ -206,7 +206,7 @@ class RequestReconciler:
 
     def _grant(self, request, grant, log):
         try:
-            if not self.launcher.liveness.check(grant, log):
+            if not self.launcher.liveness_check.check(grant, log):
                 # The grant is kept meanwhile.
                 return
             self._write(request, grant, log)
@@ -236,7 +236,7 @@ class RequestReconciler:
                              len(ready) == len(grant.slots), log)
             self.launcher.commitNew(transaction, new)
         except BaseException:
-            self.store.release(request)
+            self.session.release(request)
             raise
         self.planner.confirm(grant)
 
@@ -266,14 +266,14 @@ class RequestReconciler:
                 node = hosts[host_id][slot.node_id]
             elif node is None:
                 try:
-                    records = self.launcher.maker.makeNode(
+                    records = self.launcher.new_records.makeNode(
                         slot, NodeState.BUILDING, request)
                 except Exception as error:
                     # Another provider may be able to.
                     self.launcher.pauseProvider(
                         slot.provider.canonical_name, describe(error))
                     raise
-                self.launcher.maker.create(transaction, records, request)
+                self.launcher.new_records.create(transaction, records, request)
                 new += records
                 by_id = {record.uuid: record for record in records}
                 if slot.host:
@@ -336,7 +336,7 @@ class RequestReconciler:
             unhandled = {
                 node.connection_name for node in nodes
                 if node.state not in ProviderNode.FINAL_STATES
-                and not self.launcher.division.isHandled(
+                and not self.launcher.ownership.isHandled(
                     node.connection_name)}
             self._watchUnhandled(
                 request, unhandled and describeUnhandled(unhandled), log)
@@ -345,7 +345,7 @@ class RequestReconciler:
             if request.hasLock():
                 return
             # It was another launcher's.
-            if not self.store.acquire(request):
+            if not self.session.acquire(request):
                 self._retry(request)
             return
         self._goBack(request, nodes, log)
@@ -358,11 +358,11 @@ class RequestReconciler:
         """
         nodes = list(map(self.api.getProviderNode, request.nodes))
         for node, node_id in zip(nodes, request.nodes, strict=True):
-            if node is None and node_id and self.store.exists(
+            if node is None and node_id and self.session.exists(
                     ProviderNode._getPath(node_id)):
                 raise Conflict(f'node {node_id} is not known yet')
             if node is not None and not node.request_id and (
-                    self.store.exists(node.assignment.getPath())):
+                    self.session.exists(node.assignment.getPath())):
                 raise Conflict(f'the assignment of {node_id} is not known yet')
         return nodes
 

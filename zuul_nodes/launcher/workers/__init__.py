@@ -1,7 +1,7 @@
 """Threads, queues and pools: what runs when."""
 
 from zuul_nodes.launcher.workers.calls import Calls
-from zuul_nodes.launcher.workers.endpointpool import Pools
+from zuul_nodes.launcher.workers.endpointpool import EndpointPools
 from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.launcher.workers.queue import WorkQueue, getPause
 from zuul_nodes.launcher.workers.schedpolicy import takenInTurn
@@ -9,8 +9,8 @@ from zuul_nodes.launcher.workers.threads import Stopped, Threads
 
 __all__ = [
     'Calls',
+    'EndpointPools',
     'FairPlaces',
-    'Pools',
     'Stopped',
     'Threads',
     'WorkQueue',

@@ -21,7 +21,7 @@ class Calls:
         a thread, and perhaps an image on the disk.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.workers')
 
     def __init__(self, option, timeout, limit):
         self.option = option

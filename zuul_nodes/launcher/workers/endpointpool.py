@@ -50,7 +50,7 @@ class Pool:
     :param started: called when an endpoint is started.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.workers')
 
     def __init__(self, name, workers, timeout, rate, watch, started):
         self.name = name
@@ -249,7 +249,7 @@ class Pool:
             self.log.exception('%s:', call.description)
 
 
-class Pools:
+class EndpointPools:
     """
     :param int workers: threads for each endpoint.
     :param float timeout: seconds that a call may take.

@@ -15,7 +15,7 @@ import time
 from zuul_nodes.launcher.workers.calls import begin
 from zuul_nodes.launcher.workers.threads import Stopped, Workplaces
 
-log = logging.getLogger('zuul.Launcher')
+log = logging.getLogger('zuul.nodes.workers')
 
 
 @dataclasses.dataclass(eq=False)

@@ -28,7 +28,7 @@ class WorkQueue:
     :param int workers: how many keys are looked at at a time.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.workers')
 
     def __init__(self, handle, workers=4):
         self.handle = handle

@@ -15,19 +15,19 @@ from zuul_nodes.launcher.zookeeper.content import (
     isSeen,
     serialize,
 )
-from zuul_nodes.launcher.zookeeper.disconnect import Parting
+from zuul_nodes.launcher.zookeeper.disconnect import Disconnect
 from zuul_nodes.launcher.zookeeper.recordcache import Records
-from zuul_nodes.launcher.zookeeper.session import Store
+from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.sockets import installSockets
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
 
 __all__ = [
     'Builds',
     'Conflict',
+    'Disconnect',
     'Interruptible',
-    'Parting',
     'Records',
-    'Store',
+    'Session',
     'UnwritableError',
     'Uploads',
     'installSockets',

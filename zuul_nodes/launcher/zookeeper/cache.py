@@ -89,7 +89,7 @@ class Reader:
     of anything before another one has told of what was earlier.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.zookeeper')
 
     def __init__(self):
         self._queue = queue.SimpleQueue()

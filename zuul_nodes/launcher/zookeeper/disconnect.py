@@ -8,7 +8,7 @@ Kazoo would go on trying, and Python wait for kazoo at its exit.
 import threading
 
 
-class Parting:
+class Disconnect:
     """
     :param ZooKeeperClient zk_client: connected.
     """

@@ -40,7 +40,7 @@ class Delivery:
     :param KazooClient client: of which all that is read goes through here.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.zookeeper')
 
     def __init__(self, client):
         self.connection = client._connection

@@ -20,7 +20,7 @@ from zuul_nodes.launcher.zookeeper.ownwrites import OwnWrites
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
 
-class Store:
+class Session:
     """A session with ZooKeeper, in which records are locked and written.
 
     :param ZooKeeperClient zk_client:
@@ -33,7 +33,7 @@ class Store:
         its locks are.
     """
 
-    log = logging.getLogger('zuul.Launcher')
+    log = logging.getLogger('zuul.nodes.zookeeper')
 
     def __init__(self, zk_client, identifier, stop_event,
                  written=lambda record: None, isShared=lambda: False):

@@ -52,25 +52,25 @@ class Lock:
     It is Zuul's protocol: whoever has the oldest contender in the lock's
     directory has the lock.
 
-    :param Store store: whose session holds it.
+    :param Session session: the one that holds it.
     :param str path: of the contender.
     :param int epoch: the session, when it was asked for.
     """
 
-    __slots__ = ('epoch', 'path', 'released', 'store')
+    __slots__ = ('epoch', 'path', 'released', 'session')
 
-    def __init__(self, store, path, epoch):
-        self.store = store
+    def __init__(self, session, path, epoch):
+        self.session = session
         self.path = path
         self.epoch = epoch
         self.released = False
 
     def is_still_valid(self):
-        return not self.released and self.epoch == self.store.epoch
+        return not self.released and self.epoch == self.session.epoch
 
     def release(self):
         self.released = True
-        self.store.delete(self.path, self.epoch)
+        self.session.delete(self.path, self.epoch)
 
 
 class Transaction:
@@ -79,14 +79,14 @@ class Transaction:
     Records have their new values when they are written, not before.  An
     event for a pipeline can be part of it.
 
-    :param Store store: the session.
+    :param Session session:
     :ivar list created_parts: of nodes, that are to be created, and what
         they are to say.
     :ivar list created: records and parts that are to be created.
     """
 
-    def __init__(self, store):
-        self.store = store
+    def __init__(self, session):
+        self.session = session
         self._updates = []
         self._versions = {}
         self._others = []
@@ -207,9 +207,9 @@ class Transaction:
 
     def _lockNew(self, record):
         # In a new directory, the first contender gets the first number.
-        path = f'{record.getLockPath()}/{self.store.makePrefix()}'
+        path = f'{record.getLockPath()}/{self.session.makePrefix()}'
         self._others.append(('create', (
-            path, self.store.identifier.encode(), EPHEMERAL_SEQUENTIAL)))
+            path, self.session.identifier.encode(), EPHEMERAL_SEQUENTIAL)))
         self._locked.append((record, f'{path}{0:010}'))
         self._unread.append(f'{path}{0:010}')
 
@@ -249,10 +249,10 @@ class Transaction:
         :raises Conflict: nothing was written; somebody else did before.
         :raises KazooException: whether it was written is not known.
         """
-        epoch = self.store.epoch
+        epoch = self.session.epoch
         paths = []
         try:
-            context = self.store.context()
+            context = self.session.context()
             written = [Content(record, context, attributes)
                        for record, attributes in self._updates]
             created = {each: Content(each, context) for each in self.created}
@@ -263,17 +263,17 @@ class Transaction:
             known = self._getKnown(created)
             paths = self._unread + [
                 content.record.getPath() for content in (*written, *known)]
-            self.store.own_writes.expect(paths)
+            self.session.own_writes.expect(paths)
             stats = self._sendAudited(operations)
         except BaseException as error:
-            self.store.own_writes.discard(paths)
+            self.session.own_writes.discard(paths)
             # It may have been written.  What we do not know to hold must
             # not be held.
             for _, path in self._locked:
-                self.store.delete(path, epoch)
+                self.session.delete(path, epoch)
             if not isinstance(error, Conflict):
                 for record, _ in self._unlocked:
-                    self.store.release(record)
+                    self.session.release(record)
             raise
         with RECORDS_LOCK:
             for content, stat in zip(written, stats, strict=False):
@@ -286,7 +286,7 @@ class Transaction:
                     part._clear()
                     part._set(_zstat=None)
         for record, path in self._locked:
-            record._set(_lock=Lock(self.store, path, epoch))
+            record._set(_lock=Lock(self.session, path, epoch))
         for record, lock in self._unlocked:
             # From now on, another thread may lock it.
             if record._lock is lock:
@@ -297,7 +297,7 @@ class Transaction:
                     *(record for record, _ in self._updates),
                     *self.created, *(part for part, _ in self._cleared),
                     *self._deleted)):
-            self.store.written(record)
+            self.session.written(record)
         for function, arguments in self._afterwards:
             function(*arguments)
 
@@ -309,7 +309,7 @@ class Transaction:
         # A new node may have to stand back behind older ones of other
         # launchers.  Which are older, and that we know all of them, says
         # only what the watch tells, in the order of all writes.
-        shared = self.store.isShared()
+        shared = self.session.isShared()
         return [content for each, content in created.items()
                 if not (shared and isinstance(each, ProviderNode))]
 
@@ -325,13 +325,13 @@ class Transaction:
 
     def _tellAudit(self, **fields):
         for event, things, own in self._audited:
-            audit.tell(event, *things, launcher=self.store.identifier,
+            audit.tell(event, *things, launcher=self.session.identifier,
                        **own | fields)
 
     def _send(self, operations):
         """:return: what came of each operation."""
         if not self._event:
-            transaction = self.store.client.transaction()
+            transaction = self.session.client.transaction()
             Updater(operations).run(transaction)
             results = transaction.commit()
             refuse(results)

@@ -82,7 +82,7 @@ def test_a_start_that_hangs(steps, starts, racks):
 def test_a_start_that_fails(steps, starts, racks, caplog):
     """It is tried again, without a new layout; and told once, with whom
     that keeps waiting."""
-    steps.cleanup.interval = 0.1
+    steps.endpoint_reconciler.interval = 0.1
     starts.todo = [starts.fail] * 3
     steps.readLayout(cloud('one'))
     serve(steps, steps.addRequest('big'))
@@ -100,7 +100,7 @@ def test_a_start_that_fails(steps, starts, racks, caplog):
     ('fail', 'no route to the cloud'), ('hang', 'no answer in 0.3 seconds')])
 def test_what_a_request_waits_for(steps, starts, racks, how, problem):
     """The reason has the cause, also of one that has been waiting."""
-    steps.cleanup.interval = 1000
+    steps.endpoint_reconciler.interval = 1000
     steps.pools.timeout = 0.3
     starts.todo = [getattr(starts, how)]
     steps.readLayout(cloud('one'))
@@ -110,7 +110,7 @@ def test_what_a_request_waits_for(steps, starts, racks, how, problem):
                    + problem in steps.planner.getReason(request.uuid))
     # When it has started, nobody waits any longer.
     starts.release.set()
-    steps.cleanup.interval = 0
+    steps.endpoint_reconciler.interval = 0
     steps.readLayout(cloud('one'))
     serve(steps, request)
 

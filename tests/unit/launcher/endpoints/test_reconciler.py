@@ -19,7 +19,11 @@ from tests.fixtures.racks import cloud as layout
 from tests.fixtures.racks import isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.endpoints.reconciler import PATIENCE, Cleanup, Turn
+from zuul_nodes.launcher.endpoints.reconciler import (
+    PATIENCE,
+    EndpointReconciler,
+    Turn,
+)
 
 RACK = ('endpoint', 'rack/rack')
 
@@ -81,7 +85,8 @@ class Threads:
 
 def test_endpoint_that_hangs(keeper, clouds, cloud, clock, caplog):
     threads = Threads()
-    cleanup = Cleanup(keeper, threads.submit, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanup = EndpointReconciler(
+        keeper, threads.submit, INTERVAL, QUOTA_INTERVAL, clock)
     added = keeper.queue.added
     for name in ('rack', 'other'):
         leak(keeper, clouds[name])
@@ -161,7 +166,8 @@ def test_nothing_is_deleted_in_a_turn_that_was_given_up(keeper, cloud,
 
 def test_it_is_prepared_first(keeper, cloud, clock):
     threads = Threads()
-    cleanup = Cleanup(keeper, threads.submit, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanup = EndpointReconciler(
+        keeper, threads.submit, INTERVAL, QUOTA_INTERVAL, clock)
     cloud.pauses['postConfig'] = threading.Event()
     for _ in range(2):
         cleanup.reconcile('rack/rack')
@@ -179,7 +185,7 @@ def test_one_name_at_two_endpoints(steps, racks, clouds):
     driver = steps.connections.drivers['shelf']
     driver._endpoint_class = CloudEndpoint
     driver.clouds = clouds
-    steps.cleanup.interval = 0.01
+    steps.endpoint_reconciler.interval = 0.01
     requests = []
     for tenant, connection in (('first', 'rack'), ('second', 'other')):
         clouds[connection].add('instance', 'leaked', {
@@ -211,7 +217,8 @@ def test_endpoint_that_is_gone(keeper, cloud, reconcile):
 def test_one_launcher_does_it(makeKeeper, cloud, clock):
     keepers = [makeKeeper(name) for name in ('one', 'two')]
     waitFor(lambda: sorted(getRunning()) == ['one', 'two'])
-    cleanups = [Cleanup(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanups = [EndpointReconciler(
+                    keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
                 for keeper in keepers]
     leak(keepers[0], cloud)
 
@@ -227,7 +234,7 @@ def test_one_launcher_does_it(makeKeeper, cloud, clock):
     assert count(cloud, 'postConfig') == 2
     assert sorted(call[1] for call in cloud.calls
                   if call[0] == 'refreshQuotaLimits') == [False, True]
-    index = 0 if cleanups[0].division.isMyEndpoint(
+    index = 0 if cleanups[0].ownership.isMyEndpoint(
         keepers[0].getEndpoint('rack')) else 1
     first, second = keepers[index], keepers[1 - index]
     changed = len(second.planner.changed)
@@ -252,9 +259,10 @@ def test_what_was_seen_before_another_launcher_took_over(makeKeeper, cloud,
     waitFor(lambda: sorted(getRunning()) == ['one', 'two'])
     cleanup, = (
         each for each in (
-            Cleanup(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+            EndpointReconciler(
+                keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
             for keeper in keepers)
-        if each.division.isMyEndpoint(keepers[0].getEndpoint('rack')))
+        if each.ownership.isMyEndpoint(keepers[0].getEndpoint('rack')))
 
     def reconcile(state):
         component = cleanup.launcher.component_info
@@ -279,9 +287,10 @@ def test_only_who_handles_the_connection(makeKeeper, cloud, clock):
                       COMPONENT_REGISTRY.registry.all('launcher')]
              == [['other']])
     second = makeKeeper('two')
-    cleanup = Cleanup(second, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanup = EndpointReconciler(
+        second, callNow, INTERVAL, QUOTA_INTERVAL, clock)
     # Whatever their scores are.
-    assert cleanup.division.isMyEndpoint(second.getEndpoint('rack'))
+    assert cleanup.ownership.isMyEndpoint(second.getEndpoint('rack'))
 
 
 # Quotas

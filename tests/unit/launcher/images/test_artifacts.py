@@ -244,7 +244,7 @@ def test_secrets_in_urls_are_not_shown():
     ('/image', 403), ('/image', 503), ('/missing', None)])
 def test_secrets_in_errors_are_not_shown(
         download, server, caplog, path, status):
-    caplog.set_level(logging.INFO, 'zuul.Launcher')
+    caplog.set_level(logging.INFO, 'zuul.nodes.images')
     server.failures = [status] * artifacts.ATTEMPTS if status else []
     with pytest.raises(requests.HTTPError) as caught:
         download(f'{path}?token=secret')
@@ -392,7 +392,7 @@ def test_zstd_file_needs_the_program_zstd(decompress, tmp_path, monkeypatch):
 
 def test_progress(caplog, monkeypatch):
     monkeypatch.setattr(progress, 'PROGRESS_INTERVAL', 0)
-    caplog.set_level(logging.INFO, 'zuul.Launcher')
+    caplog.set_level(logging.INFO, 'zuul.nodes.images')
     downloading = Progress('Downloading image', 4 << 20)
     downloading.add(1 << 20)
     downloading.add(2 << 20)
@@ -404,6 +404,6 @@ def test_progress(caplog, monkeypatch):
 
 
 def test_progress_is_told_now_and_then(caplog):
-    caplog.set_level(logging.INFO, 'zuul.Launcher')
+    caplog.set_level(logging.INFO, 'zuul.nodes.images')
     Progress('Downloading image', 4 << 20).add(1 << 20)
     assert caplog.records == []

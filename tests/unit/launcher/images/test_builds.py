@@ -204,20 +204,21 @@ def test_what_goes_wrong_is_tried_again(launcher, pipelines, monkeypatch):
     def fail(*args):
         raise TimeoutError
     with monkeypatch.context() as context:
-        context.setattr(launcher.images.missing.trails, 'isBuilding', fail)
+        context.setattr(
+            launcher.images.missing.event_tracker, 'isBuilding', fail)
         reconcile(launcher)
     assert reconciler.KEY in launcher.queue._due
 
 
 def test_a_build_ends_between_two_looks(launcher, pipelines, monkeypatch):
     """The item is gone, and its artifact is not known yet."""
-    trails = launcher.images.missing.trails
-    isBuilding = trails.isBuilding
+    event_tracker = launcher.images.missing.event_tracker
+    isBuilding = event_tracker.isBuilding
 
     def finish(*args):
         assert not isBuilding(*args)
         launcher.addArtifact()
-    monkeypatch.setattr(trails, 'isBuilding', finish)
+    monkeypatch.setattr(event_tracker, 'isBuilding', finish)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
 

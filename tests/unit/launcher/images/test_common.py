@@ -173,8 +173,8 @@ def test_an_artifact_that_is_newer_than_any_upload(launcher):
     launcher.addReady('image', timestamp=1)
     new = launcher.addArtifact(timestamp=2)
     launcher.images.reconcile()
-    launcher.images.retirement.deletes.stop()
-    launcher.images.retirement.deletes.join(TIMEOUT)
+    launcher.images.retention.deletion.stop()
+    launcher.images.retention.deletion.join(TIMEOUT)
     assert new in launcher.image_build_registry.getItems()
 
 
@@ -195,7 +195,7 @@ def test_without_provider_they_stay(launcher):
     launcher.places = {}
     launcher.setLayout(LAYOUT)
     launcher.images.reconcile()
-    assert not launcher.images.retirement.deletes._decided
+    assert not launcher.images.retention.deletion._decided
     assert upload in launcher.getUploads()
     launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'))
     launcher.images.reconcile()
@@ -206,7 +206,7 @@ def test_an_endpoint_that_others_handle(launcher):
     upload = launcher.addReady('image', _state='deleting')
     pending = launcher.addUpload(launcher.addArtifact())
     launcher.endpoints = {}
-    launcher.division.handles = lambda name: False
+    launcher.ownership.handles = lambda name: False
     launcher.images.reconcile()
     launcher.images.uploads.stop()
     launcher.images.uploads.join(TIMEOUT)
@@ -279,7 +279,7 @@ def test_one_bad_record_concerns_its_image_only(launcher):
         assert not isGone(launcher, upload)
 
 
-# Deletes
+# Deletion
 
 def test_a_delete_that_fails_is_tried_again(launcher, monkeypatch):
     monkeypatch.setattr(workqueue, 'getPause', lambda attempt: 0.01)
@@ -374,7 +374,7 @@ def test_an_upload_that_somebody_else_has_locked(launcher):
     other._set(uuid=upload.uuid)
     with launcher.context() as context, other.locked(context):
         launcher.images.reconcile()
-        deletes = launcher.images.retirement.deletes
+        deletes = launcher.images.retention.deletion
         queue, = deletes._queues.values()
         waitFor(lambda: queue.isIdle() and queue._due)
         assert not launcher.clouds['rack'].calls
@@ -386,7 +386,7 @@ def test_what_has_changed_since_the_decision_is_not_deleted(launcher):
     version = upload.getZKVersion()
     with launcher.context() as context:
         upload.updateAttributes(context, validated=True)
-    deletes = launcher.images.retirement.deletes
+    deletes = launcher.images.retention.deletion
     deletes._deleteLocked(deletes._deleteUpload, upload, version)
     assert upload.state == 'ready'
     deletes._deleteLocked(

@@ -147,7 +147,7 @@ def test_launcher_does_not_repeat_delete_event_of_another(
     artifact goes, and before this one has the lock."""
     artifact, _ = (image_launcher.addArtifact('fedora', timestamp=number)
                    for number in (1, 2))
-    retirement = image_launcher.images.retirement
+    retirement = image_launcher.images.retention
     with image_launcher.context() as context, \
             artifact.locked(context) as lock, \
             image_launcher.createZKContext(lock, retirement.log) as own:

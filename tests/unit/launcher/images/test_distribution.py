@@ -12,7 +12,7 @@ from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.images.distribution import (
     ADOPTION_AGE,
     KEY,
-    Spreading,
+    Distribution,
 )
 
 
@@ -35,7 +35,7 @@ def spread(launcher):
     returns the uploads that there were not before."""
     def spread():
         before = {each.uuid for each in launcher.getUploads()}
-        Spreading(launcher).reconcile()
+        Distribution(launcher).reconcile()
         # What was written just now, its watch may not have told yet.
         waitFor(lambda: getRecords(launcher) == {
             each.uuid for each in launcher.getUploads()})
@@ -172,7 +172,7 @@ def test_two_launchers_add_it_once(launcher, zuul_conf, tmp_path):
     try:
         waitFor(lambda: other.getUploads()
                 and other.image_build_registry.getItems())
-        spreadings = [Spreading(each) for each in (launcher, other)]
+        spreadings = [Distribution(each) for each in (launcher, other)]
         begin = threading.Barrier(2)
 
         def run(spreading):

@@ -11,7 +11,7 @@ from tests.fixtures.waiting import waitFor
 from zuul_nodes import gonefiles, imagecontrols
 from zuul_nodes.drivers import GoneError, PermanentError
 from zuul_nodes.launcher.images import reconciler
-from zuul_nodes.launcher.images.distribution import Spreading
+from zuul_nodes.launcher.images.distribution import Distribution
 from zuul_nodes.launcher.providers.failures import isGone
 
 BUILD = ['debian']
@@ -326,7 +326,7 @@ def test_a_new_endpoint_needs_it(launcher, pipelines, server, addBuild):
     del server.files['image']
     assert getBuilds(launcher, pipelines) == []
     setNames(launcher, 'rack', 'other')
-    Spreading(launcher).reconcile()
+    Distribution(launcher).reconcile()
     waitFor(lambda: pipelines.getEvents('image-build') == [BUILD])
     assert launcher.getStates() == ['failed', 'ready']
 
@@ -338,12 +338,12 @@ def test_an_older_build_is_used_where_its_file_is_there(
     newer = addBuild('/gone', 'rack', 'other', timestamp=2)
     assert getGone(launcher) == {newer.uuid}
     assert getBuilds(launcher, pipelines) == []
-    Spreading(launcher).reconcile()
+    Distribution(launcher).reconcile()
     launcher.waitForUploads('failed', 'failed', 'ready', 'ready')
     assert {upload.artifact_uuid for upload in launcher.getUploads()
             if upload.state == 'ready'} == {older.uuid}
     # Once.
-    Spreading(launcher).reconcile()
+    Distribution(launcher).reconcile()
     assert len(launcher.getUploads()) == 4
     assert getBuilds(launcher, pipelines) == []
 
@@ -353,7 +353,7 @@ def test_another_build_need_not_go_where_the_newest_is(
     addBuild('/image', 'other', state='ready', timestamp=1)
     newer = addBuild('/image', 'rack', state='ready', timestamp=2)
     gonefiles.write(launcher.zk_client.client, newer.uuid, 'gone')
-    Spreading(launcher).reconcile()
+    Distribution(launcher).reconcile()
     assert launcher.getStates() == ['ready', 'ready']
 
 
@@ -370,7 +370,7 @@ def test_it_may_be_copied_from_another_cloud(launcher, pipelines, server):
     setNames(launcher, 'rack', 'other')
     launcher.clouds['other'].sources = [
         launcher.getProvider('rack').canonical_name]
-    Spreading(launcher).reconcile()
+    Distribution(launcher).reconcile()
     launcher.queue.start()
     launcher.waitForUploads('ready', 'ready')
     assert getBuilds(launcher, pipelines) == []
@@ -397,5 +397,5 @@ def test_a_build_without_file_stays_while_the_next_is_not_there(
     launcher.addUpload(second, external_id='1', _state='ready')
     # It has been looked at.
     waitFor(launcher.getEvents)
-    assert launcher.images.retirement.deletes._decided == {}
+    assert launcher.images.retention.deletion._decided == {}
     assert first.state == 'ready'

@@ -156,7 +156,7 @@ def test_another_launcher_goes_on(launcher, pipelines):
     """Nobody who knows of the event by heart is needed."""
     artifact = makeOld(launcher)
     waitFor(lambda: pipelines.getEvents('image-delete'))
-    launcher.images.retirement.trails.tell = lambda: None
+    launcher.images.retention.event_tracker.tell = lambda: None
     for path in pipelines.take():
         pipelines.finish(path)
     launcher.images.start()
@@ -253,7 +253,7 @@ def test_a_build_that_was_refused_everywhere(launcher, pipelines):
 def test_one_that_leaves_its_cloud_just_now(launcher, pipelines, monkeypatch):
     """It was to go on leaving when it was looked at, and has left by the
     time that this is to be done: what is kept of it stays."""
-    retirement = launcher.images.retirement
+    retirement = launcher.images.retention
     done = []
 
     def leave(upload):
@@ -267,9 +267,9 @@ def test_one_that_leaves_its_cloud_just_now(launcher, pipelines, monkeypatch):
         deleteLocked(*args)
         done.append(args)
 
-    deleteLocked = retirement.deletes._deleteLocked
+    deleteLocked = retirement.deletion._deleteLocked
     monkeypatch.setattr(retirement, '_isInUse', leave)
-    monkeypatch.setattr(retirement.deletes, '_deleteLocked', delete)
+    monkeypatch.setattr(retirement.deletion, '_deleteLocked', delete)
     upload = launcher.addUpload(
         launcher.addArtifact(), _state='deleting', **REFUSED)
     waitFor(lambda: done)

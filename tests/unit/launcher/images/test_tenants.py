@@ -313,8 +313,8 @@ def retire(launcher):
     """:return: a function that has a launcher retire what there is, and
         gives the ids of the images that are left in clouds."""
     def retire():
-        launcher.images.retirement.reconcile()
-        waitFor(lambda: not launcher.images.retirement.deletes._decided)
+        launcher.images.retention.reconcile()
+        waitFor(lambda: not launcher.images.retention.deletion._decided)
         return [image for cloud in launcher.clouds.values()
                 for image in cloud.images]
     return retire
@@ -353,7 +353,7 @@ def test_upload_goes_with_a_provider_that_has_moved(
     assert not launcher.images.tenants.canBoot('a', upload)
     assert retire() == ['image']
     monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
-    launcher.images.retirement.reconcile()
+    launcher.images.retention.reconcile()
     waitFor(lambda: not launcher.getUploads())
 
 

@@ -15,7 +15,7 @@ from tests.fixtures.imagetenants import (
 )
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.images import reconciler
-from zuul_nodes.launcher.images.distribution import Spreading
+from zuul_nodes.launcher.images.distribution import Distribution
 
 # What happens, the tenants at first and then, and which are concerned.  The
 # build that there is is one of a, in the format raw; providers at "other" want
@@ -73,7 +73,7 @@ def ask(launcher, role, asked):
     :return: what comes of a look at the images.
     """
     if role == 'uses':
-        Spreading(launcher).reconcile()
+        Distribution(launcher).reconcile()
         return waitFor(lambda: getNew(launcher) == asked) and asked
     if role == 'builds':
         launcher.images.missing.reconcile()

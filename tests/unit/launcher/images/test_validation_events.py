@@ -116,7 +116,7 @@ def test_an_upload_that_has_just_been_validated(
         launcher, pipelines, monkeypatch):
     upload = add(launcher)
     validation = launcher.images.validation
-    isUnderWay = validation.trails.isUnderWay
+    isUnderWay = validation.event_tracker.isUnderWay
 
     def validate(*args):
         other = type(upload)()
@@ -126,6 +126,6 @@ def test_an_upload_that_has_just_been_validated(
             other.updateAttributes(context, validated=True)
         waitFor(lambda: upload.validated)
         return isUnderWay(*args)
-    monkeypatch.setattr(validation.trails, 'isUnderWay', validate)
+    monkeypatch.setattr(validation.event_tracker, 'isUnderWay', validate)
     reconcile(launcher)
     assert pipelines.getEvents('image-validate') == []

@@ -104,7 +104,7 @@ def test_superseded_ready_nodes_stay_for_min_retention_time(
 def test_grace_time_begins_anew_with_each_change(steps):
     former = make(steps)
     node_id = min(former)
-    times = steps.node_reconciler.superseded._since
+    times = steps.node_reconciler.drift._since
     steps.setLayout(cloud(20))
     steps.runUntil(lambda: former <= set(times))
     steps.setLayout(cloud(10))

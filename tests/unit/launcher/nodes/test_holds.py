@@ -157,13 +157,13 @@ def test_launcher_forgets_job_with_its_last_node(steps, racks, executor):
     steps.runUntil(lambda: steps.isGone(*nodes))
     # The thread that tells of changes comes after the cache.
     steps.runUntil(lambda: not (
-        steps.news._assigned or steps.news._relations))
+        steps.record_events._assigned or steps.record_events._relations))
 
 
 def test_node_assigned_while_the_last_one_goes_is_not_forgotten(
         steps, monkeypatch):
     """Two threads tell of different nodes at the same time."""
-    news = steps.news
+    news = steps.record_events
 
     def relate(node_id, request_id='job'):
         news._relate(node_id, Relations(request_id, None, 'one', None))

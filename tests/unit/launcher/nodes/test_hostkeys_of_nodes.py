@@ -29,7 +29,7 @@ def shown(steps, monkeypatch):
 
     def add(key, node, log):
         return makeScan(log, shown)
-    monkeypatch.setattr(steps.scanner, 'add', add)
+    monkeypatch.setattr(steps.host_key_scanner, 'add', add)
     return shown
 
 
@@ -276,7 +276,7 @@ def test_changed_configuration_restarts_host_key_scan(
     def add(key, node, log):
         scans.append(makeScan(log, keys[:1], complete=len(scans) != 1))
         return scans[-1]
-    monkeypatch.setattr(steps.scanner, 'add', add)
+    monkeypatch.setattr(steps.host_key_scanner, 'add', add)
     steps.setLayout(scanned(oneStaticNode()))
     steps.runUntil(lambda: any(map(isFree, steps.nodes())))
     giveBack(steps, use(steps, 'big'))

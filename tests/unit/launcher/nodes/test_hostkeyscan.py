@@ -20,7 +20,7 @@ from zuul.launcher import server
 from tests.fixtures.keyscans import LOG, Scanner, makeNode
 from tests.fixtures.sshservers import LOOPBACK
 from zuul_nodes.launcher.nodes import hostkeyscan
-from zuul_nodes.launcher.nodes.hostkeyscan import KeyScanner, needsScan
+from zuul_nodes.launcher.nodes.hostkeyscan import HostKeyScanner, needsScan
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.process import waitFor
 
@@ -422,7 +422,7 @@ def test_error_after_a_scan_does_not_stop_the_scanner(caplog, listen):
         keys.put(key)
         raise ValueError('what follows')
 
-    scanner = KeyScanner(done)
+    scanner = HostKeyScanner(done)
     scanner.start()
     port = listen().port
     for key in ('first', 'second'):

@@ -13,7 +13,6 @@ from tests.fixtures.sshservers import LOOPBACK
 from zuul_nodes.drivers.api.bounds import BoundError
 from zuul_nodes.launcher.nodes import hostkeyscan
 from zuul_nodes.launcher.nodes.scanrequests import Check
-from zuul_nodes.launcher.providers import lookups
 from zuul_nodes.launcher.providers.lookups import Lookups
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.process import waitFor
@@ -121,11 +120,10 @@ def countLookups():
                for thread in threading.enumerate())
 
 
-def test_a_look_up_has_a_timeout_of_its_own(
-        makeScanner, hanging, listen, monkeypatch):
+def test_a_look_up_has_a_timeout_of_its_own(makeScanner, hanging, listen):
     """A scan that waits for a name gives its turn to others."""
-    monkeypatch.setattr(lookups, 'TIMEOUT', 0.1)
-    scanner, port = makeScanner(max_active=1), listen().port
+    scanner = makeScanner(max_active=1, names=Lookups(timeout=0.1))
+    port = listen().port
     scanner.add('slow', makeNode(
         port, interface_ip=NAME, connection_type='winrm'), LOG)
     scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
@@ -135,8 +133,8 @@ def test_a_look_up_has_a_timeout_of_its_own(
     assert (key, slow.result()) == ('slow', [])
 
 
-def test_a_name_that_hangs_has_one_thread(scanner, hanging, monkeypatch):
-    monkeypatch.setattr(lookups, 'TIMEOUT', 0.05)
+def test_a_name_that_hangs_has_one_thread(makeScanner, hanging):
+    scanner = makeScanner(names=Lookups(timeout=0.05))
     for key in range(3):
         scanner.add(key, makeNode(22, interface_ip=NAME, boot_timeout=0.5),
                     LOG)

@@ -13,8 +13,8 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
 from tests.fixtures.racks import finish, isDone
-from zuul_nodes.launcher.nodes import minready, readying
-from zuul_nodes.launcher.nodes.minready import Counts, findMissing, getKind
+from zuul_nodes.launcher.nodes import minready, readycounts
+from zuul_nodes.launcher.nodes.readycounts import Counts, findMissing, getKind
 
 State = ProviderNode.State
 
@@ -188,7 +188,7 @@ def test_more_than_anybody_needs(zuul_conf):
         name: makeProviders(connections, cloud(name, min_ready=number), name)
         for name, number in (('a', 1000000), ('b', 20), ('c', 20))})
     counts = collections.Counter(provider.name for _, provider in found)
-    assert counts == {'a': minready.MOST_READY, 'b': 20, 'c': 20}
+    assert counts == {'a': readycounts.MOST_READY, 'b': 20, 'c': 20}
     assert {provider.name for _, provider in found[60:]} == {'a'}
 
 
@@ -202,16 +202,16 @@ def test_they_have_their_turns_in_order(zuul_conf):
 
 
 def test_many_are_made_in_several_looks(steps, monkeypatch):
-    monkeypatch.setattr(minready, 'MOST_AT_ONCE', 2)
+    monkeypatch.setattr(readycounts, 'MOST_AT_ONCE', 2)
     looks = []
-    makeMissing = steps.ready._makeMissing
+    makeMissing = steps.min_ready._makeMissing
 
     def look():
         before = len(steps.nodes())
         was_all = makeMissing()
         looks.append((len(steps.nodes()) - before, was_all))
         return was_all
-    monkeypatch.setattr(steps.ready, '_makeMissing', look)
+    monkeypatch.setattr(steps.min_ready, '_makeMissing', look)
     steps.setLayout(cloud(min_ready=5))
     steps.runUntil(lambda: ready(steps) == 5)
     assert looks == [(2, False), (2, False), (1, True)]
@@ -267,7 +267,7 @@ def countNow(nodes):
 
 
 def isCounted(launcher):
-    return launcher.ready.counts.get() == countNow(launcher.nodes())
+    return launcher.min_ready.counts.get() == countNow(launcher.nodes())
 
 
 def test_counts_of_a_launcher(steps):
@@ -288,7 +288,7 @@ def test_counts_of_a_launcher(steps):
 
 def test_what_is_taken_is_made_anew(steps, monkeypatch):
     """Nothing else need happen."""
-    monkeypatch.setattr(readying, 'INTERVAL', 0)
+    monkeypatch.setattr(minready, 'INTERVAL', 0)
     steps.setLayout(cloud())
     steps.runUntil(lambda: ready(steps) == 2)
     steps.run()
@@ -299,7 +299,7 @@ def test_what_is_taken_is_made_anew(steps, monkeypatch):
 
 def test_one_that_may_have_been_made_counts(steps, monkeypatch):
     """There was no answer, and the watch is late."""
-    monkeypatch.setattr(readying, 'PAUSE', 0)
+    monkeypatch.setattr(minready, 'PAUSE', 0)
     go_on = threading.Event()
     commitNew, catchUp = steps.commitNew, steps.api.nodes_cache.catchUp
 
@@ -347,7 +347,7 @@ def test_there_is_quota_again(steps, racks):
 
 
 def test_no_more_than_there_is_room_for(steps, monkeypatch):
-    monkeypatch.setattr(readying, 'INTERVAL', 0)
+    monkeypatch.setattr(minready, 'INTERVAL', 0)
     steps.setLayout(full(min_ready=2))
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
     steps.run()
@@ -411,18 +411,18 @@ def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):
 def test_one_that_has_failed(steps, racks, monkeypatch):
     """It is made anew when the time has come, though nothing happens then
     and something has before."""
-    monkeypatch.setattr(readying, 'INTERVAL', 0)
-    monkeypatch.setattr(readying, 'getPause', lambda *args, **kwargs: 0.5)
+    monkeypatch.setattr(minready, 'INTERVAL', 0)
+    monkeypatch.setattr(minready, 'getPause', lambda *args, **kwargs: 0.5)
     racks.errors['rack'] = [Exception('broken')] * 3
     steps.setLayout(cloud(min_ready=1))
     steps.runUntil(lambda: len(racks.created) == 3 and not steps.nodes())
-    steps.ready.tell()
+    steps.min_ready.tell()
     steps.runUntil(lambda: ready(steps) == 1)
 
 
 def test_requests_come_first(steps, monkeypatch):
     """Nothing is made ready of what a request waits for."""
-    monkeypatch.setattr(readying, 'INTERVAL', 0)
+    monkeypatch.setattr(minready, 'INTERVAL', 0)
     steps.setLayout(full(number=2, min_ready=0))
     running = [steps.addRequest('big') for _ in range(2)]
     steps.runUntil(lambda: all(map(isDone, running)))

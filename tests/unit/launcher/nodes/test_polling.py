@@ -8,7 +8,7 @@ from zuul_nodes.launcher.nodes.polling import (
     MOST_QUESTIONS,
     PATIENCE,
     SHORTEST_WAIT,
-    Patience,
+    Polling,
 )
 
 KIND = 'create', 'cloud', 'debian'
@@ -24,7 +24,7 @@ def reminders():
 
 @pytest.fixture
 def subject(passed, reminders):
-    return Patience(lambda *reminder: reminders.append(reminder))
+    return Polling(lambda *reminder: reminders.append(reminder))
 
 
 @pytest.fixture

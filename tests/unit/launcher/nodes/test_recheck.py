@@ -27,14 +27,14 @@ def retry_soon(monkeypatch):
 def checks(steps, monkeypatch):
     """:return: a list of the uuids of the machines that are checked."""
     checks = []
-    add = steps.scanner.add
+    add = steps.host_key_scanner.add
 
     def note(key, *args):
         kind, node_id = key
         if kind == 'liveness':
             checks.append(node_id)
         return add(key, *args)
-    monkeypatch.setattr(steps.scanner, 'add', note)
+    monkeypatch.setattr(steps.host_key_scanner, 'add', note)
     return checks
 
 
@@ -46,7 +46,7 @@ def waitForReady(launcher, number=1):
                 if not (node.request_id or node.is_locked)]
     launcher.runUntil(lambda: len(find()) == number)
     for node in launcher.nodes():
-        launcher.liveness.forget(node.uuid)
+        launcher.liveness_check.forget(node.uuid)
     return find()
 
 
@@ -67,8 +67,9 @@ def test_launcher_takes_next_static_node_when_one_does_not_answer(
     steps.setLayout(checkedStaticNodes(*hosts))
     waitForReady(steps, 2)
     provider = steps.getProvider('desk')
-    first, second = map(steps.api.getProviderNode,
-                        steps.planner.ledger.getFree(provider, 'big', 2, END))
+    first, second = map(
+        steps.api.getProviderNode,
+        steps.planner.capacity.getFree(provider, 'big', 2, END))
     hosts[first.connection_port].stop()
     # The other one has to answer within this time.
     monkeypatch.setattr(recheck, 'TIMEOUT', 3)
@@ -138,7 +139,7 @@ def test_liveness_check_is_retried_until_its_timeout(
     host.stop()
     monkeypatch.setattr(recheck, 'TIMEOUT', 30)
     request = steps.addRequest('big')
-    steps.runUntil(steps.scanner.length)
+    steps.runUntil(steps.host_key_scanner.length)
     host.start()
     steps.runUntil(lambda: isDone(request))
     assert request.nodes == [node.uuid]
@@ -227,7 +228,7 @@ def test_liveness_check_serves_next_request_when_the_first_is_deleted(
     host.stop()
     monkeypatch.setattr(recheck, 'TIMEOUT', 30)
     request = steps.addRequest('big')
-    steps.runUntil(steps.scanner.length)
+    steps.runUntil(steps.host_key_scanner.length)
     with steps.context() as context:
         request.delete(context)
     steps.runUntil(
@@ -258,7 +259,7 @@ def test_failed_liveness_check_does_not_concern_renewed_node(
         raise ConnectionTimeoutException
 
     with monkeypatch.context() as context:
-        context.setattr(steps.scanner, 'add', add)
+        context.setattr(steps.host_key_scanner, 'add', add)
         request = steps.addRequest('big')
         steps.runUntil(lambda: scan)
     steps.setLayout(checkedStaticNodes(host.port, python_path='/opt/python'))

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.crash
 def forget(launcher):
     """No node has been scanned for some time."""
     for node in launcher.nodes():
-        launcher.liveness.forget(node.uuid)
+        launcher.liveness_check.forget(node.uuid)
 
 
 @pytest.mark.parametrize('standby', [False, True])
@@ -40,7 +40,7 @@ def test_launcher_killed_during_liveness_check_leaves_nothing_behind(
     forget(world.launcher)
     host.stop()
     request_id = world.addRequest('big')
-    world.runUntil(world.launcher.scanner.length, lambda: 'no check')
+    world.runUntil(world.launcher.host_key_scanner.length, lambda: 'no check')
     node_id, = world.list(NODES)
     node = world.readNode(node_id)
     assert (node.state, node.request_id) == (State.READY, None)

@@ -50,7 +50,7 @@ def cancel(launcher, *requests):
 def isWaiting(launcher, request):
     launcher.runUntil(lambda: launcher.planner.getReason(request.uuid))
     for _ in range(2):
-        launcher.surplus.reconcile()
+        launcher.reclaim.reconcile()
         launcher.run()
     return not isDone(request)
 
@@ -217,9 +217,9 @@ def test_all_slots_of_a_machine_make_room_together(steps, racks):
     steps.setLayout(limited(1, slots=2))
     cancel(steps, serve(steps, 'big', 'big'))
     request = steps.addRequest('other')
-    steps.runUntil(lambda: steps.surplus._chosen)
+    steps.runUntil(lambda: steps.reclaim._chosen)
     # Both at once: of the one that stayed, somebody could get hold.
-    assert len(steps.surplus._chosen) == 2
+    assert len(steps.reclaim._chosen) == 2
     steps.runUntil(lambda: isDone(request))
     assert [node.label for node in steps.nodes()] == ['other']
     assert racks.most == 1

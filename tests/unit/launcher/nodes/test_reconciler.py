@@ -173,7 +173,7 @@ def test_node_granted_by_another_launcher_to_unseen_request_is_kept(
                 labels=['big'], state=NodesetRequest.State.FULFILLED,
                 event_state=NodesetRequest.EventState.COMPLETE,
                 provider_node_data=[{'uuid': node.uuid}])
-        transaction = steps.store.transaction()
+        transaction = steps.session.transaction()
         transaction.createPart(
             node.assignment, request_id=request.uuid, tenant_name='tenant',
             min_request_version=0)
@@ -812,7 +812,7 @@ def test_record_goes_when_deletion_can_never_be_recorded(
 def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
     """The launcher does not look at the node before a pause is over."""
     attempts, looks = [], []
-    created = steps.node_reconciler.building._created
+    created = steps.node_reconciler.node_launch._created
 
     def getPause(attempt):
         attempts.append(attempt)
@@ -824,7 +824,7 @@ def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
             raise ValueError('unexpected')
         created(*args)
     monkeypatch.setattr(queue, 'getPause', getPause)
-    monkeypatch.setattr(steps.node_reconciler.building, '_created', fail)
+    monkeypatch.setattr(steps.node_reconciler.node_launch, '_created', fail)
     steps.setLayout(cloud('one'))
     steps.serve(steps.addRequest('big'))
     assert attempts == list(range(5))

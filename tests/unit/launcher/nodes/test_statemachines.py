@@ -12,7 +12,7 @@ from zuul.provider import statemachine
 from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from zuul_nodes.launcher.nodes import polling, statemachines
-from zuul_nodes.launcher.nodes.statemachines import Machines
+from zuul_nodes.launcher.nodes.statemachines import StateMachines
 
 State = ProviderNode.State
 TIMEOUT = 10
@@ -151,7 +151,7 @@ def saved():
 @pytest.fixture
 def subject(rack, saved, monkeypatch):
     monkeypatch.setattr(statemachines, 'UNRECORDED', -1)
-    return Machines(types.SimpleNamespace(
+    return StateMachines(types.SimpleNamespace(
         pools=rack, images=types.SimpleNamespace(
             getExternalId=lambda node, provider: None),
         node_reconciler=types.SimpleNamespace(
@@ -385,7 +385,7 @@ def test_retried_deletion_is_timed_anew(subject, rack, node, log, passed):
     found[-1].complete = True
     passed.append(1)
     step()
-    assert list(subject._patience._usual.values()) == [5]
+    assert list(subject._polling._usual.values()) == [5]
 
 
 @pytest.mark.parametrize('state, known', [
@@ -397,7 +397,7 @@ def test_only_launches_begun_here_are_timed(polled, subject, state, known):
     polled.step()
     polled.machine.complete = True
     polled.step()
-    assert len(subject._patience._usual) == known
+    assert len(subject._polling._usual) == known
 
 
 def test_node_whose_lock_is_lost_is_not_waited_for(steps, racks):
@@ -406,11 +406,11 @@ def test_node_whose_lock_is_lost_is_not_waited_for(steps, racks):
     node = steps.addNode(
         steps.getProvider('one'), 'big', state=State.BUILDING)
     steps.runUntil(lambda: racks.instances)
-    assert steps.machines._patience._waits
+    assert steps.state_machines._polling._waits
     node = steps.api.getProviderNode(node.uuid)
     node._set(_lock=None)
     steps.node_reconciler.guard(node, None, 0, None, steps.log)
-    assert not steps.machines._patience._waits
+    assert not steps.state_machines._polling._waits
 
 
 def giveUp(subject, rack, node, late, log):

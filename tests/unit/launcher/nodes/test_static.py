@@ -231,14 +231,14 @@ def test_launcher_registers_other_static_nodes_when_one_fails(
         steps, monkeypatch):
     """It removes those whose entries are gone, too."""
     monkeypatch.setattr(queue, 'getPause', lambda attempt: 0.01)
-    make = steps.maker.makeStaticNode
+    make = steps.new_records.makeStaticNode
     broken = []
 
     def makeStaticNode(provider, entry):
         if entry.name in broken:
             raise ValueError(entry.name)
         return make(provider, entry)
-    monkeypatch.setattr(steps.maker, 'makeStaticNode', makeStaticNode)
+    monkeypatch.setattr(steps.new_records, 'makeStaticNode', makeStaticNode)
     steps.setLayout(oneStaticNode())
     readyNode(steps)
     broken.append('127.0.0.2')

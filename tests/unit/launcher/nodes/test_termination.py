@@ -211,7 +211,7 @@ def test_record_at_unreadable_place_stays(steps, racks, attempts, log, data):
     # Who has a provider there writes it anew.
     steps.setLayout(ELSEWHERE)
     steps.runUntil(lambda: not steps.nodes())
-    assert steps.places.find(('other', 'other')).name == 'two'
+    assert steps.former_providers.find(('other', 'other')).name == 'two'
 
 
 def test_place_is_written_once_for_all_labels(steps, racks):
@@ -230,14 +230,14 @@ def test_place_is_written_once_for_all_labels(steps, racks):
 
 
 def test_write_of_a_place_is_retried(steps, racks, monkeypatch):
-    good = steps.places._write
+    good = steps.former_providers._write
     errors = [ConnectionLoss(), ConnectionLoss()]
 
     def write(*args):
         if errors:
             raise errors.pop()
         good(*args)
-    monkeypatch.setattr(steps.places, '_write', write)
+    monkeypatch.setattr(steps.former_providers, '_write', write)
     steps.setLayout(cloud('one'))
     # Nobody has to wait for that.
     steps.serveNew('big')

@@ -10,7 +10,7 @@ from zuul.model import ProviderNode
 from tests.fixtures.launcher import Steps
 from tests.fixtures.racks import Racks, cloud, isDone
 from zuul_nodes.drivers import turnZones
-from zuul_nodes.launcher.nodes.minready import makeSlot
+from zuul_nodes.launcher.nodes.readycounts import makeSlot
 
 State = ProviderNode.State
 ZONES = ['a', 'b', 'c']
@@ -103,7 +103,7 @@ def test_those_that_are_for_nobody(launcher):
     provider = launcher.getProvider('one')
     found = set()
     while found != set(ZONES):
-        node, = launcher.maker.makeNode(
+        node, = launcher.new_records.makeNode(
             makeSlot(provider.labels['big'], provider), State.BUILDING)
         assert node.az in ZONES
         found.add(node.az)
@@ -112,7 +112,7 @@ def test_those_that_are_for_nobody(launcher):
 def test_slots_have_that_of_their_host(launcher):
     provider = launcher.getProvider('one')
     provider.labels['big'].slots = 2
-    host, *slots = launcher.maker.makeNode(
+    host, *slots = launcher.new_records.makeNode(
         makeSlot(provider.labels['big'], provider), State.BUILDING)
     assert len(slots) == 2
     assert {slot.az for slot in slots} == {host.az} < set(ZONES)

@@ -326,15 +326,15 @@ class Planning(RuleBasedStateMachine):
             # Nobody has asked for these, so they are of no account.
             for node in list(self.world.nodes.values()):
                 if not (node.request_id or node.state == State.REQUESTED
-                        or node.uuid in self.planner.ledger.claims) and (
+                        or node.uuid in self.planner.capacity.claims) and (
                             node.label in ('big', 'small')):
                     self.world.removeNode(node)
             if self.running:
                 self.finish(0)
         assert not (self.waiting or self.running or self.world.woken)
-        ledger = self.planner.ledger
-        assert not (ledger.claims or ledger.reservations.by_request)
-        assert not any(amount for (account, _), amount in ledger.used.items()
+        capacity = self.planner.capacity
+        assert not (capacity.claims or capacity.reservations.by_request)
+        assert not any(amount for (account, _), amount in capacity.used.items()
                        if account.name not in ('desks', 'theirs')
                        and account.kind != 'label')
 

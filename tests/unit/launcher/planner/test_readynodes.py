@@ -197,7 +197,7 @@ def test_slots_of_a_host_that_was_not_written():
     world.planner.release(grant)
     assert world.woken == [request.uuid]
     world.serve()
-    assert not world.planner.ledger.claims
+    assert not world.planner.capacity.claims
 
 
 # Grants

@@ -212,24 +212,24 @@ def test_min_ready_pauses_when_a_building_node_vanishes(
     steps.setLayout(cloud('one'))
     provider = steps.getProvider('one')
     node = steps.addNode(provider, 'big', state=State.BUILDING)
-    assert steps.ready._canMake(provider.labels['big'], provider)
+    assert steps.min_ready._canMake(provider.labels['big'], provider)
     kazoo_client.delete(node.getPath(), recursive=True)
-    steps.runUntil(lambda: not steps.ready._canMake(
+    steps.runUntil(lambda: not steps.min_ready._canMake(
         provider.labels['big'], provider))
-    assert steps.ready._canMake(provider.labels['other'], provider)
+    assert steps.min_ready._canMake(provider.labels['other'], provider)
 
 
 def test_min_ready_pauses_once_for_a_machine_with_slots(
         steps, racks, monkeypatch):
     paused = []
-    monkeypatch.setattr(steps.ready, 'pause', paused.append)
+    monkeypatch.setattr(steps.min_ready, 'pause', paused.append)
     steps.setLayout(cloud('one').replace('name: big,', 'name: big, slots: 3,'))
     racks.slow.add('one')
     steps.addRequest('big')
     steps.runUntil(lambda: racks.instances)
     host, = (node for node in steps.nodes() if node.subnodes)
     for node_id in (host.uuid, *host.subnodes):
-        steps.news.tell('node', node_id, None)
+        steps.record_events.tell('node', node_id, None)
     assert paused == [host]
 
 
@@ -675,7 +675,7 @@ def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
         if silent:
             raise silent.pop()
     monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
-    steps.cleanup.interval = 0.2
+    steps.endpoint_reconciler.interval = 0.2
     steps.setLayout(cloud('one', labels='[big]'))
     request = steps.addRequest('big')
     steps.runUntil(lambda: 'one: is being prepared: no route' in (
@@ -701,7 +701,7 @@ def test_request_fails_when_cloud_never_tells_its_needs(
             raise KeyError('not in the cache')
         return known(provider, label)
     monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
-    steps.cleanup.interval = interval
+    steps.endpoint_reconciler.interval = interval
     steps.setLayout(cloud('one', labels='[big]'))
     request = steps.addRequest('big')
     steps.runUntil(lambda: isDone(request))

@@ -9,7 +9,7 @@ from zuul.driver.openstack.openstackendpoint import OpenstackProviderEndpoint
 
 from tests.fixtures.launcher import makeProviders
 from tests.fixtures.layout import makeConnections
-from zuul_nodes.launcher.providers.former import Places
+from zuul_nodes.launcher.providers.former import FormerProviders
 from zuul_nodes.launcher.providers.scope import Scope
 
 # Options of the connection, the image, the flavor and the section, and the
@@ -54,7 +54,7 @@ def test_drivers(monkeypatch, zk_client, driver):
     provider, = makeProviders(connections, CONFIG.format(
         image=image, flavor=flavor, section=section), zk_client=zk_client)
     assert provider.labels
-    places = Places(zk_client, connections, 'system')
+    places = FormerProviders(zk_client, connections, 'system')
     place = 'cloud', endpoint_name
     assert places.find(place) is None
     places.keep(Scope({'tenant': [provider]}))

@@ -132,7 +132,8 @@ def test_a_job_stays_where_it_is_when_its_name_moves(steps, names):
     steps.runUntil(lambda: isDone(first))
     names.say([FIRST])
     lookUp(steps)
-    steps.runUntil(lambda: FIRST in str(steps.planner.ledger.sharing._places))
+    shared_machines = steps.planner.capacity.shared_machines
+    steps.runUntil(lambda: FIRST in str(shared_machines._places))
     steps.runUntilWaiting(second)
     finish(steps, first)
     steps.runUntil(lambda: isDone(second))
@@ -144,15 +145,15 @@ def test_a_name_has_no_more_than_some_addresses(steps, names):
     setMachines(steps, NAME, OTHER)
     first, _ = request(steps)
     steps.runUntil(lambda: isDone(first))
-    sharing = steps.planner.ledger.sharing
+    shared_machines = steps.planner.capacity.shared_machines
     node_id, = first.nodes
     for network in range(4):
         names.say([f'198.51.{network}.{host}' for host in range(100)])
         lookUp(steps)
         steps.runUntil(lambda network=network: f'198.51.{network}.' in str(
-            sharing._places[node_id]))
+            shared_machines._places[node_id]))
     # Its name and its record, what the name has, and some that it had.
-    assert len(sharing._places[node_id]) <= 2 * MOST + 2
+    assert len(shared_machines._places[node_id]) <= 2 * MOST + 2
 
 
 @pytest.mark.parametrize('error', [AGAIN, UNKNOWN])

@@ -4,7 +4,7 @@ import pytest
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode, QuotaInformation
 
-from zuul_nodes.launcher.nodes.minready import makeSlot
+from zuul_nodes.launcher.nodes.readycounts import makeSlot
 from zuul_nodes.launcher.providers.scope import getZone
 
 State = ProviderNode.State
@@ -205,7 +205,7 @@ def test_the_record_of_a_new_node_is_as_its_label_says(steps):
             ('big', ('somebody', '/opt/python', 'cmd', 'winrm', 5986)),
             ('other', (None,) * 5)):
         provider = steps.getProvider('rack')
-        node, = steps.maker.makeNode(
+        node, = steps.new_records.makeNode(
             makeSlot(provider.labels[label], provider), State.BUILDING)
         assert (node.username, node.python_path, node.shell_type,
                 node.connection_type, node.connection_port) == values

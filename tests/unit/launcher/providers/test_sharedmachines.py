@@ -206,8 +206,8 @@ def test_launcher_does_not_grant_shared_machine_that_is_renewed(
 
     def renew(decision):
         node = decision.slots[0].node
-        assert first.store.acquire(node)
-        transaction = first.store.transaction()
+        assert first.session.acquire(node)
+        transaction = first.session.transaction()
         transaction.update(node, state=State.REBUILDING)
         transaction.commit()
         second.runUntil(lambda: isDone(requests[1]))

@@ -12,7 +12,7 @@ from zuul.provider import BaseProviderEndpoint
 
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.workers import endpointpool as pools_module
-from zuul_nodes.launcher.workers.endpointpool import Call, Pool, Pools
+from zuul_nodes.launcher.workers.endpointpool import Call, EndpointPools, Pool
 
 TIMEOUT = 10
 NUMBERS = itertools.count()
@@ -84,7 +84,7 @@ def test_the_rate_is_that_of_the_connection(attributes, interval):
     endpoint = types.SimpleNamespace(
         canonical_name='rack', **attributes,
         connection=types.SimpleNamespace(rate=2))
-    pools = Pools(2, TIMEOUT, lambda name, delay: None, lambda: None)
+    pools = EndpointPools(2, TIMEOUT, lambda name, delay: None, lambda: None)
     assert pools._get(endpoint).interval == interval
 
 

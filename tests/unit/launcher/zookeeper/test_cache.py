@@ -26,10 +26,10 @@ class Slow:
         self.go_on = threading.Event()
         self.seen = []
         # What makes it, waits for it.
-        self.maker = threading.Thread(
+        self.new_records = threading.Thread(
             target=super().__init__, args=(*arguments, ROOT),
             daemon=True)
-        self.maker.start()
+        self.new_records.start()
 
     def parsePath(self, path):
         return (path,), True, None
@@ -77,15 +77,15 @@ def cache(request, zuul_conf, kazoo_client):
 
 def test_stopped_while_it_reads(cache):
     cache.stop()
-    cache.maker.join(TIMEOUT)
-    assert not cache.maker.is_alive()
+    cache.new_records.join(TIMEOUT)
+    assert not cache.new_records.is_alive()
 
 
 def test_session_lost_while_it_reads(cache):
     cache._sessionListener(KazooState.LOST)
     cache.go_on.set()
-    cache.maker.join(TIMEOUT)
-    assert not cache.maker.is_alive()
+    cache.new_records.join(TIMEOUT)
+    assert not cache.new_records.is_alive()
     assert cache._ready.wait(TIMEOUT)
     assert list(cache._cached_objects.values()) == [[b'data']]
 

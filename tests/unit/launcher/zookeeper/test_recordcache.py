@@ -12,10 +12,10 @@ from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import cloud
-from zuul_nodes.launcher.nodes import minready
+from zuul_nodes.launcher.nodes import readycounts
 from zuul_nodes.launcher.zookeeper.ownwrites import OwnWrites
 from zuul_nodes.launcher.zookeeper.recordcache import Cache, Records
-from zuul_nodes.launcher.zookeeper.session import Store
+from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.transaction import Conflict
 
 
@@ -45,7 +45,7 @@ def reads(steps, monkeypatch):
 @pytest.fixture
 def others(steps):
     """What another launcher writes with."""
-    return Store(steps.zk_client, 'other', threading.Event())
+    return Session(steps.zk_client, 'other', threading.Event())
 
 
 def makeRecord(steps):
@@ -53,7 +53,7 @@ def makeRecord(steps):
     provider = steps.getProvider('one')
     label = next(iter(provider.labels.values()))
     record, = steps.maker.makeNode(
-        minready.makeSlot(label, provider), 'ready')
+        readycounts.makeSlot(label, provider), 'ready')
     return record
 
 
@@ -96,9 +96,9 @@ def test_a_record_that_somebody_else_writes_at_the_same_time(
 def test_what_is_written_is_not_read(steps, cache, reads):
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
-    update(steps.store, record, comment='one')
-    update(steps.store, record, comment='two')
+    create(steps.session, record)
+    update(steps.session, record, comment='one')
+    update(steps.session, record, comment='two')
     settle(cache)
     assert reads == []
     assert cache.getItem(record.uuid) is record
@@ -108,11 +108,11 @@ def test_what_is_written_is_not_read(steps, cache, reads):
 def test_what_others_write_is_read(steps, cache, others, reads):
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     theirs = copy.copy(record)
     update(others, theirs, comment='theirs')
     settle(cache)
-    update(steps.store, record, comment='ours')
+    update(steps.session, record, comment='ours')
     settle(cache)
     assert record.comment == 'ours'
     assert reads == [record.uuid]
@@ -123,9 +123,9 @@ def test_news_of_others_that_was_taken_for_ours(
     """They write when we are about to."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     theirs = copy.copy(record)
-    own_writes = steps.store.own_writes
+    own_writes = steps.session.own_writes
     expect = own_writes.expect
 
     def beLate(paths):
@@ -134,10 +134,10 @@ def test_news_of_others_that_was_taken_for_ours(
         settle(cache)
     monkeypatch.setattr(own_writes, 'expect', beLate)
     with pytest.raises(Conflict):
-        update(steps.store, record, comment='ours')
+        update(steps.session, record, comment='ours')
     monkeypatch.undo()
     settle(cache)
-    update(steps.store, record, comment='ours')
+    update(steps.session, record, comment='ours')
 
 
 def test_the_watch_is_quicker_than_the_answer(
@@ -145,8 +145,8 @@ def test_the_watch_is_quicker_than_the_answer(
     """What others have written since is not put back."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
-    transaction = steps.store.transaction()
+    create(steps.session, record)
+    transaction = steps.session.transaction()
     transaction.update(record, comment='ours')
     send = transaction._send
 
@@ -166,12 +166,12 @@ def test_what_we_have_created_is_read_all_the_same(steps, cache):
     """As after a lost connection, while its driver fills it in."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     record._set(interface_ip='127.0.0.1')
     cache.lookAgain(record.getPath())
     settle(cache)
     assert record.interface_ip == '127.0.0.1'
-    update(steps.store, record)
+    update(steps.session, record)
     assert record.getZKVersion() == 1
 
 
@@ -180,7 +180,7 @@ def test_what_is_written_before_the_watch_is_back(
     """There is no news of it, so the next news is of others."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     settle(cache)
     walked = threading.Event()
     walkTree = cache._walkTree
@@ -194,11 +194,11 @@ def test_what_is_written_before_the_watch_is_back(
     addWatch = client.add_watch
 
     # Otherwise it would wait for the cache.
-    monkeypatch.setattr(steps.store, 'written', lambda record: None)
+    monkeypatch.setattr(steps.session, 'written', lambda record: None)
 
     def writeFirst(path, *args):
         if path == cache.root:
-            update(steps.store, record, comment='ours')
+            update(steps.session, record, comment='ours')
         return addWatch(path, *args)
     monkeypatch.setattr(client, 'add_watch', writeFirst)
     client._connection._socket.shutdown(socket.SHUT_RDWR)
@@ -217,7 +217,7 @@ def test_a_record_that_is_not_written_yet_while_all_is_read_again(
     cache.insert(record)
     cache._walkTree()
     settle(cache)
-    create(steps.store, record)
+    create(steps.session, record)
     settle(cache)
     assert cache.getItem(record.uuid) is record
 
@@ -226,7 +226,7 @@ def test_what_we_have_created_is_gone_when_all_is_read_again(
         steps, cache, monkeypatch):
     """Of neither, there was news."""
     record = makeRecord(steps)
-    transaction = steps.store.transaction()
+    transaction = steps.session.transaction()
     transaction.create(record)
     transaction.createPart(record.assignment)
     with monkeypatch.context() as context:
@@ -245,14 +245,14 @@ def test_what_we_have_created_is_gone_when_all_is_read_again(
 def test_what_we_have_deleted_is_forgotten_at_once(steps, cache, reads):
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
-    transaction = steps.store.transaction()
+    create(steps.session, record)
+    transaction = steps.session.transaction()
     transaction.createPart(record.assignment, request_id='request')
     steps.commitNew(transaction, [])
-    assert steps.planner.ledger.getNode(record.uuid) is record
-    assert not steps.store.remove(record)
+    assert steps.planner.capacity.getNode(record.uuid) is record
+    assert not steps.session.remove(record)
     assert cache.getItem(record.uuid) is None
-    assert steps.planner.ledger.getNode(record.uuid) is None
+    assert steps.planner.capacity.getNode(record.uuid) is None
     assert not [path for path in cache.known_parts if record.uuid in path]
     settle(cache)
     assert reads == []
@@ -262,8 +262,8 @@ def test_the_answer_to_a_deletion_is_lost(steps, cache, monkeypatch):
     """And the connection, before it is looked at again."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
-    transaction = steps.store.transaction()
+    create(steps.session, record)
+    transaction = steps.session.transaction()
     transaction.delete(record)
     send = transaction._send
 
@@ -281,7 +281,7 @@ def test_the_answer_to_a_deletion_is_lost(steps, cache, monkeypatch):
         settle(cache)
     # As when there is a session again.
     cache._start()
-    assert steps.planner.ledger.getNode(record.uuid) is None
+    assert steps.planner.capacity.getNode(record.uuid) is None
     assert cache.getItem(record.uuid) is None
 
 
@@ -289,55 +289,55 @@ def test_one_that_is_registered_anew_at_once(steps, cache, monkeypatch):
     """A static node has always the same id."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     anew = copy.deepcopy(record)
     anew._set(_zstat=None)
-    written = steps.store.written
+    written = steps.session.written
 
     def beLate(each):
         if each is record:
-            transaction = steps.store.transaction()
+            transaction = steps.session.transaction()
             transaction.create(anew)
             steps.commitNew(transaction, [anew])
         written(each)
-    monkeypatch.setattr(steps.store, 'written', beLate)
-    assert not steps.store.remove(record)
+    monkeypatch.setattr(steps.session, 'written', beLate)
+    assert not steps.session.remove(record)
     settle(cache)
     assert cache.getItem(record.uuid) is anew
-    assert steps.planner.ledger.getNode(record.uuid) is anew
+    assert steps.planner.capacity.getNode(record.uuid) is anew
 
 
 def test_the_lock_of_a_record_that_is_gone(steps, cache):
     """It goes with whoever waits for it last."""
     record = makeRecord(steps)
-    create(steps.store, record)
+    create(steps.session, record)
     paths = record.getPath(), record.getLockPath()
     contender = f'{record.getLockPath()}/contender'
-    steps.store.client.create(contender)
-    assert steps.store.remove(record)
-    assert not steps.store.removeLock(*paths)
-    steps.store.client.delete(contender)
-    assert steps.store.removeLock(*paths)
-    assert not steps.store.exists(record.getLockPath())
-    assert steps.store.removeLock(*paths)
+    steps.session.client.create(contender)
+    assert steps.session.remove(record)
+    assert not steps.session.removeLock(*paths)
+    steps.session.client.delete(contender)
+    assert steps.session.removeLock(*paths)
+    assert not steps.session.exists(record.getLockPath())
+    assert steps.session.removeLock(*paths)
 
 
 def test_the_lock_of_a_record_that_has_come_back(steps, cache):
     record = makeRecord(steps)
-    create(steps.store, record)
-    assert steps.store.removeLock(record.getPath(), record.getLockPath())
-    assert steps.store.exists(record.getLockPath())
+    create(steps.session, record)
+    assert steps.session.removeLock(record.getPath(), record.getLockPath())
+    assert steps.session.exists(record.getLockPath())
 
 
 def test_a_session_that_is_lost_while_a_lock_is_given_up(
         steps, monkeypatch):
     """It goes with that."""
     def delete(path):
-        steps.store.epoch += 1
+        steps.session.epoch += 1
         raise ConnectionLoss
-    monkeypatch.setattr(steps.store.client, 'delete', delete)
-    steps.store.delete('/zuul/nodes/locks/gone', steps.store.epoch)
-    steps.store.epoch = 0
+    monkeypatch.setattr(steps.session.client, 'delete', delete)
+    steps.session.delete('/zuul/nodes/locks/gone', steps.session.epoch)
+    steps.session.epoch = 0
 
 
 def test_a_part_that_goes_while_its_node_is_deleted(
@@ -345,7 +345,7 @@ def test_a_part_that_goes_while_its_node_is_deleted(
     """No news of it is taken for ours later."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     transaction = others.transaction()
     transaction.createPart(copy.deepcopy(record).lifecycle)
     transaction.commit()
@@ -361,9 +361,9 @@ def test_a_part_that_goes_while_its_node_is_deleted(
             settle(cache)
         return version
     monkeypatch.setattr(type(part), 'getZKVersion', beLate)
-    assert not steps.store.remove(record)
+    assert not steps.session.remove(record)
     settle(cache)
-    assert not steps.store.own_writes._expected
+    assert not steps.session.own_writes._expected
 
 
 @pytest.fixture
@@ -373,7 +373,7 @@ def hold(steps, cache, others, monkeypatch):
         other, is such news."""
     busy = makeRecord(steps)
     cache.insert(busy)
-    create(steps.store, busy)
+    create(steps.session, busy)
     settle(cache)
     reading, go_on = threading.Event(), threading.Event()
     handlePlayback = cache._handlePlayback
@@ -398,9 +398,9 @@ def test_what_is_read_does_not_bring_back_what_we_have_deleted(
         steps, cache, hold):
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     go_on = hold(record)
-    assert not steps.store.remove(record)
+    assert not steps.session.remove(record)
     go_on.set()
     settle(cache)
     assert cache.getItem(record.uuid) is None
@@ -410,12 +410,12 @@ def test_a_part_that_others_had_before(steps, cache, hold):
     """Its end does not undo the beginning of ours."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     go_on = hold()
     path = record.assignment.getPath()
     cache.client.create(path, b'{}')
     cache.client.delete(path)
-    transaction = steps.store.transaction()
+    transaction = steps.session.transaction()
     transaction.createPart(record.assignment, request_id='ours')
     steps.commitNew(transaction, [])
     go_on.set()
@@ -432,7 +432,7 @@ def test_a_record_that_others_had_before(steps, cache, others, hold):
     create(others, theirs)
     others.remove(theirs)
     cache.insert(record)
-    create(steps.store, record)
+    create(steps.session, record)
     go_on.set()
     settle(cache)
     assert cache.getItem(record.uuid) is not None
@@ -442,7 +442,7 @@ def test_a_lock_that_is_given_up_while_a_launcher_begins(
         steps, cache, zuul_conf, monkeypatch):
     """All news goes the same way from the beginning."""
     record = makeRecord(steps)
-    create(steps.store, record)
+    create(steps.session, record)
     contender = f'{record.getLockPath()}/some__lock__0000000000'
     zk_client = ZooKeeperClient.fromConfig(zuul_conf)
     zk_client.connect()
@@ -479,7 +479,7 @@ def test_the_end_of_a_lock_does_not_overtake_its_beginning(
     first, second = makeRecord(steps), makeRecord(steps)
     for record in (first, second):
         cache.insert(record)
-        create(steps.store, record)
+        create(steps.session, record)
     settle(cache)
     reading, go_on = threading.Event(), threading.Event()
     updateFromRaw = cache.updateFromRaw
@@ -493,8 +493,8 @@ def test_the_end_of_a_lock_does_not_overtake_its_beginning(
     assert reading.wait(TIMEOUT)
     # It is read whatever is known of it.
     cache.lookAgain(second.getPath())
-    assert steps.store.acquire(second)
-    transaction = steps.store.transaction()
+    assert steps.session.acquire(second)
+    transaction = steps.session.transaction()
     transaction.update(second, comment='ours')
     transaction.unlock(second)
     transaction.commit()
@@ -518,8 +518,8 @@ def test_a_node_that_goes_while_it_could_not_be_assigned(
     """Who looked before that does not bring it back."""
     record = makeRecord(steps)
     cache.insert(record)
-    create(steps.store, record)
-    transaction = steps.store.transaction()
+    create(steps.session, record)
+    transaction = steps.session.transaction()
     transaction.createPart(record.assignment, request_id='request')
 
     def refuse(operations):
@@ -539,4 +539,4 @@ def test_a_node_that_goes_while_it_could_not_be_assigned(
         monkeypatch.setattr(cache, name, beLate(getattr(cache, name)))
     with pytest.raises(Conflict):
         steps.commitNew(transaction, [])
-    assert steps.planner.ledger.getNode(record.uuid) is None
+    assert steps.planner.capacity.getNode(record.uuid) is None
