@@ -14,6 +14,27 @@ from zuul_nodes.quickstart import ports
 __all__ = ['audited']
 
 
+@pytest.fixture(autouse=True)
+def own_process():
+    """Let no test find in its process what another one's objects of Zuul have
+    left there: which components there are, and threads of timers, which
+    each registry of connections has."""
+    # Not above, as the process that gives tests to others has no use for it.
+    from apscheduler.schedulers.background import BackgroundScheduler
+    timers, start = [], BackgroundScheduler.start
+
+    def startNoted(self, *args, **kwargs):
+        timers.append(self)
+        start(self, *args, **kwargs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BackgroundScheduler, 'start', startNoted)
+        yield
+    for timer in timers:
+        if timer.running:
+            timer.shutdown()
+    COMPONENT_REGISTRY.clearRegistry()
+
+
 @pytest.fixture(scope='session')
 def site_directory(tmp_path_factory):
     """For the sites of this worker, one after the other."""
@@ -74,4 +95,3 @@ def launchFake(zuul_conf, tmp_path):
     for launcher in launchers:
         launcher.stop()
         launcher.join()
-    COMPONENT_REGISTRY.clearRegistry()

@@ -4,7 +4,6 @@ import time
 import types
 
 import pytest
-from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.cloud import (
     BOTH,
@@ -163,7 +162,6 @@ def makeKeeper(zuul_conf, clouds):
     # The registry is that of the first.
     for keeper in reversed(keepers):
         keeper.end()
-    COMPONENT_REGISTRY.clearRegistry()
 
 
 @pytest.fixture

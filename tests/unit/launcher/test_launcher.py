@@ -7,7 +7,6 @@ import types
 
 import pytest
 from zuul.lib.connections import ConnectionRegistry
-from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import Launcher
@@ -48,9 +47,7 @@ def findThreads(zookeeper):
 def launcher(config):
     connections = ConnectionRegistry()
     connections.configure(config, providers=True)
-    launcher = Launcher(config, connections)
-    yield launcher
-    COMPONENT_REGISTRY.clearRegistry()
+    return Launcher(config, connections)
 
 
 def test_life(launcher, kazoo_client, tmp_path):
@@ -138,7 +135,6 @@ def lonely(config, zookeeper, tmp_path):
     launcher = Launcher(config, connections)
     yield launcher, server
     server.stop()
-    COMPONENT_REGISTRY.clearRegistry()
 
 
 @pytest.mark.parametrize('begun', [False, True])

@@ -5,7 +5,6 @@ import uuid
 import pytest
 from zuul.launcher.server import Launcher
 from zuul.model import NodesetRequest, ProviderNode
-from zuul.zk.components import COMPONENT_REGISTRY
 from zuul.zk.layout import LayoutState
 
 from tests.fixtures.launcher import makeProviders, makeRegistry
@@ -25,7 +24,6 @@ def launcher(zuul_conf, tmp_path):
     yield launcher
     launcher.stop()
     launcher.join()
-    COMPONENT_REGISTRY.clearRegistry()
 
 
 def test_stock_launcher_makes_and_deletes_nodes(launcher):

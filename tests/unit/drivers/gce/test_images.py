@@ -1,5 +1,6 @@
 """Images: uploaded, imported, copied, made of nodes."""
 
+import concurrent.futures
 import io
 import os
 import shutil
@@ -314,15 +315,18 @@ def test_object_is_left_over(gce, site):
 
 def test_object_has_the_tags_while_it_is_uploaded(gce, site, disk):
     fault = gce.inject('POST', '.*/images', hangs=True)
-    thread = threading.Thread(target=site.adapter.uploadImage, args=(
-        site.makeImageSpec(), disk), daemon=True)
-    thread.start()
-    assert fault.reached.wait(10)
-    found, = getObjects(site)
-    assert found.tags == {**TAGS, 'zuul_upload_uuid': 'ab12'}
-    fault.release()
-    thread.join(10)
-    assert not thread.is_alive()
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        upload = executor.submit(
+            site.adapter.uploadImage, site.makeImageSpec(), disk)
+        try:
+            assert fault.reached.wait(10)
+            found, = getObjects(site)
+            assert found.tags == {**TAGS, 'zuul_upload_uuid': 'ab12'}
+        finally:
+            fault.release()
+    # Google has hung up.
+    with pytest.raises(OSError):
+        upload.result()
 
 
 def test_launcher_stops(gce, makeSite, disk):

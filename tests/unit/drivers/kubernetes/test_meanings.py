@@ -212,7 +212,7 @@ def walk():
                 yield speaker, ('', reason, message), kind
 
 
-@pytest.mark.parametrize(('speaker', 'said', 'kind'), walk())
+@pytest.mark.parametrize(('speaker', 'said', 'kind'), list(walk()))
 def test_what_a_cluster_says_has_its_meaning(speaker, said, kind):
     row = getRow(speaker, *said)
     assert (row and row.kind) is kind
