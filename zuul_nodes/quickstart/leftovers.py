@@ -13,6 +13,7 @@ import secrets
 
 import psutil
 
+from zuul_nodes import processes
 from zuul_nodes.quickstart.process import waitFor
 
 VARIABLE = 'QUICKSTART_RUN'
@@ -25,16 +26,8 @@ def newRun():
 
 def find(run):
     """:return: the processes of this run, but not the one that asks."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if (process.environ().get(VARIABLE) == run
-                    and process.pid != os.getpid()):
-                found.append(process)
-        except psutil.Error:
-            # Ended meanwhile, or another user's.
-            continue
-    return found
+    return [process for value, process in processes.find(VARIABLE)
+            if value == run and process.pid != os.getpid()]
 
 
 def end(run, timeout=10):

@@ -21,6 +21,7 @@ import time
 
 import psutil
 
+from zuul_nodes import processes
 from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.local import forward, seccomp
 
@@ -310,11 +311,8 @@ def _readLines(stream, ignored):
 def find():
     """:return: mark -> a list of the processes that have it."""
     found = collections.defaultdict(list)
-    for process in psutil.process_iter():
-        # Others' can't be read, and some have ended meanwhile.
-        with contextlib.suppress(psutil.Error):
-            if mark := process.environ().get(VARIABLE):
-                found[mark].append(process)
+    for mark, process in processes.find(VARIABLE):
+        found[mark].append(process)
     return found
 
 
