@@ -1,10 +1,42 @@
 import io
 import threading
-import time
 
 import pytest
 
+from tests.fixtures.waiting import waitFor
+from zuul_nodes.cmd import waiting as waiting_module
 from zuul_nodes.cmd.waiting import MOMENT, Overdue, Waiting
+
+
+class Clock:
+    """Seconds, as a test counts them."""
+
+    def __init__(self):
+        self.now = 0
+        self.looks = 0
+
+    def monotonic(self):
+        self.looks += 1
+        return self.now
+
+    def passTime(self, seconds):
+        """Returns when who waits has seen it, and before, what has begun."""
+        self.waitForLooks()
+        self.now += seconds
+        self.waitForLooks()
+
+    def waitForLooks(self):
+        # One may be under way.
+        wanted = self.looks + 2
+        waitFor(lambda: self.looks >= wanted)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(waiting_module, 'time', clock)
+    monkeypatch.setattr(waiting_module, 'TICK', 0.001)
+    return clock
 
 
 @pytest.fixture
@@ -20,19 +52,21 @@ def test_result_and_error(stream):
     assert stream.getvalue() == ''
 
 
-def test_what_takes_more_than_a_moment_is_told_once(stream):
+def test_what_takes_more_than_a_moment_is_told_once(stream, clock):
     waiting = Waiting(10, stream)
 
     def work():
         waiting.begin('Looking', '')
+        clock.passTime(MOMENT / 2)
         waiting.begin('Thinking', '')
-        time.sleep(MOMENT * 1.2)
+        clock.passTime(MOMENT * 1.2)
+        clock.passTime(MOMENT * 1.2)
         waiting.begin('Writing', '')
     waiting.run(work)
     assert stream.getvalue() == 'Thinking ...\n'
 
 
-def test_overdue(stream):
+def test_overdue(stream, clock):
     end = threading.Event()
     waiting = Waiting(.3, stream)
 
@@ -40,8 +74,10 @@ def test_overdue(stream):
         # Each step has its time.
         for _ in range(3):
             waiting.begin('Looking', '')
-            time.sleep(.2)
+            clock.passTime(.2)
         waiting.begin('Thinking', 'See to it')
+        clock.waitForLooks()
+        clock.now += .4
         end.wait()
     with pytest.raises(Overdue) as caught:
         waiting.run(work)

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -53,9 +52,7 @@ def test_stop_asks_first(shell):
 
 def test_stop_kills_who_does_not_listen(shell):
     process = shell('trap "" TERM; echo ready; while :; do sleep 0.1; done')
-    begin = time.monotonic()
     assert not process.stop(0.3)
-    assert time.monotonic() - begin < 3
     assert not process.alive
 
 

@@ -338,10 +338,8 @@ def test_end_without_having_been_elected(stats_server, makeKeeper, start):
     start(makeKeeper('one', LAYOUT))
     receiveUntil(stats_server, 'zuul.nodes.state.ready')
     other = start(makeKeeper('two', LAYOUT))
-    begin = time.monotonic()
     other.stop()
     other.join()
-    assert time.monotonic() - begin < 5
     assert not any(thread.is_alive() for thread in other._threads)
 
 

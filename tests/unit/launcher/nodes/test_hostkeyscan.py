@@ -149,7 +149,7 @@ def test_scan_fails_after_boot_timeout(scanner, connects, listen, monkeypatch):
             start = time.monotonic()
             scan = scanner.add('node', makeNode(port, boot_timeout=0.5), LOG)
             scanner.next()
-            assert 0.5 <= time.monotonic() - start < 5
+            assert time.monotonic() - start >= 0.5
             with pytest.raises(
                     ConnectionTimeoutException,
                     match=f'Timeout connecting to 127.0.0.1 on port {port}'):

@@ -281,7 +281,7 @@ def test_expired_hold_ends_without_anything_happening(steps, racks):
     node = steps.addNode(steps.getProvider('one'), 'big', state=State.HOLD,
                          hold_expiration=1, state_time=begin)
     steps.runUntil(lambda: steps.isGone(node))
-    assert 1 <= time.time() - begin < 5
+    assert time.time() - begin >= 1
 
 
 def test_held_node_goes_when_it_is_released(steps, racks):
@@ -348,7 +348,7 @@ def test_node_older_than_max_ready_age_is_deleted(steps, racks):
     ready = steps.addNode(steps.getProvider('one'), 'big', state=State.READY,
                           max_ready_age=1, state_time=begin)
     steps.runUntil(lambda: steps.isGone(ready))
-    assert 1 <= time.time() - begin < 5
+    assert time.time() - begin >= 1
     # Waiting for its job, it is not ready for anybody.
     steps.lookAt(node)
     assert node.state == State.READY
@@ -387,7 +387,7 @@ def test_node_goes_when_min_retention_time_is_over(steps, racks):
         steps.getProvider('one'), 'big', state=State.READY, max_age=5,
         request_time=begin - 10, min_retention_time=11)
     steps.runUntil(lambda: steps.isGone(node))
-    assert 1 <= time.time() - begin < 5
+    assert time.time() - begin >= 1
 
 
 AGES = 'max-age: 60, max-ready-age: 30'
@@ -677,7 +677,7 @@ def test_clock_jump_does_not_change_the_timeout_of_a_snapshot(
     taken = snapshot(snapshot_timeout=1, snapshot_expiration=60)
     steps.runUntil(lambda: machine and machine[0].state == 'going on')
     jump(seconds)
-    steps.runUntil(lambda: snapshot.isComplete(taken), timeout=5)
+    steps.runUntil(lambda: snapshot.isComplete(taken))
     assert time.monotonic() - begin > 1
 
 
