@@ -20,7 +20,7 @@ from kazoo.exceptions import (
     ConnectionLoss,
     SessionExpiredError,
 )
-from kazoo.protocol.states import EventType
+from kazoo.protocol.states import Callback, EventType
 from zuul.zk.cache import CacheSyncSentinel, ZuulTreeCache
 from zuul.zk.image_registry import ImageBuildRegistry, ImageUploadRegistry
 from zuul.zk.vendor.states import WatchedEvent
@@ -32,6 +32,18 @@ PATIENCE = 0.2
 MOST_ANSWERS = 200
 # Seconds until a cache has what ZooKeeper had.
 SYNC_TIMEOUT = 10
+
+
+class Untold:
+    """What a client of ZooKeeper has read, and its thread has not told yet;
+    answers that came later may be known already.
+    """
+
+    def __init__(self, client):
+        self._handler = client.handler
+
+    def put(self, sentinel):
+        self._handler.dispatch_callback(Callback('sync', sentinel.set, ()))
 
 
 class Interruptible(ZuulTreeCache):
@@ -62,6 +74,7 @@ class Interruptible(ZuulTreeCache):
 
     def _getQueues(self):
         """:return: yields those that all news goes through."""
+        yield Untold(self.client)
         # With a new connection, there are other ones.
         yield self._event_queue
         yield self._playback_queue

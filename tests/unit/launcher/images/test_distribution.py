@@ -186,6 +186,7 @@ def test_two_launchers_add_it_once(launcher, zuul_conf, tmp_path):
             thread.join()
         for each in spreadings:
             each.reconcile()
+        launcher.zk_client.client.sync('/')
         assert launcher.image_upload_registry.waitForSync(10)
         assert len(launcher.getUploads()) == 2
     finally:

@@ -2,7 +2,7 @@
 
 import threading
 
-from kazoo.protocol.states import EventType, KazooState
+from kazoo.protocol.states import Callback, EventType, KazooState
 import pytest
 from zuul.zk import ZooKeeperClient
 from zuul.zk.vendor.states import WatchedEvent
@@ -88,6 +88,21 @@ def test_session_lost_while_it_reads(cache):
     assert not cache.new_records.is_alive()
     assert cache._ready.wait(TIMEOUT)
     assert list(cache._cached_objects.values()) == [[b'data']]
+
+
+@pytest.mark.parametrize('cache', [SlowInTwo], indirect=True)
+def test_what_the_client_has_still_to_tell_is_waited_for(cache):
+    """An answer may be known before the news that came ahead of it."""
+    cache.go_on.set()
+    cache.ensureReady()
+    may_tell = threading.Event()
+    cache.client.handler.dispatch_callback(
+        Callback('busy', may_tell.wait, (TIMEOUT,)))
+    cache.client.create(f'{ROOT}/other', b'other')
+    assert not cache.waitForSync(0)
+    may_tell.set()
+    assert cache.waitForSync(TIMEOUT)
+    assert cache.seen == [b'data', b'other']
 
 
 @pytest.mark.parametrize('cache', [SlowInOne], indirect=True)
