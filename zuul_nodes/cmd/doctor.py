@@ -15,7 +15,7 @@ from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import extensions, seams
 
 # Seconds; an interpreter that starts slower than this is a finding too.
-PROBE_TIMEOUT = 60
+PROBE_TIMEOUT = 180
 # Runs under the name of one of Zuul's commands, as such a command would.
 PROBE = '''\
 import sys

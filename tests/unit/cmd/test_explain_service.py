@@ -9,7 +9,7 @@ from tests.fixtures.programs import getRefusal
 
 pytestmark = pytest.mark.services
 
-TIMEOUT = 90
+TIMEOUT = 180
 # Two tenants with the same providers.
 TENANTS = '''\
 - tenant:

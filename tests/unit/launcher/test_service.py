@@ -15,7 +15,7 @@ from zuul_nodes.quickstart import ports
 
 pytestmark = pytest.mark.services
 
-TIMEOUT = 90
+TIMEOUT = 180
 SPARE_NODES = 12
 # A time-out that no node has but of a changed label.
 CHANGED = 77
@@ -124,8 +124,8 @@ def test_separate_launcher_alone(makeSite):
     site.services.start('stop', [
         site.program('zuul-nodes'), 'launcher', 'stop',
         '-c', site.zuul_conf])
-    site.services.processes.pop('stop').finish(30)
-    process.finish(30)
+    site.services.processes.pop('stop').finish(TIMEOUT)
+    process.finish(TIMEOUT)
     site.services.waitFor(lambda: site.launchers() == {},
                           'the launcher stays registered', TIMEOUT,
                           'scheduler')
@@ -137,7 +137,7 @@ def test_commands_that_run_no_launcher(makeSite, tmp_path):
     validate = site.services.start('validate', [
         site.program('zuul-scheduler'), '-f', '-d', '-c', site.zuul_conf,
         '--validate-tenants'])
-    site.services.processes.pop('validate').finish(60)
+    site.services.processes.pop('validate').finish(TIMEOUT)
     assert validate.logged('Starting scheduler')
     assert not validate.logged('Starting component launcher')
 
@@ -149,7 +149,7 @@ def test_commands_that_run_no_launcher(makeSite, tmp_path):
         result = subprocess.run(
             [site.program(command), '-f', '-c', site.zuul_conf],
             env=site.services.environment | {'PYTHONPATH': str(tmp_path)},
-            capture_output=True, text=True, check=False, timeout=60)
+            capture_output=True, text=True, check=False, timeout=TIMEOUT)
         line = getRefusal(result)
         assert ('provider local of tenant quickstart has the connection '
                 'null, which zuul.conf has not') in line
@@ -176,12 +176,12 @@ def test_scheduler_as_a_daemon(makeSite, tmp_path):
     log_config.write_text(LOG_CONFIG.format(path=log))
     site.configure('scheduler', log_config=log_config)
     subprocess.run([site.program('zuul-scheduler'), '-c', site.zuul_conf],
-                   env=site.services.environment, check=True, timeout=60)
+                   env=site.services.environment, check=True, timeout=TIMEOUT)
     site.waitForComponents('launcher', 1, 'web')
     pidfile = site.settings.sockets / 'scheduler.pid'
     daemon = psutil.Process(int(pidfile.read_text()))
     daemon.terminate()
-    daemon.wait(60)
+    daemon.wait(TIMEOUT)
     assert 'Stopped launcher' in log.read_text()
     assert not pidfile.exists()
 
