@@ -36,7 +36,7 @@ settings.load_profile('quick')
 
 # Seconds for a test with one of these marks; pyproject.toml has those for
 # all others.
-TIMEOUTS = {'services': 900, 'crash': 600, 'conformance': 900, 'roles': 1800,
+TIMEOUTS = {'services': 1800, 'crash': 600, 'conformance': 900, 'roles': 1800,
             'kubernetes': 1800, 'openstack_services': 1800}
 
 

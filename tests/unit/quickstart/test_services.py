@@ -179,7 +179,7 @@ def test_killed_and_run_again_as_text(run, directory):
     again = subprocess.run(
         [Quickstart.program('zuul-nodes'), 'quickstart',
          '--directory', directory], capture_output=True, text=True,
-        check=False, timeout=600)
+        check=False, timeout=800)
     assert (again.returncode, again.stderr) == (0, '')
     assert getKept(directory) == before
     for step in STEPS:
