@@ -1,5 +1,4 @@
 import os
-import signal
 import subprocess
 import sys
 
@@ -132,9 +131,11 @@ def test_dies_with_a_parent_that_was_killed(tmp_path):
          'time.sleep(1000)', tmp_path / 'x.log'],
         stdout=subprocess.PIPE, text=True)
     with parent:
-        child = psutil.Process(int(parent.stdout.readline()))
-        # Not before it is what it shall become: only then is it bound.
-        waitFor(lambda: child.name() == 'sleep', 'it does not start', 10)
-        parent.send_signal(signal.SIGKILL)
+        try:
+            child = psutil.Process(int(parent.stdout.readline()))
+            # Not before it is what it shall become: only then is it bound.
+            waitFor(lambda: child.name() == 'sleep', 'it does not start', 60)
+        finally:
+            parent.kill()
     psutil.wait_procs([child], 5)
     assert hasEnded(child)

@@ -52,6 +52,12 @@ def directory(tmp_path_factory):
     return tmp_path_factory.mktemp('quickstart') / 'state'
 
 
+def getArguments(directory):
+    # Another worker may find the default port free, too.
+    return ('quickstart', '--directory', directory,
+            '--web-port', str(ports.freePort()))
+
+
 class Run:
     """One ``zuul-nodes quickstart``.
 
@@ -69,9 +75,7 @@ class Run:
         with open(output, 'w') as stream:
             self.popen = subprocess.Popen(
                 [Quickstart.program('zuul-nodes'),
-                 'quickstart', '--directory', directory,
-                 # Another worker may find the default free, too.
-                 '--web-port', str(ports.freePort()), *arguments],
+                 *getArguments(directory), *arguments],
                 stdout=subprocess.PIPE, stderr=stream, text=True,
                 env=os.environ | environ)
         self.process = psutil.Process(self.popen.pid)
@@ -177,9 +181,8 @@ def test_killed_and_run_again_as_text(run, directory):
     killed.finish()
     before = getKept(directory)
     again = subprocess.run(
-        [Quickstart.program('zuul-nodes'), 'quickstart',
-         '--directory', directory], capture_output=True, text=True,
-        check=False, timeout=800)
+        [Quickstart.program('zuul-nodes'), *getArguments(directory)],
+        capture_output=True, text=True, check=False, timeout=800)
     assert (again.returncode, again.stderr) == (0, '')
     assert getKept(directory) == before
     for step in STEPS:
@@ -218,15 +221,17 @@ def test_interrupted(run, moment, number):
 
 def test_nobody_reads_the_progress(directory):
     deaf = subprocess.Popen(
-        [Quickstart.program('zuul-nodes'), 'quickstart',
-         '--directory', directory], stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL)
-    deaf.stdout.readline()
-    deaf.stdout.close()
-    process = psutil.Process(deaf.pid)
-    waitFor(lambda: len(process.children()) > 3, 'no services', 60)
-    deaf.send_signal(signal.SIGHUP)
-    assert deaf.wait(15) == 128 + signal.SIGHUP
+        [Quickstart.program('zuul-nodes'), *getArguments(directory)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        deaf.stdout.readline()
+        deaf.stdout.close()
+        process = psutil.Process(deaf.pid)
+        waitFor(lambda: len(process.children()) > 3, 'no services', 300)
+        deaf.send_signal(signal.SIGHUP)
+        assert deaf.wait(120) == 128 + signal.SIGHUP
+    finally:
+        deaf.kill()
     assert not leftovers.find((directory / 'run' / 'mark').read_text())
 
 
