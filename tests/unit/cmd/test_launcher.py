@@ -117,10 +117,10 @@ def test_launcher_registers_its_connection_filter(configure, kazoo_client):
         Quickstart.program('zuul-nodes'), 'launcher', '-f', '-c', configure(),
         '--connection', 'null'])
     try:
-        data, _ = kazoo_client.get(f'{path}/{names.get(timeout=60)}')
+        data, _ = kazoo_client.get(f'{path}/{names.get(timeout=200)}')
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(200)
     assert json.loads(data)['connection_filter'] == ['null']
 
 

@@ -15,6 +15,7 @@ from zuul_nodes.quickstart.repositories import (
 
 pytestmark = pytest.mark.services
 
+TIMEOUT = 240
 DRIVER = pathlib.Path(__file__).parent / 'review' / 'review_driver.py'
 TENANTS = f'''
 - tenant:
@@ -80,7 +81,7 @@ class Review:
     def git(self, *arguments):
         subprocess.run(
             ['git', '-c', 'user.name=Dev', '-c', 'user.email=dev@localhost',
-             *arguments], cwd=self.checkout, check=True, timeout=30,
+             *arguments], cwd=self.checkout, check=True, timeout=TIMEOUT,
             capture_output=True)
 
     def propose(self, number, text):
@@ -101,10 +102,10 @@ class Review:
             [site.program('zuul-admin'), '-c', site.zuul_conf,
              'create-auth-token', '--auth-config', 'zuul_operator',
              '--user', 'admin', '--tenant', TENANT, '--expires-in', '600'],
-            check=True, timeout=60, capture_output=True, text=True)
+            check=True, timeout=TIMEOUT, capture_output=True, text=True)
         requests.post(
             f'{site.settings.web_url}/api/tenant/{TENANT}/project/'
-            f'{DEMO_REPOSITORY}/enqueue', timeout=10,
+            f'{DEMO_REPOSITORY}/enqueue', timeout=TIMEOUT,
             headers={'Authorization': token.stdout.strip()},
             json={'pipeline': 'check', 'change': f'{number},1'},
         ).raise_for_status()
@@ -116,7 +117,7 @@ class Review:
                          if buildset['refs'][0]['change'] == number
                          and buildset['result']), None)
         uuid = site.services.waitFor(
-            ended, f'change {number} is not dealt with', 180,
+            ended, f'change {number} is not dealt with', TIMEOUT,
             'scheduler')['uuid']
         return site.api.get(f'tenant/{TENANT}/buildset/{uuid}')
 

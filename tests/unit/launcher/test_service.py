@@ -114,7 +114,7 @@ def test_separate_launcher_alone(makeSite):
     startLauncher(site)
     site.waitForComponents('launcher', 1, 'launcher')
     health = requests.get(
-        f'http://127.0.0.1:{monitoring_port}/health/ready', timeout=10)
+        f'http://127.0.0.1:{monitoring_port}/health/ready', timeout=TIMEOUT)
     assert health.status_code == 200
     site.waitForNode()
     assert site.waitForBuild(site.push())['result'] == 'SUCCESS'

@@ -68,7 +68,7 @@ def run(node, command):
         ['ssh', '-F', 'none', '-o', 'StrictHostKeyChecking=no',
          '-o', 'UserKnownHostsFile=/dev/null', '-p', str(node.port),
          '-i', node.keys.user_key, 'zuul@127.0.0.1', command],
-        capture_output=True, text=True, check=False, timeout=60)
+        capture_output=True, text=True, check=False, timeout=200)
 
 
 def say(node, command):
