@@ -23,7 +23,7 @@ MOST_LINES = 15
 
 
 # What launchers are forked with: themselves, and the drivers of all tests.
-_modules = ['zuul_nodes.testing.launcher']
+_modules = ['zuul_nodes.testing.preload']
 
 
 def preload(driver_class):
@@ -36,8 +36,7 @@ def preload(driver_class):
 @functools.cache
 def _getContext():
     context = multiprocessing.get_context('forkserver')
-    context.set_forkserver_preload(
-        ['zuul_nodes.testing.preload', *_modules])
+    context.set_forkserver_preload(_modules)
     return context
 
 
