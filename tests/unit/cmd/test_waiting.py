@@ -19,7 +19,7 @@ class Clock:
         self.looks += 1
         return self.now
 
-    def passTime(self, seconds):
+    def advance(self, seconds):
         """Returns when who waits has seen it, and before, what has begun."""
         self.waitForLooks()
         self.now += seconds
@@ -57,10 +57,10 @@ def test_what_takes_more_than_a_moment_is_told_once(stream, clock):
 
     def work():
         waiting.begin('Looking', '')
-        clock.passTime(MOMENT / 2)
+        clock.advance(MOMENT / 2)
         waiting.begin('Thinking', '')
-        clock.passTime(MOMENT * 1.2)
-        clock.passTime(MOMENT * 1.2)
+        clock.advance(MOMENT * 1.2)
+        clock.advance(MOMENT * 1.2)
         waiting.begin('Writing', '')
     waiting.run(work)
     assert stream.getvalue() == 'Thinking ...\n'
@@ -74,7 +74,7 @@ def test_overdue(stream, clock):
         # Each step has its time.
         for _ in range(3):
             waiting.begin('Looking', '')
-            clock.passTime(.2)
+            clock.advance(.2)
         waiting.begin('Thinking', 'See to it')
         clock.waitForLooks()
         clock.now += .4
