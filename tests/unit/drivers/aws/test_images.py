@@ -7,11 +7,11 @@ import types
 
 import pytest
 from zuul.driver.aws import awsendpoint
-from zuul_nodes.launcher.failures import Failure, classify, isGone
 
 from tests.fixtures.aws import ARTIFACTS, UPLOADS
 from tests.fixtures.aws.imports import STEPS
 from zuul_nodes.drivers import DriverError, GoneError, PermanentError
+from zuul_nodes.launcher.providers.failures import Failure, classify, isGone
 
 DATA = b'a disk' * 100
 UPLOAD = 'fedcba9876543210fedcba9876543210'

@@ -23,7 +23,7 @@ def test_the_living_keep_theirs(tmp_path):
 def test_what_the_dead_left_is_removed(tmp_path):
     subprocess.run([sys.executable, '-c', f'''
 import os, signal
-from zuul_nodes.launcher.tempdir import TempDirectory
+from zuul_nodes.launcher.images.tempdir import TempDirectory
 directory = TempDirectory({str(tmp_path)!r}, 'dead')
 directory.path.joinpath('image').touch()
 os.kill(os.getpid(), signal.SIGKILL)

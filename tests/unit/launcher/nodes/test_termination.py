@@ -149,8 +149,8 @@ def test_nodes_that_can_not_be_deleted_are_not_polled(
         steps, racks, monkeypatch):
     monkeypatch.setattr(termination, 'getPause', lambda *args, **kwargs: 1000)
     looks = []
-    monkeypatch.setattr(termination.Removal, 'delete', (
-        lambda self, node, log, delete=termination.Removal.delete:
+    monkeypatch.setattr(termination.NodeTermination, 'delete', (
+        lambda self, node, log, delete=termination.NodeTermination.delete:
         looks.append(node.uuid) or delete(self, node, log)))
     steps.setLayout(cloud('one'))
     for state in (State.USED, State.READY):

@@ -52,7 +52,7 @@ def makeRecord(steps):
     """:return: a node's record that is not written."""
     provider = steps.getProvider('one')
     label = next(iter(provider.labels.values()))
-    record, = steps.maker.makeNode(
+    record, = steps.new_records.makeNode(
         readycounts.makeSlot(label, provider), 'ready')
     return record
 
