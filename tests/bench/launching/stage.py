@@ -98,7 +98,7 @@ class Stage:
             stack.callback(self.zk_client.disconnect)
             # What it measures has to wait for it otherwise.
             sockets.installSockets(self.zk_client.client)
-            dispatch.install(self.zk_client.client)
+            dispatch.installDispatch(self.zk_client.client)
             self._prepare()
             stack.callback(COMPONENT_REGISTRY.clearRegistry)
             stack.callback(self._stopLaunchers)
