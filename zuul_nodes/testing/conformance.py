@@ -59,11 +59,6 @@ class DriverConformance(ConfigurationScenarios, NodeScenarios,
     abilities = None
     many = 20
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if cls.driver_class:
-            preload(cls.driver_class)
-
     @pytest.fixture
     def cloud(self):
         raise NotImplementedError('the fixture "cloud" is missing')
@@ -71,6 +66,7 @@ class DriverConformance(ConfigurationScenarios, NodeScenarios,
     @pytest.fixture
     def makeSite(self, request, tmp_path_factory, cloud):
         """:return: a function that makes a :class:`Site`."""
+        preload(self.driver_class)
         with openSites(request.config, tmp_path_factory, self.driver_class,
                        cloud) as makeSite:
             yield makeSite

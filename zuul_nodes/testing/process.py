@@ -22,13 +22,15 @@ TROUBLE = re.compile(r'^\S+ \S+ (WARNING|ERROR|CRITICAL) ')
 MOST_LINES = 15
 
 
-# What launchers are forked with: themselves, and the drivers of all tests.
-_modules = ['zuul_nodes.testing.preload']
+# What launchers are forked with: themselves, and the driver of the first test.
+# The process from which they are forked is the only one of its kind in a
+# process with tests, so other tests may find there what it has imported.
+_modules = ['zuul_nodes.testing.launcher']
 
 
 def preload(driver_class):
     """Have launchers be there as soon with a driver, and what it imports, as
-    without; to be called before there is one."""
+    without; of no use once there has been a launcher."""
     if driver_class.__module__ not in _modules:
         _modules.append(driver_class.__module__)
 

@@ -173,7 +173,9 @@ def test_files_follow_the_user_that_a_node_has_now(site, key, monkeypatch):
         machine = site.provider.getCreateStateMachine(node, None, site.log)
         waitFor(lambda: site.advance(machine) or machines._boot.called)
     number = getUser(site, NODES[0]).uid
-    with nodeusers.OwnUser(number, nodeusers._lock(number)) as other:
+    # What looks for numbers that are free has each lock for a moment.
+    lock = waitFor(lambda: nodeusers._lock(number))
+    with nodeusers.OwnUser(number, lock) as other:
         instance = site.finish(machine)
         user = getUser(site, NODES[0])
         assert user.uid != other.uid
