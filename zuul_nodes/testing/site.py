@@ -44,7 +44,7 @@ PATIENCE = 30
 PAUSE = 0.02
 # What the clean-up calls in each round, and how often until a call that has
 # not been made is not made this time.
-REGULAR = 'listInstances'
+ROUND = 'listInstances'
 ENOUGH = 5
 PATHS = {
     'node': f'{ProviderNode.ROOT}/{ProviderNode.NODES_PATH}',
@@ -287,11 +287,11 @@ class Site:
         number, fault = self.journal.readPlan()
         if fault is None:
             return
-        before = self.journal.getCalls()[REGULAR]
+        before = self.journal.getCalls()[ROUND]
 
         def isOver():
             if not self.journal.isBegun():
-                return self.journal.getCalls()[REGULAR] > before + ENOUGH
+                return self.journal.getCalls()[ROUND] > before + ENOUGH
             return self.journal.isOver() and (
                 not fault.kills or self._replaced == number)
         self.waitFor(isOver, f'there is no end of {fault}')

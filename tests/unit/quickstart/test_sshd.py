@@ -19,8 +19,8 @@ from zuul_nodes.quickstart.state import State
 def makeState():
     with contextlib.ExitStack() as stack:
         def makeState():
-            # Anybody gets there, so it is not for this that secrets are out
-            # of reach.
+            # Each user can read this directory, so it is not what keeps
+            # secrets out of reach.
             directory = stack.enter_context(tempfile.TemporaryDirectory())
             os.chmod(directory, 0o755)
             state = State(f'{directory}/state')
@@ -115,7 +115,7 @@ def test_it_is_not_root(node, state):
             started = psutil.Process(node.process.pid).children(
                 recursive=True)
             assert collect(started, 'uids') == {(expected,) * 3}
-            # What a job leaves is found, whoever it is.
+            # What a job leaves is found, with whatever user.
             assert 'sleep' in collect(leftovers.find(state.mark), 'name')
         finally:
             session.kill()

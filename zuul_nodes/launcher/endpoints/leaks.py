@@ -58,7 +58,7 @@ class Memory:
 class Round:
     """One look at all that an endpoint has.
 
-    :param Cleanup endpoint_reconciler: for whom this is done.
+    :param EndpointReconciler endpoint_reconciler: for which this is done.
     :param BaseProviderEndpoint endpoint: that is looked at.
     :param Memory memory: of that endpoint.
     :param Turn turn: that this is part of.

@@ -1,4 +1,4 @@
-"""Deletes of uploads and artifacts that were decided to be deleted.
+"""Deletion of the uploads and artifacts that are decided to be deleted.
 
 For each endpoint there is a work queue, so that one where deletes fail or
 hang holds up nobody else, least of all uploads.  One that fails, or is given

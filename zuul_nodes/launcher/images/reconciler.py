@@ -29,7 +29,7 @@ class ImagePart:
     :param ImageEvents events: what jobs are asked to do.
     :param ImagePipelines pipelines: what there is for it.
     :param Tenants tenants: who can do it.
-    :param Trails event_tracker: where that is.
+    :param EventTracker event_tracker: where that is.
     """
 
     log = log

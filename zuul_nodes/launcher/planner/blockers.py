@@ -6,7 +6,7 @@ from zuul_nodes.launcher.providers import describeUnhandled
 
 class Blockers:
     """
-    :param Ledger capacity: knows what nodes need.
+    :param Capacity capacity: knows what nodes need.
     :param Pauses pauses:
     :param canUse: as for :class:`.planner.Planner`, like the others.
     """

@@ -1,6 +1,6 @@
 """Who has which nodes, and how much of every limit is used.
 
-The ledger has an entry for each node: for those with a record, as it was
+``Capacity`` has an entry for each node: for those with a record, as it was
 seen last, and for those that were granted and have none yet.
 """
 
@@ -91,7 +91,7 @@ class Unknown(typing.NamedTuple):
 
 class Capacity:
     """
-    :param isGiven: as for :class:`.shared_machines.Sharing`.
+    :param isGiven: as for :class:`.SharedMachines`.
     :param tellName: the same.
     :ivar Reservations reservations: of requests.
     :ivar Reservations missing: of nodes that nobody has asked for.
@@ -166,15 +166,15 @@ class Capacity:
                 node.provider, node.connection_name, node.endpoint_name)))
 
     def getRivals(self, node_id):
-        """:return: as :meth:`.shared_machines.Sharing.getRivals`."""
+        """:return: as :meth:`.SharedMachines.getRivals`."""
         return self.shared_machines.getRivals(node_id)
 
     def getOthers(self, node_id):
-        """:return: as :meth:`.shared_machines.Sharing.getOthers`."""
+        """:return: as :meth:`.SharedMachines.getOthers`."""
         return self.shared_machines.getOthers(node_id)
 
     def getMachineRoom(self, node_id):
-        """:return: as :meth:`.shared_machines.Sharing.getRoom`."""
+        """:return: as :meth:`.SharedMachines.getRoom`."""
         return self.shared_machines.getRoom(self.getNode(node_id))
 
     def setAddresses(self, host, found):
@@ -246,7 +246,7 @@ class Capacity:
     def getFree(self, provider, label_name, number, rank, zone=None):
         """
         :param tuple rank: of the request that they are for.
-        :return: uuids of nodes as of :meth:`.ready_nodes.Stock.find`.
+        :return: uuids of nodes as of :meth:`.ReadyNodes.find`.
         """
         return self.ready_nodes.find(
             provider, label_name, number,

@@ -11,8 +11,8 @@ NEEDS = 1024
 
 class FoundCandidates:
     """
-    :param Ledger capacity: knows the layouts and their limits.
-    :param Obstacles blockers: knows who makes what.
+    :param Capacity capacity: knows the layouts and their limits.
+    :param Blockers blockers: knows who makes what.
     """
 
     def __init__(self, capacity, blockers):
@@ -33,7 +33,7 @@ class FoundCandidates:
 
     def renew(self, request, needs, options, names):
         """
-        :param Options options: of those needs.
+        :param Candidates options: of those needs.
         :param names: of the providers that may have changed; None if there
             are other ones.
         :return: what they are now.

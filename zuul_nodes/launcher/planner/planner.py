@@ -160,7 +160,7 @@ class Planner:
                     for line in self.waiting.lines.values()}
 
     def getUnhandled(self, request_id):
-        """:return: as of :meth:`.options.Options.getUnhandled`, or None if
+        """:return: as of :meth:`.Candidates.getUnhandled`, or None if
             it does not wait."""
         with self._lock:
             line, _ = self.waiting.find(request_id)
@@ -178,7 +178,7 @@ class Planner:
                     self.capacity.shared_machines.getLimit(node))
 
     def hasHost(self, host):
-        """:return: as :meth:`.shared_machines.Sharing.hasHost`."""
+        """:return: as :meth:`.SharedMachines.hasHost`."""
         with self._lock:
             return self.capacity.shared_machines.hasHost(host)
 

@@ -22,7 +22,7 @@ def getRank(request):
 class Line:
     """
     :param Needs needs: what all in it need.
-    :param Options options: how that can be served.
+    :param Candidates options: how that can be served.
     :ivar list ranks: of the requests, the first one's first.
     :ivar tuple reserved_for: the rank for which it was decided what is
         reserved, and what :meth:`getCapped` was; None if that is to be

@@ -321,7 +321,7 @@ class Ever:
 class Now:
     """As things are.
 
-    :param Ledger capacity:
+    :param Capacity capacity:
     :param tuple rank: of the request.
     :param getObstacle: gives for a provider and a label why no node can be
         made now, or None.

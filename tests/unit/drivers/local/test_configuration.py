@@ -119,7 +119,7 @@ def test_users_of_the_machine(monkeypatch):
         Users('no-one')
     nobody = pwd.getpwnam('nobody').pw_uid
     monkeypatch.setattr(os, 'geteuid', lambda: nobody)
-    # Whoever runs the launcher has all nodes and images.
+    # The user that runs the launcher has all nodes and images.
     for users in (Users(), Users('nobody')):
         with users.claim() as user:
             assert (user.uid, users.keeper) == (None, user)

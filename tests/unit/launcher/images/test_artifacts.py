@@ -25,11 +25,8 @@ from zuul_nodes.launcher.images.progress import Pace, Progress
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
+def quick(monkeypatch, small_blocks):
     monkeypatch.setattr(artifacts, 'getPause', lambda attempt: 0.01)
-    monkeypatch.setattr(imagefiles, 'RESERVE', 0)
-    monkeypatch.setattr(artifacts, 'BLOCK_SIZE', 10)
-    monkeypatch.setattr(artifacts, 'CHECK_INTERVAL', 0.01)
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def test_a_driver_says_so_of_what_it_imports(
 
 def test_other_failures_of_imports_say_nothing_of_the_file(
         launcher, addBuild, setImport):
-    setImport(PermanentError('This format can not be imported.'))
+    setImport(PermanentError('This format cannot be imported.'))
     addBuild('/image')
     assert not getGone(launcher)
 

@@ -9,7 +9,6 @@ import requests
 from tests.fixtures.ending import endWith
 from tests.fixtures.fileserver import makeSource
 from tests.fixtures.oddserver import Manners, OddServer
-from zuul_nodes import imagefiles
 from zuul_nodes.imagefiles import ArtifactError, Room, WrongArtifactError
 from zuul_nodes.launcher.images import artifacts
 from zuul_nodes.launcher.images.artifacts import Pace
@@ -21,11 +20,8 @@ IN_PARTS = pytest.mark.parametrize('chunk_size', [300, 10000])
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
+def quick(monkeypatch, small_blocks):
     monkeypatch.setattr(artifacts, 'getPause', lambda attempt: 0)
-    monkeypatch.setattr(imagefiles, 'RESERVE', 0)
-    monkeypatch.setattr(artifacts, 'BLOCK_SIZE', 10)
-    monkeypatch.setattr(artifacts, 'CHECK_INTERVAL', 0.01)
 
 
 @pytest.fixture
