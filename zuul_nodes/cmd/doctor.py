@@ -55,14 +55,30 @@ def run(args):
 
 def examine():
     """:return: an iterator of every :class:`Finding`."""
-    for part in (examineVersions, examineEnvironment, examineSeams,
-                 examineEntryPoints, examineDrivers):
+    with tempfile.TemporaryDirectory() as directory:
+        probe = startProbe(directory)
         try:
-            yield from part()
-        except Exception as error:
-            # What is broken must not keep the rest from being told.
-            yield Finding(part.__name__, '', False,
-                          f'{type(error).__name__}: {error}')
+            # The probe and this process import Zuul at the same time.
+            parts = {function.__name__: list(_tolerate(function))
+                     for function in (examineVersions, examineSeams,
+                                      examineEntryPoints, examineDrivers)}
+            environment = list(_tolerate(examineEnvironment, probe))
+        finally:
+            probe.kill()
+            probe.communicate()
+    yield from parts.pop('examineVersions')
+    yield from environment
+    for findings in parts.values():
+        yield from findings
+
+
+def _tolerate(function, *arguments):
+    """What is broken does not keep the rest from being told."""
+    try:
+        yield from function(*arguments)
+    except Exception as error:
+        yield Finding(function.__name__, '', False,
+                      f'{type(error).__name__}: {error}')
 
 
 def examineVersions():
@@ -74,24 +90,36 @@ def examineVersions():
                   mismatch or f'{version}, wanted is {wanted}')
 
 
-def examineEnvironment():
-    """Would one of Zuul's commands, started like this, load the plugin?"""
+def startProbe(directory):
+    """Start what one of Zuul's commands would be.
+
+    :param str directory: for its program; it has to stay until the probe
+        has ended.
+    :return: a Popen.
+    """
+    program = pathlib.Path(directory, 'zuul-probe')
+    program.write_text(PROBE)
+    return subprocess.Popen(
+        [sys.executable, program], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def examineEnvironment(probe):
+    """Would one of Zuul's commands, started like this, load the plugin?
+
+    :param Popen probe: as of :func:`startProbe`.
+    """
     disabled = plugin.isDisabled()
     yield Finding(
         'environment', plugin.DISABLE_VARIABLE, not disabled,
         'set: the plugin is switched off' if disabled else 'not set')
-    with tempfile.TemporaryDirectory() as directory:
-        probe = pathlib.Path(directory, 'zuul-probe')
-        probe.write_text(PROBE)
-        try:
-            probed = subprocess.run(
-                [sys.executable, probe], capture_output=True, text=True,
-                check=False, timeout=PROBE_TIMEOUT)
-            loaded = probed.returncode == 0
-            message = probed.stderr.strip().rpartition('\n')[2]
-        except subprocess.TimeoutExpired:
-            loaded = False
-            message = f'it did not answer within {PROBE_TIMEOUT} s'
+    try:
+        _, errors = probe.communicate(timeout=PROBE_TIMEOUT)
+        loaded = probe.returncode == 0
+        message = errors.strip().rpartition('\n')[2]
+    except subprocess.TimeoutExpired:
+        loaded = False
+        message = f'it did not answer within {PROBE_TIMEOUT} s'
     if loaded:
         message = 'stock commands load the plugin'
     elif disabled:
