@@ -28,7 +28,7 @@ from tests.fixtures.layout import (  # noqa: E402
     ZUULS_PARSERS,
     makeConnections,
 )
-from zuul_nodes.configloader.stanzas import addTo  # noqa: E402
+from zuul_nodes.configloader.objects.stanzas import addTo  # noqa: E402
 
 RUNS = 3
 LIMIT = 1.1

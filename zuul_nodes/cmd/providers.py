@@ -12,8 +12,8 @@ from zuul_nodes.cmd.explain import choose
 from zuul_nodes.cmd.explanation import findError
 from zuul_nodes.cmd.tenants import Tenants, connect
 from zuul_nodes.cmd.waiting import Waiting
-from zuul_nodes.configloader import stanzas
 from zuul_nodes.configloader.errors import suggest
+from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.exceptions import UserError
 
 # Where Zuul looks in a project; the first that is there counts.

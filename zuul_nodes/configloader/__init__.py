@@ -1,0 +1,1 @@
+"""Configuration objects: parsed, flattened, and held to rules."""

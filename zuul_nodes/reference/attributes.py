@@ -8,7 +8,7 @@ from zuul import configloader
 from zuul.lib import voluputil
 from zuul.provider import BaseProviderSchema
 
-from zuul_nodes.configloader.vocabulary import (
+from zuul_nodes.configloader.flattening.vocabulary import (
     LABEL_ALONE,
     PROVIDER_ALONE,
     getAlternatives,

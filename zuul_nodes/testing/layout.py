@@ -6,7 +6,7 @@ import textwrap
 from zuul import model
 from zuul.lib.connections import ConnectionRegistry
 
-from zuul_nodes.configloader import stanzas
+from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions
 

@@ -25,7 +25,7 @@ from tests.unit.configloader.documents import (
     makeDocument,
     writeDocument,
 )
-from zuul_nodes.configloader.duplicates import Duplicates
+from zuul_nodes.configloader.rules.duplicates import Duplicates
 from zuul_nodes.plugin import layouts, parsers
 from zuul_nodes.plugin.extensions import Extensions
 

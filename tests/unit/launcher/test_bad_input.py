@@ -16,8 +16,8 @@ from tests.fixtures.racks import cloud, finish, isDone, randomText
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from tests.fixtures.staticlayouts import oneStaticNode
 from zuul_nodes import labelproblems
-from zuul_nodes.configloader import attributes
-from zuul_nodes.configloader.validation import Validation
+from zuul_nodes.configloader.flattening.validation import Validation
+from zuul_nodes.configloader.objects import attributes
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.plugin import registry
 from zuul_nodes.plugin.extensions import Extensions

@@ -22,7 +22,7 @@ from tests.fixtures.examples import countExamples
 from tests.unit.drivers.aws import sites as aws_sites
 from tests.unit.drivers.gce import sites as gce_sites
 from tests.unit.drivers.openstack import nodesites
-from zuul_nodes.configloader.stanzas import PARSERS
+from zuul_nodes.configloader.objects.stanzas import PARSERS
 from zuul_nodes.drivers.gce import archive, images
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples/attributes'

@@ -8,7 +8,7 @@ import functools
 
 from zuul.driver import ProviderInterface
 
-from zuul_nodes.configloader.vocabulary import getVocabulary
+from zuul_nodes.configloader.flattening.vocabulary import getVocabulary
 
 
 class OtherDrivers:

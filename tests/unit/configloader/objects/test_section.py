@@ -3,7 +3,7 @@ import voluptuous as vs
 import zuul.configloader
 
 from tests.fixtures import layout
-from zuul_nodes.configloader.section import SectionParser
+from zuul_nodes.configloader.objects.section import SectionParser
 
 
 def parse(text, parser_class=SectionParser):

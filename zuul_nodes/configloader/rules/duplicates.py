@@ -2,8 +2,8 @@
 
 from zuul.exceptions import ConfigurationSyntaxError
 
-from zuul_nodes.configloader.access import getCurrent
 from zuul_nodes.configloader.errors import describePlace
+from zuul_nodes.configloader.rules.access import getCurrent
 
 # What Zuul calls it -> where a layout has it.
 KINDS = {

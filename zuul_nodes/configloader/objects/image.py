@@ -3,7 +3,7 @@
 from zuul import model
 import zuul.configloader
 
-from zuul_nodes.configloader.attributes import (
+from zuul_nodes.configloader.objects.attributes import (
     WithAttributes,
     openSchema,
     parse,

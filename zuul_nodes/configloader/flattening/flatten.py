@@ -17,10 +17,14 @@ from zuul_nodes.configloader.errors import (
     quote,
     suggest,
 )
-from zuul_nodes.configloader.parts import Parts
-from zuul_nodes.configloader.precedence import collect, combine, exclude
-from zuul_nodes.configloader.validation import Validation
-from zuul_nodes.configloader.vocabulary import (
+from zuul_nodes.configloader.flattening.parts import Parts
+from zuul_nodes.configloader.flattening.precedence import (
+    collect,
+    combine,
+    exclude,
+)
+from zuul_nodes.configloader.flattening.validation import Validation
+from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
     LABEL_ALONE,
     OF_A_NODE,

@@ -9,7 +9,7 @@ from zuul.driver.azure import AzureDriver
 from zuul.exceptions import ConfigurationSyntaxError
 
 from tests.fixtures.layout import flatten
-from zuul_nodes.configloader.vocabulary import getVocabulary
+from zuul_nodes.configloader.flattening.vocabulary import getVocabulary
 from zuul_nodes.drivers import BOUNDS, beStrict
 from zuul_nodes.drivers.api.numbers import Bound
 

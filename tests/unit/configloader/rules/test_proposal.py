@@ -16,7 +16,7 @@ from tests.unit.configloader.tenantfiles import (
     PROVIDER_FILE,
     SECTION,
 )
-from zuul_nodes.configloader.proposal import Proposal
+from zuul_nodes.configloader.rules.proposal import Proposal
 
 pytestmark = pytest.mark.usefixtures('seams')
 

@@ -8,7 +8,7 @@ from zuul_nodes.configloader.errors import (
     describe,
     explainUnknown,
 )
-from zuul_nodes.configloader.known import keepFaultsOfSection
+from zuul_nodes.configloader.objects.known import keepFaultsOfSection
 from zuul_nodes.configloader.plain import copyStanza, keepReplacing
 
 # What "connection: null" stands for.  The static driver has a connection

@@ -21,7 +21,7 @@ from zuul.provider import BaseProvider
 from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes import providerrecords
-from zuul_nodes.configloader.provider import ProviderConfig
+from zuul_nodes.configloader.objects.provider import ProviderConfig
 from zuul_nodes.drivers import bounds
 
 log = logging.getLogger('zuul.nodes.configloader')

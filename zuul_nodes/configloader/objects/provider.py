@@ -8,17 +8,17 @@ import zuul.configloader
 from zuul.driver import ProviderInterface
 
 from zuul_nodes import audit
-from zuul_nodes.configloader.attributes import recast
 from zuul_nodes.configloader.errors import (
     BoundError,
     SectionError,
     describe,
     explainConnection,
 )
-from zuul_nodes.configloader.flatten import Flattening
-from zuul_nodes.configloader.otherdrivers import OtherDrivers
+from zuul_nodes.configloader.flattening.flatten import Flattening
+from zuul_nodes.configloader.flattening.otherdrivers import OtherDrivers
+from zuul_nodes.configloader.objects.attributes import recast
+from zuul_nodes.configloader.objects.section import getLineage, getSection
 from zuul_nodes.configloader.plain import copyStanza, keepReplacing
-from zuul_nodes.configloader.section import getLineage, getSection
 from zuul_nodes.drivers import bounds
 
 

@@ -4,15 +4,15 @@ import voluptuous as vs
 from zuul import model
 import zuul.configloader
 
-from zuul_nodes.configloader.attributes import (
-    WithAttributes,
-    openSchema,
-    parse,
-)
 from zuul_nodes.configloader.errors import (
     UnknownNameError,
     describe,
     explainUnknown,
+)
+from zuul_nodes.configloader.objects.attributes import (
+    WithAttributes,
+    openSchema,
+    parse,
 )
 
 

@@ -8,9 +8,9 @@ when a provider brings the two together.
 import voluptuous as vs
 
 from zuul_nodes.configloader.errors import describe
-from zuul_nodes.configloader.known import findFaults, keepFaults
+from zuul_nodes.configloader.flattening.vocabulary import STRUCTURE
+from zuul_nodes.configloader.objects.known import findFaults, keepFaults
 from zuul_nodes.configloader.plain import MARKS, copyStanza
-from zuul_nodes.configloader.vocabulary import STRUCTURE
 
 
 class WithAttributes:

@@ -20,16 +20,21 @@ from zuul_nodes.configloader.errors import (
     explainUnknown,
     suggest,
 )
-from zuul_nodes.configloader.plain import Replacement
-from zuul_nodes.configloader.precedence import Level, Source, fillIn, merge
-from zuul_nodes.configloader.spellings import spell
-from zuul_nodes.configloader.vocabulary import (
+from zuul_nodes.configloader.flattening.precedence import (
+    Level,
+    Source,
+    fillIn,
+    merge,
+)
+from zuul_nodes.configloader.flattening.spellings import spell
+from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
     OF_A_NODE,
     OF_ANY_IMAGE,
     PROVIDER_ALONE,
     STRUCTURE,
 )
+from zuul_nodes.configloader.plain import Replacement
 
 KINDS = ('image', 'flavor', 'label')
 RETAIN_LIMIT = 'max-retain-count'

@@ -18,9 +18,9 @@ import itertools
 
 from zuul import model
 
-from zuul_nodes.configloader.access import isOffered
-from zuul_nodes.configloader.duplicates import KINDS
 from zuul_nodes.configloader.errors import describe
+from zuul_nodes.configloader.rules.access import isOffered
+from zuul_nodes.configloader.rules.duplicates import KINDS
 
 # What is parsed, with the errors of its own.
 PARSED = [name for kind in ('image', 'flavor', 'label', 'section', 'provider')

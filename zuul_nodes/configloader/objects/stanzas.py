@@ -4,11 +4,11 @@ files that are not merged yet, of examples, and of tests."""
 from zuul import model
 import zuul.configloader
 
-from zuul_nodes.configloader.flavor import FlavorParser
-from zuul_nodes.configloader.image import ImageParser
-from zuul_nodes.configloader.label import LabelParser
-from zuul_nodes.configloader.provider import ProviderParser
-from zuul_nodes.configloader.section import SectionParser
+from zuul_nodes.configloader.objects.flavor import FlavorParser
+from zuul_nodes.configloader.objects.image import ImageParser
+from zuul_nodes.configloader.objects.label import LabelParser
+from zuul_nodes.configloader.objects.provider import ProviderParser
+from zuul_nodes.configloader.objects.section import SectionParser
 
 PARSERS = {
     'image': ImageParser,

@@ -9,8 +9,8 @@ import string
 import voluptuous as vs
 
 from zuul_nodes.configloader.errors import AttributeValueError, describe
-from zuul_nodes.configloader.parts import KINDS, LISTS, RETAIN_LIMIT
-from zuul_nodes.configloader.vocabulary import (
+from zuul_nodes.configloader.flattening.parts import KINDS, LISTS, RETAIN_LIMIT
+from zuul_nodes.configloader.flattening.vocabulary import (
     LABEL_ALONE,
     PROVIDER_ALONE,
 )

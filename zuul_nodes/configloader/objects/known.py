@@ -21,7 +21,7 @@ from zuul_nodes.configloader.errors import (
     quote,
     suggest,
 )
-from zuul_nodes.configloader.vocabulary import (
+from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
     STRUCTURE,
     findFault,

@@ -10,8 +10,8 @@ from zuul_nodes.configloader.errors import (
     explainConnection,
     explainUnknown,
 )
-from zuul_nodes.configloader.section import getLineage
-from zuul_nodes.configloader.vocabulary import STRUCTURE
+from zuul_nodes.configloader.flattening.vocabulary import STRUCTURE
+from zuul_nodes.configloader.objects.section import getLineage
 
 
 class CheckUnused:

@@ -6,7 +6,7 @@ import hashlib
 
 import voluptuous as vs
 
-from zuul_nodes.configloader.spellings import getSpellings
+from zuul_nodes.configloader.flattening.spellings import getSpellings
 from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER, beStrict, beStrictOf
 
 # What an object is, as opposed to what it is like.

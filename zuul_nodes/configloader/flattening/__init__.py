@@ -1,0 +1,1 @@
+"""Many stanzas become one flat configuration of a provider."""

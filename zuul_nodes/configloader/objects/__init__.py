@@ -1,0 +1,1 @@
+"""What people write: image, flavor, label, section and provider, parsed."""

@@ -1,0 +1,1 @@
+"""Rules about whole layouts: the entry points ``zuul.layout_rules``."""
