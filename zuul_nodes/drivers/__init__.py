@@ -53,10 +53,9 @@ all.  Both are called after a list of instances.
 
 from zuul.lib.voluputil import Nullable, Optional, Required
 
-from zuul_nodes.drivers.api import addresses, bounds, extension
+from zuul_nodes.drivers.api import addresses, bounds
 from zuul_nodes.drivers.api.adapter import Adapter
 from zuul_nodes.drivers.api.check import Check, getUser, getViews
-from zuul_nodes.drivers.api.driver import Driver
 from zuul_nodes.drivers.api.errors import (
     CapacityError,
     DriverError,
@@ -75,7 +74,6 @@ from zuul_nodes.drivers.api.labels import (
     getZones,
     turnZones,
 )
-from zuul_nodes.drivers.api.memory import Memory
 from zuul_nodes.drivers.api.model import (
     Ability,
     ImageSpec,
@@ -84,13 +82,16 @@ from zuul_nodes.drivers.api.model import (
     Resource,
     State,
 )
-from zuul_nodes.drivers.api.needs import getKnownNeeds, refreshNeeds
-from zuul_nodes.drivers.api.nodeattributes import (
+from zuul_nodes.drivers.api.tags import fillIn, findUnknown, getNodeTags
+from zuul_nodes.drivers.framework import extension
+from zuul_nodes.drivers.framework.driver import Driver
+from zuul_nodes.drivers.framework.memory import Memory
+from zuul_nodes.drivers.framework.needs import getKnownNeeds, refreshNeeds
+from zuul_nodes.drivers.framework.nodeattributes import (
     LABEL_OF_ANY_DRIVER,
     getNodeAttributes,
 )
-from zuul_nodes.drivers.api.numbers import BOUNDS, beStrict, beStrictOf
-from zuul_nodes.drivers.api.tags import fillIn, findUnknown, getNodeTags
+from zuul_nodes.drivers.framework.numbers import BOUNDS, beStrict, beStrictOf
 
 __all__ = [
     'BOUNDS',

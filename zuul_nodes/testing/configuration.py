@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from zuul_nodes.drivers import Driver
-from zuul_nodes.drivers.api.connection import makeSchema
+from zuul_nodes.drivers.framework.connection import makeSchema
 
 UNKNOWN = 'no-such-attribute'
 SCHEMAS = ('provider_attributes', 'label_attributes', 'flavor_attributes',

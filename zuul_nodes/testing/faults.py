@@ -15,7 +15,7 @@ import threading
 import time
 
 from zuul_nodes.drivers import Driver, TemporaryError
-from zuul_nodes.drivers.api.calls import Calls
+from zuul_nodes.drivers.framework.calls import Calls
 
 # Seconds that a driver may take for a call, and that one takes that hangs.
 CALL_TIMEOUT = 2

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.fixtures.kit.fake import FakeCloud
-from zuul_nodes.drivers.api.endpoint import AdapterEndpoint
 from zuul_nodes.drivers.fake import FakeAdapter, FakeDriver
+from zuul_nodes.drivers.framework.endpoint import AdapterEndpoint
 from zuul_nodes.testing import DriverConformance
 from zuul_nodes.testing import faults as kit_faults
 from zuul_nodes.testing.conformance import openSites

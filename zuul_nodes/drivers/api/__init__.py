@@ -1,2 +1,4 @@
-"""How the driver API does what it does; authors of drivers import from
-:mod:`zuul_nodes.drivers` alone."""
+"""The contract of drivers: what their authors read.
+
+They import it from :mod:`zuul_nodes.drivers` alone.
+"""

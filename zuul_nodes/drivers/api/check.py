@@ -2,11 +2,8 @@
 
 import collections.abc
 import dataclasses
-import functools
 
 from zuul_nodes.drivers.api.labels import forNode, getOwn, getZones
-from zuul_nodes.drivers.api.memory import LIFETIME
-from zuul_nodes.drivers.api.model import Ability
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,71 +54,3 @@ def getUser(label, kind):
     """
     user = f'{kind} {getattr(label, kind)}'
     return f'{user} of label {label.name}' if kind in getOwn(label) else user
-
-
-def makeChecks(provider):
-    """What any adapter can be asked, and what this one is asked besides.
-
-    :param AdapterProvider provider:
-    :return: yields a :class:`Check` for each thing that a label names; the
-        cloud is not asked before their ``ask`` is called.
-    """
-    endpoint = provider.getEndpoint()
-
-    def call(name, *args):
-        endpoint.start()
-        return endpoint.calls.call(name, *args)
-
-    def callOnce(name):
-        return endpoint.memory.get(name, lambda: call(name), LIFETIME)
-
-    yield Check('permission', 'list instances',
-                f'connection {provider.connection_name}',
-                functools.partial(call, 'checkAccess'), access=True)
-    for view, label in getViews(provider):
-        spec = view.makeSpec(label)
-        zones = getZones(label)
-        user = f'label {label.name}'
-        for zone in zones:
-            yield Check('zone', zone, user, functools.partial(
-                _askZone, callOnce, endpoint, zone))
-        yield Check('quota', label.name, user, functools.partial(
-            _askQuota, call, callOnce, endpoint, spec, zones),
-            question=provider.canonical_name)
-        for check in endpoint.adapter.getChecks(spec):
-            yield dataclasses.replace(check, ask=functools.partial(
-                _startAndAsk, endpoint, check))
-
-
-def _startAndAsk(endpoint, check):
-    endpoint.start()
-    return check.ask()
-
-
-def _askZone(callOnce, endpoint, zone):
-    if Ability.ZONES not in endpoint.abilities:
-        return 'The cloud has no zones'
-    zones = callOnce('listZones')
-    return '' if zone in zones else (
-        f'There is no such zone; there are {", ".join(sorted(zones))}')
-
-
-def _askQuota(call, callOnce, endpoint, spec, zones):
-    """:return: of what one node takes more than there can be."""
-    if any(_askZone(callOnce, endpoint, zone) for zone in zones):
-        # What a node takes can't be known there; that question says so.
-        return ''
-    needs = (call('getNeeds', spec) if Ability.NEEDS in endpoint.abilities
-             else {'instances': 1})
-    said = [_compare(needs, spec.provider.resource_limits,
-                     '"resource-limits" of the provider allow')]
-    if Ability.LIMITS in endpoint.abilities:
-        said.append(_compare(needs, callOnce('getLimits'), 'the cloud allows'))
-    return '; '.join(filter(None, said))
-
-
-def _compare(needs, limits, allow):
-    return '; '.join(
-        f'One node takes {needed:g} of "{resource}", and {allow} '
-        f'{limits[resource]:g}' for resource, needed in needs.items()
-        if needed > limits.get(resource, needed))

@@ -87,7 +87,7 @@ SAYINGS = (
         'Network 1 could not be found.',
         'Can not find requested image')),
     # Nova's scheduler has the same words for a cloud that is full and for
-    # a flavor that fits nowhere: see ``drivers.api.capacity``.
+    # a flavor that fits nowhere: see ``drivers.framework.capacity``.
     Saying(CapacityError, 'no valid host|no allocation candidates'
                           '|not enough hosts', FAULTS, (
         'No valid host was found. There are not enough hosts available.',

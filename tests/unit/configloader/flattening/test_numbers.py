@@ -11,7 +11,7 @@ from zuul.exceptions import ConfigurationSyntaxError
 from tests.fixtures.layout import flatten
 from zuul_nodes.configloader.flattening.vocabulary import getVocabulary
 from zuul_nodes.drivers import BOUNDS, beStrict
-from zuul_nodes.drivers.api.numbers import Bound
+from zuul_nodes.drivers.framework.numbers import Bound
 
 TEXT = '''
 - image: {{name: debian, type: cloud}}

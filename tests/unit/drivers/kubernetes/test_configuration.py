@@ -17,7 +17,7 @@ from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownAttributeError,
 )
-from zuul_nodes.drivers.api.extension import checkOverrides
+from zuul_nodes.drivers.framework.extension import checkOverrides
 from zuul_nodes.drivers.kubernetes import KubernetesDriver
 from zuul_nodes.drivers.kubernetes.endpoint import KubernetesEndpoint
 from zuul_nodes.drivers.kubernetes.podspec import makePod, makeSpec

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.drivers.openstack.nodesites import addImage
 from zuul_nodes.drivers import PermanentError, TemporaryError
-from zuul_nodes.drivers.api.memory import Memory
+from zuul_nodes.drivers.framework.memory import Memory
 from zuul_nodes.drivers.openstack import pages
 
 PATIENCE = 10

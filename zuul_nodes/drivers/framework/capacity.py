@@ -17,7 +17,7 @@ from zuul_nodes.drivers.api.errors import (
     TemporaryError,
 )
 from zuul_nodes.drivers.api.model import State
-from zuul_nodes.drivers.api.statemachine import CreateStateMachine
+from zuul_nodes.drivers.framework.statemachine import CreateStateMachine
 
 # Seconds for which refusals without a proof are waited out.
 LIMIT = 3600

@@ -13,9 +13,12 @@ from zuul.provider import (
 )
 from zuul.provider import schema as provider_schema
 
-from zuul_nodes.drivers.api import extension
-from zuul_nodes.drivers.api.extension import extendClass, extendImageClass
 from zuul_nodes.drivers.api.model import MAKING_IMAGES, Ability
+from zuul_nodes.drivers.framework import extension
+from zuul_nodes.drivers.framework.extension import (
+    extendClass,
+    extendImageClass,
+)
 
 ZONE = {Optional(
     'az',

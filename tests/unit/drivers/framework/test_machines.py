@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tests.unit.drivers.api.adapters import ZoneDriver
+from tests.unit.drivers.framework.adapters import ZoneDriver
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
@@ -13,7 +13,7 @@ from zuul_nodes.drivers import (
     State,
     TemporaryError,
 )
-from zuul_nodes.drivers.api import statemachine
+from zuul_nodes.drivers.framework import statemachine
 
 
 def test_life(site):

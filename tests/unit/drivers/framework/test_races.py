@@ -4,13 +4,13 @@ import threading
 
 from zuul.model import QuotaInformation
 
-from tests.unit.drivers.api.adapters import (
+from tests.unit.drivers.framework.adapters import (
     ListAdapter,
     ListDriver,
     RegionDriver,
 )
 from zuul_nodes.drivers import Ability
-from zuul_nodes.drivers.api import calls
+from zuul_nodes.drivers.framework import calls
 
 
 class SnapshotAdapter(ListAdapter):

@@ -8,11 +8,14 @@ from zuul.driver import Driver as ZuulDriver
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.provider import BaseProvider, EndpointCacheMixin
 
-from zuul_nodes.drivers.api import attributes
-from zuul_nodes.drivers.api.connection import AdapterConnection, makeSchema
-from zuul_nodes.drivers.api.endpoint import AdapterEndpoint
-from zuul_nodes.drivers.api.extension import ExtendedDriver
-from zuul_nodes.drivers.api.provider import AdapterProvider
+from zuul_nodes.drivers.framework import schemas
+from zuul_nodes.drivers.framework.connection import (
+    AdapterConnection,
+    makeSchema,
+)
+from zuul_nodes.drivers.framework.endpoint import AdapterEndpoint
+from zuul_nodes.drivers.framework.extension import ExtendedDriver
+from zuul_nodes.drivers.framework.provider import AdapterProvider
 from zuul_nodes.imagefiles import SIZE_LIMIT
 
 
@@ -70,10 +73,10 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
             # What several drivers have in common.
             return
         cls.connection_schema = makeSchema(cls)
-        cls.image_class = attributes.makeImageClass(cls)
-        cls.flavor_class = attributes.makeFlavorClass(cls)
-        cls.label_class = attributes.makeLabelClass(cls)
-        cls.schema_class = attributes.makeSchemaClass(cls)
+        cls.image_class = schemas.makeImageClass(cls)
+        cls.flavor_class = schemas.makeFlavorClass(cls)
+        cls.label_class = schemas.makeLabelClass(cls)
+        cls.schema_class = schemas.makeSchemaClass(cls)
         cls.provider_class = _makeProviderClass(cls)
 
     def __init__(self):

@@ -14,13 +14,13 @@ import voluptuous as vs
 from zuul.lib.voluputil import Optional, assemble, discriminate
 from zuul.provider import BaseProvider
 
-from zuul_nodes.drivers.api.capacity import (
+from zuul_nodes.drivers.framework.capacity import (
     BoundedCreateStateMachine,
     Refusals,
 )
-from zuul_nodes.drivers.api.endpoint import EndpointWithAdapter
-from zuul_nodes.drivers.api.provider import ProviderWithAdapter
-from zuul_nodes.drivers.api.statemachine import (
+from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
+from zuul_nodes.drivers.framework.provider import ProviderWithAdapter
+from zuul_nodes.drivers.framework.statemachine import (
     CreateStateMachine,
     DeleteStateMachine,
     Removal,

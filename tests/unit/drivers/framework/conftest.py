@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from tests.fixtures.ending import endWith
-from tests.unit.drivers.api.adapters import Site
+from tests.unit.drivers.framework.adapters import Site
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import math
 
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers.api.check import makeChecks
-from zuul_nodes.drivers.api.images import ImageJob
 from zuul_nodes.drivers.api.labels import getZones, turnZones
 from zuul_nodes.drivers.api.model import Ability, ImageSpec, InstanceSpec
-from zuul_nodes.drivers.api.needs import getKnownNeeds, refreshNeeds
-from zuul_nodes.drivers.api.statemachine import (
+from zuul_nodes.drivers.framework.checks import makeChecks
+from zuul_nodes.drivers.framework.images import ImageJob
+from zuul_nodes.drivers.framework.needs import getKnownNeeds, refreshNeeds
+from zuul_nodes.drivers.framework.statemachine import (
     CreateStateMachine,
     DeleteStateMachine,
     SnapshotStateMachine,

@@ -8,7 +8,7 @@ import pytest
 import voluptuous as vs
 from zuul.provider import BaseProvider
 
-from tests.unit.drivers.api.adapters import (
+from tests.unit.drivers.framework.adapters import (
     CONFIG,
     ListDriver,
     RegionDriver,
@@ -20,8 +20,8 @@ from zuul_nodes.drivers import (
     PermanentError,
     TemporaryError,
 )
-from zuul_nodes.drivers.api import listing
 from zuul_nodes.drivers.fake import FakeDriver
+from zuul_nodes.drivers.framework import listing
 
 
 def test_an_ability_needs_its_methods():

@@ -5,10 +5,10 @@ import logging
 from zuul.model import QuotaInformation
 from zuul.provider import BaseProviderEndpoint
 
-from zuul_nodes.drivers.api.calls import Calls
-from zuul_nodes.drivers.api.listing import Listing
-from zuul_nodes.drivers.api.memory import Memory
 from zuul_nodes.drivers.api.model import MAKING_IMAGES, Ability, Resource
+from zuul_nodes.drivers.framework.calls import Calls
+from zuul_nodes.drivers.framework.listing import Listing
+from zuul_nodes.drivers.framework.memory import Memory
 
 INSTANCE = 'instance'
 IMAGE = 'image'
