@@ -1,4 +1,6 @@
-"""The ``zuul-nodes`` command.  One module a subcommand, each with
+"""The ``zuul-nodes`` command.
+
+Each subcommand is a module, or a folder if it needs several, and has
 
 ``addArguments(parser)``
     its arguments,

@@ -10,7 +10,7 @@ import tempfile
 
 import zuul_nodes
 from zuul_nodes import plugin
-from zuul_nodes.cmd import output
+from zuul_nodes.cmd.common import output
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import extensions, seams
 

@@ -5,10 +5,14 @@ import contextlib
 import pathlib
 import sys
 
-from zuul_nodes.cmd import arguments
-from zuul_nodes.cmd.limits import Interruption
-from zuul_nodes.cmd.output import addFormatArgument, formatJSON, formatTable
-from zuul_nodes.cmd.progress import Progress
+from zuul_nodes.cmd.common import arguments
+from zuul_nodes.cmd.common.limits import Interruption
+from zuul_nodes.cmd.common.output import (
+    addFormatArgument,
+    formatJSON,
+    formatTable,
+)
+from zuul_nodes.cmd.common.progress import Progress
 from zuul_nodes.quickstart.failure import Failure
 from zuul_nodes.quickstart.quickstart import Quickstart
 from zuul_nodes.quickstart.repositories import IMAGE_REPOSITORY

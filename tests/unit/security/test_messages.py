@@ -10,7 +10,7 @@ from zuul.zk.zkobject import ZKObject
 
 from tests.fixtures.racks import cloud
 from zuul_nodes import messages
-from zuul_nodes.cmd import asking
+from zuul_nodes.cmd.check import asking
 from zuul_nodes.drivers import Check, PermanentError
 from zuul_nodes.drivers.fake import FakeAdapter
 from zuul_nodes.launcher.nodes import hostkeyscan

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fixtures.aws import UPLOADS
 from tests.unit.drivers.aws.sites import LAYOUT
-from zuul_nodes.cmd.asking import ask as askAll
+from zuul_nodes.cmd.check.asking import ask as askAll
 
 
 def ask(site):

@@ -4,7 +4,7 @@ from kazoo.exceptions import NoNodeError
 from kazoo.recipe.lock import ReadLock, WriteLock
 import pytest
 
-from zuul_nodes.cmd.readonly import ReadOnlyZooKeeper, WriteRefused
+from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper, WriteRefused
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import threading
 import pytest
 
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.cmd import waiting as waiting_module
-from zuul_nodes.cmd.waiting import MOMENT, Overdue, Waiting
+from zuul_nodes.cmd.common import waiting as waiting_module
+from zuul_nodes.cmd.common.waiting import MOMENT, Overdue, Waiting
 
 
 class Clock:

@@ -9,8 +9,8 @@ import sys
 import threading
 
 from zuul_nodes import messages, plugin, zuulconf
-from zuul_nodes.cmd import arguments, output
-from zuul_nodes.cmd.asking import Result, ask, count
+from zuul_nodes.cmd.check.asking import Result, ask, count
+from zuul_nodes.cmd.common import arguments, output
 from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
@@ -124,7 +124,7 @@ def check(args, closing):
                         '"zuul-nodes doctor" tells why')
     # Libraries of clouds log what they ask, and some of it is secret.
     logging.basicConfig(handlers=[logging.NullHandler()])
-    from zuul_nodes.cmd import providers
+    from zuul_nodes.cmd.check import providers
     find = (providers.findInFiles if args.files else providers.findInZuul)
     found, errors = find(config, args)
     for driver in {provider.driver for provider in found}:

@@ -21,7 +21,7 @@ from zuul.zk.layout import LayoutStateStore
 from zuul.zk.locks import TENANT_LOCK_ROOT, SessionAwareReadLock, locked
 from zuul.zk.system import SYSTEM_ROOT, ZuulSystem
 
-from zuul_nodes.cmd.readonly import ReadOnlyZooKeeper, WriteRefused
+from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper, WriteRefused
 from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.exceptions import UserError
 

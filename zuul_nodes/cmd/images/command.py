@@ -5,7 +5,7 @@ import argparse
 import datetime
 
 from zuul_nodes import zuulconf
-from zuul_nodes.cmd import output
+from zuul_nodes.cmd.common import output
 
 DESCRIPTION = '''\
 Print the images that Zuul builds: when they were built, and for each
@@ -93,8 +93,8 @@ def run(args):
     zuulconf.requireZooKeeper(config)
     if args.action in CHANGES:
         return _change(config, args)
-    from zuul_nodes.cmd.imagerecords import findImage, readImages
-    from zuul_nodes.cmd.readonly import ReadOnlyZooKeeper
+    from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
+    from zuul_nodes.cmd.images.records import findImage, readImages
     zookeeper = ReadOnlyZooKeeper.fromConfig(config)
     zookeeper.connect(TIMEOUT)
     try:
@@ -111,8 +111,8 @@ def run(args):
 
 
 def _change(config, args):
-    from zuul_nodes.cmd.imagechanges import Changes
-    from zuul_nodes.cmd.readonly import CommandZooKeeper
+    from zuul_nodes.cmd.common.readonly import CommandZooKeeper
+    from zuul_nodes.cmd.images.changes import Changes
     zookeeper = CommandZooKeeper.fromConfig(config)
     zookeeper.connect(TIMEOUT)
     try:
@@ -135,7 +135,7 @@ def getConnections(config):
 
 def getRows(images):
     """:return: yields the rows of the table."""
-    from zuul_nodes.cmd.imagerecords import getName
+    from zuul_nodes.cmd.images.records import getName
     for image in images:
         name = getName(image)
         if image['paused'] is not None:

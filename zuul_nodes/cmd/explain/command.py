@@ -6,8 +6,8 @@ import logging
 import sys
 
 from zuul_nodes import plugin, zuulconf
-from zuul_nodes.cmd import arguments, output
-from zuul_nodes.cmd.waiting import Overdue, Waiting, leave
+from zuul_nodes.cmd.common import arguments, output
+from zuul_nodes.cmd.common.waiting import Overdue, Waiting, leave
 from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
@@ -49,7 +49,7 @@ def run(args):
         # Zuul logs what is wrong with whatever else a tenant has.
         logging.basicConfig(handlers=[logging.NullHandler()])
     # Only now is it known that Zuul is as it should be.
-    from zuul_nodes.cmd.tenants import Tenants, connect
+    from zuul_nodes.cmd.common.tenants import Tenants, connect
     waiting = Waiting(args.timeout)
     tenants = Tenants(config, connect(config), waiting)
     overdue = None
@@ -76,10 +76,10 @@ def explain(tenants, tenant_name, provider_name, label_name):
     """
     :param Tenants tenants: not yet open.
     :param str tenant_name: or None, to look in all of them.
-    :return: an :class:`~zuul_nodes.cmd.explanation.Explained`.
+    :return: an :class:`~zuul_nodes.cmd.explain.explanation.Explained`.
     :raises UserError: there is nothing to explain.
     """
-    from zuul_nodes.cmd.explanation import Explained
+    from zuul_nodes.cmd.explain.explanation import Explained
     tenants.open()
     if tenant_name:
         tenant = tenants.load(tenant_name)
@@ -95,7 +95,7 @@ def choose(tenants, provider_name):
     :return: the one that has the provider, be it in error.
     :raises UserError: none has, or several.
     """
-    from zuul_nodes.cmd.explanation import findError
+    from zuul_nodes.cmd.explain.explanation import findError
     from zuul_nodes.configloader.errors import suggest
     found, known = [], set()
     for tenant in tenants:

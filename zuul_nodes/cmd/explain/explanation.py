@@ -6,7 +6,7 @@ import re
 from zuul.exceptions import ConfigurationSyntaxError
 from zuul.lib import yamlutil
 
-from zuul_nodes.cmd import output
+from zuul_nodes.cmd.common import output
 from zuul_nodes.configloader.errors import (
     formatPlace,
     getKind,

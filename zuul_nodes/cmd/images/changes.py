@@ -13,7 +13,7 @@ from zuul.zk.exceptions import LockException
 from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes import imagecontrols, zkrecords
-from zuul_nodes.cmd.imagerecords import (
+from zuul_nodes.cmd.images.records import (
     findBuild,
     findImage,
     getConnection,

@@ -12,12 +12,13 @@ import jinja2
 import pytest
 import yaml
 
-from zuul_nodes.cmd import asking, check
-from zuul_nodes.cmd.asking import ask, askAll
+from zuul_nodes.cmd.check import asking
+from zuul_nodes.cmd.check import command as check
+from zuul_nodes.cmd.check.asking import ask, askAll
 from zuul_nodes.drivers import Check
 from zuul_nodes.exceptions import UserError
 
-EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples'
+EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
 
 NODES = '''\
 - image: {name: debian, type: cloud}
@@ -62,7 +63,7 @@ def command(tmp_path, monkeypatch, capfd):
 
 @pytest.fixture(autouse=True)
 def connections(monkeypatch):
-    from zuul_nodes.cmd import providers
+    from zuul_nodes.cmd.check import providers
     from zuul_nodes.drivers.fake import FakeDriver
     from zuul_nodes.testing import layout
     monkeypatch.setattr(

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from zuul_nodes.cmd.imageerrors import BrokenImage
+from zuul_nodes.cmd.dibtest.errors import BrokenImage
 from zuul_nodes.exceptions import UserError
 
 PROGRAMS = ('ssh', 'ssh-keygen', 'ssh-keyscan')

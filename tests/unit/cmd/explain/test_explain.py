@@ -7,8 +7,8 @@ import pytest
 
 from tests.fixtures.layout import makeConnections, makeLayout
 from tests.fixtures.programs import getRefusal, writeConf
-from zuul_nodes.cmd import explain
-from zuul_nodes.cmd.explanation import Explained, countMerged, shorten
+from zuul_nodes.cmd.explain import command as explain
+from zuul_nodes.cmd.explain.explanation import Explained, countMerged, shorten
 from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.exceptions import UserError
 

@@ -14,8 +14,8 @@ from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.openstack import OpenStack
 from tests.fixtures.sshservers import SSHServer
 from zuul_nodes import cmd
-from zuul_nodes.cmd import openssh, openstackimage
-from zuul_nodes.cmd.imageerrors import BrokenImage
+from zuul_nodes.cmd.dibtest import openssh, openstackimage
+from zuul_nodes.cmd.dibtest.errors import BrokenImage
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.process import waitFor
 from zuul_nodes.quickstart.quickstart import Quickstart

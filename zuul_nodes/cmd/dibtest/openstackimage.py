@@ -18,8 +18,8 @@ from openstack.exceptions import (
 )
 
 import zuul_nodes
-from zuul_nodes.cmd.imageerrors import BrokenImage, describe
-from zuul_nodes.cmd.limits import limit, poll
+from zuul_nodes.cmd.common.limits import limit, poll
+from zuul_nodes.cmd.dibtest.errors import BrokenImage, describe
 from zuul_nodes.exceptions import UserError
 
 # What a cloud, or the way there, raises.

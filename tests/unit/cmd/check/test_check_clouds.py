@@ -12,8 +12,9 @@ from tests.fixtures.kubernetes import Emulator
 from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.nodesites import furnish
 from zuul_nodes import zuulconf
-from zuul_nodes.cmd import check, providers
-from zuul_nodes.cmd.asking import ask
+from zuul_nodes.cmd.check import command as check
+from zuul_nodes.cmd.check import providers
+from zuul_nodes.cmd.check.asking import ask
 from zuul_nodes.drivers.gce import GceDriver
 from zuul_nodes.drivers.kubernetes import KubernetesDriver
 from zuul_nodes.drivers.openstack import OpenstackDriver
@@ -21,7 +22,7 @@ from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.quickstart import ports
 from zuul_nodes.testing.layout import makeConnections
 
-EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples'
+EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
 
 
 @pytest.fixture

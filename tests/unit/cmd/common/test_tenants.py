@@ -9,8 +9,8 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.branch_cache_common import BranchFlag, BranchInfo
 from zuul.zk.branch_cache_new import BranchCacheNew
 
-from zuul_nodes.cmd.tenants import Tenants, connect
-from zuul_nodes.cmd.waiting import Waiting
+from zuul_nodes.cmd.common.tenants import Tenants, connect
+from zuul_nodes.cmd.common.waiting import Waiting
 
 CONNECTIONS = {
     'connection hub': {'driver': 'github'},

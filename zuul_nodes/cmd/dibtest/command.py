@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 
-from zuul_nodes.cmd import arguments, openssh, output
-from zuul_nodes.cmd.imageerrors import BrokenImage, describe
-from zuul_nodes.cmd.limits import Interruption, limit, poll
-from zuul_nodes.cmd.progress import Progress
+from zuul_nodes.cmd.common import arguments, output
+from zuul_nodes.cmd.common.limits import Interruption, limit, poll
+from zuul_nodes.cmd.common.progress import Progress
+from zuul_nodes.cmd.dibtest import openssh
+from zuul_nodes.cmd.dibtest.errors import BrokenImage, describe
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.quickstart.steps import Steps
 
@@ -379,11 +380,11 @@ def getDiskFormat(args):
 
 def connect(args):
     """
-    :return: an :class:`~zuul_nodes.cmd.openstackimage.OpenStackImage`.
+    :return: an :class:`.openstackimage.OpenStackImage`.
     :raises UserError: openstacksdk is missing.
     """
     try:
-        from zuul_nodes.cmd.openstackimage import OpenStackImage
+        from zuul_nodes.cmd.dibtest.openstackimage import OpenStackImage
     except ModuleNotFoundError as error:
         raise UserError(f'{error.name} is missing: install it with "pip '
                         f'install zuul-nodes[openstack]"') from error
