@@ -8,10 +8,9 @@ from kazoo.client import KazooState
 from kazoo.exceptions import NoNodeError
 from zuul import model
 
+from zuul_nodes.cmd.common.choice import choose, findError
 from zuul_nodes.cmd.common.tenants import Tenants, connect
 from zuul_nodes.cmd.common.waiting import Waiting
-from zuul_nodes.cmd.explain.command import choose
-from zuul_nodes.cmd.explain.explanation import findError
 from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.exceptions import UserError

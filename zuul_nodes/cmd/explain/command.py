@@ -79,6 +79,7 @@ def explain(tenants, tenant_name, provider_name, label_name):
     :return: an :class:`~zuul_nodes.cmd.explain.explanation.Explained`.
     :raises UserError: there is nothing to explain.
     """
+    from zuul_nodes.cmd.common.choice import choose
     from zuul_nodes.cmd.explain.explanation import Explained
     tenants.open()
     if tenant_name:
@@ -87,28 +88,3 @@ def explain(tenants, tenant_name, provider_name, label_name):
         tenant = choose(map(tenants.load, tenants.loaded), provider_name)
     return Explained(tenant, tenants.connections.connections,
                      provider_name, label_name)
-
-
-def choose(tenants, provider_name):
-    """
-    :param tenants: all there are.
-    :return: the one that has the provider, be it in error.
-    :raises UserError: none has, or several.
-    """
-    from zuul_nodes.cmd.explain.explanation import findError
-    from zuul_nodes.configloader.errors import suggest
-    found, known = [], set()
-    for tenant in tenants:
-        known.update(tenant.layout.provider_configs)
-        if (provider_name in tenant.layout.provider_configs
-                or findError(tenant.layout, provider_name)):
-            found.append(tenant)
-    if not found:
-        raise UserError(f'no tenant has a provider "{provider_name}". '
-                        f'{suggest(provider_name, known)}')
-    if len(found) > 1:
-        names = ', '.join(tenant.name for tenant in found)
-        raise UserError(f'several tenants have a provider '
-                        f'"{provider_name}": {names}. Choose one of them '
-                        f'with --tenant')
-    return found[0]

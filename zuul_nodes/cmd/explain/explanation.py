@@ -1,14 +1,13 @@
 """Why a node has its attributes: in a table, or as data."""
 
 import json
-import re
 
 from zuul.exceptions import ConfigurationSyntaxError
 from zuul.lib import yamlutil
 
 from zuul_nodes.cmd.common import output
+from zuul_nodes.cmd.common.choice import findError
 from zuul_nodes.configloader.errors import (
-    formatPlace,
     getKind,
     getLineNumber,
     suggest,
@@ -60,7 +59,7 @@ class Explained:
                 if explanation.attribute not in IDENTITY]
             self.sections = self.provider_config.getSections(layout)
         except ConfigurationSyntaxError as error:
-            raise UserError(_oneLine(str(error))) from error
+            raise UserError(' '.join(str(error).split())) from error
         # What is said within a section is said of one of these.
         self.parts = {'label': label_name} | {
             kind: self.flattening.parts.label[label_name].structure.get(kind)
@@ -159,29 +158,6 @@ def countMerged(values):
     return len(values)
 
 
-def findError(layout, provider_name):
-    """
-    :param Layout layout: a tenant's.
-    :return: why Zuul made nothing of a provider, in one line; None if it
-        did, or if it does not say.
-    """
-    if provider_name in layout.providers:
-        return None
-    # That is all there is in an error to tell about whom it is.
-    stanza = re.compile(
-        rf'the "{re.escape(provider_name)}" provider\s+stanza')
-    for error in layout.loading_errors.errors:
-        if stanza.search(error.error):
-            return _oneLine(f'{error.short_error} ({_getPlace(error.key)})')
-    return None
-
-
-def _getPlace(key):
-    if key.context is None:
-        return 'its place is not known'
-    return formatPlace(key.context, key.mark.line + 1 if key.mark else None)
-
-
 def shorten(value, length):
     """:return: the value as YAML in one line, if need be cut short."""
     # Plain data, with nothing in it that YAML would refer back to.
@@ -198,7 +174,3 @@ def shorten(value, length):
 def _getProject(source):
     context = source.origin.source_context
     return f'{context.project_canonical_name}, branch {context.branch}'
-
-
-def _oneLine(text):
-    return ' '.join(text.split())

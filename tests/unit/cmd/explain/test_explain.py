@@ -7,7 +7,7 @@ import pytest
 
 from tests.fixtures.layout import makeConnections, makeLayout
 from tests.fixtures.programs import getRefusal, writeConf
-from zuul_nodes.cmd.explain import command as explain
+from zuul_nodes.cmd.common.choice import choose
 from zuul_nodes.cmd.explain.explanation import Explained, countMerged, shorten
 from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.exceptions import UserError
@@ -209,7 +209,7 @@ def test_provider_in_error(error):
             'the provider "desk" of the tenant "tenant" is in error: It is '
             'wrong (project example.com/nodes, branch main, file '
             'zuul.d/nodes.yaml, line 38)')
-        assert explain.choose([layout.tenant], 'desk') is layout.tenant
+        assert choose([layout.tenant], 'desk') is layout.tenant
         layout.provider_configs.pop('desk', None)
 
 
@@ -223,11 +223,11 @@ def test_other_provider_in_error():
 def test_choice_of_tenant():
     one, other = makeTenant(name='one'), makeTenant(name='other')
     empty = makeTenant('[]', 'empty')
-    assert explain.choose([empty, one], 'desk') is one
+    assert choose([empty, one], 'desk') is one
     with pytest.raises(UserError, match=r'one, other\. Choose .* --tenant'):
-        explain.choose([one, empty, other], 'desk')
+        choose([one, empty, other], 'desk')
     with pytest.raises(UserError, match='Did you mean "desk"'):
-        explain.choose([one, empty, other], 'dask')
+        choose([one, empty, other], 'dask')
 
 
 @pytest.mark.parametrize('values, count', [
