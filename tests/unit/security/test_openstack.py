@@ -12,8 +12,8 @@ from tests.unit.drivers.openstack.nodesites import change
 from tests.unit.drivers.openstack.sites import LAYOUT, NAME, getTags
 from zuul_nodes.configloader.errors import AttributeValueError
 from zuul_nodes.drivers import PermanentError
-from zuul_nodes.drivers.openstack.attributes import RESERVED
-from zuul_nodes.drivers.openstack.newimage import ImageFailed
+from zuul_nodes.drivers.openstack.config.attributes import RESERVED
+from zuul_nodes.drivers.openstack.images.newimage import ImageFailed
 
 DATA = b'an image'
 SECRET = b'[connection github]\napp_key=secret\n'

@@ -13,14 +13,14 @@ from zuul_nodes.drivers import (
     getViews,
     getZones,
 )
-from zuul_nodes.drivers.openstack.errors import Translation, check
-from zuul_nodes.drivers.openstack.flavors import (
+from zuul_nodes.drivers.openstack.cloud.errors import Translation, check
+from zuul_nodes.drivers.openstack.cloud.flavors import (
     getFirst,
     getVolumeSize,
     nearest,
 )
-from zuul_nodes.drivers.openstack.networks import parse
-from zuul_nodes.drivers.openstack.properties import checkMetadata
+from zuul_nodes.drivers.openstack.cloud.networks import parse
+from zuul_nodes.drivers.openstack.config.properties import checkMetadata
 
 # What is listed while nodes are made: a service, and a list of it.
 LISTS = {'servers': ('compute', '/servers'),

@@ -3,7 +3,7 @@
 import zuul.driver.openstack
 
 from zuul_nodes.drivers import bounds, extension
-from zuul_nodes.drivers.openstack.connection import OpenstackConnection
+from zuul_nodes.drivers.openstack.config.connection import OpenstackConnection
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
 from zuul_nodes.drivers.openstack.provider import (
     OpenstackProvider,

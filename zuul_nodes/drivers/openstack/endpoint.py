@@ -2,10 +2,10 @@
 
 from zuul.driver.openstack import openstackendpoint
 
-from zuul_nodes.drivers.openstack.images import Images
-from zuul_nodes.drivers.openstack.instances import Instances
-from zuul_nodes.drivers.openstack.quota import Quota
-from zuul_nodes.drivers.openstack.resources import Resources
+from zuul_nodes.drivers.openstack.cloud.quota import Quota
+from zuul_nodes.drivers.openstack.cloud.resources import Resources
+from zuul_nodes.drivers.openstack.images.images import Images
+from zuul_nodes.drivers.openstack.servers.instances import Instances
 
 
 class OpenstackEndpoint(Images, Resources, Quota, Instances,

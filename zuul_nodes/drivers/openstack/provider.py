@@ -7,12 +7,12 @@ from zuul.driver.openstack import openstackprovider
 from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import extension
-from zuul_nodes.drivers.openstack import attributes
 from zuul_nodes.drivers.openstack.checks import Checks
-from zuul_nodes.drivers.openstack.imageattributes import ZUUL_IMAGE
-from zuul_nodes.drivers.openstack.imageprovider import ImageProvider
-from zuul_nodes.drivers.openstack.quota import addLimits
-from zuul_nodes.drivers.openstack.statemachine import (
+from zuul_nodes.drivers.openstack.cloud.quota import addLimits
+from zuul_nodes.drivers.openstack.config import attributes
+from zuul_nodes.drivers.openstack.config.imageattributes import ZUUL_IMAGE
+from zuul_nodes.drivers.openstack.images.imageprovider import ImageProvider
+from zuul_nodes.drivers.openstack.servers.statemachine import (
     OpenstackCreateStateMachine,
     OpenstackDeleteStateMachine,
 )

@@ -9,7 +9,7 @@ from zuul_nodes.drivers.azure.names import LONGEST_VALUE
 from zuul_nodes.drivers.azure.names import fitTags as fitForAzure
 from zuul_nodes.drivers.gce.names import VALUE, makeLabels
 from zuul_nodes.drivers.kubernetes.metadata import NAME, makeMetadata
-from zuul_nodes.drivers.openstack.names import LONGEST, fitMetadata
+from zuul_nodes.drivers.openstack.cloud.names import LONGEST, fitMetadata
 
 VALUES = ['example.com/org/Repo', 'ü' * 512, 'a' * tags.LONGEST, 'a\x00b', '']
 

@@ -5,8 +5,8 @@ from tests.fixtures.ending import endWith
 from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.nodesites import NodeSite, furnish
 from tests.unit.drivers.openstack.sites import Site
-from zuul_nodes.drivers.openstack.adapter import OpenstackAdapter
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
+from zuul_nodes.drivers.openstack.servers.adapter import OpenstackAdapter
 
 
 @pytest.fixture

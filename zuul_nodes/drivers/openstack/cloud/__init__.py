@@ -1,0 +1,1 @@
+"""What the cloud has, allows and answers."""

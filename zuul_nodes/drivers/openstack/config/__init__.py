@@ -1,0 +1,1 @@
+"""What is configured: in git, and in ``zuul.conf``."""

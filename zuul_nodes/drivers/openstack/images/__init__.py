@@ -1,0 +1,1 @@
+"""Images: how they get into the cloud, and snapshots of nodes."""

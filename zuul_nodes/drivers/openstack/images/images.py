@@ -1,0 +1,254 @@
+"""Images of an endpoint: how they get there, and how they go."""
+
+import collections
+import functools
+import threading
+from urllib.parse import urlsplit
+
+from openstack.exceptions import (
+    ConflictException,
+    ForbiddenException,
+    NotFoundException,
+)
+from zuul.driver.openstack.openstackendpoint import OpenstackImageCopyJob
+
+from zuul_nodes.drivers.openstack.config.imageattributes import (
+    GLANCE_DIRECT,
+    SNAPSHOT,
+    WEB_DOWNLOAD,
+)
+from zuul_nodes.drivers.openstack.images.imports import (
+    getArtifactObstacle,
+    getObstacle,
+)
+from zuul_nodes.drivers.openstack.images.jobs import (
+    GLANCE_DOWNLOAD,
+    GlanceDownloadJob,
+    ImageReader,
+    SnapshotImportJob,
+    StreamJob,
+    UploadJob,
+    WebDownloadJob,
+)
+from zuul_nodes.drivers.openstack.images.newimage import ERRORS, NewImage
+
+# How many images that could not be imported are remembered.
+FAILURES = 100
+# With these, projects may use images of one another.
+SHARED = ('public', 'shared')
+VISIBLE = ('public', 'community')
+# Tags that every snapshot of a node has.
+OF_SNAPSHOTS = ('zuul_system_id', 'zuul_expiration')
+
+
+class Images(ImageReader):
+    """Part of an endpoint.
+
+    :cvar float import_interval: seconds between two looks at an image
+        that is made.
+    :ivar Event stopping: nobody is to wait for the cloud any more.
+    """
+
+    import_interval = 10
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.stopping = threading.Event()
+        # What has failed once gets there some other way.
+        self._failures = collections.deque(maxlen=FAILURES)
+
+    def stopEndpoint(self):
+        # Images may take long.
+        self.stopping.set()
+        super().stopEndpoint()
+
+    def getImageUploadJob(self, provider_image, image_name, image_format,
+                          metadata, md5, sha256):
+        if self._client.image_api_use_tasks:
+            # By way of Swift, as some clouds want it.
+            return super().getImageUploadJob(
+                provider_image, image_name, image_format, metadata, md5,
+                sha256)
+        return UploadJob(
+            NewImage(self, provider_image, image_name, image_format,
+                     metadata, md5, sha256),
+            staged=provider_image.import_method == GLANCE_DIRECT)
+
+    def getImageImportJob(self, url, provider_image, image_name,
+                          image_format, metadata, md5, sha256):
+        """
+        :return: what has the cloud get an image, or None if that has to
+            be downloaded and uploaded.
+        """
+        new_image = NewImage(
+            self, provider_image, image_name, image_format, metadata, md5,
+            sha256, secret=url)
+        if image_format == SNAPSHOT:
+            snapshot = self._findSnapshot(url)
+            copy = snapshot and self._makeGlanceDownload(
+                new_image, self, snapshot.id, provider_image)
+            return copy and SnapshotImportJob(copy, snapshot.id)
+        if provider_image.import_method != WEB_DOWNLOAD:
+            return None
+        attempt = WEB_DOWNLOAD, url, md5, sha256
+        if not self._mayTry(attempt, provider_image):
+            return None
+        if obstacle := (getArtifactObstacle(
+                url, md5, sha256, self.driver.image_sources)
+                        or getObstacle(self._client, WEB_DOWNLOAD)):
+            self.log.info('Image %s is not imported: %s', image_name,
+                          obstacle)
+            return None
+        return WebDownloadJob(
+            new_image, url,
+            functools.partial(self._failures.append, attempt))
+
+    def getImageCopyJob(self, source_provider, provider_image, image_name,
+                        image_format, metadata, md5, sha256):
+        """
+        :return: what gets an image from another endpoint, or None if that
+            can't be or is no better than to upload the artifact.
+        """
+        source = source_provider.endpoint
+        if not isinstance(source, Images) or source is self:
+            return None
+        new_image = NewImage(
+            self, provider_image, image_name, image_format, metadata, md5,
+            sha256)
+        try:
+            if self._getGlance() == source._getGlance():
+                return self._makeShare(source, new_image, provider_image)
+            if self._isFederated(source, provider_image):
+                subject = source.canonical_name, provider_image.name, md5
+                if job := self._makeGlanceDownload(
+                        new_image, source, subject, provider_image):
+                    return job
+        except ERRORS as error:
+            self.log.info('Image %s is not copied from %s: %s', image_name,
+                          source.name, error)
+            return None
+        # The artifact is downloaded once for all clouds, which is cheaper,
+        # if it may be.
+        if 'upload' in provider_image.upload_methods:
+            return None
+        return StreamJob(new_image, source)
+
+    def deleteImage(self, external_id):
+        """Remove an image, if it is there; of one that another project
+        shares with ours, leave off using it."""
+        if not external_id:
+            # Of uploads that never were.
+            return
+        self.log.debug('Deleting image %s', external_id)
+        try:
+            image = self._client.image.get_image(external_id)
+            if image.owner != self._client.current_project_id:
+                self._rejectImage(image)
+                return
+            if image.is_protected:
+                self._client.image.update_image(image, is_protected=False)
+            self._client.image.delete_image(image)
+        except NotFoundException:
+            self.log.debug('Image %s is gone already', external_id)
+
+    def downloadSnapshot(self, url, path):
+        """
+        :param str url: of an artifact that is a snapshot of a node.
+        :param str path: of the file to write.
+        :return: the path, or None if this cloud does not have it.
+        """
+        image = self._findSnapshot(url)
+        if image is None:
+            return None
+        with self.openImage(image) as read, open(path, 'wb') as file:
+            for block in read():
+                file.write(block)
+        return path
+
+    def getImageUrl(self, image_id):
+        """:return: the URL of an image's file in Glance."""
+        return f'{self._getGlance()}/images/{image_id}/file'
+
+    def _findSnapshot(self, url):
+        """:return: the image whose file a URL is of, if it is a snapshot of
+            a node; or None."""
+        parts = urlsplit(url)
+        if parts.scheme not in ('http', 'https') or parts.query:
+            return None
+        before, found, image_id = url.removesuffix('/file').rpartition(
+            '/images/')
+        try:
+            if not (found and url.endswith('/file')
+                    and before == self._getGlance()):
+                return None
+            image = self._client.image.get_image(image_id)
+        except ERRORS as error:
+            self.log.info('Unable to look at image %s: %s', image_id, error)
+            return None
+        # Whoever writes a job can have it name any image that our user may
+        # read.
+        if all(image.properties.get(tag) for tag in OF_SNAPSHOTS):
+            return image
+        self.log.warning('Image %s is no snapshot of a node', image_id)
+        return None
+
+    def _getGlance(self):
+        """:return: the URL of the image service."""
+        return self._client.image.get_endpoint().rstrip('/')
+
+    def _mayTry(self, attempt, provider_image):
+        # An upload that fails is begun again, as another one.
+        return (attempt not in self._failures
+                or 'upload' not in provider_image.upload_methods)
+
+    def _makeShare(self, source, new_image, provider_image):
+        """:return: what has our project use the image of another one of
+            the same cloud, or None."""
+        ours, theirs = (each._client.current_project_id
+                        for each in (self, source))
+        if (ours == theirs or provider_image.tags.get('visibility')
+                not in SHARED):
+            return None
+        return OpenstackImageCopyJob(
+            self, provider_image, new_image.name, new_image.disk_format,
+            new_image.metadata, source, theirs, ours)
+
+    def _isFederated(self, source, provider_image):
+        """:return: whether another region of our cloud has images that our
+            user can read there."""
+        urls = {each._client.config.get_auth_args().get('auth_url')
+                for each in (self, source)}
+        return len(urls) == 1 and (
+            provider_image.tags.get('visibility') in VISIBLE
+            or self._client.current_project_id
+            == source._client.current_project_id)
+
+    def _makeGlanceDownload(self, new_image, source, subject,
+                            provider_image):
+        attempt = GLANCE_DOWNLOAD, subject
+        if not self._mayTry(attempt, provider_image):
+            return None
+        if obstacle := getObstacle(self._client, GLANCE_DOWNLOAD):
+            self.log.info('Image %s is not copied by the cloud: %s',
+                          new_image.name, obstacle)
+            return None
+        return GlanceDownloadJob(
+            new_image, source,
+            functools.partial(self._failures.append, attempt))
+
+    def _shareImage(self, external_id, member_id):
+        try:
+            return super()._shareImage(external_id, member_id)
+        except ConflictException:
+            # Somebody has died after he had done it.
+            return member_id
+
+    def _rejectImage(self, image):
+        if image.visibility != 'shared':
+            return
+        try:
+            self._client.image.update_member(
+                self._client.current_project_id, image.id,
+                status='rejected')
+        except ForbiddenException:
+            self.log.info('Image %s is not ours', image.id)

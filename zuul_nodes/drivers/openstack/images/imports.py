@@ -1,0 +1,47 @@
+"""Imports: what the cloud can get by itself, and what not.
+
+Image service API, "Interoperable image import":
+https://docs.openstack.org/api-ref/image/v2/
+"""
+
+from urllib.parse import urlsplit
+
+from zuul_nodes import imagefiles
+from zuul_nodes.drivers import addresses
+from zuul_nodes.drivers.openstack.images.newimage import ERRORS
+
+
+def getObstacle(client, method):
+    """
+    :param client: a connection to the cloud.
+    :param str method: of an import, as Glance calls it.
+    :return: why the cloud can't do it, or an empty string.
+    """
+    try:
+        methods = client.image.get_import_info().import_methods or {}
+    except ERRORS as error:
+        return f'the cloud does not tell whether it can: {error}'
+    if method not in methods.get('value', ()):
+        return f'the cloud does not offer {method}'
+    return ''
+
+
+def getArtifactObstacle(url, md5, sha256, sources):
+    """
+    :param ImageSources sources: what may be contacted; None outside of a
+        launcher.
+    :return: why no cloud can download an artifact, or an empty string.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ('http', 'https'):
+        return f'the cloud can not download from {parts.scheme}:'
+    try:
+        if sources:
+            sources.check(url, by_others=True)
+    except addresses.RefusedError as error:
+        return str(error)
+    if parts.path.lower().endswith(imagefiles.COMPRESSED):
+        return 'the cloud can not decompress it'
+    if sha256 and not md5:
+        return 'the cloud tells no SHA-256, and there is no md5sum'
+    return ''

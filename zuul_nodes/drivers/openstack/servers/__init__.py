@@ -1,0 +1,1 @@
+"""Servers: made, listed and removed, with what is made for them."""

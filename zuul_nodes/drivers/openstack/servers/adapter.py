@@ -1,0 +1,336 @@
+"""Servers, and what is made for them: ports, floating IPs, volumes.
+
+Compute, Network and Block Storage API:
+https://docs.openstack.org/api-ref/compute/
+https://docs.openstack.org/api-ref/network/v2/
+https://docs.openstack.org/api-ref/block-storage/v3/
+"""
+
+import functools
+import itertools
+
+from openstack import exceptions
+from openstack.cloud import meta
+from openstack.utils import supports_microversion
+from zuul.driver.openstack.openstackendpoint import ZuulOpenstackServer
+
+from zuul_nodes.drivers import (
+    Ability,
+    Adapter,
+    CapacityError,
+    DriverError,
+    Instance,
+    PermanentError,
+    State,
+)
+from zuul_nodes.drivers.openstack.cloud import marks, names, networks
+from zuul_nodes.drivers.openstack.cloud.errors import (
+    ABSENT,
+    Translation,
+    check,
+)
+from zuul_nodes.drivers.openstack.cloud.failures import getKind
+from zuul_nodes.drivers.openstack.cloud.lookups import Lookups
+from zuul_nodes.drivers.openstack.cloud.pages import getPages
+from zuul_nodes.drivers.openstack.servers.request import (
+    AUTO,
+    WITH_AUTO,
+    getName,
+    makeRequest,
+)
+from zuul_nodes.drivers.openstack.servers.serverlist import Servers
+
+STATES = {'ACTIVE': State.READY, 'ERROR': State.FAILED,
+          'DELETED': State.DELETED, 'SOFT_DELETED': State.DELETED,
+          **dict.fromkeys(('SHUTOFF', 'PAUSED', 'SUSPENDED', 'SHELVED',
+                           'SHELVED_OFFLOADED'), State.STOPPED)}
+# Of a volume that nothing uses, nor is about to, and that can be deleted.
+IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
+        'error_extending')
+# In this version of Nova's API, servers tell what their flavor is like.
+WITH_FLAVOR = '2.47'
+# Lines of a console's log.
+CONSOLE_LINES = 1000
+
+
+def translated(method):
+    """Have a method raise what :func:`errors.translate` makes of errors."""
+    @functools.wraps(method)
+    def wrapper(*args, **kwargs):
+        with Translation():
+            return method(*args, **kwargs)
+    return wrapper
+
+
+class OpenstackAdapter(Adapter):
+    """A project in a region.
+
+    :param OpenstackEndpoint endpoint: that has a client.
+    :ivar Lookups lookups: what the cloud has by name.
+    """
+
+    abilities = frozenset({Ability.CONSOLE, Ability.ZONES})
+    list_interval = 2.0
+
+    def __init__(self, endpoint):
+        # Other than adapters usually, it has the endpoint's client.
+        self.endpoint = endpoint
+        self.lookups = Lookups(endpoint)
+        self.servers = Servers()
+
+    @property
+    def client(self):
+        return self.endpoint._client
+
+    @property
+    def timeout(self):
+        """Seconds that a call may take."""
+        return self.client.session.timeout
+
+    # Servers
+
+    @translated
+    def createInstance(self, spec):
+        nics = self._makeNetworks(spec)
+        request, version = makeRequest(spec, self.lookups, nics)
+        try:
+            return self._create(request, version)
+        except exceptions.BadRequestException as error:
+            # An image or a flavor may be another one by now.
+            self.lookups.clear()
+            if self.lookups.isClosed(spec.zone):
+                raise CapacityError(f'The availability zone "{spec.zone}" '
+                                    'is closed') from error
+            self.client._reset_network_caches()
+            again, version = makeRequest(
+                spec, self.lookups, self._makeNetworks(spec))
+            if again == request:
+                raise
+            return self._create(again, version)
+
+    def _create(self, request, version):
+        try:
+            # Not logged: it has userdata, and the answer a password.
+            response = check(self.client.compute.post(
+                '/servers', json=request, microversion=version, log=False))
+        except exceptions.HttpException as error:
+            if error.status_code == 406:
+                raise PermanentError(
+                    f'The cloud is too old for a volume-type: Nova needs '
+                    f'version {version} of its API') from error
+            raise
+        return Instance(response.json()['server']['id'], State.BUILDING,
+                        request['server']['metadata'])
+
+    @translated
+    def listInstances(self):
+        version = WITH_FLAVOR if supports_microversion(
+            self.client.compute, WITH_FLAVOR) else None
+        return [self._makeInstance(server) for server in self.servers.list(
+            self.client.compute, version)]
+
+    def _makeInstance(self, server):
+        state = STATES.get(server['status'], State.BUILDING)
+        message = (server.get('fault') or {}).get('message')
+        return Instance(
+            server['id'], state, server.get('metadata') or {},
+            message=message, error=message and (
+                getKind(message) or DriverError),
+            server=server, host_id=server.get('hostId'),
+            cloud=self.endpoint.connection.cloud_name,
+            region=self.endpoint.getRegionName(),
+            az=server.get('OS-EXT-AZ:availability_zone'),
+            volumes=[each['id'] for each in server.get(
+                'os-extended-volumes:volumes_attached', ())])
+
+    @translated
+    def deleteInstance(self, instance_id):
+        self._delete(self.client.compute, f'/servers/{instance_id}')
+
+    @translated
+    def getConsoleLog(self, instance_id):
+        return check(self.client.compute.post(
+            f'/servers/{instance_id}/action', json={
+                'os-getConsoleOutput': {'length': CONSOLE_LINES}},
+        )).json()['output']
+
+    def listZones(self):
+        return self.lookups.listZones()
+
+    # Networks
+
+    def _makeNetworks(self, spec):
+        """:return: what Nova is to connect a server to; empty if that can
+            not be said."""
+        nics = []
+        for number, network in enumerate(spec.label.networks):
+            wanted = networks.parse(network)
+            network_id = self.lookups.getNetwork(wanted['name'])['id']
+            if wanted['port_security']:
+                nics.append({'uuid': network_id})
+            else:
+                nics.append({'port': self._getPort(
+                    network_id, f'{getName(spec)}-{number}', spec.tags)})
+        # As openstacksdk has it.
+        if not nics and (default := self.client.get_default_network()):
+            return [{'uuid': default['id']}]
+        return nics or (AUTO if supports_microversion(
+            self.client.compute, WITH_AUTO) else [])
+
+    def _getPort(self, network_id, name, node_tags):
+        """:return: the id of a port without port security, of the node's.
+        """
+        # Nova would make one as the network has it.
+        description = marks.describe(node_tags)
+        for port in getPages(self.client.network, '/ports', 'ports',
+                             query={'name': name, 'network_id': network_id}):
+            # Of a call whose answer nobody has heard.
+            if port['description'] == description:
+                return port['id']
+        return check(self.client.network.post('/ports', json={'port': {
+            'network_id': network_id, 'name': name,
+            'description': description, 'port_security_enabled': False,
+            'security_groups': []}})).json()['port']['id']
+
+    @translated
+    def getAddresses(self, server, floating):
+        """
+        :param dict server: as Nova shows it.
+        :param list floating: its floating IPs, as Neutron shows them.
+        :return: what an :class:`Instance` has for addresses, a dict, and
+            whether a floating IP is wanting.
+        """
+        addresses = networks.addFloatingIps(
+            server.get('addresses') or {}, floating)
+        public = self._sort(
+            server, networks.keepOne(addresses, networks.FLOATING))
+        private = self._sort(server, networks.keepOne(
+            networks.getBehind(addresses), networks.FIXED))
+        preferred = private if self.client.private else public
+        found = {
+            'public_ipv4': public['public_v4'] or None,
+            'public_ipv6': public['public_v6'] or None,
+            'private_ipv4': private['private_v4'] or None,
+            'interface_ip': preferred['interface_ip']
+            or private['private_v4'] or public['public_v6'] or None}
+        return found, (
+            not public['public_v4'] and self.hasFloatingIps()
+            and not self.client.private
+            and networks.hasFixed(addresses)
+            and bool(self.client.get_external_ipv4_floating_networks()))
+
+    def _sort(self, server, addresses):
+        """:return: the server as openstacksdk shows one with these
+            addresses."""
+        # What is looked up for each server that is active is in a list.
+        return meta.add_server_interfaces(self.client, ZuulOpenstackServer({
+            **server, 'status': '', 'accessIPv4': server.get('accessIPv4'),
+            'accessIPv6': server.get('accessIPv6'),
+            'addresses': addresses}))
+
+    @translated
+    def hasFloatingIps(self):
+        """:return: whether the cloud may have floating IPs, as far as
+            ``clouds.yaml`` and the catalog say."""
+        source = self.client.config.config.get('floating_ip_source')
+        return ((source or 'none').lower() != 'none'
+                and self.client.has_service('network'))
+
+    @translated
+    def createFloatingIp(self, server_id, ports, network, node_tags):
+        """Give a server a floating IP; the one that it has, if any.
+
+        :param list ports: of the server.
+        :param str network: that it comes from, name or id, or None.
+        :param dict node_tags: of the node.
+        :return: as Neutron shows it.
+        """
+        sources = ([self.lookups.getNetwork(network)['id']] if network
+                   else self._getSources())
+        response = None
+        for (port, address), source in itertools.product(
+                networks.choosePorts(
+                    server_id, ports, self.client.get_nat_destination()),
+                sources):
+            response = self.client.network.post('/floatingips', json={
+                'floatingip': {
+                    'floating_network_id': source,
+                    'port_id': port['id'], 'fixed_ip_address': address,
+                    'description': marks.describe(node_tags)}})
+            if response.status_code == 409 and (
+                    existing := self._findFloatingIp(port, address)):
+                # Of a call whose answer nobody has heard.
+                return existing
+            if response.status_code != 404:
+                break
+            # No router leads there.
+        return check(response).json()['floatingip']
+
+    def _getSources(self):
+        """:return: ids of networks that floating IPs may come from, the
+            best one first."""
+        first = self.client.get_nat_source()
+        return [each['id'] for each in sorted(
+            self.client.get_external_ipv4_floating_networks(),
+            key=lambda each: each['id'] != (first or each)['id'])]
+
+    def _findFloatingIp(self, port, address):
+        return next((
+            each for each in getPages(
+                self.client.network, '/floatingips', 'floatingips',
+                query={'port_id': port['id']})
+            if each['fixed_ip_address'] == address), None)
+
+    @translated
+    def listFloatingIps(self):
+        """:return: those of the project, as Neutron shows them; none if
+            there are no routers."""
+        return self._list(self.client.network, '/floatingips', 'floatingips',
+                          project_id=self.client.current_project_id)
+
+    @translated
+    def listPorts(self):
+        """:return: those of the project, as Neutron shows them; none if
+            there is no Neutron."""
+        return self._list(self.client.network, '/ports', 'ports',
+                          project_id=self.client.current_project_id)
+
+    @translated
+    def deleteFloatingIp(self, floating_ip_id):
+        self._delete(self.client.network, f'/floatingips/{floating_ip_id}')
+
+    @translated
+    def deletePort(self, port_id):
+        self._delete(self.client.network, f'/ports/{port_id}')
+
+    # Volumes
+
+    @translated
+    def listVolumes(self):
+        """:return: those of the project, as Cinder shows them; none if
+            there is no Cinder."""
+        return self._list(
+            self.client.block_storage, '/volumes/detail', 'volumes')
+
+    @translated
+    def tagVolume(self, volume_id, node_tags):
+        """Have a volume say whose it is; Nova does not."""
+        check(self.client.block_storage.post(
+            f'/volumes/{volume_id}/metadata',
+            json={'metadata': names.fitMetadata(node_tags)}))
+
+    @translated
+    def deleteVolume(self, volume_id):
+        self._delete(self.client.block_storage, f'/volumes/{volume_id}')
+
+    def _list(self, proxy, path, key, **query):
+        try:
+            return list(getPages(proxy, path, key, query=query))
+        except ABSENT:
+            return []
+
+    def _delete(self, proxy, path):
+        """Have something be gone, which it may be already."""
+        response = proxy.delete(path)
+        if response.status_code != 404:
+            check(response)
