@@ -12,6 +12,9 @@ import json
 SYSTEM = 'zuul_system_id'
 NODE = 'zuul_node_uuid'
 TAGS = (SYSTEM, NODE)
+# Of images made of nodes: how their names begin, and the tag that they have.
+SNAPSHOT = 'zuul-snapshot-'
+EXPIRATION = 'zuul_expiration'
 
 
 def describe(tags):

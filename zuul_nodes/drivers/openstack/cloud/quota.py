@@ -34,7 +34,7 @@ from zuul_nodes.drivers.openstack.cloud.networks import (
     MAC,
     parse,
 )
-from zuul_nodes.drivers.openstack.servers.adapter import IDLE
+from zuul_nodes.drivers.openstack.cloud.resources import IDLE
 
 FLOATING_IPS = 'floating-ips'
 PORTS = 'ports'

@@ -13,14 +13,20 @@ from zuul.driver.openstack import openstackmodel
 
 from zuul_nodes.drivers import State
 from zuul_nodes.drivers.openstack.cloud.errors import Translation, isAbsent
-from zuul_nodes.drivers.openstack.cloud.marks import TAGS, getTags
+from zuul_nodes.drivers.openstack.cloud.marks import (
+    EXPIRATION,
+    SNAPSHOT,
+    TAGS,
+    getTags,
+)
 from zuul_nodes.drivers.openstack.cloud.pages import getPages
-from zuul_nodes.drivers.openstack.images.snapshots import EXPIRATION, NAME
-from zuul_nodes.drivers.openstack.servers.adapter import IDLE
 
 # The most that Glance puts into one page of a list, as it is set up
 # unless somebody has changed that.
 PAGE = 1000
+# Of a volume that nothing uses, nor is about to, and that can be deleted.
+IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
+        'error_extending')
 # How many servers are remembered.
 SERVERS = 10000
 
@@ -156,6 +162,6 @@ def _getImageTags(image):
     upload_uuid = tags.get('zuul_upload_uuid')
     if upload_uuid and name.endswith(f'-{upload_uuid}'):
         return tags
-    if tags.get(EXPIRATION) and name.startswith(NAME):
+    if tags.get(EXPIRATION) and name.startswith(SNAPSHOT):
         return {tag: tags.get(tag) for tag in ('zuul_system_id', EXPIRATION)}
     return {}

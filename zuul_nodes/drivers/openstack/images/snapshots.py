@@ -19,10 +19,9 @@ from zuul.provider import statemachine
 
 from zuul_nodes.drivers import DriverError, TemporaryError
 from zuul_nodes.drivers.openstack.cloud.errors import Translation, check
+from zuul_nodes.drivers.openstack.cloud.marks import SNAPSHOT
 from zuul_nodes.drivers.openstack.cloud.names import fitMetadata
 
-NAME = 'zuul-snapshot-'
-EXPIRATION = 'zuul_expiration'
 # Of those that the image of the node has, and that a snapshot has not.
 NOT_INHERITED = {'zuul_upload_uuid': '', 'zuul_node_uuid': ''}
 FAILED = ('error', 'killed', 'deleted', 'deactivated')
@@ -46,7 +45,7 @@ class SnapshotStateMachine(statemachine.StateMachine):
         self.endpoint = endpoint
         self.node = node
         self.log = log
-        self.name = f'{NAME}{node.uuid}'
+        self.name = f'{SNAPSHOT}{node.uuid}'
         self.tags = fitMetadata(node.snapshot.tags or {})
         # Of the server, if it boots from one.
         self.volume_id = state.get('volume_id')

@@ -44,9 +44,6 @@ STATES = {'ACTIVE': State.READY, 'ERROR': State.FAILED,
           'DELETED': State.DELETED, 'SOFT_DELETED': State.DELETED,
           **dict.fromkeys(('SHUTOFF', 'PAUSED', 'SUSPENDED', 'SHELVED',
                            'SHELVED_OFFLOADED'), State.STOPPED)}
-# Of a volume that nothing uses, nor is about to, and that can be deleted.
-IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
-        'error_extending')
 # In this version of Nova's API, servers tell what their flavor is like.
 WITH_FLAVOR = '2.47'
 # Lines of a console's log.

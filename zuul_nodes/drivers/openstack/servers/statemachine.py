@@ -7,8 +7,8 @@ import time
 
 from zuul_nodes.drivers import DriverError, TemporaryError, extension
 from zuul_nodes.drivers.openstack.cloud import marks, networks
+from zuul_nodes.drivers.openstack.cloud.resources import IDLE
 from zuul_nodes.drivers.openstack.config.properties import Properties
-from zuul_nodes.drivers.openstack.servers.adapter import IDLE
 
 # What adapters do.
 ADDRESS = 'createFloatingIp'
