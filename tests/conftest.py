@@ -11,7 +11,7 @@ from hypothesis import settings
 import pytest
 
 pytest_plugins = [
-    'tests.fixtures.awsserver',
+    'tests.emulators.awsserver',
     'tests.fixtures.commands',
     'tests.fixtures.zookeeperserver',
 ]

@@ -5,15 +5,15 @@ import contextlib
 from zuul.driver.kubernetes import KubernetesDriver as ZuulsKubernetesDriver
 from zuul.driver.openstack import OpenstackDriver as ZuulsOpenstackDriver
 
-from tests.fixtures.gce import GCE
+from tests.emulators.gce import GCE
+from tests.emulators.kubernetes import Emulator
+from tests.emulators.openstack import OpenStack
 from tests.fixtures.kit.aws import AwsCloud
 from tests.fixtures.kit.aws import ZuulsDriver as ZuulsAwsDriver
 from tests.fixtures.kit.fake import FakeCloud
 from tests.fixtures.kit.gce import GceCloud
 from tests.fixtures.kit.kubernetes import KubernetesCloud
 from tests.fixtures.kit.openstack import OpenstackCloud
-from tests.fixtures.kubernetes import Emulator
-from tests.fixtures.openstack import OpenStack
 from zuul_nodes.drivers.aws import AwsDriver
 from zuul_nodes.drivers.fake import FakeDriver
 from zuul_nodes.drivers.gce import GceDriver

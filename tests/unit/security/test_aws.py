@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip('moto', reason='only some environments have it')
 
-from tests.fixtures.aws import ARTIFACTS, UPLOADS
+from tests.emulators.aws import ARTIFACTS, UPLOADS
 from tests.fixtures.layout import makeLayout
 from tests.unit.drivers.aws.sites import LAYOUT, makeConnection
 from zuul_nodes.configloader.errors import BoundError

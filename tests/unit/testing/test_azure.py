@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixtures.azure import Azure
+from tests.emulators.azure import Azure
 from tests.fixtures.kit.azure import (
     ZUULS_SECTION,
     AzureCloud,

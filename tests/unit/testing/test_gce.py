@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixtures.gce import GCE
+from tests.emulators.gce import GCE
 from tests.fixtures.kit.gce import GceCloud, HurriedDriver
 from zuul_nodes.testing import DriverConformance
 

@@ -6,13 +6,13 @@ import os
 import pytest
 from zuul.driver.kubernetes import KubernetesDriver as ZuulsDriver
 
+from tests.emulators.kubernetes import Emulator, RealCluster
 from tests.fixtures.kit.kubernetes import (
     HurriedDriver,
     KubernetesCloud,
     NamespaceCloud,
     SharedNamespaceCloud,
 )
-from tests.fixtures.kubernetes import Emulator, RealCluster
 from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.emulators.openstack import OpenStack
 from tests.fixtures.kit.openstack import HurriedDriver, OpenstackCloud
-from tests.fixtures.openstack import OpenStack
 from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
 

@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
+from tests.emulators.openstackservices.session import getServices
 from tests.fixtures.kit.openstackservices import (
     OpenstackServicesCloud,
     PatientDriver,
     bePatient,
 )
-from tests.fixtures.openstackservices.session import getServices
 from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
 

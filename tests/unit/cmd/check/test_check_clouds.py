@@ -7,9 +7,9 @@ import pathlib
 
 import pytest
 
-from tests.fixtures.gce import GCE
-from tests.fixtures.kubernetes import Emulator
-from tests.fixtures.openstack import OpenStack
+from tests.emulators.gce import GCE
+from tests.emulators.kubernetes import Emulator
+from tests.emulators.openstack import OpenStack
 from tests.unit.drivers.openstack.nodesites import furnish
 from zuul_nodes import zuulconf
 from zuul_nodes.cmd.check import command as check

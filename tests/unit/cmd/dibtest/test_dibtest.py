@@ -10,8 +10,8 @@ import tempfile
 
 import pytest
 
+from tests.emulators.openstack import OpenStack
 from tests.fixtures.hostkeys import HostKey
-from tests.fixtures.openstack import OpenStack
 from tests.fixtures.sshservers import SSHServer
 from zuul_nodes import cmd
 from zuul_nodes.cmd.dibtest import openssh, openstackimage

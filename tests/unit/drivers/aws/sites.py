@@ -6,7 +6,7 @@ import pathlib
 
 from zuul.driver.aws.awsmodel import AwsProviderNode
 
-from tests.fixtures.aws import CREDENTIALS, REGION, UPLOADS
+from tests.emulators.aws import CREDENTIALS, REGION, UPLOADS
 from tests.fixtures.layout import makeLayout
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers import forNode, getZones, turnZones

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from tests.fixtures.aws import UPLOADS
+from tests.emulators.aws import UPLOADS
 from tests.unit.drivers.aws.sites import LAYOUT
 from zuul_nodes.cmd.check.asking import ask as askAll
 

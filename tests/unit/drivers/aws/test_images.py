@@ -8,8 +8,8 @@ import types
 import pytest
 from zuul.driver.aws import awsendpoint
 
-from tests.fixtures.aws import ARTIFACTS, UPLOADS
-from tests.fixtures.aws.imports import STEPS
+from tests.emulators.aws import ARTIFACTS, UPLOADS
+from tests.emulators.aws.imports import STEPS
 from zuul_nodes.drivers import DriverError, GoneError, PermanentError
 from zuul_nodes.launcher.providers.failures import Failure, classify, isGone
 

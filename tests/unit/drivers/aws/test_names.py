@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 import pytest
 
-from tests.fixtures.aws.strict import AMI_NAME, TAG_KEY, TAG_VALUE
+from tests.emulators.aws.strict import AMI_NAME, TAG_KEY, TAG_VALUE
 from tests.fixtures.examples import countExamples
 from tests.unit.drivers.aws.sites import FLEET, LAYOUT
 from zuul_nodes.drivers.aws import names

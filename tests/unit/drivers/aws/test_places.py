@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixtures.aws import INSTANCE_QUOTA, SPOT_QUOTA
+from tests.emulators.aws import INSTANCE_QUOTA, SPOT_QUOTA
 from zuul_nodes.drivers import (
     CapacityError,
     PermanentError,

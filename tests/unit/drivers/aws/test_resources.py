@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixtures.aws import ARTIFACTS, INSTANCE_QUOTA, UPLOADS
+from tests.emulators.aws import ARTIFACTS, INSTANCE_QUOTA, UPLOADS
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.aws.sites import LAYOUT
 from zuul_nodes.drivers import DriverError

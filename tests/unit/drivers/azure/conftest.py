@@ -1,6 +1,6 @@
 import pytest
 
-from tests.fixtures.azure import Azure
+from tests.emulators.azure import Azure
 from tests.fixtures.ending import endWith
 from tests.unit.drivers.azure.sites import Site
 from zuul_nodes.drivers.azure.adapter import AzureAdapter

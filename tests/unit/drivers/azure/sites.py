@@ -7,7 +7,7 @@ import types
 
 from zuul.model import ProviderNode
 
-from tests.fixtures.azure import REGION, redirect
+from tests.emulators.azure import REGION, redirect
 from tests.fixtures.layout import makeLayout
 from zuul_nodes.drivers import forNode, getZones, turnZones
 from zuul_nodes.drivers.azure import AzureDriver

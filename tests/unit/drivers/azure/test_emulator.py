@@ -7,8 +7,8 @@ import pytest
 import requests
 from zuul.driver.azure.azul import AzureError, AzureNotFoundError
 
-from tests.fixtures.azure import REGION, Azure
-from tests.fixtures.azure.disks import PAGE
+from tests.emulators.azure import REGION, Azure
+from tests.emulators.azure.disks import PAGE
 from tests.fixtures.kit.azure import AzureCloud, makeClient, makeMachine
 
 VHD = AzureCloud.image

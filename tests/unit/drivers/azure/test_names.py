@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 import pytest
 import voluptuous as vs
 
-from tests.fixtures.azure import Azure
-from tests.fixtures.azure.core import Refusal, checkTags
+from tests.emulators.azure import Azure
+from tests.emulators.azure.core import Refusal, checkTags
 from tests.fixtures.examples import countExamples
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.drivers.azure.names import (

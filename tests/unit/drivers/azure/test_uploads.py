@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from tests.fixtures.azure.disks import COOKIE, PAGE
+from tests.emulators.azure.disks import COOKIE, PAGE
 from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
 from zuul_nodes.drivers.azure import client, upload
 

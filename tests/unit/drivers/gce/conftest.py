@@ -2,8 +2,8 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 import pytest
 
+from tests.emulators.gce import GCE
 from tests.fixtures.ending import endWith
-from tests.fixtures.gce import GCE
 from tests.unit.drivers.gce.clients import Clients
 from tests.unit.drivers.gce.sites import Site
 

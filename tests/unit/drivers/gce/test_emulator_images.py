@@ -7,7 +7,7 @@ from google.api_core import exceptions
 from google.cloud import compute_v1
 import pytest
 
-from tests.fixtures.gce.images import makeArchive
+from tests.emulators.gce.images import makeArchive
 from tests.unit.drivers.gce.clients import PROJECT, ZONE, insert
 
 RAW = bytes(range(256)) * 4

@@ -3,10 +3,10 @@
 from hypothesis import given, settings, strategies
 import pytest
 
+from tests.emulators.gce import GCE
+from tests.emulators.gce.core import DESCRIPTION_LIMIT
+from tests.emulators.gce.labels import makeLabels as takeLabels
 from tests.fixtures.examples import countExamples
-from tests.fixtures.gce import GCE
-from tests.fixtures.gce.core import DESCRIPTION_LIMIT
-from tests.fixtures.gce.labels import makeLabels as takeLabels
 from zuul_nodes.drivers.gce import images, tags
 from zuul_nodes.drivers.gce.names import fitValue, makeLabels, makeName
 

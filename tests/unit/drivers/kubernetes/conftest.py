@@ -1,8 +1,8 @@
 from kubernetes.client import CoreV1Api
 import pytest
 
+from tests.emulators.kubernetes import Emulator
 from tests.fixtures.ending import endWith
-from tests.fixtures.kubernetes import Emulator
 from tests.unit.drivers.kubernetes.sites import Site, addPod
 
 

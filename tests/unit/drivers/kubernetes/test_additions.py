@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixtures.kubernetes import Behaviour
+from tests.emulators.kubernetes import Behaviour
 from zuul_nodes.drivers import CapacityError
 
 SIDECAR = {'name': 'istio-proxy', 'image': 'proxy'}

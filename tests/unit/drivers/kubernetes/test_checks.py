@@ -7,7 +7,7 @@ from kubernetes.client import (
 )
 import pytest
 
-from tests.fixtures.kubernetes.kubelet import NODE
+from tests.emulators.kubernetes.kubelet import NODE
 from tests.unit.drivers.kubernetes.sites import load
 
 SHARED = 'kind: pod, namespace: ci'

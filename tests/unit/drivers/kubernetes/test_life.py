@@ -8,7 +8,7 @@ import pathlib
 from kubernetes.client import CoreV1Api
 import pytest
 
-from tests.fixtures.kubernetes import Behaviour
+from tests.emulators.kubernetes import Behaviour
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.kubernetes.sites import SHARED, addPod, allow
 from zuul_nodes.drivers import (

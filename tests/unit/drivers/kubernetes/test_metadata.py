@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 import pytest
 
+from tests.emulators.kubernetes import admission
 from tests.fixtures.examples import countExamples
-from tests.fixtures.kubernetes import admission
 from zuul_nodes.drivers.kubernetes.metadata import (
     fit,
     getTags,

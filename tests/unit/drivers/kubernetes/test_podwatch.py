@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixtures.kubernetes import Behaviour
+from tests.emulators.kubernetes import Behaviour
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers.kubernetes import api, podwatch
 from zuul_nodes.launcher.providers.failures import Failure, classify

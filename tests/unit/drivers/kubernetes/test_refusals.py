@@ -5,7 +5,7 @@ import contextlib
 from kubernetes.client import CoreV1Api
 import pytest
 
-from tests.fixtures.kubernetes import Behaviour
+from tests.emulators.kubernetes import Behaviour
 from zuul_nodes.drivers import CapacityError, DriverError, TemporaryError
 from zuul_nodes.drivers.kubernetes import api, statemachine
 from zuul_nodes.launcher.providers.failures import Failure, classify

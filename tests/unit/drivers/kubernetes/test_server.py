@@ -12,8 +12,8 @@ import kubernetes
 from kubernetes.client import ApiException
 import pytest
 
+from tests.emulators.kubernetes import Behaviour, Emulator, RealCluster
 from tests.fixtures import waiting
-from tests.fixtures.kubernetes import Behaviour, Emulator, RealCluster
 from zuul_nodes.drivers import PermanentError, QuotaError
 from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.errors import Forbidden, translate

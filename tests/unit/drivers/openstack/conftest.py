@@ -1,8 +1,8 @@
 from openstack.config import loader
 import pytest
 
+from tests.emulators.openstack import OpenStack
 from tests.fixtures.ending import endWith
-from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.nodesites import NodeSite, furnish
 from tests.unit.drivers.openstack.sites import Site
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint

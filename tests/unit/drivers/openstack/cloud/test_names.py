@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from tests.fixtures.emulation import Refusal
+from tests.emulators.emulation import Refusal
+from tests.emulators.openstack import OpenStack
 from tests.fixtures.examples import countExamples
-from tests.fixtures.openstack import OpenStack
 from tests.unit.drivers.openstack.sites import UPLOAD, getTags
 from zuul_nodes.drivers.openstack.cloud.names import (
     LONGEST,

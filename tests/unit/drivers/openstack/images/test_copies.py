@@ -5,7 +5,7 @@ import hashlib
 import pytest
 import yaml
 
-from tests.fixtures.openstack import OpenStack
+from tests.emulators.openstack import OpenStack
 from tests.unit.drivers.openstack.sites import NAME, UPLOAD, Site, getTags
 from zuul_nodes.drivers.openstack.images.newimage import ImageFailed
 

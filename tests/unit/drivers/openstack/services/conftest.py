@@ -5,15 +5,15 @@ import itertools
 import openstack
 import pytest
 
-from tests.fixtures.openstack import OpenStack
-from tests.fixtures.openstack.core import REGION
-from tests.fixtures.openstackservices.session import getServices
+from tests.emulators.openstack import OpenStack
+from tests.emulators.openstack.core import REGION
+from tests.emulators.openstackservices.session import getServices
 
 _numbers = itertools.count()
 
 
 class EmulatedProject:
-    """As :class:`tests.fixtures.openstackservices.cloud.Project`."""
+    """As :class:`tests.emulators.openstackservices.cloud.Project`."""
 
     def __init__(self, emulator):
         self.emulator = emulator

@@ -4,12 +4,12 @@ import contextlib
 
 import pytest
 
+from tests.emulators.openstackservices.configuration import ZONES
 from tests.fixtures.kit.openstackservices import (
     OpenstackServicesCloud,
     PatientDriver,
     bePatient,
 )
-from tests.fixtures.openstackservices.configuration import ZONES
 from zuul_nodes.drivers import turnZones
 from zuul_nodes.testing.configuration import change
 from zuul_nodes.testing.conformance import openSites

@@ -1,0 +1,1 @@
+"""Clouds on loopback, for tests: real HTTP and real state."""
