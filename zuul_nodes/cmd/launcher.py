@@ -62,7 +62,7 @@ def filterConnections(config, names):
     :raises UserError: there is no such connection, or zuul.conf is not
         right.
     """
-    from zuul_nodes.configloader.errors import quote, suggest
+    from zuul_nodes.suggestions import quote, suggest
     who = '--connection'
     if names is None:
         who = f'zuul.conf: "{FILTER}" in [launcher]'

@@ -5,17 +5,9 @@ dealing with, and a picture of it.  The message says the rest: what is
 wrong, where else one has to look, and what would be right.
 """
 
-import difflib
-import heapq
-
 from zuul.exceptions import ConfigurationSyntaxError
 
-# More names than that help nobody.
-MANY = 20
-# So many are compared with one that is not there.
-ALIKE = 100
-# Nor do longer ones, and there are none.
-LONG = 250
+from zuul_nodes.suggestions import quote, suggest
 
 
 class SectionError(ConfigurationSyntaxError):
@@ -144,26 +136,3 @@ def explainPlace(name, kind, place):
     here = 'sections and providers' if kind == 'provider' else f'{kind}s'
     return (f'has the attribute "{name}", which belongs to {place}, not to '
             f'{here}. Move it there')
-
-
-def quote(name):
-    """:return: a name that may not be one, for a message."""
-    return f'"{name[:LONG]}..."' if len(name) > LONG else f'"{name}"'
-
-
-def suggest(name, known):
-    """:return: a sentence with the known name that was probably meant, or
-        with what names there are."""
-    name = str(name)
-    # To compare takes long, and there may be many names and many errors.
-    alike = [each for each in known if abs(len(each) - len(name)) < 4
-             and (each[:1] == name[:1] or each[-1:] == name[-1:])]
-    near = difflib.get_close_matches(name, alike[:ALIKE], 1)
-    if near:
-        return f'Did you mean "{near[0]}"?'
-    if not known:
-        return 'There are none.'
-    names = [f'"{name}"' for name in heapq.nsmallest(MANY, known)]
-    if len(known) > MANY:
-        names.append(f'and {len(known) - MANY} more')
-    return 'There are: ' + ', '.join(names)

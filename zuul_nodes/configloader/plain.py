@@ -9,7 +9,8 @@ import math
 
 from zuul import model
 
-from zuul_nodes.configloader.errors import ValueNotAllowedError, quote
+from zuul_nodes.configloader.errors import ValueNotAllowedError
+from zuul_nodes.suggestions import quote
 
 # Far more than anybody writes; far less than what an alias of an alias
 # of an alias can stand for.

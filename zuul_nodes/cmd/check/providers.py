@@ -11,9 +11,9 @@ from zuul import model
 from zuul_nodes.cmd.common.choice import choose, findError
 from zuul_nodes.cmd.common.tenants import Tenants, connect
 from zuul_nodes.cmd.common.waiting import Waiting
-from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.suggestions import suggest
 
 # Where Zuul looks in a project; the first that is there counts.
 PLACES = ('zuul.yaml', 'zuul.d', '.zuul.yaml', '.zuul.d')

@@ -2,8 +2,9 @@
 
 import re
 
-from zuul_nodes.configloader.errors import formatPlace, suggest
+from zuul_nodes.configloader.errors import formatPlace
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.suggestions import suggest
 
 
 def choose(tenants, provider_name):

@@ -22,8 +22,8 @@ from zuul.zk.locks import TENANT_LOCK_ROOT, SessionAwareReadLock, locked
 from zuul.zk.system import SYSTEM_ROOT, ZuulSystem
 
 from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper, WriteRefused
-from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.suggestions import suggest
 
 SCHEDULER = 'See whether the scheduler is running'
 

@@ -10,10 +10,10 @@ from zuul_nodes.cmd.common.choice import findError
 from zuul_nodes.configloader.errors import (
     getKind,
     getLineNumber,
-    suggest,
 )
 from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.suggestions import suggest
 
 # Characters.  Together they make a table of 120 at most.
 WIDTHS = {'attribute': 23, 'value': 27, 'set by': 32, 'overrides': 25}

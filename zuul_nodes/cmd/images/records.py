@@ -14,10 +14,10 @@ from zuul_nodes import (
     undelivered,
     zkrecords,
 )
-from zuul_nodes.configloader.errors import suggest
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageremarks import Remarks
+from zuul_nodes.suggestions import suggest
 
 ARTIFACTS = '/zuul/images/artifacts'
 UPLOADS = '/zuul/image-uploads/uploads'

@@ -14,8 +14,6 @@ from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownNameError,
     describe,
-    quote,
-    suggest,
 )
 from zuul_nodes.configloader.flattening.parts import Parts
 from zuul_nodes.configloader.flattening.precedence import (
@@ -35,6 +33,7 @@ from zuul_nodes.configloader.flattening.vocabulary import (
     getVocabulary,
 )
 from zuul_nodes.drivers import DEFAULT_PRIORITY, LABEL_OF_ANY_DRIVER, OWN
+from zuul_nodes.suggestions import quote, suggest
 
 LABEL_DEFAULTS = 'label-defaults'
 LIMITS = 'resource-limits'

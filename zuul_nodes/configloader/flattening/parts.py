@@ -18,7 +18,6 @@ from zuul_nodes.configloader.errors import (
     describe,
     explainPlace,
     explainUnknown,
-    suggest,
 )
 from zuul_nodes.configloader.flattening.precedence import (
     Level,
@@ -35,6 +34,7 @@ from zuul_nodes.configloader.flattening.vocabulary import (
     STRUCTURE,
 )
 from zuul_nodes.configloader.plain import Replacement
+from zuul_nodes.suggestions import suggest
 
 KINDS = ('image', 'flavor', 'label')
 RETAIN_LIMIT = 'max-retain-count'

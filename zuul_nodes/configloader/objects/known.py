@@ -18,8 +18,6 @@ from zuul_nodes.configloader.errors import (
     UnknownAttributeError,
     describe,
     explainPlace,
-    quote,
-    suggest,
 )
 from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
@@ -30,6 +28,7 @@ from zuul_nodes.configloader.flattening.vocabulary import (
     show,
 )
 from zuul_nodes.drivers import beStrictOf
+from zuul_nodes.suggestions import quote, suggest
 
 LISTS = {f'{kind}s': kind for kind in STRUCTURE}
 DEFAULTS = {f'{kind}-defaults': kind for kind in STRUCTURE}

@@ -13,7 +13,8 @@ provider for it, among those that have the label itself.
 
 from zuul.exceptions import ConfigurationSyntaxError, LabelNotFoundError
 
-from zuul_nodes.configloader.errors import describe, quote, suggest
+from zuul_nodes.configloader.errors import describe
+from zuul_nodes.suggestions import quote, suggest
 
 
 class UnknownLabelError(LabelNotFoundError):

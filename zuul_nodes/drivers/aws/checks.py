@@ -1,6 +1,5 @@
 """What AWS is asked about a configuration, before it is used."""
 
-import difflib
 import functools
 
 from botocore.exceptions import ClientError
@@ -15,6 +14,7 @@ from zuul_nodes.drivers import (
     getZones,
 )
 from zuul_nodes.drivers.aws import errors, images, places
+from zuul_nodes.suggestions import suggest
 
 # More names than that help nobody.
 MANY = 10
@@ -192,7 +192,7 @@ class Questions:
             return (f'{message}; images of that name are owned by '
                     f'{_enumerate(owners)}: if one of them is to be '
                     'trusted, name it in "image-owners"')
-        return f'{message}. {_suggest(image.image_id, names)}'
+        return f'{message}. {suggest(image.image_id, names)}'
 
     def askZone(self, name):
         zones = {each['ZoneName']: each.get('State', 'available')
@@ -330,16 +330,7 @@ def _compare(kind, name, names):
     """:return: a sentence, if the name is none of these."""
     if name in names:
         return ''
-    return f'There is no {kind} "{name}". {_suggest(name, names)}'
-
-
-def _suggest(name, names):
-    near = difflib.get_close_matches(name, names, 1)
-    if near:
-        return f'Did you mean "{near[0]}"?'
-    if not names:
-        return 'There are none'
-    return f'There are: {_enumerate(sorted(names))}'
+    return f'There is no {kind} "{name}". {suggest(name, names)}'
 
 
 def _enumerate(names):

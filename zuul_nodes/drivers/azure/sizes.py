@@ -4,10 +4,10 @@ https://learn.microsoft.com/rest/api/compute/resource-skus/list
 https://learn.microsoft.com/rest/api/compute/usage/list
 """
 
-import difflib
 
 from zuul_nodes.drivers import Memory, PermanentError
 from zuul_nodes.drivers.azure.machinerequest import SPOT
+from zuul_nodes.suggestions import suggest
 
 # Seconds for which a list of sizes is used; it is long.
 FRESH = 3600
@@ -42,11 +42,10 @@ class Sizes:
         sizes = self._list()
         size = sizes.get(name.lower())
         if size is None:
-            nearest = difflib.get_close_matches(
-                name, [each['name'] for each in sizes.values()], 5, 0)
+            names = [each['name'] for each in sizes.values()]
             raise PermanentError(
-                f'{self.region} has no VM size "{name}"; it has '
-                f'{", ".join(nearest) or "none"}')
+                f'{self.region} has no VM size "{name}". '
+                f'{suggest(name, names)}')
         if any(each.get('type') == 'Location'
                and each.get('reasonCode') == NOT_AVAILABLE
                for each in size.get('restrictions') or ()):

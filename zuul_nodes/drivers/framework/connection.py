@@ -1,6 +1,5 @@
 """What ``zuul.conf`` says of a cloud."""
 
-import difflib
 import logging
 
 import voluptuous as vs
@@ -8,6 +7,7 @@ from zuul.connection import BaseConnection
 from zuul.lib.voluputil import Nullable, Optional, assemble
 
 from zuul_nodes.drivers.api import bounds
+from zuul_nodes.suggestions import suggest
 
 # Zuul's own, in the section of any connection.
 OF_ZUUL = ('driver', 'name')
@@ -49,13 +49,10 @@ class AdapterConnection(BaseConnection):
         given = {key: value for key, value in connection_config.items()
                  if key not in OF_ZUUL}
         for key in given.keys() - known:
-            near = difflib.get_close_matches(key, known, 1)
             # Zuul says nothing of such options, so it is no error.
             self.log.warning(
-                '[connection %s]: the driver %s has no option "%s"; %s',
-                connection_name, driver.name, key,
-                f'did you mean "{near[0]}"?' if near else
-                'there are: ' + ', '.join(known))
+                '[connection %s]: the driver %s has no option "%s". %s',
+                connection_name, driver.name, key, suggest(key, known))
         try:
             attributes = schema({
                 key: given[key] for key in given if key in known})

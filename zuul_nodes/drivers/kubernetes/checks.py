@@ -1,6 +1,5 @@
 """What a cluster can be asked about a configuration, before it is used."""
 
-import difflib
 import functools
 
 from zuul_nodes.drivers import Check
@@ -17,6 +16,7 @@ from zuul_nodes.drivers.kubernetes.quantities import (
     getNeeds,
     parse,
 )
+from zuul_nodes.suggestions import suggest
 
 RBAC = 'rbac.authorization.k8s.io'
 PROJECTS = 'project.openshift.io'
@@ -209,9 +209,7 @@ class Checks:
 
 def _say(sentence, name, names):
     """:return: that there is no such name, and what there is."""
-    near = difflib.get_close_matches(name, names, 3, 0) if names else []
-    return f'{sentence} "{name}"' + (
-        '; there are: ' + ', '.join(near) if near else '; there are none')
+    return f'{sentence} "{name}". {suggest(name, names)}'
 
 
 def _fits(node, selector):

@@ -17,10 +17,10 @@ from zuul_nodes.drivers.openstack.cloud.errors import Translation, check
 from zuul_nodes.drivers.openstack.cloud.flavors import (
     getFirst,
     getVolumeSize,
-    nearest,
 )
 from zuul_nodes.drivers.openstack.cloud.networks import parse
 from zuul_nodes.drivers.openstack.config.properties import checkMetadata
+from zuul_nodes.suggestions import suggest
 
 # What is listed while nodes are made: a service, and a list of it.
 LISTS = {'servers': ('compute', '/servers'),
@@ -131,8 +131,8 @@ class Checks:
                    for endpoint in endpoints}
         if self.region not in regions:
             return (f'There is no compute service in the region '
-                    f'"{self.region}". There are: '
-                    f'{nearest(self.region, regions - {None})}')
+                    f'"{self.region}". '
+                    f'{suggest(self.region, regions - {None})}')
 
     def _askList(self, service, path):
         check(getattr(self._lookups.client, service).get(
@@ -147,20 +147,19 @@ class Checks:
             names = [each['name'] for each in self._lookups.listNetworks()
                      if each.get('router:external')]
             return (f'The network "{name}" is not external, so no floating '
-                    f'IPs come from there. There are: '
-                    f'{nearest(name, names)}')
+                    f'IPs come from there. {suggest(name, names)}')
 
     def _askKey(self, name):
         names = self._lookups.listKeys()
         if name not in names:
             return (f'The user of the connection has no key pair "{name}". '
-                    f'There are: {nearest(name, names)}')
+                    f'{suggest(name, names)}')
 
     def _askZone(self, zone):
         zones = self._lookups.listZones()
         if zone not in zones:
             return (f'There is no availability zone "{zone}" that is open. '
-                    f'There are: {nearest(zone, zones)}')
+                    f'{suggest(zone, zones)}')
 
     def _askFlavor(self, name, ram):
         self._lookups.getFlavor(types.SimpleNamespace(

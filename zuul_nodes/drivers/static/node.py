@@ -1,7 +1,6 @@
 """The entries of ``nodes``, in a section or a provider."""
 
 from collections.abc import Mapping
-import difflib
 import uuid
 
 import voluptuous as vs
@@ -16,6 +15,7 @@ from zuul_nodes.drivers.static.hostkeys import (
     splitHostKeys,
 )
 from zuul_nodes.drivers.static.hosts import explainHost
+from zuul_nodes.suggestions import quote, suggest
 
 # What a node says in place of its image,
 IMAGE_ATTRIBUTES = ('username', 'connection-type', 'connection-port',
@@ -247,13 +247,9 @@ def acceptNode(entry):
         if key in NAMES:
             continue
         if key not in VALUES:
-            near = difflib.get_close_matches(str(key), (*NAMES, *VALUES), 1)
-            hint = (f'Did you mean "{near[0]}"?' if near else
-                    'There are: ' + ', '.join(
-                        f'"{each}"' for each in (*NAMES, *VALUES)))
             raise vs.Invalid(
-                f'{describe(entry)} has "{key}", which nodes do not have. '
-                f'{hint}')
+                f'{describe(entry)} has {quote(str(key))}, which nodes do not '
+                f'have. {suggest(key, (*NAMES, *VALUES))}')
         schema, words = VALUES[key]
         try:
             vs.Schema(schema)(value)

@@ -147,9 +147,9 @@ FROM_LABEL = 'name: debian, image: debian,', 'name: debian, {}, image: debian,'
 
 @pytest.mark.parametrize(('places', 'attribute', 'wrong', 'said'), [
     (FROM_PROVIDER, 'flavor-name: m1.smal', ('flavor', 'm1.smal'),
-     'are: m1.small'),
+     'mean "m1.small"'),
     (FROM_PROVIDER, 'image-name: debian-13', ('image', 'debian-13'),
-     'are: debian-12'),
+     'mean "debian-12"'),
     (FROM_PROVIDER, 'min-ram: 900000', ('flavor', 'm1.small'),
      'with 900000 MiB'),
     # Its provider's flavor says nothing of that.

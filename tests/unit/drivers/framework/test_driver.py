@@ -48,7 +48,7 @@ def test_options_of_a_connection(caplog):
     assert connection.rate == 2.5
     assert connection.colour == 'blue'
     assert connection.api_timeout == 60
-    assert 'did you mean "colour"?' in caplog.text
+    assert 'Did you mean "colour"?' in caplog.text
     with pytest.raises(Exception, match=r'\[connection x\]: "rate"'):
         driver.getConnection('x', {'driver': 'list', 'rate': 'much'})
 

@@ -33,22 +33,22 @@ def test_each_name_is_asked_once(nodes):
 
 
 @pytest.mark.parametrize(('old', 'new', 'subject', 'message'), [
-    ('debian-12', 'debian-13', 'image', 'no active image .* debian-12'),
+    ('debian-12', 'debian-13', 'image', 'no active image .*mean "debian-12"'),
     ('image-name: debian-12\n        image-filters: {visibility: public}',
      'image-id: nothing', 'image', 'no image with the id "nothing"'),
-    ('m1.small', 'm1.smal', 'flavor', 'are: m1.small'),
+    ('m1.small', 'm1.smal', 'flavor', 'mean "m1.small"'),
     ('min-ram: 4000', 'min-ram: 9000', 'flavor', 'with 9000 MiB'),
     ('networks: [private]', 'networks: [privat]', 'network',
-     'are: private'),
-    ('- private\n', '- privat\n', 'network', 'are: private'),
+     'mean "private"'),
+    ('- private\n', '- privat\n', 'network', 'mean "private"'),
     ('floating-network: public', 'floating-network: lab', 'network',
-     'not external.*are: public'),
-    ('[default]', '[defaults]', 'security group', 'are: default'),
-    ('key-name: zuul', 'key-name: zul', 'key', 'are: zuul'),
-    ('[east, west]', '[east, south]', 'zone', 'are: '),
-    ('volume-type: fast', 'volume-type: fas', 'volume type', 'are: fast'),
+     'not external.*are: "public"'),
+    ('[default]', '[defaults]', 'security group', 'mean "default"'),
+    ('key-name: zuul', 'key-name: zul', 'key', 'mean "zuul"'),
+    ('[east, west]', '[east, south]', 'zone', 'are: "east"'),
+    ('volume-type: fast', 'volume-type: fas', 'volume type', 'mean "fast"'),
     ('server-group: apart', 'server-group: part', 'server group',
-     'are: apart'),
+     'mean "apart"'),
 ])
 def test_what_is_missing(makeNodes, old, new, subject, message):
     wrong = ask(makeNodes(change(old, new)))

@@ -134,7 +134,7 @@ def test_nodes_are_a_list(nodes):
     ({'conection-port': 22},
      'The node "192.0.2.1" has "conection-port", which nodes do not have. '
      'Did you mean "connection-port"?'),
-    ({7: 22}, 'has "7", which nodes do not have. There are: "name", '),
+    ({7: 22}, 'has "7", which nodes do not have. There are: "aliases", '),
 ])
 def test_wrong_attributes(attributes, message):
     config = withoutInternal(makeConfig(NODE | attributes))

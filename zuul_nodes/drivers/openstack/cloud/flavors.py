@@ -1,8 +1,7 @@
 """Which flavor of the cloud a node gets."""
 
-import difflib
-
 from zuul_nodes.drivers import PermanentError
+from zuul_nodes.suggestions import suggest
 
 # GB of a volume that a server boots from, if neither the configuration nor
 # the flavor says, as openstacksdk has it.
@@ -25,7 +24,7 @@ def chooseFlavor(flavors, flavor):
                     return each
         names = [each['name'] for each in flavors]
         raise PermanentError(
-            f'There is no flavor "{name}". There are: {nearest(name, names)}')
+            f'There is no flavor "{name}". {suggest(name, names)}')
     fitting = [each for each in flavors
                if each['ram'] >= min_ram and (name or '') in each['name']]
     if not fitting:
@@ -53,12 +52,3 @@ def getFirst(spec, name):
         first that has one; or None."""
     return next((value for part in (spec.label, spec.flavor, spec.image)
                  if (value := getattr(part, name, None)) is not None), None)
-
-
-def nearest(name, names):
-    """:return: names in a sentence, those first that are like a name."""
-    names = sorted(names, key=lambda each: (-difflib.SequenceMatcher(
-        None, each, name or '').ratio(), each))
-    return ', '.join(names[:10]) + (
-        f' and {len(names) - 10} others' if len(names) > 10 else ''
-    ) or 'none at all'

@@ -8,8 +8,9 @@ from openstack import exceptions
 
 from zuul_nodes.drivers import Memory, PermanentError
 from zuul_nodes.drivers.openstack.cloud.errors import Translation, check
-from zuul_nodes.drivers.openstack.cloud.flavors import chooseFlavor, nearest
+from zuul_nodes.drivers.openstack.cloud.flavors import chooseFlavor
 from zuul_nodes.drivers.openstack.cloud.pages import getPages
+from zuul_nodes.suggestions import suggest
 
 # What openstacksdk calls differently than Glance's API.
 FILTERS = {'is_hidden': 'os_hidden', 'is_protected': 'protected'}
@@ -84,8 +85,8 @@ class Lookups:
             ('images', *sorted(filters.items())),
             lambda: self._listImages(None, filters)) if each['name']}
         raise PermanentError(
-            f'There is no active image that has {wanted}. There are: '
-            f'{nearest(name, names)}')
+            f'There is no active image that has {wanted}. '
+            f'{suggest(name, names)}')
 
     def _listImages(self, name, filters):
         query = {'status': 'active', **{
@@ -191,5 +192,4 @@ class Lookups:
                 f'write one of their ids: {ids}')
         names = [each['name'] or each['id'] for each in things]
         raise PermanentError(
-            f'There is no {what} "{name}". There are: '
-            f'{nearest(name, names)}')
+            f'There is no {what} "{name}". {suggest(name, names)}')

@@ -61,7 +61,7 @@ def test_newest_image(nodes, cloud):
     assert find('debian-12', {})['id'] == 'private'
     assert find('debian-12', {'owner': 'us'})['id'] == 'new'
     with pytest.raises(PermanentError, match=r'the name "debian-12" and '
-                                             'owner "them". There are: none'):
+                                             'owner "them". There are none'):
         find('debian-12', {'owner': 'them'})
 
 

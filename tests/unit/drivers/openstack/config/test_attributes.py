@@ -39,7 +39,7 @@ def test_flavors(name, min_ram, expected):
 
 
 @pytest.mark.parametrize(('name', 'min_ram', 'message'), [
-    ('smal', None, 'no flavor "smal". There are: small, '),
+    ('smal', None, 'no flavor "smal". Did you mean "small"'),
     # A part of a name is none, without min-ram.
     ('large', None, 'no flavor "large"'),
     (None, 9000, 'with 9000 MiB of RAM; the most .* is 8192 MiB'),
