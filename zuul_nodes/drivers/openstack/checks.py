@@ -28,39 +28,56 @@ LISTS = {'servers': ('compute', '/servers'),
          'networks': ('network', '/networks')}
 
 
-class Checks:
-    """Part of a provider."""
+def makeChecks(provider):
+    """
+    :param OpenstackProvider provider:
+    :return: yields a :class:`Check` for each thing that the provider
+        names; the cloud is not asked before their ``ask`` is called.
+    """
+    questions = Questions(provider)
+    user = f'provider {provider.name}'
+    yield questions.make(
+        'cloud', provider.connection.cloud_name,
+        f'connection {provider.connection_name}', questions.askCloud,
+        access=True)
+    if provider.region:
+        yield questions.make('region', provider.region, user,
+                             questions.askRegion, access=True)
+    for name, (service, path) in LISTS.items():
+        yield questions.make('permission', f'list {name}', user,
+                             questions.askList, service, path)
+    for view, label in getViews(provider):
+        yield from _makeChecksOfLabel(Questions(view), label)
 
-    def getChecks(self):
-        """
-        :return: yields a :class:`Check` for each thing that the provider
-            names; the cloud is not asked before their ``ask`` is called.
-        """
-        user = f'provider {self.name}'
-        yield self._make(
-            'cloud', self.connection.cloud_name,
-            f'connection {self.connection_name}', self._askCloud, access=True)
-        if self.region:
-            yield self._make('region', self.region, user, self._askRegion,
-                             access=True)
-        for name, (service, path) in LISTS.items():
-            yield self._make('permission', f'list {name}', user,
-                             self._askList, service, path)
-        for view, label in getViews(self):
-            for subject, name, user, ask, *args in view._getNames(label):
-                if name:
-                    yield view._make(subject, name, user, ask, *args)
-            user = f'label {label.name}'
-            if view.images[label.image].type == 'cloud':
-                yield view._make('disk', label.image, user, view._askDisk,
-                                 label, question=view._getSizes(label))
-            for subject, ask in (('metadata', view._askMetadata),
-                                 ('quota', view._askQuota)):
-                yield view._make(subject, label.name, user, ask, label,
-                                 question=self.canonical_name)
 
-    def _make(self, subject, name, user, ask, *args, question=None,
-              access=False):
+def _makeChecksOfLabel(questions, label):
+    provider = questions.provider
+    for subject, name, user, ask, *args in questions.getNames(label):
+        if name:
+            yield questions.make(subject, name, user, ask, *args)
+    user = f'label {label.name}'
+    if provider.images[label.image].type == 'cloud':
+        yield questions.make(
+            'disk', label.image, user, questions.askDisk, label,
+            question=questions.getSizes(label))
+    for subject, ask in (('metadata', questions.askMetadata),
+                         ('quota', questions.askQuota)):
+        yield questions.make(subject, label.name, user, ask, label,
+                             question=provider.canonical_name)
+
+
+class Questions:
+    """What a cloud can be asked for a provider.
+
+    :param OpenstackProvider provider: or a view of one, for a label.
+    """
+
+    def __init__(self, provider):
+        self.provider = provider
+        self.endpoint = provider.endpoint
+
+    def make(self, subject, name, user, ask, *args, question=None,
+             access=False):
         def askTranslated():
             self.endpoint.start()
             try:
@@ -71,7 +88,7 @@ class Checks:
         return Check(subject, str(name), user, askTranslated,
                      question or (ask.__name__, *args), access)
 
-    def _getNames(self, label):
+    def getNames(self, label):
         """
         :param label: of this view.
         :return: yields subject, name (nothing if there is none), what names
@@ -93,7 +110,7 @@ class Checks:
                 ('volume type', label.boot_from_volume and label.volume_type,
                  self._find, 'getVolumeType')):
             yield subject, name, user, ask, *args, name
-        flavor, image = self.flavors[label.flavor], self.images[label.image]
+        flavor, image = self._getParts(label)
         name, ram = flavor.flavor_name, flavor.min_ram
         yield ('flavor', name or f'{ram} MiB', getUser(label, 'flavor'),
                self._askFlavor, name, ram)
@@ -104,9 +121,14 @@ class Checks:
                    getUser(label, 'image'), self._askImage, image.image_id,
                    image.image_name, filters)
 
-    def _getSizes(self, label):
+    def _getParts(self, label):
+        """:return: the flavor and the image of a label."""
+        return (self.provider.flavors[label.flavor],
+                self.provider.images[label.image])
+
+    def getSizes(self, label):
         """:return: what it depends on whether an image fits on a disk."""
-        flavor, image = self.flavors[label.flavor], self.images[label.image]
+        flavor, image = self._getParts(label)
         return (flavor.flavor_name, flavor.min_ram, image.image_id,
                 image.image_name, str(image.image_filters),
                 label.boot_from_volume, getFirst(types.SimpleNamespace(
@@ -118,10 +140,10 @@ class Checks:
     def _lookups(self):
         return self.endpoint.lookups
 
-    def _askCloud(self):
+    def askCloud(self):
         self._lookups.client.authorize()
 
-    def _askRegion(self):
+    def askRegion(self):
         client = self._lookups.client
         catalog = client.session.auth.get_access(
             client.session).service_catalog
@@ -129,12 +151,12 @@ class Checks:
                    for endpoints in catalog.get_endpoints(
                        service_type=['compute']).values()
                    for endpoint in endpoints}
-        if self.region not in regions:
+        if self.provider.region not in regions:
             return (f'There is no compute service in the region '
-                    f'"{self.region}". '
-                    f'{suggest(self.region, regions - {None})}')
+                    f'"{self.provider.region}". '
+                    f'{suggest(self.provider.region, regions - {None})}')
 
-    def _askList(self, service, path):
+    def askList(self, service, path):
         check(getattr(self._lookups.client, service).get(
             path, params={'limit': 1}))
 
@@ -172,27 +194,27 @@ class Checks:
             return (f'The image "{image.name}" ({image.id}) has the status '
                     f'"{image.status}". Take one that is active')
 
-    def _askMetadata(self, label):
+    def askMetadata(self, label):
         tags = getNodeTags(
-            self, self.system_id or 32 * '0', label, 32 * '0',
-            NodesetRequest())
+            self.provider, self.provider.system_id or 32 * '0', label,
+            32 * '0', NodesetRequest())
         checkMetadata(
             {**label.instance_properties, **label.dynamic_instance_properties,
              **tags}, label.name,
             self._lookups.getLimits().get('maxServerMeta', -1))
 
-    def _askDisk(self, label):
+    def askDisk(self, label):
         """Whether the image of a label fits on its nodes' disk."""
-        image = self.images[label.image]
+        wanted, image = self._getParts(label)
         try:
-            flavor = self._lookups.getFlavor(self.flavors[label.flavor])
+            flavor = self._lookups.getFlavor(wanted)
             found = self._lookups.getImage(self._lookups.getImageId(image))
         except PermanentError:
             # The questions for the flavor and the image say so.
             return None
         if label.boot_from_volume:
             spec = types.SimpleNamespace(
-                label=label, flavor=self.flavors[label.flavor], image=image)
+                label=label, flavor=wanted, image=image)
             disk, what = getVolumeSize(spec, flavor), 'its volume'
         else:
             disk, what = flavor['disk'], f'the flavor "{flavor["name"]}"'
@@ -204,18 +226,18 @@ class Checks:
                     f'flavor "{flavor["name"]}" has {flavor["ram"]}. Take a '
                     f'larger one')
 
-    def _askQuota(self, label):
+    def askQuota(self, label):
         """Whether the project may have a node of a label at all."""
         try:
             needs = self.endpoint.makeQuotaForLabel(
-                label, self.flavors[label.flavor]).getResources()
+                label, self.provider.flavors[label.flavor]).getResources()
         except PermanentError:
             # The question for the flavor says so.
             return None
         limits = self._lookups.getQuota().getResources()
         limits = {**limits, **{
             name: min(limit, limits.get(name, limit))
-            for name, limit in self.resource_limits.items()}}
+            for name, limit in self.provider.resource_limits.items()}}
         short = [f'{need} {name}, and there may be {limits[name]}'
                  for name, need in needs.items()
                  if need > limits.get(name, need)]

@@ -1,13 +1,124 @@
 """A region of an OpenStack cloud, as all providers of it share it."""
 
+import threading
+
+from openstack.exceptions import ConflictException
 from zuul.driver.openstack import openstackendpoint
 
+from zuul_nodes.drivers import extension
 from zuul_nodes.drivers.openstack.cloud.quota import Quota
-from zuul_nodes.drivers.openstack.cloud.resources import Resources
+from zuul_nodes.drivers.openstack.cloud.resources import Resources, Type
+from zuul_nodes.drivers.openstack.config.connection import API_TIMEOUT
 from zuul_nodes.drivers.openstack.images.images import Images
-from zuul_nodes.drivers.openstack.servers.instances import Instances
+from zuul_nodes.drivers.openstack.servers.adapter import OpenstackAdapter
 
 
-class OpenstackEndpoint(Images, Resources, Quota, Instances,
+class OpenstackEndpoint(extension.EndpointWithAdapter,
                         openstackendpoint.OpenstackProviderEndpoint):
-    """Zuul's endpoint, and what it lacks."""
+    """Zuul's endpoint, and what it lacks.
+
+    :cvar float import_interval: seconds between two looks at an image
+        that is made.
+    :ivar Event stopping: nobody is to wait for the cloud any more.
+    :ivar Images images: of the project.
+    :ivar Lookups lookups: what the cloud has by name.
+    :ivar Refusals refusals: of flavors for which there was no host.
+    :ivar Listing floating_ips, ports, volumes: one list of each serves all
+        nodes that wait for it.
+    """
+
+    import_interval = 10
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.stopping = threading.Event()
+        self.setAdapter(OpenstackAdapter(self))
+        # The client keeps to the rate, each service by itself, as it does
+        # in Zuul's driver.
+        self.calls.rate_limiter = openstackendpoint.RateLimiter(
+            self.name, None)
+        self.lookups = self.adapter.lookups
+        self.refusals = extension.Refusals()
+        self.floating_ips = self.makeListing('listFloatingIps')
+        self.ports = self.makeListing('listPorts')
+        self.volumes = self.makeListing('listVolumes')
+        self.images = Images(self)
+        self._quota = Quota(self)
+        self._resources = Resources(self)
+
+    def stopEndpoint(self):
+        # Images may take long.
+        self.stopping.set()
+        super().stopEndpoint()
+
+    def _getRegionConfig(self):
+        # Without a time-out, a call may go on for ever.
+        config = super()._getRegionConfig()
+        config.config['api_timeout'] = float(
+            self.connection.api_timeout
+            or config.config.get('api_timeout') or API_TIMEOUT)
+        return config
+
+    def getZones(self):
+        """:return: a list of zones, as the cloud says."""
+        return self.calls.call('listZones')
+
+    def getAZs(self):
+        return self.getZones() or [None]
+
+    # What there is
+
+    def listInstances(self):
+        return self._quota.listInstances()
+
+    def getResourceTypes(self):
+        return Type
+
+    def listResources(self, providers):
+        return self._resources.list(providers)
+
+    def deleteResource(self, resource):
+        self._resources.delete(resource)
+
+    # Quota
+
+    def getQuotaLimits(self):
+        return self._quota.getLimits()
+
+    def getQuotaForLabel(self, label, flavor):
+        return self._quota.getForLabel(label, flavor)
+
+    def refreshQuotaForLabel(self, label, flavor, update):
+        self._quota.refreshForLabel(label, flavor, update)
+
+    def makeQuotaForLabel(self, label, flavor):
+        return self._quota.makeForLabel(label, flavor)
+
+    # Images
+
+    def getImageUploadJob(self, provider_image, image_name, image_format,
+                          metadata, md5, sha256):
+        # By way of Swift, as some clouds want it.
+        make = (super().getImageUploadJob if self._client.image_api_use_tasks
+                else self.images.makeUploadJob)
+        return make(provider_image, image_name, image_format, metadata, md5,
+                    sha256)
+
+    def getImageCopyJob(self, source_provider, provider_image, image_name,
+                        image_format, metadata, md5, sha256):
+        source = source_provider.endpoint
+        if not isinstance(source, OpenstackEndpoint) or source is self:
+            return None
+        return self.images.makeCopyJob(
+            source.images, provider_image, image_name, image_format,
+            metadata, md5, sha256)
+
+    def deleteImage(self, external_id):
+        self.images.delete(external_id)
+
+    def _shareImage(self, external_id, member_id):
+        try:
+            return super()._shareImage(external_id, member_id)
+        except ConflictException:
+            # Somebody has died after he had done it.
+            return member_id

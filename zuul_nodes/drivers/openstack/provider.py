@@ -7,11 +7,11 @@ from zuul.driver.openstack import openstackprovider
 from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import extension
-from zuul_nodes.drivers.openstack.checks import Checks
+from zuul_nodes.drivers.openstack.checks import makeChecks
 from zuul_nodes.drivers.openstack.cloud.quota import addLimits
 from zuul_nodes.drivers.openstack.config import attributes
 from zuul_nodes.drivers.openstack.config.imageattributes import ZUUL_IMAGE
-from zuul_nodes.drivers.openstack.images.imageprovider import ImageProvider
+from zuul_nodes.drivers.openstack.images.snapshots import SnapshotStateMachine
 from zuul_nodes.drivers.openstack.servers.statemachine import (
     OpenstackCreateStateMachine,
     OpenstackDeleteStateMachine,
@@ -52,8 +52,7 @@ class OpenstackProviderSchema(extension.makeSchemaClass(
 extension.yieldRecords(openstackprovider.OpenstackProvider)
 
 
-class OpenstackProvider(Checks, ImageProvider,
-                        extension.ProviderWithAdapter,
+class OpenstackProvider(extension.ProviderWithAdapter,
                         openstackprovider.OpenstackProvider,
                         subclass_id='openstack'):
     schema = OpenstackProviderSchema().getProviderSchema()
@@ -82,3 +81,26 @@ class OpenstackProvider(Checks, ImageProvider,
 
     def parseLabel(self, label_config, provider_config, connection):
         return OpenstackLabel(label_config, provider_config)
+
+    def getChecks(self):
+        """:return: yields a Check for all that the configuration names."""
+        return makeChecks(self)
+
+    # Images
+
+    def getImageImportJob(self, url, provider_image, image_name,
+                          image_format, metadata, md5, sha256):
+        return self.endpoint.images.makeImportJob(
+            url, provider_image, image_name, image_format, metadata, md5,
+            sha256)
+
+    def downloadSnapshot(self, url, path):
+        """
+        :param str url: of an artifact that is a snapshot of a node.
+        :param str path: of the file to write.
+        :return: the path, or None if this cloud does not have it.
+        """
+        return self.endpoint.images.downloadSnapshot(url, path)
+
+    def getSnapshotStateMachine(self, node, log):
+        return SnapshotStateMachine(self.endpoint, node, log)

@@ -69,9 +69,18 @@ def addLimits(schema):
 
 
 class Quota:
-    """Part of an endpoint."""
+    """
+    :param OpenstackEndpoint endpoint: whose project it is.
+    """
 
-    def getQuotaLimits(self):
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+
+    @property
+    def client(self):
+        return self.endpoint._client
+
+    def getLimits(self):
         """:return: a QuotaInformation of what the project may have."""
         with Translation():
             limits = self._getComputeLimits()
@@ -79,24 +88,24 @@ class Quota:
                 try:
                     limits |= function()
                 except ABSENT as error:
-                    self.log.debug('%s: %s', function.__name__, error)
+                    self.endpoint.log.debug('%s: %s', function.__name__, error)
         return QuotaInformation(**{
             resource: limit for resource, limit in limits.items()
             # Otherwise it is unlimited.
             if limit >= 0})
 
-    def getQuotaForLabel(self, label, flavor):
-        return getKnownNeeds(self, _getKey(label, flavor))
+    def getForLabel(self, label, flavor):
+        return getKnownNeeds(self.endpoint, _getKey(label, flavor))
 
-    def refreshQuotaForLabel(self, label, flavor, update):
+    def refreshForLabel(self, label, flavor, update):
         refreshNeeds(
-            self, _getKey(label, flavor), update, label,
-            lambda: self.makeQuotaForLabel(label, flavor).getResources())
+            self.endpoint, _getKey(label, flavor), update, label,
+            lambda: self.makeForLabel(label, flavor).getResources())
 
-    def makeQuotaForLabel(self, label, flavor):
+    def makeForLabel(self, label, flavor):
         """:return: a QuotaInformation of what a node takes; the cloud is
             asked if that is not known yet."""
-        cloud_flavor = self.adapter.lookups.getFlavor(flavor)
+        cloud_flavor = self.endpoint.lookups.getFlavor(flavor)
         quota = {'instances': 1, 'cores': cloud_flavor['vcpus'],
                  'ram': cloud_flavor['ram'],
                  PORTS: max(1, len(label.networks))}
@@ -110,21 +119,21 @@ class Quota:
         return QuotaInformation(**quota)
 
     def _getComputeLimits(self):
-        limits = check(self._client.compute.get(
+        limits = check(self.client.compute.get(
             '/limits')).json()['limits']['absolute']
         return {'instances': limits['maxTotalInstances'],
                 'cores': limits['maxTotalCores'],
                 'ram': limits['maxTotalRAMSize']}
 
     def _getVolumeLimits(self):
-        limits = check(self._client.block_storage.get(
+        limits = check(self.client.block_storage.get(
             '/limits')).json()['limits']['absolute']
         return {'volumes': limits['maxTotalVolumes'],
                 'volume-gb': limits['maxTotalVolumeGigabytes']}
 
     def _getNetworkLimits(self):
-        project_id = self._client.current_project_id
-        limits = check(self._client.network.get(
+        project_id = self.client.current_project_id
+        limits = check(self.client.network.get(
             f'/quotas/{project_id}')).json()['quota']
         # Not every Neutron has routers.
         return {FLOATING_IPS: limits.get('floatingip', -1),
@@ -135,9 +144,9 @@ class Quota:
             takes of the limits; and at last, as if it were one of
             somebody's, what no server accounts for."""
         instances = [copy.copy(instance)
-                     for instance in self.listing.getNow()
+                     for instance in self.endpoint.listing.getNow()
                      if instance.state is not State.DELETED]
-        volumes = self.calls.call('listVolumes')
+        volumes = self.endpoint.calls.call('listVolumes')
         sizes = {each['id']: each['size'] for each in volumes}
         for instance in instances:
             instance.needs = self._getNeeds(instance, sizes)
@@ -153,7 +162,7 @@ class Quota:
         flavor = instance.server['flavor']
         if 'vcpus' not in flavor:
             flavor = next((
-                each for each in self.lookups.listFlavors()
+                each for each in self.endpoint.lookups.listFlavors()
                 if each['id'] == flavor['id']), None)
         addresses = [address for known in (
             instance.server.get('addresses') or {}).values()
@@ -176,7 +185,7 @@ class Quota:
         :return: what somebody keeps for himself, such as volumes, of all
             that is limited: resource -> number.
         """
-        limits = self.quota_cache.getLimits().getResources()
+        limits = self.endpoint.quota_cache.getLimits().getResources()
         kept = collections.Counter()
         if not limits.keys().isdisjoint(('volumes', 'volume-gb')):
             for volume in volumes:
@@ -186,20 +195,21 @@ class Quota:
         if FLOATING_IPS in limits:
             kept[FLOATING_IPS] = sum(
                 not each['port_id'] and _isForeign(each)
-                for each in self.calls.call('listFloatingIps'))
+                for each in self.endpoint.calls.call('listFloatingIps'))
         if PORTS in limits:
             kept[PORTS] = sum(
                 not (each['device_owner'] or '').startswith('compute:')
-                and _isForeign(each) for each in self.calls.call('listPorts'))
+                and _isForeign(each)
+                for each in self.endpoint.calls.call('listPorts'))
         return +kept
 
     def _takesFloatingIp(self, label):
         """:return: whether a node needs one to be reached, as far as the
             names of networks tell."""
-        if (not label.auto_floating_ip or self._client.private
-                or not self.adapter.hasFloatingIps()):
+        if (not label.auto_floating_ip or self.client.private
+                or not self.endpoint.adapter.hasFloatingIps()):
             return False
-        outside = [network for network in self.adapter.lookups.listNetworks()
+        outside = [network for network in self.endpoint.lookups.listNetworks()
                    if network.get('router:external')]
         names = [parse(network)['name'] for network in label.networks]
         return bool(outside) and not any(

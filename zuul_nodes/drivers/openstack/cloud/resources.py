@@ -48,17 +48,20 @@ _DELETES = {Type.INSTANCE: 'deleteInstance', Type.VOLUME: 'deleteVolume',
 
 
 class Resources:
-    """Part of an endpoint."""
+    """
+    :param OpenstackEndpoint endpoint: where they are.
+    """
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
         # Id of a server of ours -> the tags of its node.
         self._known_servers = collections.OrderedDict()
 
-    def getResourceTypes(self):
-        return Type
+    @property
+    def client(self):
+        return self.endpoint._client
 
-    def listResources(self, providers):
+    def list(self, providers):
         """
         :return: yields all that could be Zuul's.
         :raises ExceptionGroup: after that, if something could not be
@@ -77,20 +80,22 @@ class Resources:
                 if not isAbsent(error):
                     errors.append(error)
         if errors:
-            raise ExceptionGroup(f'Not all of {self.name} is listed', errors)
+            raise ExceptionGroup(
+                f'Not all of {self.endpoint.name} is listed', errors)
 
-    def deleteResource(self, resource):
-        self.log.info('Deleting leaked %s: %s', resource.type, resource.id)
+    def delete(self, resource):
+        self.endpoint.log.info(
+            'Deleting leaked %s: %s', resource.type, resource.id)
         if resource.type in _DELETES:
-            self.calls.call(_DELETES[resource.type], resource.id)
+            self.endpoint.calls.call(_DELETES[resource.type], resource.id)
         elif resource.type == Type.IMAGE:
-            self.deleteImage(resource.id)
+            self.endpoint.deleteImage(resource.id)
         elif resource.type == Type.SNAPSHOT:
             with Translation():
-                self._client.block_storage.delete_snapshot(resource.id)
+                self.client.block_storage.delete_snapshot(resource.id)
 
     def _yieldServers(self):
-        for instance in self.listing.getNow():
+        for instance in self.endpoint.listing.getNow():
             if instance.state is State.DELETED:
                 continue
             if all(instance.metadata.get(tag) for tag in TAGS):
@@ -106,23 +111,23 @@ class Resources:
             known.popitem(last=False)
 
     def _yieldImages(self):
-        service = self._client.image
+        service = self.client.image
         for hidden in (False, True):
             for image in service.images(
-                    owner=self._client.current_project_id, limit=PAGE,
+                    owner=self.client.current_project_id, limit=PAGE,
                     is_hidden=hidden):
                 if tags := _getImageTags(image):
                     yield OpenstackResource(tags, Type.IMAGE, image.id)
 
     def _yieldVolumes(self):
-        for volume in self.calls.call('listVolumes'):
+        for volume in self.endpoint.calls.call('listVolumes'):
             # Others can't be removed, and Nova may be about to do it.
             if volume['status'] in IDLE:
                 yield OpenstackResource(
                     volume.get('metadata') or {}, Type.VOLUME, volume['id'])
 
     def _yieldSnapshots(self):
-        for snapshot in getPages(self._client.block_storage,
+        for snapshot in getPages(self.client.block_storage,
                                  '/snapshots/detail', 'snapshots'):
             yield OpenstackResource(
                 snapshot.get('metadata') or {}, Type.SNAPSHOT,
@@ -132,17 +137,17 @@ class Resources:
         # With this, all that nobody uses is Zuul's.
         is_alone = any(provider.floating_ip_cleanup
                        for provider in providers)
-        for floating_ip in self.calls.call('listFloatingIps'):
+        for floating_ip in self.endpoint.calls.call('listFloatingIps'):
             tags = getTags(floating_ip.get('description'))
             if is_alone and not tags and not floating_ip['port_id']:
-                tags = {'zuul_system_id': self.system_id}
+                tags = {'zuul_system_id': self.endpoint.system_id}
             yield OpenstackResource(
                 tags, Type.FLOATING_IP, floating_ip['id'])
 
     def _yieldPorts(self, providers):
         if not any(provider.port_cleanup_interval for provider in providers):
             return
-        for port in self.calls.call('listPorts'):
+        for port in self.endpoint.calls.call('listPorts'):
             if port['status'] != 'DOWN':
                 continue
             tags = getTags(port.get('description'))

@@ -2,11 +2,9 @@
 
 import collections
 import functools
-import threading
 from urllib.parse import urlsplit
 
 from openstack.exceptions import (
-    ConflictException,
     ForbiddenException,
     NotFoundException,
 )
@@ -24,13 +22,13 @@ from zuul_nodes.drivers.openstack.images.imports import (
 from zuul_nodes.drivers.openstack.images.jobs import (
     GLANCE_DOWNLOAD,
     GlanceDownloadJob,
-    ImageReader,
     SnapshotImportJob,
     StreamJob,
     UploadJob,
     WebDownloadJob,
 )
 from zuul_nodes.drivers.openstack.images.newimage import ERRORS, NewImage
+from zuul_nodes.drivers.openstack.images.reader import ImageReader
 
 # How many images that could not be imported are remembered.
 FAILURES = 100
@@ -41,48 +39,40 @@ VISIBLE = ('public', 'community')
 OF_SNAPSHOTS = ('zuul_system_id', 'zuul_expiration')
 
 
-class Images(ImageReader):
-    """Part of an endpoint.
-
-    :cvar float import_interval: seconds between two looks at an image
-        that is made.
-    :ivar Event stopping: nobody is to wait for the cloud any more.
+class Images:
+    """
+    :param OpenstackEndpoint endpoint: where they are.
     """
 
-    import_interval = 10
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.stopping = threading.Event()
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+        self.log = endpoint.log
+        self.reader = ImageReader(endpoint)
         # What has failed once gets there some other way.
         self._failures = collections.deque(maxlen=FAILURES)
 
-    def stopEndpoint(self):
-        # Images may take long.
-        self.stopping.set()
-        super().stopEndpoint()
+    @property
+    def client(self):
+        return self.endpoint._client
 
-    def getImageUploadJob(self, provider_image, image_name, image_format,
-                          metadata, md5, sha256):
-        if self._client.image_api_use_tasks:
-            # By way of Swift, as some clouds want it.
-            return super().getImageUploadJob(
-                provider_image, image_name, image_format, metadata, md5,
-                sha256)
+    def makeUploadJob(self, provider_image, *args):
+        """
+        :param args: of :class:`NewImage`, after the image.
+        :return: what has the launcher send a file.
+        """
         return UploadJob(
-            NewImage(self, provider_image, image_name, image_format,
-                     metadata, md5, sha256),
+            NewImage(self.endpoint, provider_image, *args),
             staged=provider_image.import_method == GLANCE_DIRECT)
 
-    def getImageImportJob(self, url, provider_image, image_name,
-                          image_format, metadata, md5, sha256):
+    def makeImportJob(self, url, provider_image, image_name, image_format,
+                      metadata, md5, sha256):
         """
         :return: what has the cloud get an image, or None if that has to
             be downloaded and uploaded.
         """
         new_image = NewImage(
-            self, provider_image, image_name, image_format, metadata, md5,
-            sha256, secret=url)
+            self.endpoint, provider_image, image_name, image_format, metadata,
+            md5, sha256, secret=url)
         if image_format == SNAPSHOT:
             snapshot = self._findSnapshot(url)
             copy = snapshot and self._makeGlanceDownload(
@@ -94,8 +84,8 @@ class Images(ImageReader):
         if not self._mayTry(attempt, provider_image):
             return None
         if obstacle := (getArtifactObstacle(
-                url, md5, sha256, self.driver.image_sources)
-                        or getObstacle(self._client, WEB_DOWNLOAD)):
+                url, md5, sha256, self.endpoint.driver.image_sources)
+                        or getObstacle(self.client, WEB_DOWNLOAD)):
             self.log.info('Image %s is not imported: %s', image_name,
                           obstacle)
             return None
@@ -103,37 +93,36 @@ class Images(ImageReader):
             new_image, url,
             functools.partial(self._failures.append, attempt))
 
-    def getImageCopyJob(self, source_provider, provider_image, image_name,
-                        image_format, metadata, md5, sha256):
+    def makeCopyJob(self, source, provider_image, image_name, image_format,
+                    metadata, md5, sha256):
         """
-        :return: what gets an image from another endpoint, or None if that
-            can't be or is no better than to upload the artifact.
+        :param Images source: of the endpoint that has the image.
+        :return: what gets the image from there, or None if that can't be or
+            is no better than to upload the artifact.
         """
-        source = source_provider.endpoint
-        if not isinstance(source, Images) or source is self:
-            return None
         new_image = NewImage(
-            self, provider_image, image_name, image_format, metadata, md5,
-            sha256)
+            self.endpoint, provider_image, image_name, image_format, metadata,
+            md5, sha256)
         try:
             if self._getGlance() == source._getGlance():
                 return self._makeShare(source, new_image, provider_image)
             if self._isFederated(source, provider_image):
-                subject = source.canonical_name, provider_image.name, md5
+                subject = (source.endpoint.canonical_name,
+                           provider_image.name, md5)
                 if job := self._makeGlanceDownload(
                         new_image, source, subject, provider_image):
                     return job
         except ERRORS as error:
             self.log.info('Image %s is not copied from %s: %s', image_name,
-                          source.name, error)
+                          source.endpoint.name, error)
             return None
         # The artifact is downloaded once for all clouds, which is cheaper,
         # if it may be.
         if 'upload' in provider_image.upload_methods:
             return None
-        return StreamJob(new_image, source)
+        return StreamJob(new_image, source.reader)
 
-    def deleteImage(self, external_id):
+    def delete(self, external_id):
         """Remove an image, if it is there; of one that another project
         shares with ours, leave off using it."""
         if not external_id:
@@ -141,13 +130,13 @@ class Images(ImageReader):
             return
         self.log.debug('Deleting image %s', external_id)
         try:
-            image = self._client.image.get_image(external_id)
-            if image.owner != self._client.current_project_id:
+            image = self.client.image.get_image(external_id)
+            if image.owner != self.client.current_project_id:
                 self._rejectImage(image)
                 return
             if image.is_protected:
-                self._client.image.update_image(image, is_protected=False)
-            self._client.image.delete_image(image)
+                self.client.image.update_image(image, is_protected=False)
+            self.client.image.delete_image(image)
         except NotFoundException:
             self.log.debug('Image %s is gone already', external_id)
 
@@ -160,7 +149,7 @@ class Images(ImageReader):
         image = self._findSnapshot(url)
         if image is None:
             return None
-        with self.openImage(image) as read, open(path, 'wb') as file:
+        with self.reader.openImage(image) as read, open(path, 'wb') as file:
             for block in read():
                 file.write(block)
         return path
@@ -181,7 +170,7 @@ class Images(ImageReader):
             if not (found and url.endswith('/file')
                     and before == self._getGlance()):
                 return None
-            image = self._client.image.get_image(image_id)
+            image = self.client.image.get_image(image_id)
         except ERRORS as error:
             self.log.info('Unable to look at image %s: %s', image_id, error)
             return None
@@ -194,7 +183,7 @@ class Images(ImageReader):
 
     def _getGlance(self):
         """:return: the URL of the image service."""
-        return self._client.image.get_endpoint().rstrip('/')
+        return self.client.image.get_endpoint().rstrip('/')
 
     def _mayTry(self, attempt, provider_image):
         # An upload that fails is begun again, as another one.
@@ -204,51 +193,45 @@ class Images(ImageReader):
     def _makeShare(self, source, new_image, provider_image):
         """:return: what has our project use the image of another one of
             the same cloud, or None."""
-        ours, theirs = (each._client.current_project_id
+        ours, theirs = (each.client.current_project_id
                         for each in (self, source))
         if (ours == theirs or provider_image.tags.get('visibility')
                 not in SHARED):
             return None
         return OpenstackImageCopyJob(
-            self, provider_image, new_image.name, new_image.disk_format,
-            new_image.metadata, source, theirs, ours)
+            self.endpoint, provider_image, new_image.name,
+            new_image.disk_format, new_image.metadata, source.endpoint,
+            theirs, ours)
 
     def _isFederated(self, source, provider_image):
         """:return: whether another region of our cloud has images that our
             user can read there."""
-        urls = {each._client.config.get_auth_args().get('auth_url')
+        urls = {each.client.config.get_auth_args().get('auth_url')
                 for each in (self, source)}
         return len(urls) == 1 and (
             provider_image.tags.get('visibility') in VISIBLE
-            or self._client.current_project_id
-            == source._client.current_project_id)
+            or self.client.current_project_id
+            == source.client.current_project_id)
 
     def _makeGlanceDownload(self, new_image, source, subject,
                             provider_image):
         attempt = GLANCE_DOWNLOAD, subject
         if not self._mayTry(attempt, provider_image):
             return None
-        if obstacle := getObstacle(self._client, GLANCE_DOWNLOAD):
+        if obstacle := getObstacle(self.client, GLANCE_DOWNLOAD):
             self.log.info('Image %s is not copied by the cloud: %s',
                           new_image.name, obstacle)
             return None
         return GlanceDownloadJob(
-            new_image, source,
+            new_image, source.reader,
             functools.partial(self._failures.append, attempt))
-
-    def _shareImage(self, external_id, member_id):
-        try:
-            return super()._shareImage(external_id, member_id)
-        except ConflictException:
-            # Somebody has died after he had done it.
-            return member_id
 
     def _rejectImage(self, image):
         if image.visibility != 'shared':
             return
         try:
-            self._client.image.update_member(
-                self._client.current_project_id, image.id,
+            self.client.image.update_member(
+                self.client.current_project_id, image.id,
                 status='rejected')
         except ForbiddenException:
             self.log.info('Image %s is not ours', image.id)

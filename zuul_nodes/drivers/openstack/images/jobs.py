@@ -7,7 +7,6 @@ import contextlib
 import functools
 import os
 
-from openstack.exceptions import raise_from_response
 from zuul.provider import (
     BaseImageCopyJob,
     BaseImageImportJob,
@@ -21,7 +20,6 @@ from zuul_nodes.drivers.openstack.config.imageattributes import (
 )
 from zuul_nodes.drivers.openstack.images.newimage import (
     BLOCK_SIZE,
-    ERRORS,
     Body,
     ImageFailed,
 )
@@ -93,7 +91,7 @@ class GlanceDownloadJob(BaseImageCopyJob):
     """The cloud downloads an image from a Glance that it is federated with.
 
     :param NewImage new_image:
-    :param source: the endpoint that has the image.
+    :param ImageReader source: of the endpoint that has the image.
     :param fail: called if it fails.
     """
 
@@ -106,7 +104,7 @@ class GlanceDownloadJob(BaseImageCopyJob):
     def run(self, external_id):
         new_image = self.new_image
         new_image.log.info('Copying image %s from %s of %s', new_image.name,
-                           external_id, self.source.name)
+                           external_id, self.source.endpoint.name)
         with _reporting(self.fail):
             image = self.source.getImage(external_id)
             new_image.disk_format = image.disk_format
@@ -115,7 +113,7 @@ class GlanceDownloadJob(BaseImageCopyJob):
     def _fill(self, image, image_id):
         self.new_image.importBy(
             image_id, GLANCE_DOWNLOAD, glance_image_id=image.id,
-            glance_region=self.source.getRegionName())
+            glance_region=self.source.endpoint.getRegionName())
         return getChecksums(image)
 
 
@@ -139,7 +137,7 @@ class StreamJob(BaseImageCopyJob):
     """The launcher sends what it gets from another cloud.
 
     :param NewImage new_image:
-    :param source: the endpoint that has the image.
+    :param ImageReader source: of the endpoint that has the image.
     """
 
     def __init__(self, new_image, source):
@@ -150,7 +148,7 @@ class StreamJob(BaseImageCopyJob):
     def run(self, external_id):
         new_image = self.new_image
         new_image.log.info('Copying image %s from %s of %s', new_image.name,
-                           external_id, self.source.name)
+                           external_id, self.source.endpoint.name)
         image = self.source.getImage(external_id)
         new_image.disk_format = image.disk_format
         return new_image.make(functools.partial(self._fill, image))
@@ -164,39 +162,8 @@ class StreamJob(BaseImageCopyJob):
         if any(checksums.get(name, checksum) != checksum
                for name, checksum in body.checksums.items()):
             raise ImageFailed(f'Image {image.id} has come from '
-                              f'{self.source.name} with errors')
+                              f'{self.source.endpoint.name} with errors')
         return body.checksums
-
-
-class ImageReader:
-    """Part of an endpoint: what is in the images that there are."""
-
-    def getImage(self, image_id):
-        """
-        :return: an image that is there.
-        :raises ImageFailed: it is not.
-        """
-        try:
-            return self._client.image.get_image(image_id)
-        except ERRORS as error:
-            raise ImageFailed(f'Unable to get image {image_id} of '
-                              f'{self.name}: {error}') from None
-
-    @contextlib.contextmanager
-    def openImage(self, image):
-        """
-        :return: a function that yields the blocks of an image's file, once.
-        :raises ImageFailed: it has no file, as it is with images of
-            volumes.
-        """
-        response = self._client.image.get(
-            f'/images/{image.id}/file', stream=True)
-        with contextlib.closing(response):
-            raise_from_response(response)
-            if response.status_code == 204:
-                raise ImageFailed(f'Image {image.id} of {self.name} has no '
-                                  'file')
-            yield functools.partial(response.iter_content, BLOCK_SIZE)
 
 
 def getChecksums(image):

@@ -85,7 +85,7 @@ class SnapshotStateMachine(statemachine.StateMachine):
             self._cleanUp()
             self.state = self.COMPLETE
             self.complete = True
-            return self.endpoint.getImageUrl(image.id)
+            return self.endpoint.images.getImageUrl(image.id)
         return None
 
     @property

@@ -212,7 +212,7 @@ def test_only_images_of_glance_are_downloaded(site, cloud, makeNode, tmp_path):
     """A job may name any URL, and launchers get none but images of Glance."""
     makeNode()
     image_id, = cloud.glance.images
-    url = site.endpoint.getImageUrl(image_id)
+    url = site.endpoint.images.getImageUrl(image_id)
     path = tmp_path / 'image'
     assert site.provider.downloadSnapshot(url, str(path)) is None
     cloud.glance.methods.append('glance-download')

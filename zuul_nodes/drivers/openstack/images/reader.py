@@ -1,0 +1,48 @@
+"""What is in the images that an endpoint has."""
+
+import contextlib
+import functools
+
+from openstack.exceptions import raise_from_response
+
+from zuul_nodes.drivers.openstack.images.newimage import (
+    BLOCK_SIZE,
+    ERRORS,
+    ImageFailed,
+)
+
+
+class ImageReader:
+    """
+    :param OpenstackEndpoint endpoint: that has the images.
+    """
+
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+
+    def getImage(self, image_id):
+        """
+        :return: an image that is there.
+        :raises ImageFailed: it is not.
+        """
+        try:
+            return self.endpoint._client.image.get_image(image_id)
+        except ERRORS as error:
+            raise ImageFailed(f'Unable to get image {image_id} of '
+                              f'{self.endpoint.name}: {error}') from None
+
+    @contextlib.contextmanager
+    def openImage(self, image):
+        """
+        :return: a function that yields the blocks of an image's file, once.
+        :raises ImageFailed: it has no file, as it is with images of
+            volumes.
+        """
+        response = self.endpoint._client.image.get(
+            f'/images/{image.id}/file', stream=True)
+        with contextlib.closing(response):
+            raise_from_response(response)
+            if response.status_code == 204:
+                raise ImageFailed(f'Image {image.id} of '
+                                  f'{self.endpoint.name} has no file')
+            yield functools.partial(response.iter_content, BLOCK_SIZE)
