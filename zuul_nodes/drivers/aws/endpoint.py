@@ -1,6 +1,7 @@
 """A region of AWS, as all providers of it share it."""
 
 import concurrent.futures
+import math
 
 import botocore.config
 import botocore.exceptions
@@ -8,13 +9,14 @@ import cachetools
 from zuul.driver.aws.awsmodel import AwsResource
 from zuul.driver.aws.const import ON_DEMAND
 from zuul.driver.aws.util import tag_list_to_dict
+from zuul.driver.util import RateLimiter
 from zuul.model import QuotaInformation
 
-from zuul_nodes.drivers import DriverError, TemporaryError
+from zuul_nodes.drivers import DriverError, TemporaryError, extension
 from zuul_nodes.drivers.aws import errors, tokens
+from zuul_nodes.drivers.aws.adapter import RELEASED, AwsAdapter, isGone
 from zuul_nodes.drivers.aws.fleets import Fleets
 from zuul_nodes.drivers.aws.imageendpoint import ImageEndpoint
-from zuul_nodes.drivers.aws.lists import RELEASED, Lister
 
 # AWS advises against larger batches.
 BATCH = 50
@@ -24,19 +26,32 @@ RUNNING = ('pending', 'running')
 LIVE = ['pending', 'running', 'stopping', 'stopped']
 
 
-class AwsEndpoint(ImageEndpoint):
+class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
     """Zuul's endpoint, whose calls come to their end, and which forgets
-    nothing that it was told to do."""
+    nothing that it was told to do.
+
+    :ivar Listing hosts, volumes: one list of each serves all nodes that wait
+        for it.
+    """
 
     def __init__(self, zk_client, driver, connection, region, system_id):
         super().__init__(zk_client, driver, connection, region, system_id)
-        self.lister = Lister(self.log)
+        self.setAdapter(AwsAdapter(self))
+        # The clients keep to the rate, and one call may remove many.
+        self.calls.rate_limiter = RateLimiter(self.name, None)
+        self.hosts = self.makeListing('listHosts')
+        self.volumes = self.makeListing('listVolumes')
         self.fleets = Fleets(self)
         # Uuid of a node -> Future of what is being made for it.
         self._creating = {}
         self._zones = cachetools.TTLCache(4096, SUBNETS_TTL)
         # Key of an object and when it was changed -> its tags.
         self._object_tags = {}
+
+    def startEndpoint(self):
+        super().startEndpoint()
+        # Zuul has caches in their place, which do not say how old they are.
+        del self._listHosts, self._listInstances, self._listVolumes
 
     # Calls
 
@@ -59,20 +74,13 @@ class AwsEndpoint(ImageEndpoint):
         tokens.install(self.ec2_client)
 
     def _listInstances(self):
-        return self.lister.list('instances', super()._listInstances)
+        return _getLast(self.listing)
 
     def _listHosts(self):
-        return self.lister.list('hosts', super()._listHosts)
+        return _getLast(self.hosts)
 
     def _listVolumes(self):
-        return self.lister.list('volumes', super()._listVolumes)
-
-    def listInstancesOf(self):
-        """:return: all instances, :class:`~lists.Listed`."""
-        return self._listInstances()
-
-    def listHostsOf(self):
-        return self._listHosts()
+        return _getLast(self.volumes)
 
     def findInstances(self, node_uuid):
         """:return: a list of the live instances of a node, as of now."""
@@ -190,22 +198,17 @@ class AwsEndpoint(ImageEndpoint):
         return future
 
     def _releaseHost(self, external_id, log=None, immediate=False):
-        """:return: a Future."""
-        def release():
-            with self.rate_limiter, errors.suppressGone():
-                (log or self.log).debug('Releasing host %s', external_id)
-                failed = self.ec2_client.release_hosts(
-                    HostIds=[external_id]).get('Unsuccessful')
-            for each in failed or ():
-                said = each.get('Error', {})
-                error = errors.makeError(
-                    said.get('Code', ''), said.get('Message', ''))
-                if not errors.isGone(error):
-                    raise error
-        future = self.create_executor.submit(release)
-        if immediate:
-            future.result()
-        return future
+        failed = ()
+        with self.rate_limiter, errors.suppressGone():
+            self.log.debug('Releasing host %s', external_id)
+            failed = self.ec2_client.release_hosts(
+                HostIds=[external_id]).get('Unsuccessful', ())
+        for each in failed:
+            said = each.get('Error', {})
+            error = errors.makeError(
+                said.get('Code', ''), said.get('Message', ''))
+            if not errors.isGone(error):
+                raise error
 
     def _deleteThread(self):
         is_running = True
@@ -268,8 +271,9 @@ class AwsEndpoint(ImageEndpoint):
         """:return: yields all instances, each with its ``problem``.
         :raises Exception: AWS does not say."""
         states = {
-            instance['InstanceId']: instance['State']['Name'].lower()
-            for instance in self._listInstances().check()}
+            each.id: each.data['State']['Name'].lower()
+            for each in _getKnown(self.listing)}
+        _getKnown(self.volumes)
         for instance in super().listInstances():
             state = states.get(instance.aws_instance_id, 'running')
             instance.problem = (
@@ -285,12 +289,11 @@ class AwsEndpoint(ImageEndpoint):
                 # Imports have none at first.
                 ('tags', self._addTags),
                 (kinds.HOST, lambda: _makeResources(
-                    kinds.HOST, 'HostId', self._listHosts().check())),
+                    kinds.HOST, 'HostId', _getData(self.hosts))),
                 (kinds.INSTANCE, lambda: _makeResources(
-                    kinds.INSTANCE, 'InstanceId',
-                    self._listInstances().check())),
+                    kinds.INSTANCE, 'InstanceId', _getData(self.listing))),
                 (kinds.VOLUME, lambda: _makeResources(
-                    kinds.VOLUME, 'VolumeId', self._listVolumes().check())),
+                    kinds.VOLUME, 'VolumeId', _getData(self.volumes))),
                 (kinds.AMI, lambda: _makeResources(
                     kinds.AMI, 'ImageId', self._listAmis())),
                 (kinds.SNAPSHOT, lambda: _makeResources(
@@ -379,14 +382,31 @@ def _complete(future):
         raise errors.translate(error) from error
 
 
+def _getLast(listing):
+    """:return: what AWS had when it was asked last; nothing if it has not
+        answered yet."""
+    return [each.data for each in listing.get(-math.inf) or ()]
+
+
+def _getKnown(listing):
+    """
+    :return: a list of what there is, or was not long ago.
+    :raises Exception: nothing is known yet.
+    """
+    known = listing.get(0)
+    return listing.getNow() if known is None else known
+
+
+def _getData(listing):
+    return [each.data for each in _getKnown(listing)]
+
+
 def _makeFilter(name, *values):
     return {'Name': name, 'Values': list(values)}
 
 
 def _makeResources(kind, key, things):
     for thing in things:
-        state = thing.get('State', '')
-        name = state['Name'] if isinstance(state, dict) else state
-        if name.lower() not in ('terminated', 'deleted', *RELEASED):
+        if not isGone(thing):
             yield AwsResource(
                 tag_list_to_dict(thing.get('Tags')), kind, thing[key])

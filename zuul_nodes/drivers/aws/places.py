@@ -2,9 +2,8 @@
 
 import copy
 import typing
-import zlib
 
-from zuul_nodes.drivers import PermanentError, getZones
+from zuul_nodes.drivers import PermanentError, getZones, turnZones
 
 SPOT = 'spot'
 ON_DEMAND = 'on-demand'
@@ -87,11 +86,11 @@ def _getSpots(label, node, locate):
         return [(None, None)]
     where = locate(subnets)
     # So that they fill up alike.
-    subnets = _turn(subnets, node.uuid)
+    subnets = turnZones(subnets, node.uuid)
     if not zones:
         # It is the same for all nodes of a request.
         found = sorted({where.get(subnet) or '' for subnet in subnets})
-        zones = _turn(found, str(node.request_time))
+        zones = turnZones(found, node.request_time)
         # Some of these may be in one already.
         zones.sort(key=lambda zone: zone != node.az)
         return [(None, subnet) for zone in zones for subnet in subnets
@@ -122,8 +121,3 @@ def _complain(label, zones, where):
         f'{", ".join(zones)}: ' + ', '.join(
             f'{subnet} is in {zone}' for subnet, zone
             in sorted(where.items())))
-
-
-def _turn(items, key):
-    start = zlib.crc32(key.encode()) % len(items)
-    return items[start:] + items[:start]

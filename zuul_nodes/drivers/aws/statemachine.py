@@ -1,23 +1,14 @@
 """The lives of nodes at AWS."""
 
-import concurrent.futures
-import dataclasses
 import time
 
 from zuul import exceptions
 from zuul.driver.aws import awsendpoint
 from zuul.provider import statemachine
 
-from zuul_nodes.drivers import CapacityError, DriverError
+from zuul_nodes.drivers import CapacityError, DriverError, extension
 from zuul_nodes.drivers.aws import errors, names
-from zuul_nodes.drivers.aws.lists import BLIND
 from zuul_nodes.drivers.aws.places import SPOT, getPlaces
-
-NODE_TAG = 'zuul_node_uuid'
-# Seconds until what AWS has accepted has to be in a list.
-APPEARANCE = 120
-# Seconds after which AWS is asked again to delete what is there still.
-REPEAT = 60
 
 
 class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
@@ -118,7 +109,7 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         try:
             self._adopt()
         except Exception as error:
-            if time.monotonic() > self.since + BLIND:
+            if time.monotonic() > self.since + extension.BLIND:
                 raise
             self.log.warning('Unable to look for what there is of node %s: '
                              '%s', self.node.uuid, error)
@@ -158,9 +149,10 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
 
     def _expectInstance(self):
         """:raises DriverError: the instance is not in the list."""
-        instances = self.endpoint.listInstancesOf()
-        if instances.begun > self.since + APPEARANCE and not any(
-                instance['InstanceId'] == self.node.aws_instance_id
+        instances = self.endpoint.listing.get(
+            self.since + extension.APPEARANCE)
+        if instances is not None and not any(
+                instance.id == self.node.aws_instance_id
                 for instance in instances):
             raise DriverError(
                 f'Instance {self.node.aws_instance_id} has vanished')
@@ -187,12 +179,11 @@ class DeleteStateMachine(statemachine.StateMachine):
         if self.state != self.COMPLETE:
             self.state = self.START
         self.removals = {
-            self.INSTANCE_DELETING: Removal(
-                node, node.aws_instance_id, 'InstanceId',
-                endpoint.listInstancesOf, endpoint._deleteInstance, log),
-            self.HOST_RELEASING: Removal(
-                node, node.aws_dedicated_host_id, 'HostId',
-                endpoint.listHostsOf, endpoint._releaseHost, log)}
+            self.INSTANCE_DELETING: extension.Removal(
+                endpoint, node, node.aws_instance_id),
+            self.HOST_RELEASING: extension.Removal(
+                endpoint, node, node.aws_dedicated_host_id, endpoint.hosts,
+                'deleteHost')}
         # Most nodes never had one, and AWS need not be asked for hosts.
         self.may_have_host = bool(
             node.aws_dedicated_host_id
@@ -218,77 +209,3 @@ class DeleteStateMachine(statemachine.StateMachine):
 
     def _isGone(self):
         return self.removals[self.state].isComplete()
-
-
-class Removal:
-    """Whatever there is of one kind and of one node is removed.
-
-    :param ProviderNode node:
-    :param str external_id: of what is known to be the node's, or None.
-    :param str key: what has the id.
-    :param list_: gives what there is, as :class:`~lists.Listed`.
-    :param delete: has an id deleted; gives a Future.
-    """
-
-    def __init__(self, node, external_id, key, list_, delete, log):
-        self.node = node
-        self.external_id = external_id
-        self.key = key
-        self.list = list_
-        self.delete = delete
-        self.log = log
-        # Id -> the last Request.
-        self.asked = {}
-        self.begin()
-
-    def begin(self):
-        """What is listed from now on is all there is."""
-        self.since = time.monotonic()
-
-    def isComplete(self):
-        """To be called until it is so.
-
-        :return: whether there is nothing any more.
-        :raises Exception: AWS does not remove it.
-        """
-        if self.external_id and not self.asked:
-            self._ask(self.external_id)
-        if not all(map(self._isAnswered, self.asked.values())):
-            return False
-        things = self.list()
-        if things.begun < self.since:
-            return False
-        found = [thing[self.key] for thing in things
-                 if (thing[self.key] == self.external_id
-                     or things.getTags(thing).get(NODE_TAG) == self.node.uuid)
-                 and not things.isGone(thing)]
-        for external_id in found:
-            if (external_id not in self.asked
-                    or self.asked[external_id].isOld()):
-                self._ask(external_id)
-        return not found
-
-    def _ask(self, external_id):
-        self.asked[external_id] = Request(
-            self.delete(external_id, self.log))
-
-    def _isAnswered(self, request):
-        if request.answered is None and request.future.done():
-            request.answered = self.since = time.monotonic()
-            request.future.result()
-        return request.answered is not None
-
-
-@dataclasses.dataclass
-class Request:
-    """
-    :ivar Future future: what comes of it.
-    :ivar float answered: since when that is known, by the monotonic clock.
-    """
-
-    future: concurrent.futures.Future
-    answered: float | None = None
-
-    def isOld(self):
-        return (self.answered is not None
-                and self.answered <= time.monotonic() - REPEAT)

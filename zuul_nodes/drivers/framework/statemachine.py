@@ -218,17 +218,23 @@ class DeleteStateMachine(statemachine.StateMachine):
 
 
 class Removal:
-    """Whatever instances a node has are removed.
+    """Whatever instances a node has are removed, or what else there may be
+    of one kind.
 
     :param AdapterEndpoint endpoint: where they are.
     :param ProviderNode node:
     :param str instance_id: of one that is known to be the node's, or None.
+    :param Listing listing: of all of the kind; by default, of instances.
+    :param str method: of the adapter, which removes one.
     """
 
-    def __init__(self, endpoint, node, instance_id):
+    def __init__(self, endpoint, node, instance_id, listing=None,
+                 method='deleteInstance'):
         self.endpoint = endpoint
         self.node = node
         self.instance_id = instance_id
+        self.listing = listing or endpoint.listing
+        self.method = method
         # What the cloud was asked to remove, and when.
         self.asked = {}
         self.begin()
@@ -244,7 +250,7 @@ class Removal:
         """
         if self.instance_id and not self._remove(self.instance_id):
             return False
-        instances = self.endpoint.listing.get(self.since)
+        instances = self.listing.get(self.since)
         if instances is None:
             return False
         # There is more than one if somebody has died while asking for it.
@@ -253,15 +259,16 @@ class Removal:
             self._remove(instance.id)
         return not found
 
-    def _remove(self, thing_id, name='deleteInstance'):
+    def _remove(self, thing_id, method=None):
         """
-        :param str name: of the adapter's method.
+        :param str method: of the adapter, if it is another one.
         :return: whether the cloud has been asked for it.
         """
         now = time.monotonic()
         if self.asked.get(thing_id, -REPEAT) > now - REPEAT:
             return True
-        task = self.endpoint.calls.perform(thing_id, name, thing_id)
+        task = self.endpoint.calls.perform(
+            thing_id, method or self.method, thing_id)
         if task is None:
             return False
         task.getResult()

@@ -11,8 +11,9 @@ from zuul_nodes.drivers import (
     PermanentError,
     QuotaError,
     TemporaryError,
+    extension,
 )
-from zuul_nodes.drivers.aws import lists, statemachine
+from zuul_nodes.drivers.framework import listing, statemachine
 
 
 def countCalls(aws, action):
@@ -143,9 +144,10 @@ def test_deletion_waits_for_what_is_being_made(site, aws):
 
 def test_deletion_of_what_is_in_no_list_yet(site, aws):
     """An old list says nothing of a new instance."""
-    listed = site.endpoint._listInstances()
+    listed = site.endpoint.listing.getNow()
     node = site.create()
-    site.endpoint._listInstances = lambda: listed
+    site.endpoint.listing._instances = listed
+    site.endpoint.listing.interval = 3600
     deletion = site.getDeletion(node)
     for _ in range(3):
         deletion.advance()
@@ -211,7 +213,7 @@ def test_ends_by_itself(site, aws):
 
 
 def test_vanishes(site, aws, monkeypatch):
-    monkeypatch.setattr(statemachine, 'APPEARANCE', 0)
+    monkeypatch.setattr(extension, 'APPEARANCE', 0)
     node = site.makeNode(aws_instance_id='i-1', create_state={
         'state': 'creating instance'})
     with pytest.raises(DriverError, match='i-1 has vanished'):
@@ -239,7 +241,7 @@ def test_the_first_list_may_fail_as_well(site, aws, action):
 
 
 def test_first_lists_do_not_fail_for_ever(site, aws, monkeypatch):
-    monkeypatch.setattr(lists, 'BLIND', 0)
+    monkeypatch.setattr(listing, 'BLIND', 0)
     aws.inject('DescribeInstances', 'UnauthorizedOperation')
     with pytest.raises(PermanentError, match='UnauthorizedOperation'):
         site.create()
@@ -267,7 +269,7 @@ def test_next_launcher_waits_until_it_can_look(begun, aws):
 
 def test_next_launcher_waits_not_for_ever(begun, aws, monkeypatch):
     site, node = begun
-    monkeypatch.setattr(statemachine, 'BLIND', -1)
+    monkeypatch.setattr(extension, 'BLIND', -1)
     aws.inject('DescribeHosts', 'UnauthorizedOperation')
     with pytest.raises(PermanentError, match='UnauthorizedOperation'):
         site.create(node)

@@ -1,0 +1,68 @@
+"""What nodes need of a region: lists, and removals that come to an end."""
+
+from zuul.driver.aws import awsendpoint
+from zuul.driver.aws.util import tag_list_to_dict
+
+from zuul_nodes.drivers import Adapter, Instance, State
+from zuul_nodes.drivers.aws import errors
+
+# Of hosts that are not there any more.
+RELEASED = ('released', 'released-permanent-failure')
+GONE = ('terminated', 'deleted', *RELEASED)
+# So many times the time-out of a call, a removal may take; several wait for
+# one another.
+PATIENCE = 2
+
+
+class AwsAdapter(Adapter):
+    """
+    :param AwsEndpoint endpoint: that has the clients.
+    """
+
+    def __init__(self, endpoint):
+        # Other than adapters usually, it has the endpoint's clients.
+        self.endpoint = endpoint
+        self.timeout = endpoint.connection.api_timeout
+
+    @property
+    def list_interval(self):
+        """As Zuul's endpoint keeps other lists."""
+        return awsendpoint.CACHE_TTL
+
+    def listInstances(self):
+        return self._list('_listInstances', 'InstanceId')
+
+    def listHosts(self):
+        return self._list('_listHosts', 'HostId')
+
+    def listVolumes(self):
+        return self._list('_listVolumes', 'VolumeId')
+
+    def _list(self, method, key):
+        """
+        :param str method: of Zuul's endpoint.
+        :return: yields an :class:`Instance` of each thing, with the
+            ``data`` that AWS has of it.
+        """
+        zuuls = getattr(awsendpoint.AwsProviderEndpoint, method)
+        with errors.translated():
+            found = zuuls(self.endpoint)
+        for thing in found:
+            yield Instance(
+                thing[key], State.DELETED if isGone(thing) else State.READY,
+                tag_list_to_dict(thing.get('Tags')), data=thing)
+
+    def deleteInstance(self, instance_id):
+        # With others, in one call.
+        self.endpoint._deleteInstance(instance_id).result(
+            PATIENCE * self.timeout)
+
+    def deleteHost(self, host_id):
+        self.endpoint._releaseHost(host_id)
+
+
+def isGone(thing):
+    """:return: whether AWS has a thing in a list that is there no more."""
+    state = thing.get('State', '')
+    name = state['Name'] if isinstance(state, dict) else state
+    return name.lower() in GONE
