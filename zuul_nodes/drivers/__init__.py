@@ -63,6 +63,7 @@ from zuul_nodes.drivers.api.errors import (
     PermanentError,
     QuotaError,
     TemporaryError,
+    reportGone,
 )
 from zuul_nodes.drivers.api.labels import (
     DEFAULT_PRIORITY,
@@ -135,5 +136,6 @@ __all__ = [
     'getViews',
     'getZones',
     'refreshNeeds',
+    'reportGone',
     'turnZones',
 ]

@@ -4,6 +4,8 @@ Anything else counts as a failed attempt, unless it is an error of the usual
 libraries that says by itself what it means (see the launcher's failures).
 """
 
+import contextlib
+
 from zuul.exceptions import QuotaException
 
 
@@ -46,3 +48,37 @@ class GoneError(PermanentError):
     """The server says that what an image was to be made of is not there any
     more.  The launcher has the image built anew, if no other build will do.
     """
+
+
+@contextlib.contextmanager
+def reportGone(cloud, url, look, is_gone, log):
+    """Look for the source of an import that fails.
+
+    What clouds say of a source that is not there differs, may come late, and
+    may be the same as of one that they may not read.
+
+    :param str cloud: its name, for the message.
+    :param str url: of what an image is made of.
+    :param look: asks the cloud for that, and raises what it answers.
+    :param is_gone: called with an error of ``look``; returns whether it says
+        that there is no such thing.
+    :param log: for other errors of ``look``.
+    :raises GoneError: in place of any error, if the source is gone.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _isGone(url, look, is_gone, log):
+            raise GoneError(
+                f'{cloud} has no {url} any more, of which the image was to '
+                f'be made: {error}') from error
+        raise
+
+
+def _isGone(url, look, is_gone, log):
+    try:
+        look()
+    except Exception as error:
+        log.info('Unable to look at %s: %s', url, error)
+        return is_gone(error)
+    return False

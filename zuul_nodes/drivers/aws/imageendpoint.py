@@ -6,7 +6,7 @@ import functools
 import botocore.exceptions
 from zuul.driver.aws import awsendpoint
 
-from zuul_nodes.drivers import DriverError
+from zuul_nodes.drivers import DriverError, reportGone
 from zuul_nodes.drivers.aws import allowed, errors, images, names, sources
 from zuul_nodes.drivers.aws.waits import Waits
 
@@ -134,7 +134,10 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
             url, provider_image, names.fit(image_name, names.IMAGES),
             image_format, names.fitTags(metadata), md5, sha256),
             provider_image,
-            functools.partial(sources.reportGone, self, url))
+            functools.partial(
+                reportGone, 'AWS', url,
+                functools.partial(sources.look, self, url), errors.isGone,
+                self.log))
 
     def downloadUrl(self, url, path):
         allowed.checkUrl(self.connection, url)

@@ -1,11 +1,9 @@
 """What images are imported from: objects in S3, and snapshots of volumes."""
 
-import contextlib
 import re
 
 import botocore.exceptions
 
-from zuul_nodes.drivers import GoneError
 from zuul_nodes.drivers.aws import errors
 
 # What S3 has for the ETag of an object in one piece, which is not encrypted
@@ -25,7 +23,7 @@ def isVerified(endpoint, url, md5, sha256):
         return False
     is_required = endpoint.connection.driver.require_image_checksums
     try:
-        found = _look(endpoint, url)
+        found = look(endpoint, url)
     except botocore.exceptions.ClientError as error:
         # It need not be the launcher who may read it.
         endpoint.log.info('Unable to look at %s: %s', url, error)
@@ -41,34 +39,7 @@ def isVerified(endpoint, url, md5, sha256):
     return etag == md5.lower()
 
 
-@contextlib.contextmanager
-def reportGone(endpoint, url):
-    """
-    :param str url: of what an image is made of.
-    :raises GoneError: in place of another error, if AWS says that it is not
-        there: what it says of an import differs, and may come late.
-    """
-    try:
-        yield
-    except Exception as error:
-        if _isGone(endpoint, url):
-            raise GoneError(
-                f'AWS has no {url} any more, of which the image was to be '
-                f'made: {error}') from error
-        raise
-
-
-def _isGone(endpoint, url):
-    try:
-        _look(endpoint, url)
-    except botocore.exceptions.ClientError as error:
-        return errors.isGone(error)
-    except Exception as error:
-        endpoint.log.info('Unable to look at %s: %s', url, error)
-    return False
-
-
-def _look(endpoint, url):
+def look(endpoint, url):
     """:return: what AWS says of what is at a URL."""
     with endpoint.non_mutating_rate_limiter:
         if not url.startswith('s3:'):

@@ -1,5 +1,6 @@
 """Images: uploaded, imported, copied, made of instances, and removed."""
 
+import functools
 import logging
 import math
 import threading
@@ -7,9 +8,9 @@ import time
 
 from zuul_nodes.drivers import (
     DriverError,
-    GoneError,
     PermanentError,
     TemporaryError,
+    reportGone,
 )
 from zuul_nodes.drivers.gce import tags
 from zuul_nodes.drivers.gce.allowed import checkUrl
@@ -73,29 +74,18 @@ class Images:
         is_image = url.startswith(IMAGE)
         if not is_image:
             checkUrl(self.client.connection, url)
-        try:
+        with reportGone('Google', url, functools.partial(self._look, url),
+                        isMissing, self.log):
             return (self.copy(spec, url.removeprefix(IMAGE)) if is_image
                     else self._importObject(spec, url))
-        except DriverError as error:
-            # An image that may not be made of it is refused in the same
-            # way, so it is looked for where it was.
-            if self._isMissing(url):
-                raise GoneError(
-                    f'Google has no {url} any more, of which the image was '
-                    f'to be made: {error}') from error
-            raise
 
-    def _isMissing(self, url):
-        try:
-            if url.startswith(IMAGE):
-                _, project, *_, name = url.removeprefix(IMAGE).split('/')
-                self.client.call('Images', 'get', project=project, image=name)
-            else:
-                self.storage.look(url)
-        except Exception as error:
-            self.log.info('Unable to look at %s: %s', url, error)
-            return isMissing(error)
-        return False
+    def _look(self, url):
+        """:raises DriverError: Google does not show what is at a URL."""
+        if url.startswith(IMAGE):
+            _, project, *_, name = url.removeprefix(IMAGE).split('/')
+            self.client.call('Images', 'get', project=project, image=name)
+        else:
+            self.storage.look(url)
 
     def _importObject(self, spec, url):
         source = {'source': getUrl(*split(url))}
