@@ -1,7 +1,7 @@
 """Calls to a cloud: their rate, their number, and who waits for them."""
 
 import collections
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 import functools
 import threading
 import time
@@ -40,20 +40,25 @@ class Calls:
         with self.rate_limiter, self._lock:
             self.numbers[name] += 1
         start = time.monotonic()
-        outcome = 'error'
         try:
             result = getattr(self.endpoint.adapter, name)(*args)
             if name.startswith('list'):
                 # It may call the cloud for each of its pages.
                 result = list(result)
-            outcome = 'success'
-            return result
-        finally:
-            self._report(name, outcome, time.monotonic() - start)
+        except BaseException as error:
+            self._report(name, error, start)
+            raise
+        if isinstance(result, Future):
+            result.add_done_callback(lambda future: self._report(
+                name, future.exception(), start))
+        else:
+            self._report(name, None, start)
+        return result
 
     def perform(self, key, name, *args, limit=None):
         """Call a method of the adapter, unless that is under way already
-        for the same thing.
+        for the same thing.  If the method returns a Future, no thread waits
+        for the end of it.
 
         :param str key: what it is done for.
         :param float limit: seconds that it may take, if that is more than
@@ -100,14 +105,15 @@ class Calls:
     def stop(self):
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _report(self, name, outcome, duration):
+    def _report(self, name, error, start):
         driver = self.endpoint.driver
         if driver.statsd:
+            outcome = 'success' if error is None else 'error'
             driver.statsd.timing(KEY.format(
                 driver=driver.name, call=name, outcome=outcome,
                 connection=normalize_statsd_name(
                     self.endpoint.connection.connection_name),
-            ), duration * 1000)
+            ), (time.monotonic() - start) * 1000)
 
 
 class Task:
@@ -128,9 +134,21 @@ class Task:
     def run(self):
         self.begun = time.monotonic()
         try:
-            self._result = self.function()
+            result = self.function()
         except BaseException as error:
-            self._error = error
+            self._end(None, error)
+            return
+        if isinstance(result, Future):
+            result.add_done_callback(self._endWith)
+        else:
+            self._end(result, None)
+
+    def _endWith(self, future):
+        error = future.exception()
+        self._end(None if error else future.result(), error)
+
+    def _end(self, result, error):
+        self._result, self._error = result, error
         self.ended.set()
 
     def isLate(self):

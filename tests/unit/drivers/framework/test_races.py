@@ -1,7 +1,9 @@
 """What a launcher finds that was killed, or has other things to do."""
 
+from concurrent.futures import Future
 import threading
 
+import pytest
 from zuul.model import QuotaInformation
 
 from tests.unit.drivers.framework.adapters import (
@@ -9,7 +11,7 @@ from tests.unit.drivers.framework.adapters import (
     ListDriver,
     RegionDriver,
 )
-from zuul_nodes.drivers import Ability
+from zuul_nodes.drivers import Ability, TemporaryError
 from zuul_nodes.drivers.framework import calls
 
 
@@ -91,6 +93,33 @@ def test_call_that_waits_for_a_thread_does_not_time_out(
     assert perform('x', 'deleteInstance', 'x') is None
     threading.Event().wait(0.01)
     assert perform('x', 'deleteInstance', 'x') is None
+
+
+@pytest.mark.parametrize('error', [None, TemporaryError('down')])
+def test_a_call_may_end_later_in_no_thread(makeSite, monkeypatch, error):
+    site = makeSite()
+    delete, futures = site.adapter.deleteInstance, []
+
+    def deleteLater(instance_id):
+        futures.append(Future())
+        return futures[-1]
+    node = site.makeNode()
+    site.boot(node, site.create(node))
+    monkeypatch.setattr(site.adapter, 'deleteInstance', deleteLater)
+    deletion = site.delete(node)
+    for _ in range(3):
+        site.advance(node, deletion)
+    future, = futures
+    assert not deletion.complete
+    if error:
+        future.set_exception(error)
+        with pytest.raises(TemporaryError):
+            site.advance(node, deletion)
+        return
+    delete(site.adapter.instances[0].id)
+    future.set_result(None)
+    site.advance(node, deletion)
+    assert deletion.complete
 
 
 def test_a_deletion_does_not_wait_for_a_snapshot(makeSite, go_on):
