@@ -9,9 +9,6 @@ from zuul_nodes.drivers.aws import errors
 # Of hosts that are not there any more.
 RELEASED = ('released', 'released-permanent-failure')
 GONE = ('terminated', 'deleted', *RELEASED)
-# So many times the time-out of a call, a removal may take; several wait for
-# one another.
-PATIENCE = 2
 
 
 class AwsAdapter(Adapter):
@@ -53,9 +50,9 @@ class AwsAdapter(Adapter):
                 tag_list_to_dict(thing.get('Tags')), data=thing)
 
     def deleteInstance(self, instance_id):
-        # With others, in one call.
-        self.endpoint._deleteInstance(instance_id).result(
-            PATIENCE * self.timeout)
+        """:return: a Future: it waits for others, to go with them in one
+            call."""
+        return self.endpoint._deleteInstance(instance_id)
 
     def deleteHost(self, host_id):
         self.endpoint._releaseHost(host_id)
