@@ -196,7 +196,7 @@ def test_deletion_is_refused(site, aws):
 
 
 def test_asked_again_if_it_is_still_there(site, aws, monkeypatch):
-    monkeypatch.setattr(statemachine, 'REPEAT', 0)
+    monkeypatch.setattr(statemachine, 'REPEAT', 0.1)
     node = site.create()
     # AWS accepts it, and does nothing.
     aws.inject('TerminateInstances', None, times=2)
