@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -62,6 +63,8 @@ def install(how, environment, source, tmp_path):
     if how == 'wheel':
         pip(environment, 'wheel', '--no-deps', '-w', tmp_path, source)
         wheel, = tmp_path.glob('*.whl')
+        # Without it, mypy looks at none of the types.
+        assert 'zuul_nodes/py.typed' in zipfile.ZipFile(wheel).namelist()
         pip(environment, 'install', wheel)
     else:
         pip(environment, 'install', '-e', source)

@@ -4,6 +4,7 @@ A cloud that is slow, hangs or limits the rate of calls keeps its own
 threads waiting and nobody else's.
 """
 
+from collections.abc import Callable
 import functools
 import heapq
 import itertools
@@ -11,6 +12,11 @@ import logging
 import math
 import threading
 import time
+from typing import Any, Protocol, TypeVar
+
+Result = TypeVar('Result')
+# Called with what a call has returned and None, or with None and its error.
+Done = Callable[[Result | None, Exception | None], object]
 
 # What is to begin later begins at a multiple of this (seconds): a thread that
 # wakes for one call finds others, too.
@@ -18,6 +24,25 @@ BEAT = 0.05
 # If so many threads of an endpoint hang in calls that were given up, no more
 # than one goes on: a process can not have any number of threads.
 MOST_LOST = 100
+
+
+class Endpoint(Protocol):
+    """What is called of a driver's endpoint, which may be Zuul's."""
+
+    @property
+    def started(self) -> bool:
+        ...
+
+    @property
+    def canonical_name(self) -> str:
+        ...
+
+    @property
+    def connection(self) -> Any:
+        """Where it is; it may have a ``rate``, calls a second."""
+
+    def start(self) -> object:
+        ...
 
 
 class Call:
@@ -28,12 +53,14 @@ class Call:
     :param description: what it is about, for people.
     """
 
-    def __init__(self, endpoint, function, done, description):
+    def __init__(self, endpoint: Endpoint, function: Callable[[], Any],
+                 done: Done[Any], description: str) -> None:
         self.endpoint = endpoint
         self.function = function
         self.done = done
         self.description = description
-        self.started = None
+        # When it began, of the monotonic clock.
+        self.started = math.inf
         self.given_up = False
         self.withdrawn = False
 
@@ -41,10 +68,10 @@ class Call:
 class Pool:
     """The threads of an endpoint.
 
-    :param str name: the endpoint's canonical name.
-    :param int workers: how many calls there may be at a time.
-    :param float timeout: seconds that a call may take.
-    :param float rate: calls a second, or None.
+    :param name: the endpoint's canonical name.
+    :param workers: how many calls there may be at a time.
+    :param timeout: seconds that a call may take.
+    :param rate: calls a second, or None.
     :param watch: called with seconds; :meth:`check` is to be called after
         that time.
     :param started: called when an endpoint is started.
@@ -52,33 +79,35 @@ class Pool:
 
     log = logging.getLogger('zuul.nodes.workers')
 
-    def __init__(self, name, workers, timeout, rate, watch, started):
+    def __init__(self, name: str, workers: int, timeout: float,
+                 rate: float | None, watch: Callable[[float], object],
+                 started: Callable[[], object]) -> None:
         self.name = name
         self.workers = workers
         self.timeout = timeout
-        self.interval = 1 / rate if rate else 0
+        self.interval = 1 / rate if rate else 0.0
         self.watch = watch
         self.started = started
         self._start_lock = threading.Lock()
         self._condition = threading.Condition()
         # When a call may begin, its number, and the call.
-        self._calls = []
+        self._calls: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
         # When one of the idle threads will look again, by itself.
         self._awake_at = math.inf
-        self._active = set()
+        self._active: set[Call] = set()
         self._threads = 0
         # How many others hang in calls that were given up.
         self._lost = 0
         self._idle = 0
         self._ending = 0
-        self._next_time = 0
+        self._next_time = 0.0
         self._watched = False
         self._running = True
 
-    def submit(self, call, delay=0):
+    def submit(self, call: Call, delay: float = 0) -> None:
         """
-        :param float delay: seconds before which it must not begin; if there
+        :param delay: seconds before which it must not begin; if there
             are any, it does not before the next beat after that.
         """
         with self._condition:
@@ -91,15 +120,15 @@ class Pool:
             self._tell()
             self._startThread()
 
-    def withdraw(self, call):
+    def withdraw(self, call: Call) -> bool:
         """
         :return: whether a call has not begun, and will not.
         """
         with self._condition:
-            call.withdrawn = call.started is None
+            call.withdrawn = call.started == math.inf
             return call.withdrawn
 
-    def check(self):
+    def check(self) -> None:
         """Give up calls that take too long.
 
         Nobody can end a thread; another one takes its place, unless too
@@ -126,20 +155,20 @@ class Pool:
             self._end(call, None, TimeoutError(
                 f'no answer in {self.timeout:g} seconds'))
 
-    def stop(self):
+    def stop(self) -> None:
         with self._condition:
             self._running = False
             self._calls.clear()
             self._condition.notify_all()
 
-    def join(self, timeout):
+    def join(self, timeout: float) -> None:
         """Wait for the calls that are under way, not for ever."""
         end = time.monotonic() + timeout
         with self._condition:
             while (self._active or self._ending) and time.monotonic() < end:
                 self._condition.wait(end - time.monotonic())
 
-    def length(self):
+    def length(self) -> int:
         """:return: how many calls are under way, or could be."""
         now = time.monotonic()
         with self._condition:
@@ -147,7 +176,7 @@ class Pool:
                 due <= now and not call.withdrawn
                 for due, _, call in self._calls)
 
-    def _startThread(self):
+    def _startThread(self) -> None:
         """Have one more thread, if that has something to do and may be."""
         most = self.workers if self._lost < MOST_LOST else 1
         if self._threads < most and self._idle < len(self._calls):
@@ -155,9 +184,10 @@ class Pool:
             threading.Thread(target=self._run, name=f'Endpoint {self.name}',
                              daemon=True).start()
 
-    def _run(self):
+    def _run(self) -> None:
         while (call := self._take()) is not None:
-            result = error = None
+            result: object = None
+            error: Exception | None = None
             try:
                 self._start(call.endpoint)
                 # That may have taken so long that somebody else is at it.
@@ -179,7 +209,7 @@ class Pool:
                 if not self._running:
                     self._condition.notify_all()
 
-    def _start(self, endpoint):
+    def _start(self, endpoint: Endpoint) -> None:
         """Start an endpoint, unless it is: drivers may have to ask the
         cloud for that, and may fail."""
         if endpoint.started:
@@ -193,7 +223,7 @@ class Pool:
             self._start_lock.release()
         self.started()
 
-    def _take(self):
+    def _take(self) -> Call | None:
         """:return: the next call, as soon as it may begin; None at the
             end."""
         with self._condition:
@@ -214,12 +244,12 @@ class Pool:
             self._tell()
             return call
 
-    def _tell(self):
+    def _tell(self) -> None:
         """Have an idle thread look, unless one looks in time by itself."""
         if self._getDue() < self._awake_at:
             self._condition.notify()
 
-    def _getDue(self):
+    def _getDue(self) -> float:
         """:return: when the next call may begin."""
         while self._calls and self._calls[0][2].withdrawn:
             heapq.heappop(self._calls)
@@ -227,7 +257,7 @@ class Pool:
             return math.inf
         return max(self._calls[0][0], self._next_time)
 
-    def _waitUntil(self, due):
+    def _waitUntil(self, due: float) -> None:
         """Wait until something has changed; one thread looks after the
         time, for all."""
         if due >= self._awake_at:
@@ -238,11 +268,12 @@ class Pool:
         if self._awake_at == due:
             self._awake_at = math.inf
 
-    def _watch(self, delay):
+    def _watch(self, delay: float) -> None:
         self._watched = True
         self.watch(delay)
 
-    def _end(self, call, result, error):
+    def _end(self, call: Call, result: object,
+             error: Exception | None) -> None:
         try:
             call.done(result, error)
         except Exception:
@@ -251,28 +282,32 @@ class Pool:
 
 class EndpointPools:
     """
-    :param int workers: threads for each endpoint.
-    :param float timeout: seconds that a call may take.
+    :param workers: threads for each endpoint.
+    :param timeout: seconds that a call may take.
     :param watch: called with the name of an endpoint and seconds;
         :meth:`check` is to be called for it after that time.
     :param started: called when an endpoint is started.
     """
 
-    def __init__(self, workers, timeout, watch, started):
+    def __init__(self, workers: int, timeout: float,
+                 watch: Callable[[str, float], object],
+                 started: Callable[[], object]) -> None:
         self.workers = workers
         self.timeout = timeout
         self.watch = watch
         self.started = started
-        self._pools = {}
+        self._pools: dict[str, Pool] = {}
         self._lock = threading.Lock()
 
-    def submit(self, endpoint, function, done, description, delay=0):
+    def submit(self, endpoint: Endpoint, function: Callable[[], Result],
+               done: Done[Result], description: str,
+               delay: float = 0) -> Callable[[], bool]:
         """Call a function in one of the endpoint's threads.
 
         Before its first call, an endpoint is started, in the same way and
         in the same time: what keeps it from that fails the call.
 
-        :param float delay: seconds before which it must not begin.
+        :param delay: seconds before which it must not begin.
         :return: a function that withdraws the call; it tells whether it
             has not begun, and will not.
         """
@@ -281,24 +316,24 @@ class EndpointPools:
         pool.submit(call, delay)
         return functools.partial(pool.withdraw, call)
 
-    def check(self, name):
+    def check(self, name: str) -> None:
         if pool := self._pools.get(name):
             pool.check()
 
-    def length(self):
+    def length(self) -> int:
         return sum(pool.length() for pool in list(self._pools.values()))
 
-    def stop(self):
+    def stop(self) -> None:
         with self._lock:
             for pool in self._pools.values():
                 pool.stop()
 
-    def join(self, timeout):
+    def join(self, timeout: float) -> None:
         end = time.monotonic() + timeout
         for pool in list(self._pools.values()):
             pool.join(end - time.monotonic())
 
-    def _get(self, endpoint):
+    def _get(self, endpoint: Endpoint) -> Pool:
         name = endpoint.canonical_name
         with self._lock:
             if name not in self._pools:
@@ -312,7 +347,7 @@ class EndpointPools:
             return self._pools[name]
 
 
-def _startAfresh(endpoint):
+def _startAfresh(endpoint: Endpoint) -> None:
     """Start an endpoint, or leave it as it was: drivers of Zuul's wrap
     methods of theirs, and would do so once more each time they fail."""
     before = set(vars(endpoint))

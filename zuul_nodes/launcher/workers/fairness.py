@@ -8,12 +8,17 @@ their stead, and there are never more than ``size`` of each.
 """
 
 import collections
+from collections.abc import Callable
 import dataclasses
 import logging
 import time
 
 from zuul_nodes.launcher.workers.calls import begin
-from zuul_nodes.launcher.workers.threads import Stopped, Workplaces
+from zuul_nodes.launcher.workers.threads import (
+    Gauges,
+    Stopped,
+    Workplaces,
+)
 
 log = logging.getLogger('zuul.nodes.workers')
 
@@ -21,36 +26,37 @@ log = logging.getLogger('zuul.nodes.workers')
 @dataclasses.dataclass(eq=False)
 class Work:
     """
-    :ivar str tenant_name: whose it is.
+    :ivar tenant_name: whose it is.
     :ivar what: it is, for people.
     :ivar function: does it.
-    :ivar float begun: when.
+    :ivar begun: when, of the monotonic clock.
     """
     tenant_name: str
     what: object
-    function: object
+    function: Callable[[], object]
     begun: float = 0
 
 
 class FairPlaces(Workplaces):
     """
-    :ivar float time: seconds after which work that goes on does not count
+    :ivar time: seconds after which work that goes on does not count
         any more.
-    :ivar float shared_time: seconds after which it has no place any more,
+    :ivar shared_time: seconds after which it has no place any more,
         if its tenant has all and another one waits.
     """
 
-    time = 3600
-    shared_time = 60
+    time: float = 3600
+    shared_time: float = 60
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, statsd: Gauges | None, name: str, size: int) -> None:
+        super().__init__(statsd, name, size)
         # Tenant -> its work that waits; first, who has waited longest.
-        self._waiting = {}
+        self._waiting: dict[str, collections.deque[Work]] = {}
         # What has a place.
-        self._placed = []
+        self._placed: list[Work] = []
 
-    def submit(self, tenant_name, what, function):
+    def submit(self, tenant_name: str, what: object,
+               function: Callable[[], object]) -> None:
         """
         :param what: is done, for people.
         :raises Stopped: nothing is begun any more.
@@ -62,7 +68,7 @@ class FairPlaces(Workplaces):
                 Work(tenant_name, what, function))
             self._fill()
 
-    def _fill(self):
+    def _fill(self) -> None:
         """Begin what can begin; those who wait look again."""
         while len(self._placed) < self.size and (able := self._getAble()):
             # The first of equals is the one that has waited longest.
@@ -78,12 +84,12 @@ class FairPlaces(Workplaces):
             begin(self.name, self._do, work)
         self._changed.notify_all()
 
-    def _getAble(self):
+    def _getAble(self) -> list[str]:
         """:return: a list of the tenants that may begin something."""
         return [name for name in self._waiting
                 if self._working[name] < self.size]
 
-    def _do(self, work):
+    def _do(self, work: Work) -> None:
         job = begin('Artifact', work.function)
         job.add_done_callback(self._wake)
         with self._changed:
@@ -107,11 +113,11 @@ class FairPlaces(Workplaces):
             self._tell()
             self._fill()
 
-    def _wake(self, _):
+    def _wake(self, _: object) -> None:
         with self._changed:
             self._changed.notify_all()
 
-    def _isGreedy(self, work):
+    def _isGreedy(self, work: Work) -> bool:
         """:return: whether it has a place that others wait for, as have all
             others of its tenant."""
         return (work in self._placed and len(self._placed) == self.size
@@ -120,5 +126,5 @@ class FairPlaces(Workplaces):
                 and any(name != work.tenant_name
                         for name in self._getAble()))
 
-    def _getLeft(self, work, seconds):
+    def _getLeft(self, work: Work, seconds: float) -> float:
         return work.begun + seconds - time.monotonic()

@@ -7,12 +7,13 @@ request.  Linux spares them for threads that it takes for a batch: woken,
 they wait until the other has done its part.
 """
 
+from collections.abc import Iterator
 import contextlib
 import os
 
 
 @contextlib.contextmanager
-def takenInTurn():
+def takenInTurn() -> Iterator[None]:
     """Have all threads that the calling one starts meanwhile, and those
     that they start, wait for their turn when they are woken.
 
@@ -27,7 +28,7 @@ def takenInTurn():
             _schedule(os.SCHED_BATCH, os.SCHED_OTHER)
 
 
-def _schedule(before, policy):
+def _schedule(before: int, policy: int) -> bool:
     """Change how the calling thread is scheduled.
 
     :return: whether that was as expected, and is changed now.
