@@ -16,10 +16,12 @@ ZooKeeper, which it starts, has each call fail in each way, and sees that
 nothing leaks.  It needs pytest, and Debian's ``libzookeeper-java``.
 """
 
+from typing import Any
+
 __all__ = ['KINDS', 'DriverConformance']
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # Its launchers need none of this, least of all pytest.
     if name not in __all__:
         raise AttributeError(f'module {__name__} has no attribute {name}')

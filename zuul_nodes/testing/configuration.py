@@ -1,10 +1,14 @@
 """What people can write, and what they are told when it is wrong."""
 
+from collections.abc import Mapping
+
 import pytest
 import yaml
 
 from zuul_nodes.drivers import Driver
 from zuul_nodes.drivers.framework.connection import makeSchema
+from zuul_nodes.testing.cloud import Cloud
+from zuul_nodes.testing.scenarios import MakeSite, Scenarios
 
 UNKNOWN = 'no-such-attribute'
 SCHEMAS = ('provider_attributes', 'label_attributes', 'flavor_attributes',
@@ -12,9 +16,9 @@ SCHEMAS = ('provider_attributes', 'label_attributes', 'flavor_attributes',
            'zuul_image_attributes')
 
 
-class ConfigurationScenarios:
+class ConfigurationScenarios(Scenarios):
 
-    def test_documentation(self):
+    def test_documentation(self) -> None:
         """All that is declared says what it is."""
         if not issubclass(self.driver_class, Driver):
             pytest.skip('not made with zuul_nodes.drivers')
@@ -28,7 +32,7 @@ class ConfigurationScenarios:
                    for key in schema if not getattr(key, 'doc', None)]
         assert not missing, f'without a doc: {missing}'
 
-    def test_configuration(self, makeSite, cloud):
+    def test_configuration(self, makeSite: MakeSite, cloud: Cloud) -> None:
         """What is configured is there, and nothing else is accepted."""
         site = makeSite()
         provider, = site.makeProviders()
@@ -48,12 +52,13 @@ class ConfigurationScenarios:
                 pytest.fail(f'"{UNKNOWN}" in {kind} is not refused')
 
 
-def change(text, kind, attributes, name=None):
+def change(text: str, kind: str, attributes: Mapping[str, object],
+           name: str | None = None) -> str | None:
     """
-    :param str text: what a tenant writes.
-    :param str kind: images, flavors or labels.
-    :param dict attributes: of one of these, in a section or provider.
-    :param str name: of that one; by default it is the first.
+    :param text: what a tenant writes.
+    :param kind: images, flavors or labels.
+    :param attributes: of one of these, in a section or provider.
+    :param name: of that one; by default it is the first.
     :return: the changed text, or None if there is no such thing.
     """
     documents = yaml.safe_load(text)
@@ -65,6 +70,6 @@ def change(text, kind, attributes, name=None):
         for number, thing in enumerate(things):
             full = {'name': thing} if isinstance(thing, str) else thing
             if name in (None, full['name']):
-                things[number] = full | attributes
+                things[number] = {**full, **attributes}
                 return yaml.safe_dump(documents)
     return None

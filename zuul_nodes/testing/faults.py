@@ -6,6 +6,7 @@ both this process and the kit may look at any time.
 """
 
 import collections
+from collections.abc import Callable
 import dataclasses
 import json
 import os
@@ -13,6 +14,10 @@ import pathlib
 import signal
 import threading
 import time
+from typing import Any
+
+from zuul.driver import Driver as ZuulDriver
+from zuul.lib.connections import ConnectionRegistry
 
 from zuul_nodes.drivers import Driver, TemporaryError
 from zuul_nodes.drivers.framework.calls import Calls
@@ -21,14 +26,19 @@ from zuul_nodes.drivers.framework.calls import Calls
 CALL_TIMEOUT = 2
 HANG = 2.5
 
+# What a call does.
+Act = Callable[[], Any]
+# A line of the journal.
+Entry = dict[str, Any]
+
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """
-    :ivar str call: the name of a call: a method of the adapter, or of
+    :ivar call: the name of a call: a method of the adapter, or of
         other drivers what :func:`install` tells.
-    :ivar str kind: one of :data:`KINDS`.
-    :ivar int occurrence: which of the calls of that name fails.
+    :ivar kind: one of :data:`KINDS`.
+    :ivar occurrence: which of the calls of that name fails.
     """
 
     call: str
@@ -36,49 +46,50 @@ class Fault:
     occurrence: int = 1
 
     @property
-    def kills(self):
+    def kills(self) -> bool:
+        """:return: whether the launcher dies of it."""
         return self.kind.startswith('kill')
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f'{self.kind} at call {self.occurrence} of {self.call}'
 
 
-def _error(act):
+def _error(act: Act) -> None:
     raise TemporaryError('injected: the cloud can not do it now')
 
 
-def _lost(act):
+def _lost(act: Act) -> None:
     act()
     raise ConnectionResetError('injected: the answer is lost')
 
 
-def _timeout(act):
+def _timeout(act: Act) -> None:
     act()
     raise TimeoutError('injected: the answer is late')
 
 
-def _hang(act):
+def _hang(act: Act) -> None:
     time.sleep(HANG)
     raise TimeoutError('injected: there was no answer')
 
 
-def _late(act):
+def _late(act: Act) -> None:
     time.sleep(HANG)
     act()
     raise TimeoutError('injected: the answer came when nobody waited')
 
 
-def _kill(act):
+def _kill(act: Act) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _killAfter(act):
+def _killAfter(act: Act) -> None:
     act()
     _kill(act)
 
 
 # What is done in place of a call.
-KINDS = {
+KINDS: dict[str, Callable[[Act], object]] = {
     'error': _error,
     'lost': _lost,
     'timeout': _timeout,
@@ -92,20 +103,20 @@ KINDS = {
 class Journal:
     """What was called, and what fails next; shared by processes.
 
-    :param Path directory: where it is.
+    :param directory: where it is.
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.path = pathlib.Path(directory) / 'calls'
         self.plan_path = pathlib.Path(directory) / 'fault'
         self.path.touch()
 
     # For the kit
 
-    def begin(self, fault=None):
+    def begin(self, fault: Fault | None = None) -> None:
         """Count anew.
 
-        :param Fault fault: that is to be, from now on.
+        :param fault: that is to be, from now on.
         """
         number, _ = self.readPlan()
         part = self.plan_path.with_suffix('.part')
@@ -113,35 +124,35 @@ class Journal:
             number + 1, fault and dataclasses.asdict(fault)]))
         part.rename(self.plan_path)
 
-    def isBegun(self):
+    def isBegun(self) -> bool:
         """:return: whether there was the fault."""
         return bool(self._readFault())
 
-    def isOver(self):
+    def isOver(self) -> bool:
         """:return: whether the fault has been, to the end of it."""
         _, fault = self.readPlan()
         entries = self._readFault()
         return fault is None or (
             bool(entries) and (fault.kills or 'over' in entries[-1]))
 
-    def readDeath(self):
+    def readDeath(self) -> int | None:
         """:return: the number of the last plan whose fault has killed a
             launcher, or None.  The kit may have begun the next plan before
             the launcher died."""
         return max((entry['plan'] for entry in self.read(everything=True)
                     if entry.get('kills')), default=None)
 
-    def _readFault(self):
+    def _readFault(self) -> list[Entry]:
         return [entry for entry in self.read() if 'fault' in entry]
 
-    def read(self, everything=False):
+    def read(self, everything: bool = False) -> list[Entry]:
         """:return: a list of what was noted since it was counted anew."""
         number, _ = self.readPlan()
         entries = map(json.loads, self.path.read_text().splitlines())
         return [entry for entry in entries
                 if everything or entry['plan'] == number]
 
-    def getCalls(self):
+    def getCalls(self) -> collections.Counter[str]:
         """:return: how often what was called, in the order of the first
             calls."""
         return collections.Counter(
@@ -149,7 +160,7 @@ class Journal:
 
     # For the launcher
 
-    def readPlan(self):
+    def readPlan(self) -> tuple[int, Fault | None]:
         """:return: the number of the plan, and its fault or None."""
         try:
             number, fault = json.loads(self.plan_path.read_text())
@@ -157,9 +168,9 @@ class Journal:
             return 0, None
         return number, fault and Fault(**fault)
 
-    def note(self, number, **entry):
+    def note(self, number: int, **entry: object) -> None:
         """
-        :param int number: of the plan.
+        :param number: of the plan.
         """
         # One write, so that a launcher that dies leaves no half of a line.
         with open(self.path, 'ab', buffering=0) as stream:
@@ -169,14 +180,14 @@ class Journal:
 
 class Faults:
     """
-    :param Path directory: of the journal.
+    :param directory: of the journal.
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.journal = Journal(directory)
         self._lock = threading.Lock()
 
-    def perform(self, name, act):
+    def perform(self, name: str, act: Act) -> Any:
         """Do what is called, or what the plan says.
 
         :param act: what the call does.
@@ -185,12 +196,12 @@ class Faults:
         with self._lock:
             number, fault = self.journal.readPlan()
             self.journal.note(number, call=name)
-            hit = fault and name == fault.call and (
-                self.journal.getCalls()[name] == fault.occurrence)
+            hit = fault if fault and name == fault.call and (
+                self.journal.getCalls()[name] == fault.occurrence) else None
             if hit:
-                self.journal.note(number, fault=str(fault), kills=fault.kills)
+                self.journal.note(number, fault=str(hit), kills=hit.kills)
         try:
-            return KINDS[fault.kind](act) if hit else act()
+            return KINDS[hit.kind](act) if hit else act()
         except Exception as error:
             if not hit:
                 self.journal.note(number, failed=name,
@@ -198,14 +209,14 @@ class Faults:
             raise
         finally:
             if hit:
-                self.journal.note(number, fault=str(fault), over=True)
+                self.journal.note(number, fault=str(hit), over=True)
 
-    def wrap(self, cls, method, name=None):
+    def wrap(self, cls: type, method: str, name: str | None = None) -> None:
         """Have a method of a class be a call."""
         original = getattr(cls, method)
 
-        def wrapper(owner, *args, **kwargs):
-            def act():
+        def wrapper(owner: object, *args: Any, **kwargs: Any) -> Any:
+            def act() -> Any:
                 result = original(owner, *args, **kwargs)
                 # What is listed may be asked for page by page.
                 return list(result) if method.startswith('list') else result
@@ -213,7 +224,8 @@ class Faults:
         setattr(cls, method, wrapper)
 
 
-def install(connections, directory):
+def install(connections: ConnectionRegistry,
+            directory: str | os.PathLike[str]) -> None:
     """Have the calls of drivers note themselves and fail.
 
     Of drivers that are made with :mod:`zuul_nodes.drivers`, these are the
@@ -222,14 +234,14 @@ def install(connections, directory):
     ``import``, ``createSnapshot`` and ``deleteImage``; and
     ``listInstances``, ``listResources`` and ``clean-up: deleteResource``.
 
-    :param ConnectionRegistry connections: with the drivers.
+    :param connections: with the drivers.
     """
     faults = Faults(directory)
     call = Calls.call
 
-    def callAdapter(calls, name, *args):
+    def callAdapter(calls: Calls, name: str, *args: Any) -> Any:
         return faults.perform(name, lambda: call(calls, name, *args))
-    Calls.call = callAdapter
+    Calls.call = callAdapter  # type: ignore[method-assign]
     for driver in {connection.driver
                    for connection in connections.connections.values()}:
         if not isinstance(driver, Driver) and hasattr(
@@ -237,19 +249,19 @@ def install(connections, directory):
             _installOther(faults, driver)
 
 
-def _installOther(faults, driver):
+def _installOther(faults: Faults, driver: ZuulDriver) -> None:
     provider_class = driver.getProviderClass()
     faults.wrap(provider_class, 'deleteImage')
     for method, name in (('getImageUploadJob', 'upload'),
                          ('getImageImportJob', 'import')):
         _wrapMade(faults, provider_class, method, 'run',
-                  lambda job, name=name: name)
+                  name)
     for method, name in (('getCreateStateMachine', 'create'),
                          ('getDeleteStateMachine', 'delete')):
         _wrapMade(faults, provider_class, method, 'advance',
-                  lambda machine, name=name: f'{name}: {machine.state}')
+                  name + ': {0.state}')
     _wrapMade(faults, provider_class, 'getSnapshotStateMachine', 'advance',
-              lambda machine: 'createSnapshot')
+              'createSnapshot')
     if endpoint_class := getattr(driver, '_endpoint_class', None):
         for method in ('listInstances', 'listResources'):
             faults.wrap(endpoint_class, method)
@@ -257,20 +269,21 @@ def _installOther(faults, driver):
                     'clean-up: deleteResource')
 
 
-def _wrapMade(faults, cls, method, name, describe):
+def _wrapMade(faults: Faults, cls: type, method: str, name: str,
+              description: str) -> None:
     """Wrap a method of what a method of a class makes, if it makes anything.
 
-    :param str method: which makes it.
-    :param str name: of the method that is wrapped.
-    :param describe: called with what is made; returns the call's name.
+    :param method: which makes it.
+    :param name: of the method that is wrapped.
+    :param description: the call's name, a format of what is made.
     """
     original = getattr(cls, method)
 
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         made = original(*args, **kwargs)
         if made is not None:
             call = getattr(made, name)
             setattr(made, name, lambda *args: faults.perform(
-                describe(made), lambda: call(*args)))
+                description.format(made), lambda: call(*args)))
         return made
     setattr(cls, method, wrapper)

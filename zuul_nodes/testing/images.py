@@ -1,8 +1,10 @@
 """The lives of images."""
 
+from collections.abc import Iterable, Iterator
 import functools
 import hashlib
 import http.server
+import pathlib
 import threading
 import time
 import uuid
@@ -12,9 +14,11 @@ import pytest
 from zuul.model import ImageBuildArtifact, ImageUpload
 
 from zuul_nodes.drivers import Ability
+from zuul_nodes.testing.cloud import Cloud, ImageStorage
 from zuul_nodes.testing.configuration import change
 from zuul_nodes.testing.faults import KINDS, Fault
-from zuul_nodes.testing.site import TENANT
+from zuul_nodes.testing.scenarios import MakeSite, Points, Scenarios
+from zuul_nodes.testing.site import TENANT, Site
 
 IMAGE = 'built'
 CONTENT = b'an image' * 512
@@ -28,12 +32,12 @@ OTHER = {'getLimits', 'getNeeds', 'listZones', 'listImages', 'listInstances',
 class Storage:
     """Where artifacts are: a web server on loopback.
 
-    :param Path directory: made; what is in there is served.
+    :param directory: made; what is in there is served.
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory: pathlib.Path) -> None:
         class Handler(http.server.SimpleHTTPRequestHandler):
-            def log_message(self, *args):
+            def log_message(self, *args: object) -> None:
                 pass
         directory.mkdir()
         self.directory = directory
@@ -44,27 +48,28 @@ class Storage:
             target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
-    def add(self, name, data):
+    def add(self, name: str, data: bytes) -> str:
         """:return: the URL of a new file."""
         (self.directory / name).write_bytes(data)
         return f'http://127.0.0.1:{self._server.server_port}/{name}'
 
-    def end(self):
+    def end(self) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
 
 
-class ImageScenarios:
+class ImageScenarios(Scenarios):
 
     @pytest.fixture
-    def way(self, request):
+    def way(self, request: pytest.FixtureRequest) -> str | None:
         """:return: how images get into the cloud in this test, or None."""
         callspec = getattr(request.node, 'callspec', None)
-        return callspec and callspec.params.get('way')
+        return None if callspec is None else callspec.params.get('way')
 
     @pytest.fixture
-    def storage(self, cloud, tmp_path, way):
+    def storage(self, cloud: Cloud, tmp_path: pathlib.Path,
+                way: str | None) -> Iterator[ImageStorage]:
         """:return: where the artifacts are."""
         make = getattr(cloud, 'makeStorage', None)
         storage = (make() if make and way == 'import'
@@ -73,7 +78,8 @@ class ImageScenarios:
         storage.end()
 
     @pytest.mark.parametrize('way', WAYS)
-    def test_image(self, makeSite, storage, way):
+    def test_image(self, makeSite: MakeSite, storage: ImageStorage,
+                   way: str) -> None:
         """An image gets into the cloud, a node is made of it, and it is
         removed."""
         site = self._makeSite(makeSite, way)
@@ -90,7 +96,8 @@ class ImageScenarios:
 
     @pytest.mark.parametrize('kind', KINDS)
     @pytest.mark.parametrize('way', WAYS)
-    def test_image_faults(self, makeSite, storage, way, kind):
+    def test_image_faults(self, makeSite: MakeSite, storage: ImageStorage,
+                          way: str, kind: str) -> None:
         """Each call for an image fails; in the end it is there, and in the
         end it is gone."""
         site = self._makeSite(makeSite, way)
@@ -108,7 +115,8 @@ class ImageScenarios:
             self._delete(site, artifact)
 
     @pytest.mark.parametrize('kind', [None, 'error', 'lost', 'kill-after'])
-    def test_snapshot(self, makeSite, cloud, kind):
+    def test_snapshot(self, makeSite: MakeSite, cloud: Cloud,
+                      kind: str | None) -> None:
         """An image is made of a node, and is gone when it has expired."""
         self.need(Ability.SNAPSHOTS)
         site = makeSite()
@@ -116,7 +124,8 @@ class ImageScenarios:
                           {'snapshot-expiration': 1}, 'label'))
         request, _ = site.getFulfilled(site.request('label'))
         nodeset = site.begin(request)
-        site.journal.begin(kind and Fault('createSnapshot', kind))
+        site.journal.begin(
+            Fault('createSnapshot', kind) if kind else None)
         node = nodeset.getNodes()[0]._provider_node
         # It waits for the launcher, and if that does nothing, for ever.
         thread = threading.Thread(daemon=True, target=lambda: list(
@@ -131,13 +140,14 @@ class ImageScenarios:
         site.waitFault()
         site.rest()
 
-    def _makeSite(self, makeSite, way):
+    def _makeSite(self, makeSite: MakeSite, way: str) -> Site:
         self.need(WAYS[way])
         site = makeSite(uploading=way == 'upload')
         site.start()
         return site
 
-    def _getImagePoints(self, site, storage, way):
+    def _getImagePoints(self, site: Site, storage: ImageStorage,
+                        way: str) -> Points:
         """
         :return: what is called for an upload, and to delete it, two lists;
             and how many things there are then in the cloud.
@@ -151,10 +161,10 @@ class ImageScenarios:
         site.journal.begin()
         self._delete(site, artifact)
         deleting = site.journal.getCalls()
-        return (*([call for call in calls if call not in OTHER]
-                  for calls in (uploading, deleting)), number)
+        return (_findPoints(uploading), _findPoints(deleting), number)
 
-    def _upload(self, site, storage, number):
+    def _upload(self, site: Site, storage: ImageStorage,
+                number: int) -> ImageBuildArtifact:
         """:return: a new artifact, uploaded."""
         artifact = addArtifact(site, storage)
         getReady(site, artifact)
@@ -163,20 +173,24 @@ class ImageScenarios:
         site.waitForNumber(number)
         return artifact
 
-    def _delete(self, site, artifact):
+    def _delete(self, site: Site, artifact: ImageBuildArtifact) -> None:
         deleteArtifact(site, artifact)
         site.rest()
         site.waitFault()
         site.rest()
 
 
-def _checkWay(site, way):
+def _findPoints(calls: Iterable[str]) -> list[str]:
+    return [call for call in calls if call not in OTHER]
+
+
+def _checkWay(site: Site, way: str) -> None:
     calls = site.journal.getCalls()
     assert any(call.startswith(way) for call in calls), (
         f'there was no {way} of the image: {dict(calls)}')
 
 
-def addArtifact(site, storage):
+def addArtifact(site: Site, storage: ImageStorage) -> ImageBuildArtifact:
     """Write records of an artifact and its upload, as a scheduler does.
 
     :return: the artifact.
@@ -208,9 +222,9 @@ def addArtifact(site, storage):
     return artifact
 
 
-def getReady(site, artifact):
+def getReady(site: Site, artifact: ImageBuildArtifact) -> ImageUpload:
     """:return: the upload of an artifact, when it is ready."""
-    def find():
+    def find() -> ImageUpload | None:
         for upload in getUploads(site):
             if (upload.artifact_uuid == artifact.uuid
                     and upload.state == upload.State.READY):
@@ -221,7 +235,7 @@ def getReady(site, artifact):
         f'{[str(upload) for upload in getUploads(site)]}')
 
 
-def getUploads(site):
+def getUploads(site: Site) -> list[ImageUpload]:
     """:return: a list of all there are."""
     found = []
     with site.context() as context:
@@ -236,7 +250,7 @@ def getUploads(site):
     return found
 
 
-def deleteArtifact(site, artifact):
+def deleteArtifact(site: Site, artifact: ImageBuildArtifact) -> None:
     """Have an image removed, as a user can do."""
     with site.context() as context:
         artifact.refresh(context)

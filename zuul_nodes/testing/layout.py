@@ -1,10 +1,16 @@
 """What becomes of configuration: parsed by our parsers, in a layout."""
 
+from collections.abc import Mapping
+import configparser
 import inspect
 import textwrap
+from typing import Any, TypeAlias
 
 from zuul import model
+from zuul.driver import Driver as ZuulDriver
 from zuul.lib.connections import ConnectionRegistry
+from zuul.provider import BaseProvider
+from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.plugin import registry
@@ -13,24 +19,28 @@ from zuul_nodes.plugin.extensions import Extensions
 CONTEXT = ('example.com/nodes', 'nodes', 'example', 'main',
            'zuul.d/nodes.yaml')
 
+# Kind of objects -> the class that parses them, as :data:`stanzas.PARSERS`.
+Parsers: TypeAlias = Mapping[str, type]
 
-def parse(text, parsers=stanzas.PARSERS):
-    """:param str text: a file as a tenant writes it.
+
+def parse(text: str, parsers: Parsers = stanzas.PARSERS) -> list[Any]:
+    """:param text: a file as a tenant writes it.
     :return: a list of the configuration objects of these kinds in it."""
     return stanzas.parse(
         textwrap.dedent(text), model.SourceContext(*CONTEXT), parsers)
 
 
-def makeLayout(text, parsers=stanzas.PARSERS):
+def makeLayout(text: str, parsers: Parsers = stanzas.PARSERS) -> model.Layout:
     """:return: a layout with what is in the text."""
     layout = model.Layout(model.Tenant('tenant'))
     stanzas.addTo(layout, parse(text, parsers))
     return layout
 
 
-def makeConnections(config, *driver_classes):
+def makeConnections(config: configparser.ConfigParser,
+                    *driver_classes: type[ZuulDriver]) -> ConnectionRegistry:
     """
-    :param ConfigParser config: zuul.conf
+    :param config: zuul.conf
     :param driver_classes: beside Zuul's own, or in place of them.
     :return: a ConnectionRegistry, with what the plugin adds.
     """
@@ -44,10 +54,12 @@ def makeConnections(config, *driver_classes):
     return connections
 
 
-def makeProviders(connections, text, zk_client, system_id):
+def makeProviders(connections: ConnectionRegistry, text: str,
+                  zk_client: ZooKeeperClient,
+                  system_id: str) -> list[BaseProvider]:
     """
-    :param ConnectionRegistry connections:
-    :param str text: images to providers, as a tenant writes them.
+    :param connections:
+    :param text: images to providers, as a tenant writes them.
     :return: a list of the providers.
     """
     layout = makeLayout(text)

@@ -1,18 +1,28 @@
 """The lives of nodes."""
 
+from collections.abc import Iterable
 import contextlib
 import json
 import threading
 import time
+from typing import Any
 import zlib
 
 import pytest
-from zuul.model import ProviderNode
+from zuul.model import NodesetRequest, ProviderNode
+from zuul.provider import BaseProviderEndpoint
 
 from zuul_nodes.drivers import Ability, Driver
+from zuul_nodes.testing.cloud import (
+    Cloud,
+    LimitedCloud,
+    SilentCloud,
+    StoppableCloud,
+)
 from zuul_nodes.testing.faults import KINDS, Fault
 from zuul_nodes.testing.launcher import CLEANUP_INTERVAL
-from zuul_nodes.testing.site import PATHS
+from zuul_nodes.testing.scenarios import MakeSite, Points, Scenarios
+from zuul_nodes.testing.site import PATHS, Site
 
 # What the launcher does now and then; it is looked at once.
 REGULAR = {'listImages', 'listPowerStates', 'listResources'}
@@ -22,9 +32,9 @@ BEGINNING = {'getLimits', 'getNeeds', 'listZones'}
 BOUND = 10
 
 
-class NodeScenarios:
+class NodeScenarios(Scenarios):
 
-    def test_life(self, site):
+    def test_life(self, site: Site) -> None:
         """A node is made, used and removed."""
         request, (node,) = site.getFulfilled(site.request('label'))
         assert node.interface_ip, 'the node has no address'
@@ -34,7 +44,7 @@ class NodeScenarios:
         site.use(request)
         site.rest()
 
-    def _checkTags(self, site, node):
+    def _checkTags(self, site: Site, node: ProviderNode) -> None:
         instances = [instance for instance
                      in _getEndpoint(site).listInstances()
                      if (instance.metadata or {}).get(
@@ -45,7 +55,7 @@ class NodeScenarios:
         missing = node.tags.items() - instances[0].metadata.items()
         assert not missing, f'the instance has lost its tags {missing}'
 
-    def test_given(self, site):
+    def test_given(self, site: Site) -> None:
         """A machine that is there already is given to one at a time, again
         and again."""
         if not site.given:
@@ -63,7 +73,7 @@ class NodeScenarios:
         site.use(request)
         site.rest()
 
-    def test_many(self, site):
+    def test_many(self, site: Site) -> None:
         """Many nodes at a time, for which the cloud is not asked one by
         one."""
         begin = time.monotonic()
@@ -83,7 +93,7 @@ class NodeScenarios:
         assert number <= most, (
             f'{number} lists of instances in {elapsed:.1f} seconds')
 
-    def test_record(self, site):
+    def test_record(self, site: Site) -> None:
         """Executors read and write the record, without the driver."""
         request, (node,) = site.getFulfilled(site.request('label'))
         assert type(node).__module__.startswith('zuul.'), (
@@ -100,12 +110,11 @@ class NodeScenarios:
         site.use(request)
         site.rest()
 
-    def test_leak(self, site, cloud):
+    def test_leak(self, site: Site, cloud: Cloud) -> None:
         """An instance whose record is gone is removed, and no other."""
         if site.given:
             pytest.skip('nothing is made')
-        foreign = hasattr(cloud, 'addForeign')
-        if foreign:
+        if hasattr(cloud, 'addForeign'):
             cloud.addForeign()
             site.before = site.list()
         request_id = site.request('label')
@@ -119,7 +128,7 @@ class NodeScenarios:
             'record of its node is gone')
         site.rest()
 
-    def test_cancel(self, site):
+    def test_cancel(self, site: Site) -> None:
         """A request is gone while its node is made."""
         request_id = site.request('label')
         site.waitFor(site.getNodes, 'there is no node')
@@ -132,7 +141,8 @@ class NodeScenarios:
         site.use(site.getFulfilled(site.request('label'))[0])
         site.rest()
 
-    def test_instance_that_is_stopped(self, site, cloud):
+    def test_instance_that_is_stopped(self, site: Site,
+                                      cloud: StoppableCloud) -> None:
         """A node that is ready, and whose instance does not run any more,
         is not given to a request."""
         self.needMethod(cloud, 'stopInstances')
@@ -150,7 +160,7 @@ class NodeScenarios:
         site.use(site.getFulfilled(site.request('label'))[0])
         site.rest()
 
-    def test_cancel_of_what_comes_late(self, site):
+    def test_cancel_of_what_comes_late(self, site: Site) -> None:
         """A cloud makes what nobody waits for any more."""
         if site.given:
             pytest.skip('nothing is made')
@@ -164,7 +174,7 @@ class NodeScenarios:
         site.use(site.getFulfilled(site.request('label'))[0])
         site.rest()
 
-    def test_stop(self, site):
+    def test_stop(self, site: Site) -> None:
         """The launcher comes to its end when it is told to, and the next
         one goes on."""
         request, _ = site.getFulfilled(site.request('label'))
@@ -174,7 +184,7 @@ class NodeScenarios:
         site.rest()
 
     @pytest.mark.parametrize('kind', KINDS)
-    def test_faults(self, site, kind):
+    def test_faults(self, site: Site, kind: str) -> None:
         """Each call for a node fails; in the end it is there, and in the
         end it is gone."""
         creating, removing, number = self._getPoints(site)
@@ -191,7 +201,8 @@ class NodeScenarios:
 
     @pytest.mark.parametrize(
         'kind', ['error', 'hang', 'kill-before', 'kill-after'])
-    def test_faults_at_the_beginning(self, makeSite, kind):
+    def test_faults_at_the_beginning(self, makeSite: MakeSite,
+                                     kind: str) -> None:
         """Each call fails that a launcher makes for its first node only."""
         site = makeSite()
         site.start()
@@ -210,7 +221,7 @@ class NodeScenarios:
             self._remove(site, self._make(site, number))
             site.end()
 
-    def _getPoints(self, site):
+    def _getPoints(self, site: Site) -> Points:
         """
         :return: what is called to make a node, and what to remove it, two
             lists; and how many things there are then in the cloud.
@@ -223,10 +234,9 @@ class NodeScenarios:
         self._remove(site, request)
         removing = site.journal.getCalls()
         # Others may not happen the next time.
-        return (*([call for call in calls if call not in BEGINNING | REGULAR]
-                  for calls in (creating, removing)), number)
+        return (_findPoints(creating), _findPoints(removing), number)
 
-    def _make(self, site, number):
+    def _make(self, site: Site, number: int) -> NodesetRequest:
         """:return: the request of a node, fulfilled."""
         request, _ = site.getFulfilled(site.request('label'))
         site.waitFault()
@@ -239,7 +249,7 @@ class NodeScenarios:
             site.waitForNumber(number)
         return request
 
-    def _remove(self, site, request):
+    def _remove(self, site: Site, request: NodesetRequest) -> None:
         site.use(request)
         site.rest()
         site.waitFault()
@@ -248,7 +258,8 @@ class NodeScenarios:
 
     # Abilities
 
-    def test_unanswered_calls(self, makeSite, cloud):
+    def test_unanswered_calls(self, makeSite: MakeSite,
+                              cloud: SilentCloud) -> None:
         """No call goes on for ever."""
         self.needMethod(cloud, 'setSilent')
         site = makeSite()
@@ -257,7 +268,7 @@ class NodeScenarios:
         cloud.setSilent()
         failed = threading.Event()
 
-        def ask():
+        def ask() -> None:
             try:
                 # Some drivers of Zuul ask as they go along.
                 list(endpoint.listInstances())
@@ -268,7 +279,8 @@ class NodeScenarios:
             f'a list of instances has not come to an end in {BOUND} seconds, '
             'or has not failed, with a cloud that does not answer')
 
-    def test_answers_from_memory(self, makeSite, cloud):
+    def test_answers_from_memory(self, makeSite: MakeSite,
+                                 cloud: SilentCloud) -> None:
         """What is asked while others wait needs no cloud."""
         self.needMethod(cloud, 'setSilent')
         site = makeSite()
@@ -277,7 +289,7 @@ class NodeScenarios:
         cloud.setSilent()
         answered = threading.Event()
 
-        def ask():
+        def ask() -> None:
             provider, = site.makeProviders()
             label = provider.labels['label']
             provider.getNodeTags(site.system_id, label, 'node')
@@ -291,7 +303,7 @@ class NodeScenarios:
             'getProvider, getNodeTags, getEndpointLimits or getQuotaForLabel '
             'calls the cloud, or fails without it')
 
-    def test_zones(self, site):
+    def test_zones(self, site: Site) -> None:
         """All nodes of a request are in one zone."""
         self.need(Ability.ZONES)
         request, nodes = site.getFulfilled(site.request(*['label'] * 3))
@@ -303,7 +315,7 @@ class NodeScenarios:
         site.use(request)
         site.rest()
 
-    def test_limits(self, makeSite, cloud):
+    def test_limits(self, makeSite: MakeSite, cloud: LimitedCloud) -> None:
         """A request that has no room waits until there is some."""
         self.need(Ability.LIMITS)
         self.needMethod(cloud, 'setLimit')
@@ -322,7 +334,7 @@ class NodeScenarios:
         site.use(site.getFulfilled(second)[0])
         site.rest()
 
-    def test_needs(self, site):
+    def test_needs(self, site: Site) -> None:
         """It is known what a node takes of the limits."""
         self.need(Ability.NEEDS)
         request, (node,) = site.getFulfilled(site.request('label'))
@@ -332,7 +344,7 @@ class NodeScenarios:
         site.use(request)
         site.rest()
 
-    def test_console(self, site):
+    def test_console(self, site: Site) -> None:
         """What a node writes to its console can be read."""
         self.need(Ability.CONSOLE)
         request, (node,) = site.getFulfilled(site.request('label'))
@@ -344,14 +356,18 @@ class NodeScenarios:
         site.rest()
 
 
-def _getEndpoint(site):
+def _findPoints(calls: Iterable[str]) -> list[str]:
+    return [call for call in calls if call not in BEGINNING | REGULAR]
+
+
+def _getEndpoint(site: Site) -> BaseProviderEndpoint:
     """:return: the kit's own."""
     endpoint = site.provider.getEndpoint()
     endpoint.start()
     return endpoint
 
 
-def _read(site, node):
+def _read(site: Site, node: ProviderNode) -> dict[str, Any]:
     """:return: what the record says."""
     data, _ = site.zk_client.client.get(ProviderNode._getPath(node.uuid))
     return json.loads(zlib.decompress(data.partition(b'\0')[2]))

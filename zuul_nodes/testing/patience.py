@@ -4,6 +4,7 @@ Where others are at work, too, a launcher waits for a processor most of the
 time.  That it is late then says nothing of a driver.
 """
 
+from collections.abc import Callable, Iterable
 import contextlib
 import pathlib
 import time
@@ -15,14 +16,16 @@ NANOSECONDS = 10 ** 9
 
 class Patience:
     """
-    :param float seconds: in which something has to be so, as far as there
+    :param seconds: in which something has to be so, as far as there
         was a processor for it.
     :param pids: gives the ids of the processes that bring it about; called
         when they are needed, as others may be at work by then.
     :param clock: gives seconds.
     """
 
-    def __init__(self, seconds, pids, clock=time.monotonic):
+    def __init__(self, seconds: float,
+                 pids: Callable[[], Iterable[int | None]],
+                 clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds = seconds
         self.clock = clock
         self._pids = pids
@@ -30,7 +33,7 @@ class Patience:
         self._before = self._readDelays()
         self._end = self._begin + seconds
 
-    def isOver(self):
+    def isOver(self) -> bool:
         """:return: whether it should be so by now."""
         now = self.clock()
         if now > self._end:
@@ -40,19 +43,19 @@ class Patience:
                 self._getDelay(), elapsed * (1 - 1 / MOST))
         return now > self._end
 
-    def _getDelay(self):
+    def _getDelay(self) -> float:
         """:return: seconds in which there was no processor."""
         return sum(delay - self._before.get(thread, 0)
                    for thread, delay in self._readDelays().items())
 
-    def _readDelays(self):
+    def _readDelays(self) -> dict[str, float]:
         return {thread: delay for pid in self._pids()
                 for thread, delay in readDelays(pid).items()}
 
 
-def readDelays(pid):
+def readDelays(pid: int | None) -> dict[str, float]:
     """
-    :param int pid: of a process, or None.
+    :param pid: of a process, or None.
     :return: id of each of its threads -> seconds for which it could have
         run, and others did; nothing if Linux does not tell.
     """

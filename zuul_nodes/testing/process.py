@@ -3,12 +3,14 @@
 import functools
 import json
 import multiprocessing
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 import os
 import pathlib
 import re
 import time
 
 from kazoo.client import KazooClient
+from zuul.driver import Driver as ZuulDriver
 
 from zuul_nodes.testing.launcher import LOG, SESSION, run
 
@@ -21,6 +23,9 @@ PAUSE = 0.02
 TROUBLE = re.compile(r'^\S+ \S+ (WARNING|ERROR|CRITICAL) ')
 MOST_LINES = 15
 
+# What is in zuul.conf: section -> option -> value.
+Options = dict[str, dict[str, str]]
+
 
 # What launchers are forked with: themselves, and the driver of the first test.
 # The process from which they are forked is the only one of its kind in a
@@ -28,7 +33,7 @@ MOST_LINES = 15
 _modules = ['zuul_nodes.testing.launcher']
 
 
-def preload(driver_class):
+def preload(driver_class: type[ZuulDriver]) -> None:
     """Have launchers be there as soon with a driver, and what it imports, as
     without; of no use once there has been a launcher."""
     if driver_class.__module__ not in _modules:
@@ -36,7 +41,7 @@ def preload(driver_class):
 
 
 @functools.cache
-def _getContext():
+def _getContext() -> ForkServerContext:
     context = multiprocessing.get_context('forkserver')
     context.set_forkserver_preload(_modules)
     return context
@@ -47,14 +52,15 @@ class LauncherProcess:
     :param args: see :func:`zuul_nodes.testing.launcher.run`.
     """
 
-    def __init__(self, options, driver_class, directory, uploading):
+    def __init__(self, options: Options, driver_class: type[ZuulDriver],
+                 directory: str | os.PathLike[str], uploading: bool) -> None:
         self.options = options
         self.driver_class = driver_class
         self.directory = pathlib.Path(directory)
         self.uploading = uploading
-        self._process = None
+        self._process: ForkServerProcess | None = None
 
-    def start(self):
+    def start(self) -> None:
         """Have it run.  Returns when it is about to begin its work, or has
         ended already.
 
@@ -74,15 +80,15 @@ class LauncherProcess:
             time.sleep(PAUSE)
 
     @property
-    def pid(self):
+    def pid(self) -> int | None:
         """:return: the id of the process, or None."""
-        return self._process and self._process.pid
+        return None if self._process is None else self._process.pid
 
     @property
-    def alive(self):
+    def alive(self) -> bool:
         return self._process is not None and self._process.is_alive()
 
-    def kill(self):
+    def kill(self) -> None:
         """End it without warning, as far as it has not ended already, and
         have ZooKeeper know at once."""
         if self._process is None:
@@ -92,16 +98,17 @@ class LauncherProcess:
         self._process = None
         self._endSession()
 
-    def stop(self):
+    def stop(self) -> int | None:
         """Ask it to end.
 
         :return: its exit status, or None if it does not end.
         """
+        assert self._process is not None, 'it has not been started'
         self._process.terminate()
         self._process.join(STOP_TIMEOUT)
         return self._process.exitcode
 
-    def _endSession(self):
+    def _endSession(self) -> None:
         """ZooKeeper would wait some seconds for the dead to come back."""
         try:
             session_id, password = json.loads(
@@ -117,7 +124,7 @@ class LauncherProcess:
         client.stop()
         client.close()
 
-    def getTrouble(self):
+    def getTrouble(self) -> list[str]:
         """:return: the last lines of its log that tell what is wrong."""
         try:
             lines = (self.directory / LOG).read_text().splitlines()

@@ -1,16 +1,21 @@
 """All that is there but the cloud: ZooKeeper, a launcher, and those whom it
 serves, a scheduler and an executor."""
 
+import builtins
 import collections
+from collections.abc import Callable
 import configparser
 import itertools
 import os
+import pathlib
 import threading
 import time
+from typing import NoReturn, TypeVar
 import uuid
 
 from kazoo.exceptions import NoNodeError
 import pytest
+from zuul.driver import Driver as ZuulDriver
 from zuul.launcher.client import LauncherClient
 from zuul.model import (
     ImageBuildArtifact,
@@ -20,6 +25,7 @@ from zuul.model import (
     NodesetRequest,
     ProviderNode,
 )
+from zuul.provider import BaseProvider
 from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY
 from zuul.zk.layout import (
@@ -31,10 +37,12 @@ from zuul.zk.system import ZuulSystem
 from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes.drivers import Driver
+from zuul_nodes.quickstart.zookeeper import ZooKeeper
+from zuul_nodes.testing.cloud import Cloud
 from zuul_nodes.testing.faults import CALL_TIMEOUT, Journal
 from zuul_nodes.testing.layout import makeConnections, makeProviders
 from zuul_nodes.testing.patience import Patience
-from zuul_nodes.testing.process import LauncherProcess
+from zuul_nodes.testing.process import LauncherProcess, Options
 
 TENANT = 'tenant'
 CONNECTION = 'cloud'
@@ -54,25 +62,28 @@ PATHS = {
         f'{ImageBuildArtifact.ROOT}/{ImageBuildArtifact.IMAGES_PATH}',
 }
 _numbers = itertools.count()
+Result = TypeVar('Result')
 
 
 class Site:
     """
-    :param ZooKeeper zookeeper: a server that runs.
-    :param Path directory: for files.
+    :param zookeeper: a server that runs.
+    :param directory: for files.
     :param driver_class: of the driver.
     :param cloud: what its author tells of it.
-    :param bool uploading: see :func:`zuul_nodes.testing.launcher.run`.
-    :ivar bool given: whether nodes are machines that are there already.
+    :param uploading: see :func:`zuul_nodes.testing.launcher.run`.
+    :ivar given: whether nodes are machines that are there already.
+    :ivar provider: the one that is configured, after :meth:`start`.
     """
 
-    def __init__(self, zookeeper, directory, driver_class, cloud,
-                 uploading=False):
+    def __init__(self, zookeeper: ZooKeeper, directory: pathlib.Path,
+                 driver_class: type[ZuulDriver], cloud: Cloud,
+                 uploading: bool = False) -> None:
         self.zookeeper = zookeeper
         self.directory = directory
         self.cloud = cloud
         self.journal = Journal(directory)
-        self.given = getattr(driver_class, 'nodes_are_given', False)
+        self.given: bool = getattr(driver_class, 'nodes_are_given', False)
         self.options = self._makeOptions(driver_class)
         self.launcher = LauncherProcess(
             self.options, driver_class, directory,
@@ -87,11 +98,11 @@ class Site:
         self.connections = makeConnections(config, driver_class)
         self.system_id = ZuulSystem(self.zk_client).system_id
         self.before = self.list()
-        self.provider = None
+        self.provider: BaseProvider
         # The plan by which a launcher died that was replaced.
-        self._replaced = None
+        self._replaced: int | None = None
 
-    def _makeOptions(self, driver_class):
+    def _makeOptions(self, driver_class: type[ZuulDriver]) -> Options:
         root = f'/conformance-{next(_numbers)}'
         client = self.zookeeper.client()
         client.start()
@@ -99,7 +110,7 @@ class Site:
         client.stop()
         client.close()
         certificates = self.zookeeper.certificates
-        options = {
+        options: Options = {
             'zookeeper': {
                 'hosts': self.zookeeper.hosts + root,
                 'tls_ca': str(certificates.ca),
@@ -116,7 +127,7 @@ class Site:
             key: str(value) for key, value in self.cloud.connection.items()}
         return options
 
-    def end(self):
+    def end(self) -> None:
         """Stop all of it; may be called again."""
         if self.zk_client.client is None:
             return
@@ -127,10 +138,10 @@ class Site:
 
     # The scheduler
 
-    def start(self, text=None):
+    def start(self, text: str | None = None) -> None:
         """Write a layout, and have a launcher run.
 
-        :param str text: in place of the cloud's configuration.
+        :param text: in place of the cloud's configuration.
         """
         providers = self.makeProviders(text)
         self.provider = providers[0]
@@ -142,27 +153,27 @@ class Site:
             TENANT, 'scheduler', 0, uuid.uuid4().hex, {}, 1)
         self.launcher.start()
 
-    def makeProviders(self, text=None):
+    def makeProviders(self, text: str | None = None) -> list[BaseProvider]:
         return makeProviders(
             self.connections, text or self.cloud.configuration,
             self.zk_client, self.system_id)
 
-    def restart(self):
+    def restart(self) -> None:
         """Have another launcher take over from one that dies."""
         self.launcher.kill()
         self.launcher.start()
 
-    def context(self):
+    def context(self) -> ZKContext:
         return ZKContext(self.zk_client, None, None, self.client.log)
 
-    def request(self, *labels):
+    def request(self, *labels: str) -> str:
         """:return: the id of a new request for nodes."""
         with self.context() as context:
             return NodesetRequest.new(
                 context, tenant_name=TENANT, pipeline_name='check',
                 labels=list(labels)).uuid
 
-    def getServed(self, request_id):
+    def getServed(self, request_id: str) -> NodesetRequest:
         """Wait for the end of a request.
 
         :return: the request, as it is then.
@@ -171,13 +182,15 @@ class Site:
             lambda: self._getDone(request_id),
             f'request {request_id} is neither fulfilled nor failed')
 
-    def _getDone(self, request_id):
+    def _getDone(self, request_id: str) -> NodesetRequest | None:
         request = self.client.getRequest(request_id)
         done = (request.state in request.FINAL_STATES
                 and request.event_state == request.EventState.COMPLETE)
         return request if done else None
 
-    def getFulfilled(self, request_id):
+    def getFulfilled(
+            self,
+            request_id: str) -> tuple[NodesetRequest, list[ProviderNode]]:
         """Wait for the nodes of a request.
 
         :return: the request, and a list of its nodes.
@@ -194,12 +207,12 @@ class Site:
                           f'{node.state}')
         return request, nodes
 
-    def cancel(self, request_id):
+    def cancel(self, request_id: str) -> None:
         self.client.deleteRequest(self.client.getRequest(request_id))
 
     # The executor
 
-    def begin(self, request):
+    def begin(self, request: NodesetRequest) -> NodeSet:
         """:return: the nodeset of a request, in use."""
         nodeset = NodeSet()
         for number, label in enumerate(request.labels):
@@ -208,21 +221,21 @@ class Site:
         self.client.useNodeset(nodeset)
         return nodeset
 
-    def use(self, request):
+    def use(self, request: NodesetRequest) -> None:
         """Have the nodes of a request used."""
         self.client.returnNodeset(self.begin(request))
 
     # What there is
 
-    def list(self):
+    def list(self) -> collections.Counter[str]:
         """:return: a Counter of what there is in the cloud."""
         return collections.Counter(map(str, self.cloud.list()))
 
-    def getNew(self):
+    def getNew(self) -> builtins.list[str]:
         """:return: what there is in the cloud since the beginning."""
         return sorted((self.list() - self.before).elements())
 
-    def getRecords(self, kind):
+    def getRecords(self, kind: str) -> builtins.list[str]:
         """:return: ids of the records of a kind."""
         try:
             return [name for name in self.zk_client.client.get_children(
@@ -230,7 +243,7 @@ class Site:
         except NoNodeError:
             return []
 
-    def getNodes(self):
+    def getNodes(self) -> builtins.list[ProviderNode]:
         found = []
         for node_id in self.getRecords('node'):
             try:
@@ -239,7 +252,7 @@ class Site:
                 continue
         return found
 
-    def getUsed(self):
+    def getUsed(self) -> builtins.list[str]:
         """:return: the machines, of those that are given, that are not
             ready for the next one."""
         return [str(node) for node in self.getNodes()
@@ -247,7 +260,8 @@ class Site:
 
     # Waiting
 
-    def waitFor(self, predicate, what):
+    def waitFor(self, predicate: Callable[[], Result | None],
+                what: str | Callable[[], str]) -> Result:
         """Wait until something is so; meanwhile a launcher that was to die
         is replaced.
 
@@ -263,12 +277,12 @@ class Site:
             time.sleep(PAUSE)
         return result
 
-    def _makePatience(self):
+    def _makePatience(self) -> Patience:
         # An emulated cloud is in this process.
         return Patience(PATIENCE, lambda: [
             self.launcher.pid, self.zookeeper.process.pid, os.getpid()])
 
-    def _hasReplacedLauncher(self):
+    def _hasReplacedLauncher(self) -> bool:
         if self.launcher.alive:
             return False
         number = self.journal.readDeath()
@@ -278,7 +292,7 @@ class Site:
         self.restart()
         return True
 
-    def waitFault(self):
+    def waitFault(self) -> None:
         """Wait for the end of the fault, unless its call is not made.
 
         A driver may make a call once for all nodes, or only if the cloud is
@@ -289,17 +303,17 @@ class Site:
             return
         before = self.journal.getCalls()[ROUND]
 
-        def isOver():
+        def isOver() -> bool:
             if not self.journal.isBegun():
                 return self.journal.getCalls()[ROUND] > before + ENOUGH
             return self.journal.isOver() and (
                 not fault.kills or self._replaced == number)
         self.waitFor(isOver, f'there is no end of {fault}')
 
-    def rest(self):
+    def rest(self) -> None:
         """Wait until all is gone that was made since the beginning; of
         machines that are given, until they are ready again."""
-        def getLeft():
+        def getLeft() -> dict[str, builtins.list[str]]:
             return {kind: ids for kind in PATHS if (
                 ids := self.getUsed() if self.given and kind == 'node'
                 else self.getRecords(kind))}
@@ -311,17 +325,17 @@ class Site:
         if lost := self.before - self.list():
             self.fail(f'{sorted(lost)} was there before, and is gone')
 
-    def waitForNumber(self, number):
+    def waitForNumber(self, number: int) -> None:
         """Wait until there are so many new things in the cloud."""
         self.waitFor(
             lambda: len(self.getNew()) == number,
             lambda: f'in the cloud there should be {number} new things, '
             f'as without a fault: {self.getNew()}')
 
-    def fail(self, what):
+    def fail(self, what: str) -> NoReturn:
         """End the test.
 
-        :param str what: is wrong.
+        :param what: is wrong.
         """
         _, fault = self.journal.readPlan()
         lines = [what]

@@ -6,10 +6,11 @@ from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.certificates import Certificates
 from zuul_nodes.quickstart.zookeeper import ZooKeeper
 
-_ZOOKEEPER = pytest.StashKey()
+_ZOOKEEPER = pytest.StashKey[ZooKeeper]()
 
 
-def getZooKeeper(config, tmp_path_factory):
+def getZooKeeper(config: pytest.Config,
+                 tmp_path_factory: pytest.TempPathFactory) -> ZooKeeper:
     """Start the server, unless it runs.
 
     :param config: pytest's, which stops it in the end.
