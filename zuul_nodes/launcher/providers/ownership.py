@@ -9,6 +9,8 @@ anew; the rest stays where it is.
 from zuul.launcher.server import endpoint_score, scores_for_label
 from zuul.zk import launcher as records
 
+from zuul_nodes.launcher.zookeeper import getVersion
+
 
 class Ownership:
     """
@@ -28,7 +30,7 @@ class Ownership:
         # One that has a new session has another path.  While it was gone,
         # what is its own may have been taken for that of nobody.
         self._seen = {
-            (launcher.path, launcher._zstat.version)
+            (launcher.path, getVersion(launcher))
             for launcher in list(self.registry.all('launcher'))}
         return self._seen != self._noted
 

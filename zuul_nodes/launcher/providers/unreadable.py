@@ -5,14 +5,13 @@ and what is wrong may be put right.  So what is known of them tells who is to
 wait for them, and why.
 """
 
-import json
 import typing
 import urllib.parse
 
 from kazoo.exceptions import KazooException, NoNodeError
-from zuul.provider import BaseProvider
 
 from zuul_nodes.launcher.providers.failures import describe
+from zuul_nodes.launcher.zookeeper import isProviderOfDriver, loadProvider
 
 
 class Unreadable(typing.NamedTuple):
@@ -51,8 +50,7 @@ def examine(context, path, canonical_name, connections, error):
     whose = ('this launcher can not read this provider of project '
              f'{urllib.parse.unquote_plus(project)}')
     try:
-        raw, _ = BaseProvider._loadData(context, path)
-        record = json.loads(BaseProvider._decompressData(raw)[1])
+        kind, record = loadProvider(context, path)
         connection_name = record['connection_name']
         label_names = frozenset(
             label['name'] for label in record['config']['labels'])
@@ -62,8 +60,7 @@ def examine(context, path, canonical_name, connections, error):
         return Unreadable(
             f'{whose}: its record at {path} is broken ({describe(error)}); '
             'a reconfiguration of the tenant writes it anew')
-    kind, _, _ = raw.partition(b'\0')
-    if kind not in BaseProvider._subclasses:
+    if not isProviderOfDriver(kind):
         name = kind.decode(errors='replace')
         problem = f'its driver {name} is not installed'
     elif connection_name not in connections.connections:

@@ -20,6 +20,11 @@ from zuul_nodes.launcher.zookeeper.recordcache import Records
 from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.sockets import installSockets
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
+from zuul_nodes.launcher.zookeeper.zuulrecords import (
+    getVersion,
+    isProviderOfDriver,
+    loadProvider,
+)
 
 __all__ = [
     'Builds',
@@ -30,8 +35,11 @@ __all__ = [
     'Session',
     'UnwritableError',
     'Uploads',
+    'getVersion',
     'installSockets',
+    'isProviderOfDriver',
     'isSeen',
+    'loadProvider',
     'refuse',
     'serialize',
     'sync',

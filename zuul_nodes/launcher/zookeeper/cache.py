@@ -49,6 +49,12 @@ class Untold:
 class Interruptible(ZuulTreeCache):
     """To be put before one of Zuul's caches."""
 
+    @property
+    def entries(self):
+        """:return: a dict, key -> what is known; other threads change it.
+        """
+        return self._cached_objects
+
     def waitForSync(self, timeout=None):
         """
         :param float timeout: in seconds; None for no limit.
@@ -78,6 +84,20 @@ class Interruptible(ZuulTreeCache):
         # With a new connection, there are other ones.
         yield self._event_queue
         yield self._playback_queue
+
+
+class Entry:
+    """What a cache knows of a record: that it is there.
+
+    :param ZnodeStat stat: which version of it is known.
+    """
+
+    def __init__(self, stat):
+        self.setStat(stat)
+
+    def setStat(self, stat):
+        # Zuul's caches look at it.
+        self._zstat = stat
 
 
 class Notice(typing.NamedTuple):
