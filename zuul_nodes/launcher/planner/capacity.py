@@ -34,6 +34,7 @@ from zuul_nodes.launcher.providers import (
     chooseProvider,
     isMadeFrom,
 )
+from zuul_nodes.launcher.zookeeper import hasExpired
 
 
 class Entry(typing.NamedTuple):
@@ -400,7 +401,7 @@ class Capacity:
             the slots of a host are so together or not at all."""
         host = node.main_node_id and self.getNode(node.main_node_id)
         slots = map(self.getNode, host.subnodes) if host else [node]
-        return all(slot._hasExpired() for slot in slots if slot)
+        return all(hasExpired(slot) for slot in slots if slot)
 
     def _isKept(self, rank, number, node_id):
         """

@@ -11,7 +11,7 @@ import json
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from zuul_nodes.launcher.planner.reservations import Reservation
-from zuul_nodes.launcher.zookeeper import Interruptible
+from zuul_nodes.launcher.zookeeper import Entry, Interruptible
 
 ROOT = '/zuul/zuul-nodes/reservations'
 
@@ -106,14 +106,15 @@ class PublishedReservations(Interruptible):
     def postCacheHook(self, event, data, stat, key, obj):
         self.changed({
             request_id: each.reservations for (request_id,), each
-            in list(self._cached_objects.items())
+            in list(self.entries.items())
             if each.launcher != self.owner})
 
 
-class Published:
+class Published(Entry):
     """What is written of the reservations of a request."""
 
     def __init__(self, data, stat):
+        super().__init__(stat)
         self.read(data, stat)
 
     def read(self, data, stat):
@@ -123,4 +124,4 @@ class Published:
                            'labels': tuple(each['labels'])})
             for each in content['reservations'])
         self.launcher = content['launcher']
-        self._zstat = stat
+        self.setStat(stat)

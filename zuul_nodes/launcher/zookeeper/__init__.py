@@ -6,6 +6,7 @@ kazoo.
 
 from zuul_nodes.launcher.zookeeper.cache import (
     Builds,
+    Entry,
     Interruptible,
     Uploads,
     sync,
@@ -22,6 +23,7 @@ from zuul_nodes.launcher.zookeeper.sockets import installSockets
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
 from zuul_nodes.launcher.zookeeper.zuulrecords import (
     getVersion,
+    hasExpired,
     isProviderOfDriver,
     loadProvider,
 )
@@ -30,12 +32,14 @@ __all__ = [
     'Builds',
     'Conflict',
     'Disconnect',
+    'Entry',
     'Interruptible',
     'Records',
     'Session',
     'UnwritableError',
     'Uploads',
     'getVersion',
+    'hasExpired',
     'installSockets',
     'isProviderOfDriver',
     'isSeen',
