@@ -24,7 +24,7 @@ from zuul_nodes.launcher.images.transfers import (
 )
 from zuul_nodes.launcher.providers import describe
 from zuul_nodes.launcher.workers import WorkQueue
-from zuul_nodes.launcher.zookeeper import Conflict, refuse
+from zuul_nodes.launcher.zookeeper import Conflict, getLock, refuse
 
 # At a time, for each endpoint.
 DELETES = 2
@@ -206,7 +206,7 @@ def remove(context, record):
     :param record: which is locked.
     :raises LockException: somebody else wants the lock at the moment.
     """
-    lock = record._lock
+    lock = getLock(record)
     transaction = context.client.transaction()
     for path in (record.getPath(), f'{lock.path}/{lock.node}', lock.path):
         transaction.delete(path)

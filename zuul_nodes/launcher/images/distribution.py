@@ -20,7 +20,7 @@ from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findNewest, findSource
 from zuul_nodes.launcher.images.reconciler import KEY, alone, isOlder
 from zuul_nodes.launcher.images.uploads import LOCK_PAUSE
-from zuul_nodes.launcher.zookeeper import sync
+from zuul_nodes.launcher.zookeeper import inState, sync
 
 # Seconds that a scheduler has to write the uploads of a build.
 ADOPTION_AGE = 300
@@ -115,7 +115,6 @@ class Distribution:
                     providers=list(wanted.providers),
                     config_hash=need.config_hash, timestamp=time.time(),
                     validated=artifact.validated,
-                    _state=ImageUpload.State.PENDING,
-                    state_time=time.time())
+                    **inState(ImageUpload.State.PENDING))
                 self.log.info('Storing %s of %s, which %s needs', upload,
                               artifact, ', '.join(wanted.providers))

@@ -11,7 +11,8 @@ import urllib.parse
 
 from kazoo.exceptions import NoNodeError
 from zuul.zk.event_queues import PIPELINE_TRIGGER_QUEUE, TENANT_TRIGGER_QUEUE
-from zuul.zk.zkobject import ZKObject
+
+from zuul_nodes.launcher.zookeeper import decompress
 
 
 class EventTracker:
@@ -105,8 +106,7 @@ class EventTracker:
 
     def _read(self, path):
         raw, _ = self.client.get(path)
-        _, data = ZKObject._decompressData(raw)
-        return json.loads(data)
+        return json.loads(decompress(raw))
 
     def _watch(self, path):
         """:return: whether it is still there, and so watched."""

@@ -10,6 +10,8 @@ import functools
 import logging
 import time
 
+from zuul_nodes.launcher.zookeeper import getCreationTime
+
 # What the work queue calls it.
 KEY = ('images', '')
 # Seconds until what went wrong is tried again, or until something is looked
@@ -102,7 +104,7 @@ def isOlder(launcher, record, age):
     :return: whether the record has been there for so long; as
         :func:`isOver`.
     """
-    return isOver(launcher, record._zstat.created + age - time.time())
+    return isOver(launcher, getCreationTime(record) + age - time.time())
 
 
 def groupByArtifact(registry):

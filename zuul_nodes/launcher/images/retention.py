@@ -28,7 +28,7 @@ from zuul_nodes.launcher.images.reconciler import (
     isOver,
 )
 from zuul_nodes.launcher.images.transfers import findFormer, getPlace
-from zuul_nodes.launcher.zookeeper import sync
+from zuul_nodes.launcher.zookeeper import inState, makeRecord, sync
 
 # Seconds until a node that is being made of an image may be there.
 USE_PAUSE = 5
@@ -212,8 +212,7 @@ class Retention(ImagePart):
 
     def _isOrphan(self, upload):
         """:return: whether there is no artifact: it goes last."""
-        artifact = ImageBuildArtifact()
-        artifact._set(uuid=upload.artifact_uuid)
+        artifact = makeRecord(ImageBuildArtifact, uuid=upload.artifact_uuid)
         if self.launcher.zk_client.client.exists(artifact.getPath()):
             self.log.warning('Unable to read the artifact of %s', upload)
             return False
@@ -315,8 +314,8 @@ class Retention(ImagePart):
 
     def _send(self, artifact, sent, tenant_name):
         transaction = self.launcher.session.transaction()
-        transaction.update(artifact, _state=artifact.State.DELETING,
-                           state_time=time.time())
+        transaction.update(
+            artifact, **inState(artifact.State.DELETING))
         transaction.audit(audit.Event.DELETED, artifact,
                           result=audit.Result.BEGUN)
         self.events.add(

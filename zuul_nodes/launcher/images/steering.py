@@ -4,7 +4,7 @@ import urllib.parse
 
 from zuul_nodes import imagecontrols
 from zuul_nodes.imagecontrols import Control
-from zuul_nodes.launcher.zookeeper import Interruptible
+from zuul_nodes.launcher.zookeeper import Entry, Interruptible
 
 
 class Steering(Interruptible):
@@ -19,14 +19,14 @@ class Steering(Interruptible):
 
     def isPaused(self, image_name):
         """:param str image_name: canonical."""
-        return (Control.PAUSED, image_name) in self._cached_objects
+        return (Control.PAUSED, image_name) in self.entries
 
     def isKept(self, artifact_id):
-        return (Control.KEPT, artifact_id) in self._cached_objects
+        return (Control.KEPT, artifact_id) in self.entries
 
     def getKept(self):
         """:return: a set of the ids of artifacts."""
-        return {key for control, key in list(self._cached_objects)
+        return {key for control, key in list(self.entries)
                 if control == Control.KEPT}
 
     def release(self, artifact_id):
@@ -42,17 +42,10 @@ class Steering(Interruptible):
         return key, known, None
 
     def objectFromRaw(self, key, data, stat):
-        return _Record(stat)
+        return Entry(stat)
 
     def updateFromRaw(self, obj, key, data, stat):
-        obj._zstat = stat
+        obj.setStat(stat)
 
     def postCacheHook(self, event, data, stat, key, obj):
         self.tell()
-
-
-class _Record:
-    """What is known of a record is that it is there."""
-
-    def __init__(self, stat):
-        self._zstat = stat

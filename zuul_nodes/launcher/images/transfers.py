@@ -12,10 +12,8 @@ import itertools
 import os
 import tempfile
 import traceback
-import types
 from urllib.parse import unquote_plus
 
-from zuul.launcher.uploadplanner import UploadPlanner
 from zuul.lib.logutil import get_annotated_logger
 from zuul.zk.exceptions import LockException
 
@@ -30,6 +28,7 @@ from zuul_nodes.drivers import GoneError, addresses
 from zuul_nodes.launcher.images import artifacts, web
 from zuul_nodes.launcher.providers import describe, isFinalAnswer, isGone
 from zuul_nodes.launcher.workers import Stopped
+from zuul_nodes.launcher.zookeeper import makeUploadPlanner
 
 
 def getProviders(scope, upload):
@@ -288,11 +287,8 @@ class ArtifactJob:
 
     def _planGroup(self, pending, known):
         providers = {each.uuid: each.provider for each in known}
-        planner = UploadPlanner(
-            types.SimpleNamespace(
-                system=self.launcher.system,
-                _getProviderByCanonicalName=providers.__getitem__),
-            self.artifact, pending, known)
+        planner = makeUploadPlanner(
+            self.launcher.system, providers, self.artifact, pending, known)
         endpoint_names = {each.upload.endpoint_name for each in pending}
         self.uploads.short_calls.call(
             ', '.join(sorted(endpoint_names)),

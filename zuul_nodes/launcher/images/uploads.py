@@ -27,7 +27,14 @@ from zuul_nodes.launcher.images.reconciler import KEY, getAge, getPause, isOver
 from zuul_nodes.launcher.images.transfers import ArtifactJob
 from zuul_nodes.launcher.providers import describe, isForGood
 from zuul_nodes.launcher.workers import Calls, FairPlaces, Stopped, Threads
-from zuul_nodes.launcher.zookeeper import Conflict
+from zuul_nodes.launcher.zookeeper import (
+    Conflict,
+    getLock,
+    inState,
+    makeRecord,
+    setAttributes,
+    writeData,
+)
 
 # How many artifacts are on this machine's disk at a time: all clouds and
 # tenants share these places.
@@ -175,7 +182,7 @@ class Uploads:
         """
         try:
             with self.contextOf(upload) as context:
-                upload._save(context, json.dumps(
+                writeData(upload, context, json.dumps(
                     upload.toDict() | {'progress': progress},
                     sort_keys=True).encode())
         except Exception:
@@ -202,7 +209,7 @@ class Uploads:
         self.release(uuids)
 
     def contextOf(self, upload):
-        return self.launcher.createZKContext(upload._lock, self.log)
+        return self.launcher.createZKContext(getLock(upload), self.log)
 
     def _record(self, context, upload, external_id, begun, error):
         if external_id:
@@ -221,7 +228,7 @@ class Uploads:
 
     def _setState(self, context, upload, state, **attributes):
         with upload.activeContext(context):
-            upload._set(**attributes)
+            setAttributes(upload, **attributes)
             upload.state = state
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
@@ -231,17 +238,14 @@ class Uploads:
 
         :param Exception error: why, if it has failed.
         """
-        now = time.time()
-        new_upload = ImageUpload()
-        new_upload._set(**upload.toDict() | {
+        new_upload = makeRecord(ImageUpload, **upload.toDict() | {
             'uuid': uuid.uuid4().hex, 'attempt': attempt,
-            '_state': upload.State.PENDING, 'state_time': now})
+            **inState(upload.State.PENDING)})
         transaction = self.launcher.session.transaction()
         transaction.create(new_upload)
         if error is not None:
             self.remarks.add(transaction, new_upload.uuid, describe(error))
-        transaction.update(upload, _state=upload.State.DELETING,
-                           state_time=now)
+        transaction.update(upload, **inState(upload.State.DELETING))
         transaction.commit()
         self.log.info('Replaced %s with %s', upload, new_upload)
 
@@ -269,8 +273,7 @@ class Uploads:
     def _writeReady(self, upload, external_id, announce):
         transaction = self.launcher.session.transaction()
         transaction.update(
-            upload, external_id=external_id, _state=upload.State.READY,
-            state_time=time.time())
+            upload, external_id=external_id, **inState(upload.State.READY))
         transaction.audit(
             audit.Event.UPLOADED,
             self.launcher.image_build_registry.getItem(upload.artifact_uuid),

@@ -22,10 +22,18 @@ from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.sockets import installSockets
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
 from zuul_nodes.launcher.zookeeper.zuulrecords import (
+    decompress,
+    getCreationTime,
+    getLock,
     getVersion,
     hasExpired,
+    inState,
     isProviderOfDriver,
     loadProvider,
+    makeRecord,
+    makeUploadPlanner,
+    setAttributes,
+    writeData,
 )
 
 __all__ = [
@@ -38,13 +46,21 @@ __all__ = [
     'Session',
     'UnwritableError',
     'Uploads',
+    'decompress',
+    'getCreationTime',
+    'getLock',
     'getVersion',
     'hasExpired',
+    'inState',
     'installSockets',
     'isProviderOfDriver',
     'isSeen',
     'loadProvider',
+    'makeRecord',
+    'makeUploadPlanner',
     'refuse',
     'serialize',
+    'setAttributes',
     'sync',
+    'writeData',
 ]
