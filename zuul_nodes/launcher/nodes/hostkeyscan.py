@@ -28,7 +28,6 @@ import threading
 import time
 
 from zuul.exceptions import ConnectionTimeoutException
-from zuul.launcher import server
 
 from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.nodes.scanrequests import ATTEMPT, Request
@@ -377,7 +376,7 @@ class Sockets:
         self.wake_read, self.wake_write = os.pipe()
         os.set_blocking(self.wake_read, False)
         os.set_blocking(self.wake_write, False)
-        self._poll = server.NodescanWorker._poll_class()
+        self._poll = select.epoll()
         self._poll.register(self.wake_read, select.EPOLLIN)
 
     def __del__(self):

@@ -25,7 +25,12 @@ from zuul_nodes.launcher.providers import (
     isFor,
     isMadeFrom,
 )
-from zuul_nodes.launcher.zookeeper import UnwritableError, serialize
+from zuul_nodes.launcher.zookeeper import (
+    UnwritableError,
+    serialize,
+    setAttributes,
+    setContext,
+)
 
 State = ProviderNode.State
 
@@ -141,16 +146,17 @@ class NodeLaunch:
             self.queue.addAfter(('node', node.uuid), 1)
             return
         state = State.SLOT_HOST if subnodes else State.READY
-        node._set(host_keys=keys or node.host_keys, nodescan_request=None)
+        setAttributes(
+            node, host_keys=keys or node.host_keys, nodescan_request=None)
         transaction = self.session.transaction()
         now = time.time()
         transaction.update(node, state=state, state_time=now)
         for subnode in subnodes:
-            subnode._set(_active_context=self)
+            setContext(subnode, self)
             try:
                 subnode.updateFromMainNode(node)
             finally:
-                subnode._set(_active_context=None)
+                setContext(subnode, None)
             transaction.update(subnode, state=State.READY, state_time=now)
         for each in (node, *subnodes):
             transaction.audit(audit.Event.CREATED, each)
@@ -170,8 +176,9 @@ class NodeLaunch:
         if not needsScan(node):
             return list(node.host_keys)
         if node.nodescan_request is None:
-            node._set(nodescan_request=self.launcher.host_key_scanner.add(
-                ('node', node.uuid), node, log))
+            scan = self.launcher.host_key_scanner.add(
+                ('node', node.uuid), node, log)
+            setAttributes(node, nodescan_request=scan)
         scan = node.nodescan_request
         if not scan.complete:
             return None
@@ -200,12 +207,13 @@ class NodeLaunch:
             self._writeFailure(node, failure, attributes)
         except UnwritableError:
             # Of what the driver says, there is only what was written before.
-            node._set(create_state_machine=None)
+            setAttributes(node, create_state_machine=None)
             node.refresh(self.session.context())
             self._writeFailure(node, failure, attributes)
-        node._set(create_state_machine=machine, nodescan_request=None)
+        setAttributes(
+            node, create_state_machine=machine, nodescan_request=None)
         self._reportLaunch(node, error)
-        node._set(create_state_machine=None)
+        setAttributes(node, create_state_machine=None)
         self.state_machines.forget(node.uuid)
 
     def _writeFailure(self, node, failure, attributes):
@@ -271,7 +279,7 @@ class NodeLaunch:
             keys = self._scan(node, log)
         except Exception as error:
             log.exception('Marking node %s as failed', node)
-            node._set(nodescan_request=None)
+            setAttributes(node, nodescan_request=None)
             self.nodes.setState(node, State.FAILED, log,
                                 comment=describe(error, node))
             if main_node:
@@ -280,7 +288,8 @@ class NodeLaunch:
         if keys is None:
             return
         log.debug('Marking node %s as ready for reuse', node)
-        node._set(nodescan_request=None, host_keys=keys or node.host_keys)
+        setAttributes(
+            node, nodescan_request=None, host_keys=keys or node.host_keys)
         transaction = self.session.transaction()
         transaction.update(node, state=State.READY, state_time=time.time())
         transaction.deletePart(node.assignment)

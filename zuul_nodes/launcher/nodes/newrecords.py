@@ -15,6 +15,7 @@ from zuul_nodes.drivers import (
     getZones,
     turnZones,
 )
+from zuul_nodes.launcher.zookeeper import makeRecord
 
 TRACER = trace.get_tracer('zuul')
 
@@ -143,7 +144,7 @@ class NewRecords:
         }
 
     def _getRequestAttributes(self, request):
-        with trace.use_span(request._span):
+        with trace.use_span(request.span):
             span = TRACER.start_span('ProviderNode')
         return {
             # Where traces are not exported, spans are empty.
@@ -180,9 +181,6 @@ def _getUpload(request, image):
 
 
 def _make(record_class, **attributes):
-    record = record_class()
     # Drivers add to it, to each record what is of that.
     attributes['node_properties'] = dict(attributes['node_properties'])
-    # What it is in ZooKeeper is known when it has been written.
-    record._set(_zstat=None, **attributes)
-    return record
+    return makeRecord(record_class, **attributes)

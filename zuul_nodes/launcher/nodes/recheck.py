@@ -21,7 +21,7 @@ from zuul_nodes.launcher.nodes.hostkeys import checkHostKeys
 from zuul_nodes.launcher.nodes.hostkeyscan import needsScan
 from zuul_nodes.launcher.nodes.scanrequests import Check
 from zuul_nodes.launcher.providers import describe, getMachineId, isGiven
-from zuul_nodes.launcher.zookeeper import Conflict
+from zuul_nodes.launcher.zookeeper import Conflict, setAttributes
 
 State = ProviderNode.State
 
@@ -82,7 +82,7 @@ class LivenessCheck:
             queue."""
         # Its host keys may change meanwhile, and the time is ours.
         target = copy.copy(machine)
-        target._set(boot_timeout=TIMEOUT)
+        setAttributes(target, boot_timeout=TIMEOUT)
         return self.launcher.host_key_scanner.add(
             ('liveness', machine.uuid), target,
             get_annotated_logger(self.launcher.log, machine), Check)

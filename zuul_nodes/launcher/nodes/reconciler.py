@@ -19,7 +19,14 @@ from zuul_nodes.launcher.nodes.drift import Drift
 from zuul_nodes.launcher.nodes.launch import NodeLaunch
 from zuul_nodes.launcher.nodes.reclaim import isRetained
 from zuul_nodes.launcher.nodes.termination import NodeTermination
-from zuul_nodes.launcher.zookeeper import Conflict, isSeen, serialize
+from zuul_nodes.launcher.zookeeper import (
+    Conflict,
+    getPath,
+    isSeen,
+    isWrittenAs,
+    serialize,
+    setAttributes,
+)
 
 State = ProviderNode.State
 
@@ -96,7 +103,7 @@ class NodeReconciler:
         :raises UnwritableError: it says what can't be written.
         """
         data = serialize(node, self.session.context())
-        if hash(data) != node._zkobject_hash:
+        if not isWrittenAs(node, data):
             transaction = self.session.transaction()
             transaction.update(node)
             transaction.commit()
@@ -117,8 +124,8 @@ class NodeReconciler:
             self.queue.retry(('node', node.uuid))
             return False
         # Whoever had it before may have got further than we know.
-        node._set(create_state_machine=None, delete_state_machine=None,
-                  nodescan_request=None)
+        setAttributes(node, create_state_machine=None,
+                      delete_state_machine=None, nodescan_request=None)
         self.state_machines.forget(node.uuid)
         return True
 
@@ -189,7 +196,7 @@ class NodeReconciler:
         request = self.api.getNodesetRequest(node.request_id)
         if (request is None and node.state not in ENDED_STATES
                 and self.session.exists(
-                    NodesetRequest._getPath(node.request_id))):
+                    getPath(NodesetRequest, node.request_id))):
             raise Conflict(f'request {node.request_id} is not known yet')
         return request
 
@@ -311,7 +318,8 @@ class NodeReconciler:
         """Do something in an endpoint's thread, as in a worker's."""
         key = ('node', node.uuid)
         if not node.hasLock():
-            node._set(create_state_machine=None, delete_state_machine=None)
+            setAttributes(node, create_state_machine=None,
+                          delete_state_machine=None)
             self.state_machines.forget(node.uuid)
             self.queue.add(key)
             return

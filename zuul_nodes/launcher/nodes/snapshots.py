@@ -10,7 +10,7 @@ from zuul.launcher.server import ProviderNodeError
 
 from zuul_nodes import audit, messages, snapshotrecords
 from zuul_nodes.launcher.providers import describe
-from zuul_nodes.launcher.zookeeper import serialize
+from zuul_nodes.launcher.zookeeper import getLock, serialize, setAttributes
 
 SNAPSHOT_INTERVAL = 1.0
 
@@ -39,7 +39,7 @@ class Snapshots:
                 self.launcher.queue.addAfter(
                     ('node', node.uuid), SNAPSHOT_INTERVAL)
                 return
-            snapshot._set(state_machine=None)
+            setAttributes(snapshot, state_machine=None)
         if snapshot.state_machine is None:
             # It begins or goes on where the record says.
             snapshot.refresh(context)
@@ -69,13 +69,14 @@ class Snapshots:
             # Whoever goes on with it asks for the same.
             tags['zuul_expiration'] = str(int(
                 node.state_time + node.snapshot_expiration))
-            snapshot._set(tags=tags)
+            setAttributes(snapshot, tags=tags)
             machine = provider.getSnapshotStateMachine(node, log)
             if machine is None:
                 raise ProviderNodeError(
                     f'driver {provider.driver.name} makes no snapshots')
             # As far as we have seen it, whatever becomes of the clock.
-            snapshot._set(state_machine=machine, began=time.monotonic())
+            setAttributes(
+                snapshot, state_machine=machine, began=time.monotonic())
         if machine.state == machine.START:
             machine.start_time = time.time()
         external_id = machine.advance()
@@ -97,7 +98,7 @@ class Snapshots:
                 if isinstance(error, ProviderNodeError)
                 else messages.getTraceback(error)))
             complete = True
-            snapshot._set(state_machine=None)
+            setAttributes(snapshot, state_machine=None)
         if complete:
             audit.tell(
                 audit.Event.CREATED, node, snapshot=external_id,
@@ -109,7 +110,7 @@ class Snapshots:
             if external_id is not None and complete:
                 # The build may return it at once.
                 self._record(node, external_id)
-            with self.session.context(snapshot._lock, log) as context:
+            with self.session.context(getLock(snapshot), log) as context:
                 attributes = {'complete': True, 'external_id': external_id}
                 snapshot.updateAttributes(
                     context, **(attributes if complete else {}))
@@ -118,7 +119,7 @@ class Snapshots:
         except Exception:
             complete = False
             # Whether it was written is not known.
-            snapshot._set(state_machine=None)
+            setAttributes(snapshot, state_machine=None)
             raise
         finally:
             # Not before: nobody may go on with what is being written.

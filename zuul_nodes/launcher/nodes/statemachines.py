@@ -15,7 +15,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 from zuul_nodes import messages
 from zuul_nodes.launcher.nodes.polling import Polling
 from zuul_nodes.launcher.workers import getPause
-from zuul_nodes.launcher.zookeeper import Conflict
+from zuul_nodes.launcher.zookeeper import Conflict, setAttributes, setContext
 
 # A machine goes on without a break as long as it gets on, but not longer
 # than this without a record of it.
@@ -52,7 +52,7 @@ class Turn:
         with self._lock:
             self._check()
             self._thread = threading.get_ident()
-            self.node._set(_active_context=self)
+            setContext(self.node, self)
 
     def end(self):
         with self._lock:
@@ -205,7 +205,8 @@ class StateMachines:
             if self._isLookedAfter(node):
                 log.error('Unable to delete node %s: %s', node,
                           messages.withoutSecrets(error))
-                node._set(delete_state_machine=SubnodeStateMachine())
+                setAttributes(
+                    node, delete_state_machine=SubnodeStateMachine())
                 self._left.add(node.uuid)
                 return 0
             # Without its record, nobody would ever know of it again.
@@ -213,7 +214,7 @@ class StateMachines:
         log.warning('Unable to delete node %s, trying again in %.1f '
                     'seconds: %s', node, wait, messages.getTraceback(error))
         # From what is recorded, not from what has failed half way.
-        node._set(delete_state_machine=None)
+        setAttributes(node, delete_state_machine=None)
         return wait
 
     def _isLookedAfter(self, node):

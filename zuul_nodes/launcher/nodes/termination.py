@@ -7,7 +7,7 @@ from zuul_nodes import audit
 from zuul_nodes.launcher.nodes import tracing
 from zuul_nodes.launcher.providers import getEntry
 from zuul_nodes.launcher.workers import getPause
-from zuul_nodes.launcher.zookeeper import UnwritableError
+from zuul_nodes.launcher.zookeeper import UnwritableError, setAttributes
 
 State = ProviderNode.State
 
@@ -41,7 +41,7 @@ class NodeTermination:
     def delete(self, node, log):
         self.launcher.host_key_scanner.cancel(('node', node.uuid))
         # It never ends, and says nothing of a machine that begins anew.
-        node._set(nodescan_request=None)
+        setAttributes(node, nodescan_request=None)
         subnodes = self.nodes.getSubnodes(node)
         if any(subnode.state not in ProviderNode.CREATE_STATES
                for subnode in subnodes):
@@ -116,7 +116,7 @@ class NodeTermination:
             return
         if node.state == State.REBUILDING:
             # A static node begins anew.
-            node._set(delete_state_machine=None)
+            setAttributes(node, delete_state_machine=None)
             transaction = self.session.transaction()
             transaction.update(node)
             if node.request_id and not self.nodes.getRequest(node):

@@ -25,7 +25,12 @@ from zuul_nodes.launcher.providers import (
     getAttempts,
     hasFailed,
 )
-from zuul_nodes.launcher.zookeeper import Conflict, UnwritableError
+from zuul_nodes.launcher.zookeeper import (
+    Conflict,
+    UnwritableError,
+    getPath,
+    setAttributes,
+)
 
 State = NodesetRequest.State
 NodeState = ProviderNode.State
@@ -156,7 +161,7 @@ class RequestReconciler:
             so this is asked once."""
         if request.uuid not in self._current:
             if not self.launcher.layouts.isNewEnough(
-                    request.tenant_name, request._zstat.czxid):
+                    request.tenant_name, request.getZKczxid()):
                 return False
             self._current.add(request.uuid)
         return True
@@ -359,7 +364,7 @@ class RequestReconciler:
         nodes = list(map(self.api.getProviderNode, request.nodes))
         for node, node_id in zip(nodes, request.nodes, strict=True):
             if node is None and node_id and self.session.exists(
-                    ProviderNode._getPath(node_id)):
+                    getPath(ProviderNode, node_id)):
                 raise Conflict(f'node {node_id} is not known yet')
             if node is not None and not node.request_id and (
                     self.session.exists(node.assignment.getPath())):
@@ -414,7 +419,7 @@ class RequestReconciler:
             on: what it gives up is for nobody behind it.
         """
         request = copy.copy(request)
-        request._set(provider_node_data=data)
+        setAttributes(request, provider_node_data=data)
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
             # With what it gives up, it may need less.
@@ -490,15 +495,15 @@ class RequestReconciler:
     def _startSpan(self, request):
         """What is traced begins when we first look at a request, so that
         it has the time for which that waits."""
-        if getattr(request, '_span', None) is None:
+        if getattr(request, 'span', None) is None:
             with trace.use_span(tracing.restoreSpan(request.span_info)):
-                request._set(
-                    _span=TRACER.start_span('NodesetRequestProcessing'))
+                setAttributes(request, span=TRACER.start_span(
+                    'NodesetRequestProcessing'))
 
 
 def _endSpan(request):
-    request._span.set_attributes(request.getSpanAttributes())
-    request._span.end()
+    request.span.set_attributes(request.getSpanAttributes())
+    request.span.end()
 
 
 def isDone(request):
