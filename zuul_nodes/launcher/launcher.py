@@ -60,7 +60,7 @@ from zuul_nodes.launcher.providers import (
     Lookups,
     Names,
     Ownership,
-    isGiven,
+    isGivenAt,
 )
 from zuul_nodes.launcher.recordevents import RecordEvents
 from zuul_nodes.launcher.requests import RequestReconciler
@@ -204,7 +204,7 @@ class Launcher:
             lambda request_id: self.queue.add(('request', request_id)),
             tellRoom=self.min_ready.tell, canUse=self.images.canUse,
             isHandled=self.ownership.isHandled, isAsked=self._isAsked,
-            getProblem=self._getProblem, isGiven=self._isGiven,
+            getProblem=self._getProblem, isGiven=self.isGiven,
             tellName=lambda host: self.queue.add(('name', host)))
         lookups = Lookups()
         self.names = Names(lookups, self.planner, self.queue)
@@ -294,18 +294,13 @@ class Launcher:
             endpoints[endpoint.canonical_name] = endpoint
         return endpoints
 
-    def _isGiven(self, connection_name):
-        connection = self.connections.connections.get(connection_name)
-        return connection is not None and isGiven(connection.driver)
+    def isGiven(self, connection_name):
+        return isGivenAt(self.connections, connection_name)
 
     def _checkAddress(self, node, address):
         connection = self.connections.connections.get(node.connection_name)
         if connection is not None:
             bounds.checkAddress(connection, node.interface_ip, address)
-
-    def isStatic(self, node):
-        connection = self.connections.connections.get(node.connection_name)
-        return connection is not None and connection.driver.name == 'static'
 
     def commitNew(self, transaction, nodes):
         """Write what assigns nodes, or creates them; they are known as

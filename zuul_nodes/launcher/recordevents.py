@@ -6,7 +6,7 @@ import typing
 
 from zuul.model import NodesetRequest, ProviderNode
 
-from zuul_nodes.launcher.providers import Failure, hasFailed
+from zuul_nodes.launcher.providers import Failure, hasFailed, isGiven
 from zuul_nodes.launcher.requests import isDone
 
 State = ProviderNode.State
@@ -188,7 +188,7 @@ class RecordEvents:
             self.queue.add(('node', old.host_id))
         # A static node may be registered anew, and a node that waits for
         # room may have it now.
-        if any(provider.driver.name == 'static' for provider
+        if any(isGiven(provider.driver) for provider
                in self.launcher.scope.by_name.get(old.provider, ())):
             self.queue.add(('gone', (old.provider, node_id)))
         with self._lock:

@@ -53,6 +53,28 @@ def test_the_tests_of_a_room_are_in_a_folder_of_its_name(house):
     assert rooms <= tested
 
 
+def isDriverName(node):
+    """:return: whether an expression is the name of a driver."""
+    return (isinstance(node, ast.Attribute) and node.attr == 'name'
+            and 'driver' in (getattr(node.value, 'attr', None),
+                             getattr(node.value, 'id', None)))
+
+
+def findDriverNames(text):
+    """:return: a list of the lines that compare the name of a driver."""
+    return [node.lineno for node in ast.walk(ast.parse(text))
+            if isinstance(node, (ast.Compare, ast.Match))
+            and any(map(isDriverName, ast.walk(
+                node.subject if isinstance(node, ast.Match) else node)))]
+
+
+def test_the_launcher_asks_what_drivers_declare_and_not_for_their_names():
+    assert findDriverNames('if provider.driver.name == "static": pass') == [1]
+    assert findDriverNames('x = "static" != driver.name') == [1]
+    assert [f'{path}:{line}' for path in LAUNCHER.rglob('*.py')
+            for line in findDriverNames(path.read_text())] == []
+
+
 def test_the_page_on_architecture_names_rooms_and_files_that_exist():
     text = (ROOT / 'doc/source/architecture.rst').read_text()
     files = set(re.findall(r'[a-z_]+/[a-z_]+\.py|[a-z_]+\.py', text))

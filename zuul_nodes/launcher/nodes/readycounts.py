@@ -10,7 +10,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.drivers import getPriority
 from zuul_nodes.launcher.planner import Host, Slot, getSlots
-from zuul_nodes.launcher.providers import isMadeFrom
+from zuul_nodes.launcher.providers import isGiven, isMadeFrom
 
 # Those that failed count until they are gone, so that a cloud that makes
 # no nodes is not asked for one more each second.
@@ -145,7 +145,7 @@ def _getMakers(providers, is_mine):
     makers = collections.defaultdict(list)
     for provider in providers:
         # Static nodes are there already or can not be made.
-        if provider.nodes or provider.driver.name == 'static':
+        if provider.nodes or isGiven(provider.driver):
             continue
         for label in provider.labels.values():
             if label.min_ready and is_mine(label.canonical_name):

@@ -14,6 +14,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 
 from zuul_nodes import messages
 from zuul_nodes.launcher.nodes.polling import Polling
+from zuul_nodes.launcher.providers import isGiven
 from zuul_nodes.launcher.workers import getPause
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes, setContext
 
@@ -167,7 +168,7 @@ class StateMachines:
                 machine = (
                     SubnodeStateMachine()
                     if isinstance(node, SubnodeProviderNode)
-                    and provider.driver.name != 'static'
+                    and not isGiven(provider.driver)
                     else provider.getDeleteStateMachine(node, log))
                 node.delete_state_machine = machine
             # Each phase of a node's life has time of its own.

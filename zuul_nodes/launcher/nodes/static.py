@@ -11,7 +11,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes import audit
 from zuul_nodes.launcher.planner import getSlotProblem
-from zuul_nodes.launcher.providers import LOST
+from zuul_nodes.launcher.providers import LOST, isGiven
 from zuul_nodes.launcher.zookeeper import Conflict
 
 State = ProviderNode.State
@@ -82,7 +82,7 @@ class StaticNodes:
             static nodes that we handle."""
         return [provider for provider
                 in self.launcher.scope.by_name.get(name, ())
-                if provider.driver.name == 'static'
+                if isGiven(provider.driver)
                 and self.launcher.ownership.handles(provider.connection_name)]
 
     def _register(self, providers, node_id):

@@ -60,7 +60,8 @@ class NodeTermination:
             if subnodes:
                 return
             return self._remove(node, log)
-        if self.launcher.isStatic(node) and not scope.getProviders(node):
+        if self.launcher.isGiven(
+                node.connection_name) and not scope.getProviders(node):
             # There is nobody left who could be asked how to delete it.
             return self._remove(node, log)
         try:

@@ -1,7 +1,7 @@
 """Why a provider makes no nodes of a label: not now, or never."""
 
 from zuul_nodes.launcher.planner.limits import withProblem
-from zuul_nodes.launcher.providers import describeUnhandled
+from zuul_nodes.launcher.providers import describeUnhandled, isGiven
 
 
 class Blockers:
@@ -42,12 +42,12 @@ class Blockers:
 
     def isMaking(self, provider):
         """:return: whether anybody makes nodes there, if that is needed."""
-        return (provider.driver.name == 'static'
+        return (isGiven(provider.driver)
                 or self.isHandled(provider.connection_name))
 
     def getPause(self, provider, label_name):
         """:return: why a provider makes no nodes now, or None."""
-        if provider.driver.name == 'static':
+        if isGiven(provider.driver):
             return 'no node is free'
         if pause := self.pauses.get(provider.canonical_name):
             return f'is paused: {pause.reason}'

@@ -11,7 +11,11 @@ import functools
 from zuul_nodes.launcher.planner.limits import getShortName
 from zuul_nodes.launcher.planner.selection import Draft
 from zuul_nodes.launcher.planner.split import findMix
-from zuul_nodes.launcher.providers import describeUnhandled, getAttempts
+from zuul_nodes.launcher.providers import (
+    describeUnhandled,
+    getAttempts,
+    isGiven,
+)
 
 
 class Candidates:
@@ -175,7 +179,7 @@ class Candidates:
                        or [*former, *order])
 
     def _isMaking(self, view, provider):
-        return provider.driver.name == 'static' or (
+        return isGiven(provider.driver) or (
             view.mayHaveRoom(provider, self.ways[provider].charges)
             and not any(view.getObstacle(want, provider)
                         for want in self.needs.wants))

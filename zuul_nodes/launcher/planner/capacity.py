@@ -32,6 +32,7 @@ from zuul_nodes.launcher.providers import (
     Scope,
     SharedMachines,
     chooseProvider,
+    isGiven,
     isMadeFrom,
 )
 from zuul_nodes.launcher.zookeeper import hasExpired
@@ -357,7 +358,7 @@ class Capacity:
                 (account, resource): amount for account
                 in self.limits.getProviderAccounts(provider)
                 for resource, amount in each.quota.items()})
-            if provider.driver.name != 'static':
+            if not isGiven(provider.driver):
                 charges.update(getLabelKey(each.tenant, label_name)
                                for label_name in each.labels)
             (self.missing if each.rank > LAST else self.reservations).add(

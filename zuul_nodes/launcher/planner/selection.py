@@ -20,6 +20,7 @@ from zuul_nodes.launcher.planner.limits import (
     withProblem,
 )
 from zuul_nodes.launcher.planner.reservations import Reservation
+from zuul_nodes.launcher.providers import isGiven
 
 
 class Want(typing.NamedTuple):
@@ -289,7 +290,7 @@ class Ever:
         return ()
 
     def getObstacle(self, want, provider):
-        if provider.driver.name == 'static':
+        if isGiven(provider.driver):
             return withProblem(
                 f'{provider.name} has not enough nodes',
                 getSlotProblem(provider.labels[want.label_name]))

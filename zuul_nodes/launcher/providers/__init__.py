@@ -24,13 +24,14 @@ from zuul_nodes.launcher.providers.scope import (
     chooseProvider,
     getEntry,
     isFor,
+    isGiven,
+    isGivenAt,
     isMadeFrom,
 )
 from zuul_nodes.launcher.providers.sharedmachines import (
     USED_STATES,
     SharedMachines,
     getMachineId,
-    isGiven,
 )
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     'isFor',
     'isForGood',
     'isGiven',
+    'isGivenAt',
     'isGone',
     'isMadeFrom',
     'makeQuota',

@@ -12,6 +12,8 @@ import urllib.parse
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from zuul.launcher.server import ProviderNodeError
 
+from zuul_nodes.launcher.providers.scope import isGiven
+
 ROOT = '/zuul/zuul-nodes/places'
 # What a provider of no nodes can do without.
 NOTHING = {'images': [], 'flavors': [], 'labels': []}
@@ -35,7 +37,7 @@ class FormerProviders:
         """Write where there are providers now, unless we have already."""
         for place, provider in scope.getPlaces().items():
             # There is nothing to be deleted of a static node.
-            if None in place or provider.driver.name == 'static':
+            if None in place or isGiven(provider.driver):
                 continue
             data = json.dumps({
                 'tenant': provider.tenant_name,

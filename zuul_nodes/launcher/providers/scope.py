@@ -10,6 +10,7 @@ import collections
 import functools
 import itertools
 
+from zuul.driver.static import StaticDriver
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
@@ -64,10 +65,25 @@ def isCurrent(node, provider):
     return not hasattr(entry, 'isCurrent') or entry.isCurrent(node)
 
 
+def isGiven(driver):
+    """:return: whether the nodes of a driver are machines that are there
+        already."""
+    # Zuul's own driver of such machines does not declare it.
+    return getattr(driver, 'nodes_are_given',
+                   isinstance(driver, StaticDriver))
+
+
+def isGivenAt(connections, connection_name):
+    """:return: as :func:`isGiven`, for the driver of a connection; false if
+        there is no such connection."""
+    connection = connections.connections.get(connection_name)
+    return connection is not None and isGiven(connection.driver)
+
+
 def _hasEntries(provider):
     """:return: whether a provider has only the nodes that it lists, be it
         none."""
-    return bool(provider.nodes) or provider.driver.name == 'static'
+    return bool(provider.nodes) or isGiven(provider.driver)
 
 
 def getEntry(node, provider):

@@ -212,9 +212,3 @@ class SharedMachines:
 def getMachineId(node):
     """:return: the uuid of a node, or of the host of a slot."""
     return node.main_node_id or node.uuid
-
-
-def isGiven(driver):
-    """:return: whether the nodes of a driver are machines that are there
-        already."""
-    return getattr(driver, 'nodes_are_given', False)

@@ -1,11 +1,14 @@
 """Which provider object makes a node, and who may have it."""
 
 import pytest
+from zuul.driver.static import StaticDriver as ZuulsStaticDriver
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode, QuotaInformation
 
+from zuul_nodes.drivers.fake import FakeDriver
+from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.launcher.nodes.readycounts import makeSlot
-from zuul_nodes.launcher.providers.scope import getZone
+from zuul_nodes.launcher.providers.scope import getZone, isGiven
 
 State = ProviderNode.State
 
@@ -32,6 +35,19 @@ CLOUD = '''
         host-key-checking: false
       - other
 '''
+
+
+@pytest.mark.parametrize('driver_class, given', [
+    (StaticDriver, True), (ZuulsStaticDriver, True), (FakeDriver, False)])
+def test_machines_that_are_there_already_are_declared_but_by_zuuls_driver(
+        driver_class, given):
+    assert isGiven(driver_class()) is given
+
+
+def test_a_driver_of_another_name_may_have_machines_that_are_there_already():
+    class Driver(FakeDriver):
+        nodes_are_given = True
+    assert isGiven(Driver())
 
 
 def cloud(timeout=10, aliases='[]', connection='rack'):
