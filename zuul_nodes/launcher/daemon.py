@@ -12,8 +12,7 @@ import threading
 
 import zuul.cmd
 from zuul.launcher.server import COMMANDS
-from zuul.lib import commandsocket, monitoring, tracing
-from zuul.lib.config import get_default
+from zuul.lib import commandsocket, monitoring, repl, tracing
 
 from zuul_nodes.launcher.launcher import Launcher
 
@@ -33,6 +32,7 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
         self.config = config
         self.commands = {command.name: command for command in COMMANDS}
         self.stop_event = threading.Event()
+        self.repl = None
 
     def parseArguments(self, args=None):
         """They are parsed already, by the ``zuul-nodes`` command."""
@@ -52,9 +52,8 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
         monitoring_server = monitoring.MonitoringServer(
             self.config, 'launcher', self.launcher.component_info)
         monitoring_server.start()
-        command_socket = commandsocket.CommandSocket(get_default(
-            self.config, 'launcher', 'command_socket',
-            '/var/lib/zuul/launcher.socket'))
+        command_socket = commandsocket.CommandSocket(
+            self.launcher.settings.command_socket)
         command_socket.start()
         threading.Thread(target=self.runCommands, args=(command_socket,),
                          name='command', daemon=True).start()
@@ -62,6 +61,7 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
 
         self.stop_event.wait()
         self.log.info("Stopping")
+        self.stopRepl()
         self.launcher.stop()
         self.launcher.join()
         command_socket.stop()
@@ -69,12 +69,23 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
         monitoring_server.join()
         trace_export.stop()
 
+    def startRepl(self):
+        """Let people look into the launcher."""
+        if not self.repl:
+            self.repl = repl.REPLServer(self.launcher)
+            self.repl.start()
+
+    def stopRepl(self):
+        if self.repl:
+            self.repl.stop()
+            self.repl = None
+
     def runCommands(self, command_socket):
         """Do what is asked for by the command socket, until stopped."""
         handlers = {
             commandsocket.StopCommand.name: self.stop_event.set,
-            commandsocket.ReplCommand.name: self.launcher.startRepl,
-            commandsocket.NoReplCommand.name: self.launcher.stopRepl,
+            commandsocket.ReplCommand.name: self.startRepl,
+            commandsocket.NoReplCommand.name: self.stopRepl,
         }
         while not self.stop_event.is_set():
             command, args = command_socket.get()

@@ -1,11 +1,12 @@
 """The launcher as a component: inside the scheduler, or on its own.
 
-What belongs to a process rather than to the work (a command socket, a
-monitoring server, the export of traces) is not here, for the process has
-it already: the scheduler, or :mod:`zuul_nodes.launcher.daemon`.
+Here its parts are made, and each is given what it needs.  What belongs to a
+process rather than to the work (a command socket, a monitoring server, the
+export of traces) is not here, for the process has it already: the scheduler,
+or :mod:`zuul_nodes.launcher.daemon`.
 """
 
-import collections
+import functools
 import logging
 import secrets
 import socket
@@ -13,8 +14,6 @@ import threading
 import time
 
 from kazoo.protocol.states import KazooState
-from zuul.lib.config import get_default
-import zuul.lib.repl
 from zuul.lib.statsd import get_statsd
 from zuul.version import get_version_string
 from zuul.zk import ZooKeeperClient
@@ -25,87 +24,26 @@ from zuul.zk.event_queues import (
 )
 from zuul.zk.system import ZuulSystem
 
-from zuul_nodes.drivers import addresses, bounds
-from zuul_nodes.imagefiles import SIZE_LIMIT
-from zuul_nodes.imageremarks import Remarks
-from zuul_nodes.launcher.endpoints import EndpointReconciler
-from zuul_nodes.launcher.images import KEY as IMAGES
-from zuul_nodes.launcher.images import (
-    Distribution,
-    Images,
-    Steering,
-    TempDirectory,
-)
-from zuul_nodes.launcher.metrics import Stats
-from zuul_nodes.launcher.nodes import (
-    ConsoleLogs,
-    HostKeyScanner,
-    LivenessCheck,
-    MinReady,
-    NewRecords,
-    NodeReconciler,
-    Reclaim,
-    Snapshots,
-    StateMachines,
-    StaticNodes,
-)
-from zuul_nodes.launcher.planner import (
-    Planner,
-    PublishedReservations,
-    withProblem,
-)
-from zuul_nodes.launcher.providers import (
-    FormerProviders,
-    Layouts,
-    Lookups,
-    Names,
-    Ownership,
-    isGivenAt,
+from zuul_nodes.imagepipelines import ImagePipelines
+from zuul_nodes.launcher import (
+    changes,
+    endpoints,
+    images,
+    metrics,
+    nodes,
+    planner,
+    providers,
+    requests,
 )
 from zuul_nodes.launcher.recordevents import RecordEvents
-from zuul_nodes.launcher.requests import RequestReconciler
-from zuul_nodes.launcher.workers import (
-    EndpointPools,
-    WorkQueue,
-    getPause,
-    takenInTurn,
-)
+from zuul_nodes.launcher.settings import Settings
+from zuul_nodes.launcher.workers import EndpointPools, WorkQueue, takenInTurn
 from zuul_nodes.launcher.zookeeper import (
-    Builds,
     Disconnect,
     Records,
     Session,
-    Uploads,
     installSockets,
 )
-
-# Threads that look at what has changed; most of the time most of them wait
-# for ZooKeeper to write something.
-WORKERS = 8
-# Time-outs are in seconds.
-DEFAULTS = {'call_timeout': 600.0, 'unhandled_timeout': 600.0,
-            'image_timeout': 21600.0, 'endpoint_workers': 8,
-            # In bytes, and in a second.
-            'image_size_limit': SIZE_LIMIT, 'image_minimum_rate': 64 << 10,
-            'require_image_checksums': False}
-# How long to wait at the end for drivers that have been called, and for
-# ZooKeeper to come back.
-STOP_TIMEOUT = 10.0
-# Other launchers know what we have reserved after this time (seconds).
-PUBLISH_INTERVAL = 0.5
-# What other launchers have learned of the connections that we do not handle
-# is looked at so often (seconds).
-OTHERS_INTERVAL = 10.0
-# A layout that can't be read is tried again after this time (seconds), and
-# then each time after twice as long, this at the latest.  In most cases, a
-# scheduler is about to be done with it.
-FIRST_LAYOUT_PAUSE = 0.02
-LONGEST_LAYOUT_PAUSE = 10.0
-
-LAYOUT = ('layout', '')
-DIVISION = ('division', '')
-RESERVATIONS = ('reservations', '')
-OTHERS = ('others', '')
 
 
 class Launcher:
@@ -114,52 +52,36 @@ class Launcher:
     :param ConnectionRegistry connections: the launcher's own; stopped
         with it.
     :param str _hostname: its name in the component registry, for tests.
+    :raises UserError: zuul.conf has a setting that is not right.
     """
 
     log = logging.getLogger('zuul.nodes.launcher')
 
     def __init__(self, config, connections, _hostname=None):
-        self.config = config
+        self.settings = Settings.read(config)
         self.connections = connections
         self.hostname = _hostname or makeName()
         self.stop_event = threading.Event()
         # Until then, ZooKeeper can be used.
         self.join_event = threading.Event()
-        self.repl = None
-        # Whether others know that we work.
-        self._is_running = False
-        self.connection_filter = self._getFilter()
-        self.own_temp_directory = TempDirectory(
-            get_default(config, 'launcher', 'temp_dir', '/tmp',
-                        expand_user=True), self.hostname)
-        self.temp_dir = str(self.own_temp_directory.path)
-        self.image_size_limit = int(self._getOption('image_size_limit'))
-        self.require_image_checksums = self._getOption(
-            'require_image_checksums')
-        self.call_timeout = float(self._getOption('call_timeout'))
-        self.image_timeout = float(self._getOption('image_timeout'))
-        self.image_minimum_rate = int(self._getOption('image_minimum_rate'))
-        self.image_sources = addresses.ImageSources(
-            get_default(config, 'launcher', 'image_sources'))
+        self.own_temp_directory = images.TempDirectory(
+            self.settings.temp_dir, self.hostname)
         self.statsd = get_statsd(
             config, {'hostname': _hostname or socket.getfqdn()})
-        for driver in connections.drivers.values():
-            # See the driver API; those of Zuul do not ask for it.
-            driver.steps_have_threads = True
-            driver.image_sources = self.image_sources
-            driver.statsd = self.statsd
-            driver.image_size_limit = self.image_size_limit
-            driver.require_image_checksums = self.require_image_checksums
+        providers.prepareDrivers(connections, self.settings, self.statsd)
         with takenInTurn():
-            self._connect()
-            self._makeParts()
+            self._connect(config)
+            self._makeCommonParts()
+            self._makePlanner()
+            self._makeRecords()
+            self._makeNodeParts()
+            self._makeRequestParts()
+            self._makeEndpointParts()
+            self._makeImageParts()
+            self._makeHandlers()
 
-    def _getFilter(self):
-        text = get_default(self.config, 'launcher', 'connection_filter')
-        return [name.strip() for name in text.split(',')] if text else None
-
-    def _connect(self):
-        self.zk_client = ZooKeeperClient.fromConfig(self.config)
+    def _connect(self, config):
+        self.zk_client = ZooKeeperClient.fromConfig(config)
         self.zk_client.connect()
         self.disconnect = Disconnect(self.zk_client)
         installSockets(self.zk_client.client)
@@ -172,197 +94,223 @@ class Launcher:
         COMPONENT_REGISTRY.create(self.zk_client)
         self.component_info = LauncherComponent(
             self.zk_client, self.hostname, version=get_version_string(),
-            connection_filter=self.connection_filter)
+            connection_filter=list(self.settings.connection_filter) or None)
         self.component_info.register()
 
-    def _makeParts(self):
-        registry = COMPONENT_REGISTRY.registry
-        self.queue = WorkQueue(self.work, WORKERS)
-        self.record_events = RecordEvents(self)
-        self.console_logs = ConsoleLogs(self)
-        self.min_ready = MinReady(self)
-        self.session = Session(self.zk_client, self.hostname, self.join_event,
-                           self.record_events.tellWritten, self._isShared)
-        self.ownership = Ownership(registry, self.component_info)
-        self.former_providers = FormerProviders(
-            self.zk_client, self.connections, self.system.system_id)
-        self.layouts = Layouts(
-            self.zk_client, self.connections, self.system.system_id,
-            lambda lock: self.createZKContext(lock, self.log),
-            lambda: self.queue.add(LAYOUT), self.former_providers.find,
-            self._setScope, self.hostname)
-        self.image_build_registry = Builds(
-            self.zk_client, lambda: self.queue.add(IMAGES))
-        self.image_upload_registry = Uploads(
-            self.zk_client, lambda: self.queue.add(IMAGES))
-        self.image_remarks = Remarks(self.zk_client.client)
-        self.image_steering = Steering(
-            self.zk_client, lambda: self.queue.add(IMAGES))
-        self.images = Images(self)
-        self.distribution = Distribution(self)
-        self.planner = Planner(
-            lambda request_id: self.queue.add(('request', request_id)),
-            tellRoom=self.min_ready.tell, canUse=self.images.canUse,
-            isHandled=self.ownership.isHandled, isAsked=self._isAsked,
-            getProblem=self._getProblem, isGiven=self.isGiven,
-            tellName=lambda host: self.queue.add(('name', host)))
-        lookups = Lookups()
-        self.names = Names(lookups, self.planner, self.queue)
-        self.reclaim = Reclaim(self)
-        # Provider -> how often it has failed, one time after the other.
-        self._failures = collections.Counter()
-        # Its caches tell of what they read while it is made.
-        self.api = self.request_reconciler = None
-        self.api = Records(
-            self.zk_client, registry, self.component_info,
-            self.record_events.tell, self.session.own_writes,
-            self.connection_filter)
-        self.reservations = PublishedReservations(
-            self.zk_client, self.hostname, self._setReservations)
+    # The parts, from the lowest floor to the highest
+
+    def _makeCommonParts(self):
+        self.queue = WorkQueue(self.work, self.settings.workers)
+        self.ownership = providers.Ownership(
+            COMPONENT_REGISTRY.registry, self.component_info)
+        self.session = Session(
+            self.zk_client, self.hostname, self.join_event,
+            isShared=self.ownership.isShared)
+        self.isGiven = functools.partial(
+            providers.isGivenAt, self.connections)
+        self.stats = metrics.Stats(self.statsd)
+        self.image_schedule = images.Schedule(self.queue, self.settings)
+        self.image_records = images.ImageRecords(
+            self.session, self.image_schedule.tell)
+        self.node_images = images.NodeImages(self.image_records)
         self.pools = EndpointPools(
-            int(self._getOption('endpoint_workers')),
-            self.call_timeout,
+            self.settings.endpoint_workers, self.settings.call_timeout,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
-            lambda: self.queue.add(IMAGES))
-        self.host_key_scanner = HostKeyScanner(
-            lambda key, scan: self.queue.add(key), self._checkAddress,
-            names=lookups)
-        self.liveness_check = LivenessCheck(self)
-        self.state_machines = StateMachines(self)
-        self.snapshots = Snapshots(self)
-        self.stats = Stats(self)
-        self.new_records = NewRecords(self)
-        self.node_reconciler = NodeReconciler(self)
-        self.request_reconciler = RequestReconciler(
-            self, float(self._getOption('unhandled_timeout')))
-        self.static_nodes = StaticNodes(self)
-        self.endpoint_reconciler = EndpointReconciler(self, self._submit)
+            self.image_schedule.tell)
+
+    def _makePlanner(self):
+        self.min_ready_state = nodes.MinReadyState(self.queue, self.settings)
+        self.answers = endpoints.Answers()
+        self.planner = planner.Planner(
+            lambda request_id: self.queue.add(('request', request_id)),
+            tellRoom=self.min_ready_state.tell,
+            canUse=self.node_images.canUse,
+            isHandled=self.ownership.isHandled,
+            handles=self.ownership.handles, isAsked=self.answers.isAsked,
+            getProblem=self.answers.getProblem, isGiven=self.isGiven,
+            tellName=lambda host: self.queue.add(('name', host)))
+        self.supply = planner.Supply(
+            self.planner, self.queue, self.min_ready_state.tell)
+        self.demand = planner.Demand(
+            self.queue, self.ownership.isShared, self.settings)
+        self.lookups = providers.Lookups()
+        self.names = providers.Names(self.lookups, self.planner, self.queue)
+        self.former_providers = providers.FormerProviders(
+            self.zk_client, self.connections, self.system.system_id)
+        self.layouts = providers.Layouts(
+            self.session, self.connections, self.system.system_id,
+            lambda: self.queue.add(changes.LAYOUT),
+            self.former_providers.find, self.planner.setScope)
+        self.endpoints = providers.HandledEndpoints(
+            self.layouts, self.ownership)
+
+    def _makeRecords(self):
+        self.leaving = nodes.Leaving()
+        self.capacity_waits = nodes.CapacityWaits()
+        self.record_events = RecordEvents(
+            self.queue, self.planner, self.supply, self.min_ready_state,
+            self.leaving, self.capacity_waits, self.layouts)
+        # Its caches tell of what they read while it is made.
+        self.api = Records(
+            self.zk_client, COMPONENT_REGISTRY.registry, self.component_info,
+            self.record_events.tell, self.session.own_writes,
+            self.component_info.connection_filter)
+        self.request_records = requests.RequestRecords(
+            self.api, self.session, self.queue, self.ownership)
+        self.node_records = nodes.NodeRecords(
+            self.api, self.session, self.queue, self.ownership)
+        # Here the circle closes: what is written or changes is looked at, and
+        # written again.
+        self.session.written = self.record_events.tellWritten
+        self.record_events.begin(self.api, self.request_records.remembers)
+        self.reservations = planner.ReservationExchange(
+            self.zk_client, self.hostname, self.planner, self.demand)
+        self.rescan = changes.Rescan(
+            self.queue, self.api, self.endpoints, self.min_ready_state)
+        self.ownership_changes = changes.OwnershipChanges(
+            self.ownership, self.queue, self.planner, self.rescan)
+        self.layout_changes = changes.LayoutChanges(
+            self.layouts, self.former_providers, self.queue, self.rescan,
+            self.component_info, self.settings)
+        self.gauges = metrics.Gauges(
+            self.statsd, self.zk_client, self.api, self.image_records.uploads,
+            self.layouts, {'work_queue': self.queue.length,
+                           'endpoint_calls': self.pools.length,
+                           'waiting_requests': self.planner.length})
+
+    def _makeNodeParts(self):
+        self.host_key_scanner = nodes.HostKeyScanner(
+            lambda key, scan: self.queue.add(key),
+            functools.partial(providers.checkAddress, self.connections),
+            names=self.lookups, retry=self.settings.host_key_retry)
+        self.liveness_check = nodes.LivenessCheck(
+            self.node_records, self.host_key_scanner, self.settings)
+        self.console_logs = nodes.ConsoleLogs(
+            self.node_records, self.layouts, self.pools)
+        self.new_records = nodes.NewRecords(
+            self.layouts, self.ownership, self.system.system_id)
+        self.static_nodes = nodes.StaticNodes(
+            self.node_records, self.layouts, self.new_records)
+        self.min_ready = nodes.MinReady(
+            self.min_ready_state, self.node_records, self.planner,
+            self.layouts, self.new_records, self.node_images.isReady,
+            self.demand)
+        self.reclaim = nodes.Reclaim(
+            self.node_records, self.planner, self.layouts, self.leaving,
+            self.demand, self.settings)
+        self.drift = nodes.Drift(
+            self.node_records, self.layouts, self.reclaim, self.settings)
+        self.snapshots = nodes.Snapshots(
+            self.node_records, self.layouts, self.pools, self.settings)
+        self.state_machines = nodes.StateMachines(
+            self.node_records, self.endpoints, self.pools,
+            self.node_images.getExternalId, self.settings)
+        self.node_steps = nodes.NodeSteps(
+            self.node_records, self.state_machines)
+        self.request_ends = requests.RequestEnds(
+            self.api, self.session, self.result_events)
+        host_keys = nodes.HostKeys(
+            self.host_key_scanner, self.layouts, self.liveness_check)
+        self.node_launch = nodes.NodeLaunch(
+            self.node_records, self.node_steps, self.layouts,
+            nodes.LaunchStart(self.node_records, self.planner,
+                              self.capacity_waits, self.settings),
+            host_keys, nodes.LaunchOutcomes(
+                self.node_records, self.node_steps, self.layouts,
+                self.console_logs, self.stats),
+            self.request_ends.addFulfilled)
+        self.termination = nodes.NodeTermination(
+            self.node_records, self.node_steps, self.layouts,
+            self.host_key_scanner, self.isGiven, self.settings)
+        self.node_reconciler = nodes.NodeReconciler(
+            self.node_records, self.node_steps, self.node_launch,
+            nodes.Reuse(self.node_records, self.layouts, host_keys,
+                        self.reclaim),
+            self.termination,
+            nodes.Expiry(self.node_records, self.layouts, self.reclaim,
+                         self.drift),
+            self.snapshots)
+        for part in (self.node_steps, self.termination, self.drift,
+                     self.console_logs, self.liveness_check):
+            self.node_records.addMemory(part.forget)
+        self.node_records.addMemory(
+            lambda node_id: self.host_key_scanner.cancel(('node', node_id)))
+
+    def _makeRequestParts(self):
+        grants = requests.GrantWriter(
+            self.request_records, self.planner, self.new_records,
+            self.request_ends, self.supply.pause)
+        self.request_waits = requests.RequestWaits(
+            self.queue, self.planner, self.demand, self.settings)
+        self.request_reconciler = requests.RequestReconciler(
+            self.request_records, self.planner, self.layouts, grants,
+            self.request_ends, self.request_waits, self.liveness_check)
+
+    def _makeEndpointParts(self):
+        self.endpoint_reconciler = endpoints.EndpointReconciler(
+            endpoints.Turns(self.queue, self.pools, self.stop_event,
+                            self.settings),
+            self.layouts, self.endpoints, self.answers,
+            endpoints.Cleanup(self.node_records, self.image_records.uploads,
+                              self.system, self.statsd),
+            self.supply.tellLimits, self.settings)
+        self.other_endpoints = endpoints.OtherEndpoints(
+            self.queue, self.layouts, self.endpoints, self.supply.tellLimits,
+            self.settings)
+
+    def _makeImageParts(self):
+        common = self.image_records, self.image_schedule
+        pipelines = ImagePipelines(self.layouts, self.image_schedule.tell)
+        jobs = self.image_jobs = images.ImageJobs(
+            images.ImageEvents(
+                self.session, self.image_schedule,
+                self.connections.drivers['zuul'], self.trigger_events),
+            pipelines, images.Tenants(self.layouts, pipelines),
+            images.EventTracker(self.zk_client.client,
+                                self.image_schedule.tell))
+        validation = images.Validation(*common, jobs)
+        uploads = images.Uploads(
+            *common, self.layouts, self.own_temp_directory.path,
+            self.settings, self.stats, validation.addEvent)
+        deletion = images.Deletion(
+            *common, self.layouts, self.pools,
+            images.ArtifactDeletion(*common, jobs))
+        self.images = images.Images(
+            self.image_records,
+            images.ImageBuilds(*common, self.layouts, jobs), validation,
+            images.PendingUploads(
+                *common, self.layouts, self.endpoints, uploads),
+            images.Retention(
+                *common, self.layouts, self.endpoints, jobs, deletion,
+                self.api.nodes_cache))
+        self.image_reconciler = images.ImageReconciler(
+            self.layouts, images.Distribution(
+                *common, self.layouts, self.endpoints),
+            self.images, self.supply.tellLimits)
+
+    def _makeHandlers(self):
         self.handlers = {
             'request': self.request_reconciler.reconcile,
-            'reasons': lambda _: self.request_reconciler.tellReasons(),
+            'reasons': lambda _: self.request_reconciler.reconcileWaiting(),
             'node': self.node_reconciler.reconcile,
             'liveness': self.liveness_check.reconcile,
             'name': self.names.reconcile,
             'static': self.static_nodes.reconcile,
             'gone': self.static_nodes.reconcileNode,
-            'provider': self._resume,
+            'provider': self.supply.reconcile,
             'endpoint': self.endpoint_reconciler.reconcile,
-            'others': lambda _: self._lookAtOthers(),
+            'others': lambda _: self.other_endpoints.reconcile(),
             'surplus': lambda _: self.reclaim.reconcile(),
             'pool': self.pools.check,
-            'lock': self.node_reconciler.termination.removeLock,
-            'layout': lambda _: self._updateLayouts(),
-            'images': lambda _: self._lookAtImages(),
+            'lock': self.termination.removeLock,
+            'layout': lambda _: self.layout_changes.reconcile(),
+            'images': lambda _: self.image_reconciler.reconcile(),
             'minready': lambda _: self.min_ready.reconcile(),
-            'division': lambda _: self._divide(),
-            'reservations': lambda _: self._publish(),
+            'division': lambda _: self.ownership_changes.reconcile(),
+            'reservations': lambda _: self.reservations.reconcile(),
         }
-        registry.registerCallback(self._tellDivision)
-
-    def _getOption(self, name):
-        return get_default(self.config, 'launcher', name, DEFAULTS[name])
-
-    # What the parts use
-
-    @property
-    def scope(self):
-        return self.layouts.scope
-
-    @property
-    def tenant_providers(self):
-        return self.layouts.tenant_providers
-
-    @property
-    def local_layout_state(self):
-        return self.layouts.states
-
-    def createZKContext(self, lock, log):
-        return self.session.context(lock, log)
-
-    def getEndpoints(self):
-        """:return: canonical name -> endpoint of each that we handle."""
-        endpoints = {}
-        for provider in self.scope.getPlaces().values():
-            if not self.ownership.handles(provider.connection_name):
-                continue
-            try:
-                endpoint = provider.getEndpoint()
-            except Exception:
-                self.log.exception('Unable to get the endpoint of %s:',
-                                   provider)
-                continue
-            endpoints[endpoint.canonical_name] = endpoint
-        return endpoints
-
-    def isGiven(self, connection_name):
-        return isGivenAt(self.connections, connection_name)
-
-    def _checkAddress(self, node, address):
-        connection = self.connections.connections.get(node.connection_name)
-        if connection is not None:
-            bounds.checkAddress(connection, node.interface_ip, address)
-
-    def commitNew(self, transaction, nodes):
-        """Write what assigns nodes, or creates them; they are known as
-        that before the watch tells of them.
-
-        :param Transaction transaction:
-        :param list nodes: records that it creates.
-        :raises: as the transaction.
-        """
-        cache = self.api.nodes_cache
-        expected = []
-        try:
-            for part, attributes in transaction.created_parts:
-                cache.expectPart(part, attributes)
-                expected.append(part)
-            for node in nodes:
-                cache.insert(node)
-            transaction.commit()
-        except BaseException:
-            for part in expected:
-                cache.discardPart(part)
-            for node in nodes:
-                cache.discard(node)
-            for part in expected:
-                # Somebody may have looked meanwhile.
-                self.record_events.tellWritten(part.node)
-            raise
-        for each in (*expected, *nodes):
-            cache.noteCreated(each)
-
-    def pauseProvider(self, name, reason, for_room=False):
-        """No new nodes from a provider for some time, more each time.
-
-        :param bool for_room: as of :meth:`.planner.Planner.pause`.
-        """
-        pause = getPause(self._failures[name], first=1, longest=300)
-        if not self.planner.pause(
-                name, time.monotonic() + pause, reason, for_room):
-            # What was begun together has failed together.
-            return
-        self._failures[name] += 1
-        self.log.info('Provider %s is paused for %.1f seconds: %s',
-                      name, pause, reason)
-        self.queue.addAfter(('provider', name), pause)
-
-    def _resume(self, name):
-        if left := self.planner.getPause(name):
-            # This was the time of a pause that ended before it.
-            self.queue.addAfter(('provider', name), left)
-            return
-        self.planner.resume(name)
-        self.min_ready.tell()
-
-    def tellReservations(self):
-        """Other launchers, if any, are to know what we have reserved, soon.
-        """
-        if self._isShared():
-            self.queue.addAfter(RESERVATIONS, PUBLISH_INTERVAL)
-
-    def clearPause(self, node):
-        self._failures.pop(node.provider, None)
-        self.min_ready.clearPause(node)
+        COMPONENT_REGISTRY.registry.registerCallback(
+            self.ownership_changes.tell)
 
     # What happens
 
@@ -373,9 +321,6 @@ class Launcher:
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
 
-    def _isShared(self):
-        return len(self.ownership.getLaunchers()) > 1
-
     def _listen(self, state):
         """Called by kazoo, about the session."""
         if state == KazooState.LOST:
@@ -383,167 +328,54 @@ class Launcher:
             # caches tell of all records.
             self.reservations.forgetSession()
 
-    def _tellDivision(self):
-        self.queue.add(DIVISION)
-
-    def _divide(self):
-        """Launchers come and go, and leave what is ours now."""
-        if not self.ownership.hasChanged():
-            # It was a component of another kind.
-            return
-        self.planner.limitsChanged()
-        self._lookAtAll()
-        self.queue.add(RESERVATIONS)
-        self.ownership.note()
-
-    def _lookAtAll(self):
-        for request in self.api.requests_cache.getItems():
-            self.queue.add(('request', request.uuid))
-        for node in self.api.nodes_cache.getItems():
-            self.queue.add(('node', node.uuid))
-        for name in self.getEndpoints():
-            self.queue.add(('endpoint', name))
-        self.queue.add(OTHERS)
-        self.min_ready.tell()
-
-    def _lookAtOthers(self):
-        """Plan with what others have asked of clouds that we do not ask."""
-        names = {
-            name for name, providers in self.scope.by_name.items()
-            if not all(self.ownership.handles(provider.connection_name)
-                       for provider in providers)}
-        if names:
-            self.planner.limitsChanged(names)
-            self.min_ready.tell()
-            self.queue.addAfter(OTHERS, OTHERS_INTERVAL)
-
-    def _setScope(self, scope):
-        self.planner.setScope(scope)
-
-    def _updateLayouts(self):
-        tenants = self.layouts.update()
-        if tenants:
-            self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
-        if self.layouts.states and not self._is_running:
-            self.component_info.state = self.component_info.RUNNING
-            # The component says so before it is written.
-            self._is_running = True
-        if self.layouts.put_off:
-            self.layouts.put_off = False
-            self.queue.add(IMAGES)
-            for name in self.scope.by_name:
-                self.queue.add(('static', name))
-            self._lookAtAll()
-        if self.scope.unread:
-            # Whoever has the lock of a tenant may have it for long.
-            self.queue.addAfter(LAYOUT, getPause(
-                self.layouts.attempts, first=FIRST_LAYOUT_PAUSE,
-                longest=LONGEST_LAYOUT_PAUSE))
-        self.former_providers.keep(self.scope)
-
-    def _setReservations(self, reservations):
-        """Others wait for room that our nodes may take."""
-        self.planner.setReservations(reservations)
-        if reservations:
-            self.reclaim.tell()
-
-    def _publish(self):
-        reservations = (
-            self.planner.getReservations() if self._isShared() else {})
-        self.reservations.publish(reservations)
-        if reservations:
-            # They pass on to others without our being told.
-            self.tellReservations()
-
-    def _lookAtImages(self):
-        # What a tenant wants that is not known yet must not be deleted.
-        if self.layouts.states and self.layouts.isUpToDate():
-            try:
-                self.distribution.reconcile()
-            finally:
-                self.images.reconcile()
-            self.planner.limitsChanged()
-            self.min_ready.tell()
-
-    def _isAsked(self, provider, label_name=None):
-        if self.ownership.handles(provider.connection_name):
-            return self.endpoint_reconciler.isAsked(provider, label_name)
-        # Other launchers ask, and tell only what they were answered.
-        return label_name is None or (
-            self.planner.capacity.limits.getCharges(provider, label_name)
-            is not None)
-
-    def _getProblem(self, provider, label_name):
-        if self.ownership.handles(provider.connection_name):
-            return self.endpoint_reconciler.getProblem(provider, label_name)
-        return withProblem(
-            'another launcher has yet to say what it needs',
-            self.planner.capacity.limits.getProblem(provider, label_name))
-
-    def _submit(self, endpoint, function, giveUp):
-        def done(_, error):
-            if error is not None:
-                giveUp(error)
-        self.pools.submit(endpoint, function, done, 'Looking after resources')
-
     # Start and end
 
     def start(self):
         with takenInTurn():
             self.host_key_scanner.start()
-            self.images.start()
+            self.image_schedule.tell()
             self.queue.start()
-            self.stats.start()
-        self.queue.add(LAYOUT)
+            self.gauges.start()
+        self.queue.add(changes.LAYOUT)
 
     def stop(self):
         """Stop; what has not begun is left to others."""
         self.log.debug('Stopping launcher')
-        self.disconnect.begin(STOP_TIMEOUT)
+        self.disconnect.begin(self.settings.stop_timeout)
         try:
             # Without a connection, nobody is going to count on us anyway.
             if self.zk_client.connected:
                 self.component_info.state = self.component_info.STOPPED
         except Exception:
             self.log.exception('Unable to tell of the stop:')
-        self.stopRepl()
-        COMPONENT_REGISTRY.registry.unregisterCallback(self._tellDivision)
+        COMPONENT_REGISTRY.registry.unregisterCallback(
+            self.ownership_changes.tell)
         self.stop_event.set()
         self.queue.stop()
-        self.stats.stop()
+        self.gauges.stop()
         self.images.stop()
         self.host_key_scanner.stop()
         self.pools.stop()
         # An endpoint whose start hangs does not let itself be stopped.
         stopping = threading.Thread(target=self.connections.stop, daemon=True)
         stopping.start()
-        stopping.join(STOP_TIMEOUT)
+        stopping.join(self.settings.stop_timeout)
 
     def join(self):
         """Returns when all that the launcher did has ended."""
+        timeout = self.settings.stop_timeout
         # Without ZooKeeper, some have to be told first not to wait for it.
-        self.queue.join(2 * STOP_TIMEOUT)
-        self.pools.join(STOP_TIMEOUT)
-        self.stats.join()
-        self.images.join(STOP_TIMEOUT)
+        self.queue.join(2 * timeout)
+        self.pools.join(timeout)
+        self.gauges.join()
+        self.images.join(timeout)
         self.host_key_scanner.join()
         self.join_event.set()
-        for cache in (self.api, self.reservations, self.image_steering,
-                      self.image_build_registry, self.image_upload_registry):
+        for cache in (self.api, self.reservations, self.image_records):
             cache.stop()
         self.disconnect.end()
         self.own_temp_directory.remove()
         self.log.debug('Stopped launcher')
-
-    def startRepl(self):
-        if not self.repl:
-            self.repl = zuul.lib.repl.REPLServer(self)
-            self.repl.start()
-
-    def stopRepl(self):
-        if self.repl:
-            self.repl.stop()
-            self.repl = None
 
 
 def makeName():

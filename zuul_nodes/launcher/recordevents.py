@@ -25,19 +25,42 @@ NOTHING = Relations(None, None, None, None)
 
 class RecordEvents:
     """
-    :param Launcher launcher: whose work queue and planner are told.
+    :param WorkQueue queue: where what has changed is looked at.
+    :param Planner planner: is told of nodes.
+    :param Supply supply: is told what providers could make.
+    :param MinReadyState min_ready: is told of nodes that nobody asked for.
+    :param Leaving leaving: is told of nodes that are about to go.
+    :param CapacityWaits waits: has nodes that wait until another has gone.
+    :param Layouts layouts: with the providers of the nodes.
     """
 
-    def __init__(self, launcher):
-        self.launcher = launcher
-        self.queue = launcher.queue
-        # Provider -> the nodes that wait until it has lost another.
-        self._waiting = collections.defaultdict(set)
+    def __init__(self, queue, planner, supply, min_ready, leaving, waits,
+                 layouts):
+        self.queue = queue
+        self.planner = planner
+        self.supply = supply
+        self.min_ready = min_ready
+        self.leaving = leaving
+        self.waits = waits
+        self.layouts = layouts
+        # See :meth:`begin`.
+        self.records = None
+        self.remembers = lambda request_id: False
         # Request -> its nodes, which it may have no more.
         self._assigned = collections.defaultdict(set)
         # Several threads tell of nodes; held for that only.
         self._lock = threading.Lock()
         self._relations = {}
+
+    def begin(self, records, remembers):
+        """
+        :param Records records: that tells of what it reads, also before
+            this; all of that is looked at then.
+        :param remembers: tells whether there is anything to forget of a
+            request.
+        """
+        self.records = records
+        self.remembers = remembers
 
     def tell(self, kind, record_id, record):
         """A record has changed.
@@ -50,7 +73,7 @@ class RecordEvents:
             if record is None:
                 self.queue.add((kind, record_id))
             return
-        if record is not None or self._isRemembered(record_id):
+        if record is not None or self.remembers(record_id):
             self.queue.add((kind, record_id))
         if record is None:
             with self._lock:
@@ -71,7 +94,7 @@ class RecordEvents:
 
     def _tellOfOwn(self, node_id):
         # Who tells of news must not wait for other news.
-        peek = self.launcher.api.nodes_cache.peek
+        peek = self.records.nodes_cache.peek
         node = peek(node_id)
         self._tellOfNode(node_id, node)
         # Others, whose turn it is now, may have been quicker.
@@ -79,23 +102,17 @@ class RecordEvents:
             node = now
             self._tellOfNode(node_id, node)
 
-    def waitForRoom(self, node):
-        """Look at a node again when its provider has lost another."""
-        with self._lock:
-            self._waiting[node.provider].add(node.uuid)
-
     def _tellOfNode(self, node_id, node):
-        planner = self.launcher.planner
-        has_fewer = self.launcher.min_ready.counts.note(node_id, node)
-        self.launcher.reclaim.note(node_id, node)
+        has_fewer = self.min_ready.counts.note(node_id, node)
+        self.leaving.note(node_id, node)
         if node is None:
-            if old := planner.capacity.getNode(node_id):
+            if old := self.planner.capacity.getNode(node_id):
                 self._noteEnd(old)
-            planner.removeNode(node_id)
+            self.planner.removeNode(node_id)
             self._relate(node_id, NOTHING)
         else:
             self._noteOutcome(node)
-            planner.updateNode(node)
+            self.planner.updateNode(node)
             self._relate(node_id, Relations(
                 node.request_id, node.main_node_id, node.provider,
                 node.state))
@@ -108,26 +125,26 @@ class RecordEvents:
                 self.queue.add(('node', node_id))
         # If any node is gone, there may be room for those that are missing.
         if has_fewer or node is None:
-            self.launcher.min_ready.tell()
+            self.min_ready.tell()
 
     def _noteOutcome(self, node):
         """Pause what could not make a node, in all launchers alike: whoever
         plans the next one need not be who has made this one."""
-        launcher = self.launcher
         old = self._relations.get(node.uuid, NOTHING).state
         # Slots are made with their host.
         if node.main_node_id or old not in (
                 None, *ProviderNode.CREATE_STATES):
             return
         if node.state in (State.READY, State.SLOT_HOST):
-            launcher.clearPause(node)
+            self.supply.noteSuccess(node.provider)
+            self.min_ready.clearPause(node)
         elif node.state == State.TEMPFAILED and not hasFailed(
                 node, Failure.OVERTAKEN):
-            launcher.pauseProvider(
+            self.supply.pause(
                 node.provider, node.comment or 'unknown',
                 hasFailed(node, Failure.QUOTA))
         elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
-            launcher.min_ready.pause(node)
+            self.min_ready.pause(node)
 
     def _noteEnd(self, node):
         """A node is gone.
@@ -140,7 +157,7 @@ class RecordEvents:
         if not (node.request_id or node.main_node_id) and (
                 node.state in ProviderNode.CREATE_STATES):
             # It had failed before we could see that.
-            self.launcher.min_ready.pause(node)
+            self.min_ready.pause(node)
 
     def _tellRequest(self, request_id):
         """Look at a request, if it can be waiting for something."""
@@ -149,22 +166,17 @@ class RecordEvents:
             self.queue.add(('request', request_id))
 
     def _peek(self, request_id):
-        if self.launcher.api is None:
+        if self.records is None:
             # All of them are looked at when they are known.
             return None
         # Who tells of news must not wait for other news.
-        return self.launcher.api.requests_cache.peek(request_id)
+        return self.records.requests_cache.peek(request_id)
 
     def _isServing(self, node):
         """:return: whether a node is there for a request, so that there is
             nothing to do until that has gone; we are told of it then."""
         return (node.state == State.READY and node.request_id
                 and self._peek(node.request_id) is not None)
-
-    def _isRemembered(self, request_id):
-        """:return: whether there is anything to forget of a request."""
-        reconciler = self.launcher.request_reconciler
-        return reconciler is not None and reconciler.remembers(request_id)
 
     def _relate(self, node_id, new):
         """Look at what had to do with a node and has no more."""
@@ -189,11 +201,9 @@ class RecordEvents:
         # A static node may be registered anew, and a node that waits for
         # room may have it now.
         if any(isGiven(provider.driver) for provider
-               in self.launcher.scope.by_name.get(old.provider, ())):
+               in self.layouts.scope.by_name.get(old.provider, ())):
             self.queue.add(('gone', (old.provider, node_id)))
-        with self._lock:
-            waiting = self._waiting.pop(old.provider, ())
-        for waiting_id in waiting:
+        for waiting_id in self.waits.take(old.provider):
             self.queue.add(('node', waiting_id))
 
 

@@ -20,6 +20,12 @@ A table says what the clouds of drivers can do:
    .. abilities::
 
       zuul_nodes.drivers.fake:FakeDriver
+
+The options of zuul.conf that a module has settings for are shown by:
+
+.. code-block:: rst
+
+   .. options:: zuul_nodes.launcher.settings
 """
 
 import importlib
@@ -28,9 +34,10 @@ import pathlib
 from zuul_nodes.reference import examples
 from zuul_nodes.reference.abilities import COLUMNS, getRow
 from zuul_nodes.reference.attributes import getSections
+from zuul_nodes.reference.options import formatOptions
 from zuul_nodes.reference.text import format, formatTable
 
-__all__ = ['format', 'getSections', 'setup']
+__all__ = ['format', 'formatOptions', 'getSections', 'setup']
 
 
 def load(name):
@@ -76,6 +83,15 @@ def setup(app):
                 ['', *(column.title for column in COLUMNS)],
                 ([f'``{each.name}``', *getRow(each)] for each in classes))))
 
+    class OptionsDirective(SphinxDirective):
+        required_arguments = 1
+
+        def run(self):
+            settings = importlib.import_module(self.arguments[0])
+            return self.parse_text_to_nodes(
+                '\n'.join(formatOptions(settings)))
+
     app.add_directive('driver', DriverDirective)
+    app.add_directive('options', OptionsDirective)
     app.add_directive('abilities', AbilitiesDirective)
     return {'parallel_read_safe': True}

@@ -17,47 +17,40 @@ import threading
 from zuul.driver.static import staticendpoint
 
 from zuul_nodes import plugin
-from zuul_nodes.launcher import launcher
-from zuul_nodes.launcher.endpoints import reconciler as endpoints_reconciler
-from zuul_nodes.launcher.images import reconciler as images_reconciler
-from zuul_nodes.launcher.images import retention, uploads
-from zuul_nodes.launcher.nodes import (
-    drift,
-    launch,
-    reclaim,
-    snapshots,
-    statemachines,
-    termination,
-)
-from zuul_nodes.launcher.planner import limits
+from zuul_nodes.launcher import changes, launcher
+from zuul_nodes.launcher.nodes import statemachines, termination
+from zuul_nodes.launcher.planner import limits, supply
 from zuul_nodes.launcher.workers import queue
 from zuul_nodes.testing import faults
 from zuul_nodes.testing.layout import makeConnections
 
 SESSION = 'session.json'
 LOG = 'launcher.log'
-# Seconds between rounds of the clean-up.
-CLEANUP_INTERVAL = 0.3
 # What waits for a cloud to recover waits for so long (seconds): here they
 # recover at once.
 PAUSE = 0.05
-# Whatever else takes its time.
+# Seconds between rounds of the clean-up.
+CLEANUP_INTERVAL = 0.3
+# What else takes its time.
+SETTINGS = {
+    'capacity_interval': 0.5,
+    'endpoint_patience': 5.0,
+    'image_first_pause': PAUSE,
+    'image_interval': 0.5,
+    'image_longest_pause': 0.5,
+    'lock_removal_interval': 0.5,
+    'image_use_pause': PAUSE,
+    'snapshot_interval': PAUSE,
+    'drift_grace': PAUSE,
+    'reclaim_interval': PAUSE,
+    'image_lock_pause': 0.2,
+    'upload_retry_pause': PAUSE,
+}
+# And what no setting says.
 HURRY = (
-    (launch, 'ROOM_INTERVAL', 0.5),
-    (endpoints_reconciler, 'PATIENCE', 5.0),
-    (images_reconciler, 'FIRST_PAUSE', PAUSE),
-    (images_reconciler, 'LOOK_INTERVAL', 0.5),
-    (images_reconciler, 'LONGEST_PAUSE', 0.5),
     (limits, 'FRESH', 0.5),
-    (termination, 'LOCK_INTERVAL', 0.5),
-    (retention, 'USE_PAUSE', PAUSE),
-    (snapshots, 'SNAPSHOT_INTERVAL', PAUSE),
-    (drift, 'GRACE', PAUSE),
-    (reclaim, 'LOOK_INTERVAL', PAUSE),
     # Machines that are given, after a failure.
     (staticendpoint, 'DELETE_RECYCLE_TIME', PAUSE),
-    (uploads, 'LOCK_PAUSE', 0.2),
-    (uploads, 'RETRY_PAUSE', PAUSE),
 )
 
 
@@ -69,7 +62,7 @@ def hurry():
     for module, name, value in HURRY:
         assert hasattr(module, name), (module, name)
         setattr(module, name, value)
-    for module in (launcher, statemachines, termination, queue):
+    for module in (supply, changes, statemachines, termination, queue):
         module.getPause = _getPause
 
 
@@ -93,12 +86,13 @@ def run(options, driver_class, directory, environ, uploading):
     hurry()
     config = configparser.ConfigParser(interpolation=None)
     config.read_dict(options)
+    config.read_dict({'launcher': {
+        **SETTINGS, 'cleanup_interval': CLEANUP_INTERVAL}})
     connections = makeConnections(config, driver_class)
     if uploading:
         driver_class.adapter_class.canImport = lambda *args: False
     faults.install(connections, directory)
     one = launcher.Launcher(config, connections)
-    one.endpoint_reconciler.interval = CLEANUP_INTERVAL
     session_id, password = one.zk_client.client.client_id
     part = (directory / SESSION).with_suffix('.part')
     part.write_text(json.dumps([session_id, password.hex()]))

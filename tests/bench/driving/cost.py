@@ -10,7 +10,7 @@ from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.launcher import Steps
 from zuul_nodes.launcher import Launcher
-from zuul_nodes.launcher.launcher import LAYOUT
+from zuul_nodes.launcher.changes import LAYOUT
 from zuul_nodes.testing.layout import makeConnections
 
 # Seconds.
@@ -30,7 +30,7 @@ class BenchLauncher(Steps):
         BaseProvider._subclasses[driver_class.name.encode()] = (
             driver_class().getProviderClass())
         self.host_key_scanner.start()
-        self.images.start()
+        self.image_schedule.tell()
         self.queue.add(LAYOUT)
         self.component_info.state = self.component_info.RUNNING
 

@@ -7,13 +7,11 @@ import pytest
 
 from tests.fixtures.cloud import (
     BOTH,
-    INTERVAL,
-    QUOTA_INTERVAL,
     Clock,
     Cloud,
     Keeper,
+    NoThreads,
     StatsServer,
-    callNow,
 )
 from tests.fixtures.ending import endWith
 from tests.fixtures.hostkeys import HostKey
@@ -26,9 +24,7 @@ from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
 from tests.fixtures.sshservers import listen, makeHost, sshd
 from tests.fixtures.worlds import makeWorld, undivided
-from zuul_nodes.launcher.endpoints.reconciler import EndpointReconciler
-from zuul_nodes.launcher.images import builds, uploads
-from zuul_nodes.launcher.nodes import drift, polling, reclaim
+from zuul_nodes.launcher.nodes import polling
 from zuul_nodes.launcher.zookeeper import sockets
 
 # Fixtures that are in modules of their own.
@@ -84,18 +80,6 @@ def keys(tmp_path_factory):
 
 
 @pytest.fixture
-def surplus_at_once(monkeypatch):
-    """Whether there are too many ready nodes is looked at all the time."""
-    monkeypatch.setattr(reclaim, 'LOOK_INTERVAL', 0.01)
-
-
-@pytest.fixture
-def no_grace(monkeypatch):
-    """What a new definition replaces goes at once."""
-    monkeypatch.setattr(drift, 'GRACE', 0)
-
-
-@pytest.fixture
 def jump(monkeypatch):
     """:return: a function that sets the clock by some seconds."""
     real = time.time
@@ -116,9 +100,7 @@ def passed(monkeypatch):
 
 
 @pytest.fixture
-def image_launcher(request, zuul_conf, tmp_path, monkeypatch):
-    monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
-    monkeypatch.setattr(builds, 'SETTLE_TIME', 0)
+def image_launcher(request, zuul_conf, tmp_path):
     return endWith(request, ImageLauncher(zuul_conf, tmp_path))
 
 
@@ -183,4 +165,4 @@ def clock():
 @pytest.fixture
 def cleanup(keeper, clock):
     """A Cleanup that a test tells what to do, and when."""
-    return EndpointReconciler(keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+    return keeper.makeReconciler(NoThreads(), clock)

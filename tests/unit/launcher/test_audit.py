@@ -118,9 +118,9 @@ def test_node_that_fails_and_request_that_is_refused(steps, racks, audited):
     assert 'no such flavor' in refused['reason']
 
 
+@pytest.mark.settings(delete_timeout=0)
 def test_node_that_its_cloud_does_not_delete(
         steps, racks, audited, monkeypatch):
-    monkeypatch.setattr(statemachines, 'DELETE_TIMEOUT', 0)
     monkeypatch.setattr(statemachines, 'getPause', lambda attempt: 0.01)
     steps.setLayout(cloud('one'))
     racks.delete_errors['one'] = ConnectionError('down')

@@ -18,7 +18,7 @@ from tests.fixtures.crash_process import makeProcess
 from tests.fixtures.fuse import Killed
 from tests.fixtures.sshservers import SSHServer
 from tests.fixtures.staticlayouts import oneStaticNode
-from zuul_nodes.launcher.launcher import LAYOUT
+from zuul_nodes.launcher.changes import LAYOUT
 from zuul_nodes.launcher.workers import queue
 
 State = ProviderNode.State

@@ -10,8 +10,7 @@ from zuul.lib.connections import ConnectionRegistry
 
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import Launcher
-from zuul_nodes.launcher import launcher as module
-from zuul_nodes.launcher.launcher import WORKERS, makeName
+from zuul_nodes.launcher.launcher import makeName
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.zookeeper import ZooKeeper
 
@@ -75,7 +74,7 @@ def test_only_its_own_threads_are_taken_in_turn(findThreads, launcher):
     policies = {os.sched_getscheduler(thread.native_id) for thread in own}
     launcher.stop()
     launcher.join()
-    assert len(own) > WORKERS
+    assert len(own) > launcher.settings.workers
     assert policies == {os.SCHED_BATCH}
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
@@ -86,7 +85,7 @@ def test_names_differ():
 
 def test_two_on_one_host(config, launcher, tmp_path):
     """Neither removes what the other has downloaded."""
-    download = os.path.join(launcher.temp_dir, 'image')
+    download = os.path.join(launcher.own_temp_directory.path, 'image')
     open(download, 'w').close()
     connections = ConnectionRegistry()
     connections.configure(config, providers=True)
@@ -100,8 +99,8 @@ def test_two_on_one_host(config, launcher, tmp_path):
     assert not os.path.exists(download)
 
 
+@pytest.mark.settings(stop_timeout=0.1)
 def test_a_driver_that_hangs_does_not_hold_up_a_stop(launcher, monkeypatch):
-    monkeypatch.setattr(module, 'STOP_TIMEOUT', 0.1)
     launcher.start()
     begun, may_end = threading.Barrier(3), threading.Event()
 
@@ -137,10 +136,10 @@ def lonely(config, zookeeper, tmp_path):
     server.stop()
 
 
+@pytest.mark.settings(stop_timeout=0.1)
 @pytest.mark.parametrize('begun', [False, True])
 def test_stop_without_zookeeper(findThreads, lonely, monkeypatch, begun):
     """It may go before the stop, or when that has begun."""
-    monkeypatch.setattr(module, 'STOP_TIMEOUT', 0.1)
     launcher, server = lonely
     client = launcher.zk_client.client
     launcher.start()

@@ -5,8 +5,8 @@ from zuul.exceptions import QuotaException
 from zuul.model import QuotaInformation
 
 from tests.fixtures.racks import cloud, isDone
+from tests.fixtures.settings import writeSettings
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
-from zuul_nodes.launcher import launcher as launcher_module
 from zuul_nodes.launcher.nodes import minready
 from zuul_nodes.launcher.planner import limits
 
@@ -65,13 +65,13 @@ def test_what_another_launcher_makes_ready_in_vain(
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def asked(zuul_conf, monkeypatch):
     """What a cloud answers is known from the cache in ZooKeeper, as Zuul's
     drivers have it.
 
     :return: a function that gives the cache of a launcher's provider.
     """
-    monkeypatch.setattr(launcher_module, 'OTHERS_INTERVAL', 0.05)
+    writeSettings(zuul_conf, others_interval=0.05)
     monkeypatch.setattr(limits, 'FRESH', 0)
 
     def getCache(provider):
@@ -85,7 +85,7 @@ def asked(monkeypatch):
     return lambda launcher: getCache(launcher.getProvider('one'))
 
 
-def test_another_launcher_learns_of_more_quota(several, racks, asked):
+def test_another_launcher_learns_of_more_quota(asked, several, racks):
     """Nothing else happens that would tell those who plan."""
     first = several.add('first', connection_filter='other')
     second = several.add('second', connection_filter='rack')
@@ -104,7 +104,7 @@ def test_another_launcher_learns_of_more_quota(several, racks, asked):
     several.endAll(racks)
 
 
-def test_what_another_launcher_has_not_asked_yet(several, racks, asked):
+def test_what_another_launcher_has_not_asked_yet(asked, several, racks):
     """A request waits for it, and does not fail."""
     first = several.add('first', connection_filter='other')
     second = several.add('second', connection_filter='rack')
@@ -118,6 +118,7 @@ def test_what_another_launcher_has_not_asked_yet(several, racks, asked):
     several.endAll(racks)
 
 
+@pytest.mark.settings(others_interval=0.05)
 def test_what_no_launcher_can_tell(several, racks, monkeypatch):
     """It is for another launcher to find out, so a request waits, and says
     what nobody knows."""
@@ -126,7 +127,6 @@ def test_what_no_launcher_can_tell(several, racks, monkeypatch):
             raise KeyError('flavor')
         return QuotaInformation(instances=1)
     broken = [True]
-    monkeypatch.setattr(launcher_module, 'OTHERS_INTERVAL', 0.05)
     monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuotaForLabel)
     first = several.add('first', connection_filter='other')
     several.add('second', connection_filter='rack')

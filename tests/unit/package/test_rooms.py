@@ -25,6 +25,13 @@ def getImports(path):
                 yield alias.name, None
 
 
+def getAttributes(path, name):
+    """:return: set of what a file uses of a module that it imports by name."""
+    return {node.attr for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name) and node.value.id == name}
+
+
 @pytest.mark.parametrize('room', ROOMS)
 def test_a_room_is_entered_by_what_it_exports(room):
     package = f'zuul_nodes.launcher.{room}'
@@ -37,6 +44,8 @@ def test_a_room_is_entered_by_what_it_exports(room):
         for module, name in getImports(path):
             if module == package:
                 used.add(name)
+            elif f'{module}.{name}' == package:
+                used |= getAttributes(path, name)
             elif module.startswith(f'{package}.'):
                 found.append(f'{path}: {module}')
     assert found == []
@@ -73,6 +82,30 @@ def test_the_launcher_asks_what_drivers_declare_and_not_for_their_names():
     assert findDriverNames('x = "static" != driver.name') == [1]
     assert [f'{path}:{line}' for path in LAUNCHER.rglob('*.py')
             for line in findDriverNames(path.read_text())] == []
+
+
+def getConstructors(path):
+    """Yield (class, names of parameters) for each class of a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef) and each.name == '__init__':
+                yield node.name, [arg.arg for arg in (
+                    *each.args.args[1:], *each.args.kwonlyargs)]
+
+
+def test_a_constructor_names_what_a_part_needs():
+    found = [(path.relative_to(LAUNCHER), name, parameters)
+             for path in LAUNCHER.rglob('*.py')
+             for name, parameters in getConstructors(path)]
+    assert ('launcher', 'Launcher') in {
+        (path.stem, name) for path, name, _ in found}
+    assert [each for each in found if 'launcher' in each[2]] == []
+    # The planner is asked by all, and asks back; the cache of records is told
+    # by others how it differs from Zuul's.
+    assert {each[1] for each in found if len(each[2]) > 7} == {
+        'Cache', 'Planner'}
 
 
 def test_the_page_on_architecture_names_rooms_and_files_that_exist():

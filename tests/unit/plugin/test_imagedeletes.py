@@ -68,7 +68,7 @@ def test_the_last_in_service_stays(image_launcher, delete, what, query):
     launcher.addReady('unvalidated', validated=None)
     launcher.addReady('pending', _state='pending')
     launcher.addReady('fedora', 'fedora')
-    launcher.setState(launcher.image_build_registry.getItem(
+    launcher.setState(launcher.builds.getItem(
         launcher.addReady('leaving').artifact_uuid), 'deleting')
     status, answer = delete(what, last, query)
     assert status == 409

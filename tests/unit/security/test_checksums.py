@@ -10,7 +10,6 @@ import pytest
 from tests.fixtures.images import IMAGE
 from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.gce import images
-from zuul_nodes.launcher.images import uploads
 
 URL = 'gs://images/disk.tar.gz'
 UNIT = 1 << 9
@@ -108,8 +107,8 @@ class TestGce:
 # A launcher
 
 @pytest.fixture
-def launcher(image_launcher, monkeypatch):
-    monkeypatch.setattr(uploads, 'ATTEMPTS', 1)
+def launcher(image_launcher):
+    image_launcher.change(upload_attempts=1)
     image_launcher.queue.start()
     return image_launcher
 
@@ -126,11 +125,11 @@ def test_zuul_conf_says_whether_checksums_are_demanded(
     if value:
         zuul_conf.read_dict({'launcher': {'require_image_checksums': value}})
     steps = request.getfixturevalue('steps')
-    assert steps.require_image_checksums is (value == 'true')
+    assert steps.settings.require_image_checksums is (value == 'true')
 
 
 def test_checksums_may_be_demanded(launcher, server, caplog):
-    launcher.require_image_checksums = True
+    launcher.change(require_image_checksums=True)
     upload(launcher, f'{server.url}/image')
     launcher.waitForUploads('failed')
     assert ('/image has no checksum; with "require_image_checksums" in the '
@@ -142,7 +141,7 @@ def test_checksums_may_be_demanded(launcher, server, caplog):
 @pytest.mark.parametrize(('name', 'attribute'), [
     ('md5', 'md5sum'), ('sha256', 'sha256')])
 def test_one_checksum_is_enough(launcher, server, name, attribute):
-    launcher.require_image_checksums = True
+    launcher.change(require_image_checksums=True)
     upload(launcher, f'{server.url}/image',
            **{attribute: makeChecksums(IMAGE)[name]})
     launcher.waitForUploads('ready')

@@ -17,7 +17,7 @@ from tests.unit.drivers.openstack.sites import NAME, getTags
 from zuul_nodes import imagefiles
 from zuul_nodes.drivers import addresses
 from zuul_nodes.launcher.images import artifacts, progress, ranges, web
-from zuul_nodes.launcher.images.uploads import ATTEMPTS
+from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.certificates import Certificates
@@ -328,7 +328,7 @@ def test_a_proxy_is_asked_for_nothing_else(download, proxy, sources, host):
 
 @pytest.fixture
 def launcher(image_launcher):
-    image_launcher.image_sources = addresses.ImageSources()
+    image_launcher.change(image_sources=addresses.ImageSources())
     image_launcher.queue.start()
     return image_launcher
 
@@ -345,7 +345,8 @@ def test_a_refused_image_fails_for_good_and_says_why(
     launcher.waitForUploads('failed')
     upload, = launcher.getUploads()
     # It was not replaced by one that is begun again at once.
-    assert (upload.uuid, upload.attempt) == (first.uuid, ATTEMPTS - 1)
+    assert upload.uuid == first.uuid
+    assert upload.attempt == Settings.upload_attempts - 1
     assert not server.requests
     error, = [record.getMessage() for record in caplog.records
               if record.levelno == logging.ERROR]
@@ -401,7 +402,8 @@ def slow(request, image_launcher):
     may be downloaded."""
     slow = endWith(request, FileServer())
     slow.answers.clear()
-    image_launcher.image_sources = addresses.ImageSources('127.0.0.1')
+    image_launcher.change(
+        image_sources=addresses.ImageSources('127.0.0.1'))
     image_launcher.queue.start()
     return slow
 
@@ -433,7 +435,8 @@ def test_a_server_cannot_take_its_time(
     caplog.set_level(logging.INFO, 'zuul')
     monkeypatch.setattr(progress, 'WINDOW', 0.01)
     monkeypatch.setattr(artifacts, 'CHECK_INTERVAL', 0.01)
-    image_launcher.image_minimum_rate = 1
+    image_launcher.change(image_minimum_rate=1)
     upload(image_launcher, slow)
     image_launcher.waitForUploads('failed')
-    assert caplog.text.count('fewer than "image_minimum_rate"') >= ATTEMPTS
+    assert caplog.text.count(
+        'fewer than "image_minimum_rate"') >= Settings.upload_attempts

@@ -13,7 +13,6 @@ from zuul_nodes import messages
 from zuul_nodes.cmd.check import asking
 from zuul_nodes.drivers import Check, PermanentError
 from zuul_nodes.drivers.fake import FakeAdapter
-from zuul_nodes.launcher.nodes import hostkeyscan
 from zuul_nodes.launcher.providers.failures import describe
 from zuul_nodes.quickstart import ports
 
@@ -203,9 +202,9 @@ CONSOLE = '''
 '''
 
 
+@pytest.mark.settings(host_key_retry=0.1)
 def test_what_a_console_says_is_in_no_record(
         launchFake, monkeypatch, caplog, kazoo_client):
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.1)
     monkeypatch.setattr(
         FakeAdapter, 'getConsoleLog', lambda *args: f'Booting\n{SAID}\n')
     launcher = launchFake(port=str(ports.freePort()))

@@ -7,7 +7,6 @@ from zuul.model import NodesetInfo
 
 from tests.unit.drivers.zuul.site import getJob, makeArtifact
 from zuul_nodes import snapshotrecords
-from zuul_nodes.launcher.images import uploads
 
 URL = 'gce-image:projects/others/global/images/secret'
 NODE = '0123456789abcdef0123456789abcdef'
@@ -112,10 +111,10 @@ def test_a_launcher_has_the_driver_download_a_snapshot(
         b'snapshot']
 
 
+@pytest.mark.settings(upload_attempts=1)
 @pytest.mark.parametrize('tenant', [None, 'other'])
 def test_a_launcher_takes_no_other_snapshot(
         image_launcher, server, monkeypatch, caplog, tenant):
-    monkeypatch.setattr(uploads, 'ATTEMPTS', 1)
     if tenant:
         add(image_launcher.zk_client.client, f'{server.url}/image',
             tenant=tenant)

@@ -17,7 +17,6 @@ from tests.fixtures.staticlayouts import checkedStaticNodes
 from tests.fixtures.staticnodes import makeConfig, makeProvider
 from zuul_nodes.configloader.errors import AttributeValueError, BoundError
 from zuul_nodes.drivers import addresses
-from zuul_nodes.launcher.nodes import recheck
 
 State = ProviderNode.State
 
@@ -204,6 +203,7 @@ def test_a_name_may_lead_to_where_the_operator_says(
     steps.runUntil(lambda: steps.nodes(State.READY))
 
 
+@pytest.mark.settings(liveness_memory=0)
 def test_a_name_cannot_change_to_that_of_the_launcher(
         steps, listen, resolve, monkeypatch):
     """A node that was ready is looked at before a request gets it."""
@@ -214,7 +214,6 @@ def test_a_name_cannot_change_to_that_of_the_launcher(
     steps.runUntil(lambda: steps.nodes(State.READY))
     listener.accept()
     setHosts(steps, None)
-    monkeypatch.setattr(recheck, 'RECENT', 0)
     steps.addRequest('big')
     steps.runUntil(lambda: steps.nodes(State.FAILED))
     assert listener.isQuiet()

@@ -1,7 +1,16 @@
 """Endpoints: prepared for their providers, and cleaned up."""
 
+from zuul_nodes.launcher.endpoints.answers import Answers
+from zuul_nodes.launcher.endpoints.leaks import Cleanup
+from zuul_nodes.launcher.endpoints.others import OTHERS, OtherEndpoints
 from zuul_nodes.launcher.endpoints.reconciler import EndpointReconciler
+from zuul_nodes.launcher.endpoints.turns import Turns
 
 __all__ = [
+    'OTHERS',
+    'Answers',
+    'Cleanup',
     'EndpointReconciler',
+    'OtherEndpoints',
+    'Turns',
 ]

@@ -55,26 +55,54 @@ class Memory:
         self.complaints = set()
 
 
+class Cleanup:
+    """
+    :param NodeRecords nodes: that need what there is.
+    :param uploads: the cache of all uploads.
+    :param ZuulSystem system: has the id with which what is ours is tagged.
+    :param statsd: a client, or None.
+    """
+
+    def __init__(self, nodes, uploads, system, statsd):
+        self.nodes = nodes
+        self.uploads = uploads
+        self.system = system
+        self.statsd = statsd
+
+    def run(self, endpoint, memory, turn, knowsAll):
+        """Look once at all that an endpoint has.
+
+        :param Memory memory: of that endpoint.
+        :param Turn turn: that this is part of.
+        :param knowsAll: tells for an endpoint and the providers there whether
+            their drivers know all that may be wanted of it.
+        """
+        Round(self, endpoint, memory, turn, knowsAll).run()
+
+
 class Round:
     """One look at all that an endpoint has.
 
-    :param EndpointReconciler endpoint_reconciler: for which this is done.
+    :param Cleanup cleanup: for which this is done.
     :param BaseProviderEndpoint endpoint: that is looked at.
     :param Memory memory: of that endpoint.
     :param Turn turn: that this is part of.
+    :param knowsAll: as of :meth:`Cleanup.run`.
     """
 
     log = logging.getLogger('zuul.nodes.endpoints')
 
-    def __init__(self, endpoint_reconciler, endpoint, memory, turn):
-        self.endpoint_reconciler = endpoint_reconciler
+    def __init__(self, cleanup, endpoint, memory, turn, knowsAll):
+        self.nodes = cleanup.nodes
+        self.uploads = cleanup.uploads
+        self.system_id = cleanup.system.system_id
+        self.statsd = cleanup.statsd
+        self.client = cleanup.nodes.session.client
         self.endpoint = endpoint
         self.memory = memory
         self.turn = turn
-        self.launcher = endpoint_reconciler.launcher
-        self.statsd = endpoint_reconciler.launcher.statsd
-        self.client = endpoint_reconciler.launcher.zk_client.client
-        self.started = self.seen = endpoint_reconciler.clock()
+        self.knowsAll = knowsAll
+        self.started = self.seen = turn.clock()
         self.suspects = {}
         self.complaints = set()
         self.unmanaged = collections.Counter()
@@ -91,11 +119,11 @@ class Round:
 
     def _recordForeignUsage(self):
         vanished = Vanished(
-            self.launcher, self.endpoint, self.endpoint_reconciler.interval)
+            self.nodes, self.endpoint, self.turn.interval)
         used = QuotaInformation()
         seen = []
         for instance in self.endpoint.listInstances():
-            if not self.endpoint_reconciler.mayGoOn(self.turn):
+            if not self.turn.mayGoOn():
                 return
             try:
                 node_id = self._getNodeId(instance)
@@ -106,7 +134,7 @@ class Round:
                 continue
             seen.append((node_id, instance))
             try:
-                if self.launcher.api.getProviderNode(node_id) is None:
+                if self.nodes.get(node_id) is None:
                     used.add(instance.getQuotaInformation())
             except Exception as error:
                 self._complain(instance, error)
@@ -126,9 +154,9 @@ class Round:
 
     def _cleanUp(self):
         resources, complete = self._listResources()
-        self.seen = self.endpoint_reconciler.clock()
+        self.seen = self.turn.clock()
         for resource in resources:
-            if not self.endpoint_reconciler.mayGoOn(self.turn):
+            if not self.turn.mayGoOn():
                 return
             try:
                 self._examine(resource)
@@ -150,7 +178,7 @@ class Round:
             for resource in self.endpoint.listResources(
                     self.turn.providers):
                 found.append(resource)
-                if not self.endpoint_reconciler.mayGoOn(self.turn):
+                if not self.turn.mayGoOn():
                     break
         except Exception as error:
             self._complain('what was not listed', error, self.log.exception)
@@ -175,7 +203,7 @@ class Round:
             return
         self.suspects[key] = suspect
         age = self.started - suspect.since
-        if age < self.endpoint_reconciler.interval or (
+        if age < self.turn.interval or (
                 expiration is None and self._mayBeNeeded(owners)):
             return
         self.leaked[resource.type] += 1
@@ -188,8 +216,8 @@ class Round:
         """:return: a dict of what it is tagged with, or None if it is not
             ours."""
         tags = thing.metadata or {}
-        system_id = self.launcher.system.system_id
-        if not system_id or tags.get('zuul_system_id') != system_id:
+        if not self.system_id or tags.get(
+                'zuul_system_id') != self.system_id:
             return None
         return tags
 
@@ -201,9 +229,9 @@ class Round:
                     or resource.unique_id in self._required)
         node_id, upload_id = (owners.get(tag) for tag in RECORDS)
         return bool(
-            (node_id and self.launcher.api.getProviderNode(node_id))
+            (node_id and self.nodes.get(node_id))
             or (upload_id
-                and self.launcher.image_upload_registry.getItem(upload_id)))
+                and self.uploads.getItem(upload_id)))
 
     def _mayBeNeeded(self, owners):
         """:return: whether there are records that we do not know."""
@@ -230,19 +258,19 @@ class Round:
             # There has never been a node.
             return set()
         return set(known) - {
-            node.uuid for node in self.launcher.api.getProviderNodes()}
+            node.uuid for node in self.nodes.getAll()}
 
     @functools.cached_property
     def _required(self):
         """Ids of what nodes have in common, or None if not known."""
-        if not self.endpoint_reconciler.knowsAll(
+        if not self.knowsAll(
                 self.endpoint, self.turn.providers):
             return None
         try:
             found = {
                 resource.unique_id for resource
                 in self.endpoint.listRequiredInfrastructureResources()}
-            for node in self.launcher.api.getProviderNodes():
+            for node in self.nodes.getAll():
                 if node.endpoint_name == self.endpoint.name:
                     found.update(node.getRequiredResources())
         except Exception as error:
@@ -256,7 +284,7 @@ class Round:
         :return: whether the driver has accepted it.
         """
         suspect.attempts += 1
-        pause = min(LONGEST_PAUSE, self.endpoint_reconciler.interval
+        pause = min(LONGEST_PAUSE, self.turn.interval
                     * 2 ** min(suspect.attempts - 1, 30))
         what = (resource.type, resource.unique_id,
                 self.endpoint.canonical_name)
@@ -272,7 +300,7 @@ class Round:
             return False
         finally:
             # A cloud may as well say yes and do nothing.
-            suspect.next_attempt = self.endpoint_reconciler.clock() + pause
+            suspect.next_attempt = self.turn.clock() + pause
         self._audit(resource, owners)
         self.log.info('Deleted leaked %s %s at endpoint %s', *what)
         return True
@@ -283,7 +311,7 @@ class Round:
             upload=owners.get('zuul_upload_uuid'), resource=resource.type,
             external_id=resource.unique_id,
             endpoint=self.endpoint.canonical_name,
-            launcher=self.launcher.hostname, **fields)
+            launcher=self.nodes.session.identifier, **fields)
 
     def _complain(self, thing, error, log=None):
         """Log what is left alone, once for as long as that lasts."""

@@ -8,106 +8,62 @@ All that is done by threads of the endpoint, so none waits for another.
 
 import collections
 import contextlib
-import dataclasses
-import functools
 import logging
 import math
-import time
-import typing
 
-from zuul.zk.components import COMPONENT_REGISTRY
-
-from zuul_nodes.launcher.endpoints.leaks import Memory, Round
+from zuul_nodes.launcher.endpoints.answers import Silence
+from zuul_nodes.launcher.endpoints.leaks import Memory
+from zuul_nodes.launcher.endpoints.turns import Task
 from zuul_nodes.launcher.providers import (
     Failure,
-    Ownership,
     classify,
     describe,
     getAttempts,
 )
 
-# After so many seconds without a step, a driver is not waited for.
-PATIENCE = 600.0
-
-
-class Silence(typing.NamedTuple):
-    """A cloud does not say what a label needs.
-
-    :ivar str problem: for people, why; None if it was not asked yet.
-    :ivar int attempts: how often it was asked in vain.  When that is as
-        often as a provider tries to make a node, there is no answer: those
-        who wait for the label are told so.
-    """
-    problem: str | None = None
-    attempts: int = 0
-
-
-UNASKED = Silence()
-
-
-@dataclasses.dataclass
-class Turn:
-    """One time that something is done for an endpoint.
-
-    :ivar float seen: when it was last seen to go on.
-    :ivar list providers: at the endpoint, when it began.
-    :ivar bool begun: whether it has begun.
-    :ivar float ended: when it ended, or None.
-    """
-    seen: float
-    providers: list
-    begun: bool = False
-    ended: float | None = None
-    failed: bool = False
-    given_up: bool = False
-
 
 class EndpointReconciler:
     """
-    :param Launcher launcher: whose endpoints are looked after.
-    :param submit: called with an endpoint and a function, which it calls
-        in one of the endpoint's own threads; and one that it calls with
-        an error if it can't, or nobody waits for that any more.
-    :param float interval: seconds between rounds, and between two
-        sightings of what has leaked; may be changed.
-    :param float quota_interval: seconds between questions for quotas.
-    :param clock: gives seconds.
+    :param Turns turns: in which what is due is done.
+    :param Layouts layouts: with the providers at the endpoints.
+    :param HandledEndpoints endpoints: that are looked after.
+    :param Answers answers: gets what clouds say of labels.
+    :param Cleanup cleanup: removes what has leaked.
+    :param tellLimits: called with a set of the names of providers that can
+        make more or less than before.
+    :param Settings settings:
     """
 
     log = logging.getLogger('zuul.nodes.endpoints')
 
-    def __init__(self, launcher, submit, interval=60.0, quota_interval=300.0,
-                 clock=time.monotonic):
-        self.launcher = launcher
-        self.submit = submit
-        self.interval = interval
-        self.quota_interval = quota_interval
-        self.clock = clock
-        self.ownership = Ownership(
-            COMPONENT_REGISTRY.registry, launcher.component_info)
-        self._turns = {}
+    def __init__(self, turns, layouts, endpoints, answers, cleanup,
+                 tellLimits, settings):
+        self.turns = turns
+        self.layouts = layouts
+        self.endpoints = endpoints
+        self.answers = answers
+        self.cleanup = cleanup
+        self.tellLimits = tellLimits
+        self.quota_interval = settings.quota_interval
+        self._tasks = (Task('refreshQuota', self.refreshQuota, True),
+                       Task('cleanUp', self.cleanUp))
         # Endpoint -> providers that it has been prepared for.
         self._prepared = {}
-        # Endpoint -> providers that its cloud has been asked for, each with
-        # its labels: None if there was an answer, or a Silence.
-        self._asked = {}
         self._memories = collections.defaultdict(Memory)
-        # Endpoint -> what keeps us from looking after it.
-        self._problems = {}
 
     def reconcile(self, endpoint_name):
         """Begin what is due for an endpoint.
 
         :param str endpoint_name: its canonical name.
         """
-        endpoint = self.launcher.getEndpoints().get(endpoint_name)
+        endpoint = self.endpoints.get().get(endpoint_name)
         if endpoint is None:
             self._forget(endpoint_name)
             return
-        is_mine = self.ownership.isMyEndpoint(endpoint)
-        delays = [self.interval, self._begin(
-            endpoint, self.refreshQuota,
-            self.quota_interval if is_mine else math.inf)]
+        is_mine = self.endpoints.isMine(endpoint)
+        refresh, clean_up = self._tasks
+        delays = [self.turns.interval, self._begin(
+            endpoint, refresh, self.quota_interval if is_mine else math.inf)]
         if not is_mine:
             # What we saw may be long ago when it is our turn again.
             self._memories.pop(endpoint_name, None)
@@ -115,9 +71,8 @@ class EndpointReconciler:
             self._tellPlanner(endpoint)
         elif self.isPrepared(endpoint):
             delays.append(
-                self._begin(endpoint, self.cleanUp, self.interval))
-        self.launcher.queue.addAfter(
-            ('endpoint', endpoint_name), min(delays))
+                self._begin(endpoint, clean_up, self.turns.interval))
+        self.turns.queue.addAfter(('endpoint', endpoint_name), min(delays))
 
     def isPrepared(self, endpoint):
         """:return: whether drivers have prepared it, as far as they could,
@@ -129,8 +84,8 @@ class EndpointReconciler:
             endpoint, by these providers, which are there, or others.
         """
         prepared = self._prepared.get(endpoint.canonical_name, ())
-        return (self.launcher.layouts.isKnown()
-                and not self.launcher.scope.unreadable
+        return (self.layouts.isKnown()
+                and not self.layouts.scope.unreadable
                 and all(any(provider is each for each in prepared)
                         for provider in providers))
 
@@ -142,80 +97,40 @@ class EndpointReconciler:
         :param Turn turn: that this is, if it can be given up.
         :raises Exception: whatever the driver raises, for the limits.
         """
-        turn = turn or self._makeTurn(endpoint)
-        is_mine = self.ownership.isMyEndpoint(endpoint)
+        turn = turn or self.turns.make(self._getProviders(endpoint))
+        is_mine = self.endpoints.isMine(endpoint)
         try:
             self._prepare(endpoint, turn, is_mine)
             # Not every driver has limits.
             with contextlib.suppress(NotImplementedError):
-                if self.mayGoOn(turn):
+                if turn.mayGoOn():
                     endpoint.refreshQuotaLimits(is_mine)
         finally:
-            # Not by name: those of a new layout are others.
-            asked = {id(provider): (provider, {
+            answers = [(provider, {
                 name: self._refreshLabel(endpoint, provider, name, turn)
-                for name in provider.labels if self.mayGoOn(turn)})
-                for provider in turn.providers}
+                for name in provider.labels if turn.mayGoOn()})
+                for provider in turn.providers]
             # Otherwise, others may know more by now.
-            if self.mayGoOn(turn):
-                self._asked[endpoint.canonical_name] = asked
+            if turn.mayGoOn():
+                self.answers.note(endpoint, answers)
                 self._tellPlanner(endpoint)
-
-    def isAsked(self, provider, label_name=None):
-        """
-        :param str label_name: None if it is enough to have asked, whatever
-            was answered.
-        :return: whether a cloud has answered all that could be asked of
-            it for a provider and a label.
-        """
-        try:
-            endpoint = provider.getEndpoint()
-        except Exception:
-            return True
-        labels = self._getAnswers(endpoint, provider)
-        if labels is None or label_name is None:
-            return labels is not None
-        answer = labels.get(label_name, UNASKED)
-        return answer is None or answer.attempts >= getAttempts(provider)
-
-    def getProblem(self, provider, label_name):
-        """
-        :return: for people, why it is not known what a label needs; None if
-            it is, or if the cloud is only about to be asked.
-        """
-        try:
-            endpoint = provider.getEndpoint()
-        except Exception:
-            return None
-        name = endpoint.canonical_name
-        if problem := self._problems.get(name):
-            return f'endpoint {name}: {problem}'
-        if not endpoint.started:
-            return f'endpoint {name} is being started'
-        labels = self._getAnswers(endpoint, provider) or {}
-        return (labels.get(label_name) or UNASKED).problem
 
     def cleanUp(self, endpoint, turn=None):
         """Count what others use, and delete what has leaked: one round.
 
         :param Turn turn: that this is, if it can be given up.
         """
-        turn = turn or self._makeTurn(endpoint)
-        Round(self, endpoint, self._memories[endpoint.canonical_name],
-              turn).run()
+        turn = turn or self.turns.make(self._getProviders(endpoint))
+        self.cleanup.run(endpoint, self._memories[endpoint.canonical_name],
+                         turn, self.knowsAll)
         self._tellPlanner(endpoint)
-
-    def mayGoOn(self, turn):
-        """To be asked before every step."""
-        turn.seen = self.clock()
-        return not (turn.given_up or self.launcher.stop_event.is_set())
 
     def _prepare(self, endpoint, turn, is_mine):
         name = endpoint.canonical_name
         done = {id(provider) for provider in self._prepared.get(name, [])}
         prepared = []
         for provider in turn.providers:
-            if not self.mayGoOn(turn):
+            if not turn.mayGoOn():
                 break
             try:
                 if id(provider) not in done:
@@ -228,21 +143,14 @@ class EndpointReconciler:
                 turn.failed = True
                 self.log.exception('Unable to prepare endpoint %s for %s:',
                                    name, provider)
-        if self.mayGoOn(turn):
+        if turn.mayGoOn():
             self._prepared[name] = prepared
-
-    def _getAnswers(self, endpoint, provider):
-        """:return: name of a label -> what :meth:`_refreshLabel` came to;
-            None if the cloud was not asked."""
-        _, labels = self._asked.get(endpoint.canonical_name, {}).get(
-            id(provider), (None, None))
-        return labels
 
     def _refreshLabel(self, endpoint, provider, name, turn):
         """:return: None if there was an answer, or a Silence."""
         try:
             # A label may have a flavor of its own.
-            view = self.launcher.scope.forNode(provider, name, '')
+            view = self.layouts.scope.forNode(provider, name, '')
             # What a flavor needs does not change, and drivers keep one
             # number for all labels of a flavor.
             with contextlib.suppress(NotImplementedError):
@@ -252,93 +160,41 @@ class EndpointReconciler:
             turn.failed = True
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
-            former = (self._getAnswers(endpoint, provider) or {}).get(name)
-            return Silence(
-                describe(error), (former or UNASKED).attempts + {
-                    Failure.PERMANENT: getAttempts(provider),
-                    Failure.ATTEMPT: 1}.get(classify(error), 0))
+            former = self.answers.getFormer(endpoint, provider, name)
+            return Silence(describe(error), former + {
+                Failure.PERMANENT: getAttempts(provider),
+                Failure.ATTEMPT: 1}.get(classify(error), 0))
         return None
 
     def _begin(self, endpoint, task, pause):
-        """Do something in the endpoint's threads, if its time has come.
+        """:return: seconds until it should be looked at again."""
+        return self.turns.begin(
+            endpoint, task, self._getProviders(endpoint), pause,
+            self._noteProblem)
 
-        :param float pause: seconds between two times.
-        :return: seconds until it should be looked at again.
-        """
-        key = endpoint.canonical_name, task
-        now = self.clock()
-        turn = self._makeTurn(endpoint)
-        if last := self._turns.get(key):
-            if last.ended is None:
-                if now - last.seen < PATIENCE:
-                    # When it ends, we are told.
-                    return PATIENCE
-                last.given_up = True
-                self.log.error(
-                    'No progress in %s of endpoint %s for %s seconds; '
-                    'beginning anew', task.__name__, endpoint.canonical_name,
-                    PATIENCE)
-            elif (task != self.refreshQuota
-                    or last.providers == turn.providers):
-                due = last.ended + (self.interval if last.failed else pause)
-                if now < due:
-                    return due - now
-        self._turns[key] = turn
-        try:
-            self.submit(endpoint, functools.partial(
-                self._do, endpoint, task, turn), functools.partial(
-                self._giveUp, endpoint, turn))
-        except BaseException:
-            del self._turns[key]
-            raise
-        return PATIENCE
-
-    def _giveUp(self, endpoint, turn, error):
-        """Try again before long if the endpoint does not even start."""
-        self._tellProblem(endpoint, turn, error)
-        if not turn.begun:
-            turn.failed = turn.given_up = True
-            self._end(endpoint, turn)
-
-    def _tellProblem(self, endpoint, turn, error):
+    def _noteProblem(self, endpoint, providers, error):
         """Tell why an endpoint is not ready, once for as long as that is
-        so."""
-        name = endpoint.canonical_name
-        problem = describe(error)
-        if self._problems.get(name) == problem:
+        so.
+
+        :param Exception error: None if it is ready.
+        """
+        if error is None:
+            self.answers.noteProblem(endpoint, None)
             return
-        self._problems[name] = problem
-        providers = {provider.canonical_name for provider in turn.providers}
+        if not self.answers.noteProblem(endpoint, describe(error)):
+            return
+        names = {provider.canonical_name for provider in providers}
         self.log.warning(
             'Unable to look after endpoint %s, requests may wait for %s:',
-            name, ', '.join(sorted(providers)), exc_info=error)
+            endpoint.canonical_name, ', '.join(sorted(names)),
+            exc_info=error)
         self._tellPlanner(endpoint)
-
-    def _do(self, endpoint, task, turn):
-        turn.begun = True
-        self._problems.pop(endpoint.canonical_name, None)
-        try:
-            task(endpoint, turn)
-        except Exception:
-            turn.failed = True
-            self.log.exception('Error in %s of endpoint %s:', task.__name__,
-                               endpoint.canonical_name)
-        finally:
-            self._end(endpoint, turn)
-
-    def _end(self, endpoint, turn):
-        turn.ended = self.clock()
-        # There may be something that had to wait for this.
-        self.launcher.queue.add(('endpoint', endpoint.canonical_name))
-
-    def _makeTurn(self, endpoint):
-        return Turn(self.clock(), self._getProviders(endpoint))
 
     def _getProviders(self, endpoint):
         """:return: a list of the tenants' objects of the providers there,
             as far as their drivers say where they are."""
         found = []
-        for providers in list(self.launcher.tenant_providers.values()):
+        for providers in list(self.layouts.tenant_providers.values()):
             for provider in providers:
                 if (provider.connection_name
                         != endpoint.connection.connection_name):
@@ -354,14 +210,11 @@ class EndpointReconciler:
         return found
 
     def _tellPlanner(self, endpoint):
-        self.launcher.planner.limitsChanged(
-            {provider.canonical_name
-             for provider in self._getProviders(endpoint)})
-        self.launcher.min_ready.tell()
+        self.tellLimits({provider.canonical_name
+                         for provider in self._getProviders(endpoint)})
 
     def _forget(self, name):
-        for known in (self._memories, self._prepared, self._asked,
-                      self._problems):
-            known.pop(name, None)
-        for task in (self.refreshQuota, self.cleanUp):
-            self._turns.pop((name, task), None)
+        self._memories.pop(name, None)
+        self._prepared.pop(name, None)
+        self.answers.forget(name)
+        self.turns.forget(name)

@@ -25,7 +25,7 @@ class Vanished:
     To be made before the lists are asked for: nodes that become ready
     meanwhile are none of its business.
 
-    :param Launcher launcher:
+    :param NodeRecords nodes:
     :param BaseProviderEndpoint endpoint: whose instances are listed.
     :param float age: seconds that a node has been ready, at least: a cloud
         may list what it has just made a while later.
@@ -33,11 +33,11 @@ class Vanished:
 
     log = logging.getLogger('zuul.nodes.endpoints')
 
-    def __init__(self, launcher, endpoint, age):
-        self.launcher = launcher
+    def __init__(self, nodes, endpoint, age):
+        self.nodes = nodes
         self.endpoint = endpoint
         self._nodes = {} if isGiven(endpoint.driver) else {
-            node.uuid: node for node in launcher.api.getProviderNodes()
+            node.uuid: node for node in nodes.getAll()
             if self._isWaiting(node) and time.time() - node.state_time >= age}
 
     def find(self, seen):
@@ -67,13 +67,13 @@ class Vanished:
         :param dict problems: as of :meth:`find`.
         """
         for node_id, problem in problems.items():
-            node = self.launcher.api.getProviderNode(node_id)
+            node = self.nodes.get(node_id)
             if node is None or not self._isWaiting(node):
                 continue
             self.log.warning(
                 'Node %s is %s, but %s at endpoint %s; it goes', node,
                 node.state, problem, self.endpoint.canonical_name)
-            self.launcher.node_reconciler.fail(node, problem, self.log)
+            self.nodes.fail(node, problem, self.log)
 
     def _isWaiting(self, node):
         """:return: whether it has an instance of this endpoint, and waits for

@@ -4,21 +4,49 @@
 provider is in service, kept or rejected.
 """
 
-from zuul_nodes.launcher.images.common import Images
-from zuul_nodes.launcher.images.deletion import remove
+from zuul_nodes.launcher.images.artifactdeletion import ArtifactDeletion
+from zuul_nodes.launcher.images.builds import ImageBuilds
+from zuul_nodes.launcher.images.deletion import Deletion, remove
 from zuul_nodes.launcher.images.distribution import Distribution
-from zuul_nodes.launcher.images.events import EventKind, getEventPath
-from zuul_nodes.launcher.images.reconciler import KEY
-from zuul_nodes.launcher.images.steering import Steering
+from zuul_nodes.launcher.images.events import (
+    EventKind,
+    ImageEvents,
+    getEventPath,
+)
+from zuul_nodes.launcher.images.eventtracker import EventTracker
+from zuul_nodes.launcher.images.imagejobs import ImageJobs
+from zuul_nodes.launcher.images.imagerecords import ImageRecords
+from zuul_nodes.launcher.images.nodeimages import NodeImages
+from zuul_nodes.launcher.images.pendinguploads import PendingUploads
+from zuul_nodes.launcher.images.policy import Tenants
+from zuul_nodes.launcher.images.reconciler import ImageReconciler, Images
+from zuul_nodes.launcher.images.retention import Retention
+from zuul_nodes.launcher.images.schedule import KEY, Schedule
 from zuul_nodes.launcher.images.tempdir import TempDirectory
+from zuul_nodes.launcher.images.uploads import Uploads
+from zuul_nodes.launcher.images.validation import Validation
 
 __all__ = [
     'KEY',
+    'ArtifactDeletion',
+    'Deletion',
     'Distribution',
     'EventKind',
+    'EventTracker',
+    'ImageBuilds',
+    'ImageEvents',
+    'ImageJobs',
+    'ImageReconciler',
+    'ImageRecords',
     'Images',
-    'Steering',
+    'NodeImages',
+    'PendingUploads',
+    'Retention',
+    'Schedule',
     'TempDirectory',
+    'Tenants',
+    'Uploads',
+    'Validation',
     'getEventPath',
     'remove',
 ]

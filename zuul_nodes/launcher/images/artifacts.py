@@ -67,8 +67,8 @@ def download(source, path, check, room, pace, tell=None, checked=False):
     :raises requests.RequestException: the server does not give it.
     """
     def run(in_parts):
-        return Download(source, path, check, room, pace, tell, checked,
-                        in_parts).run()
+        return Download(
+            source, path, check, room, pace, tell, checked).run(in_parts)
     try:
         return run(in_parts=True)
     except PartError as error:
@@ -81,13 +81,10 @@ class Download:
     """A file that is downloaded in parts, or in one piece if its parts can't
     be told from those of another version.
 
-    :param bool in_parts: or in one piece, in which only what is left after
-        it has broken is asked for by a range.
     :param others: see :func:`download`.
     """
 
-    def __init__(self, source, path, check, room, pace, tell, checked,
-                 in_parts):
+    def __init__(self, source, path, check, room, pace, tell, checked):
         self.source = source
         self.name = getName(source.url)
         self.path = path
@@ -95,7 +92,6 @@ class Download:
         self.room = room
         self.pace = pace
         self.checked = checked
-        self.in_parts = in_parts
         # Nobody can end one that waits for a server: it is left alone.
         self.threads = Threads(None, 'Download', CONNECTIONS)
         self.futures = []
@@ -105,8 +101,13 @@ class Download:
         self.version = None
         self.is_certain = True
 
-    def run(self):
-        """:return: whether what has come is certain."""
+    def run(self, in_parts):
+        """
+        :param bool in_parts: or in one piece, in which only what is left
+            after it has broken is asked for by a range.
+        :return: whether what has come is certain.
+        """
+        self.in_parts = in_parts
         # Those that were left alone write to what there was before.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)

@@ -9,23 +9,37 @@ may have it built as well, in another pipeline.  After a build that came to
 nothing, whoever asked for it, the next one has to wait.
 """
 
+import logging
 import time
 
 from zuul_nodes import gonefiles, undelivered
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import choose, findSource
-from zuul_nodes.launcher.images.reconciler import ImagePart, alone, isOver
 from zuul_nodes.launcher.zookeeper import sync
 
-# Seconds that an image has to be missing.
-SETTLE_TIME = 10
 
+class ImageBuilds:
+    """
+    :param ImageRecords records: of all images.
+    :param Schedule schedule: when they are looked at.
+    :param Layouts layouts: say which images are needed.
+    :param ImageJobs jobs: that build them.
+    """
 
-class ImageBuilds(ImagePart):
+    log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, records, schedule, layouts, jobs):
+        self.records = records
+        self.schedule = schedule
+        self.layouts = layouts
+        self.settle_time = schedule.settings.image_settle_time
+        self.builds = records.builds
+        self.uploads = records.uploads
+        self.events = jobs.events
+        self.pipelines = jobs.pipelines
+        self.tenants = jobs.tenants
+        self.event_tracker = jobs.event_tracker
         # The canonical name of each image that is missing -> since when, by
         # the monotonic clock.
         self._since = {}
@@ -40,10 +54,10 @@ class ImageBuilds(ImagePart):
         now = time.monotonic()
         self._since = {name: self._since.get(name, now) for name in missing}
         for name in sorted(missing):
-            with alone(self.launcher, name):
+            with self.schedule.alone(name):
                 self._ask(name)
         known = self.events.getKeys(EventKind.BUILD) | undelivered.getNames(
-            self.launcher.zk_client.client)
+            self.records.client)
         self._forget(known - missing.keys())
         self._unbuildable &= missing.keys()
         self._undelivered &= missing.keys()
@@ -53,26 +67,26 @@ class ImageBuilds(ImagePart):
         :param set names: of images for which events were sent, and which
             were not missing before.
         """
-        if not names or self.launcher.scope.unread:
+        if not names or self.layouts.scope.unread:
             return
         # They may be missing since, for another launcher.
         sync(self.builds, self.uploads)
         for name in names - self._getMissing().keys():
             if self._isValid(name):
                 self.events.forget(EventKind.BUILD, name)
-                undelivered.forget(self.launcher.zk_client.client, name)
+                undelivered.forget(self.records.client, name)
 
     def _getMissing(self):
         """:return: the canonical name of each image that is missing -> the
             formats in which it is."""
         good = getGood(self.builds, self.uploads)
         lost = self._getLost(good)
-        needed = self.launcher.scope.getImageFormats()
+        needed = self.layouts.scope.getImageFormats()
         return {name: missing for name, formats in needed.items()
                 if (missing := {each for each in formats
                                 if not good[name, each]
                                 or (name, each) in lost})
-                and not self.launcher.image_steering.isPaused(name)}
+                and not self.records.steering.isPaused(name)}
 
     def _getLost(self, good):
         """
@@ -89,14 +103,15 @@ class ImageBuilds(ImagePart):
                     findUploads(self.uploads, need, wanted), gone)}
 
     def _getGone(self):
-        return gonefiles.getIds(self.launcher.zk_client.client)
+        return gonefiles.getIds(self.records.client)
 
     def _getNeeds(self, keys):
         """:return: a list of pairs, Need and Wanted, of some images in some
             formats."""
-        return [(need, wanted) for need, wanted
-                in getNeeds(self.launcher).items() if need[:2] in keys] \
-            if keys else []
+        if not keys:
+            return []
+        needs = getNeeds(self.layouts, self.schedule)
+        return [each for each in needs.items() if each[0][:2] in keys]
 
     def _isValid(self, name):
         """:return: whether an image, which is not missing, will not be
@@ -110,7 +125,7 @@ class ImageBuilds(ImagePart):
                  if upload.validated and upload.artifact_uuid in artifacts}
         gone = {(name, artifacts[key].format)
                 for key in self._getGone() & artifacts.keys()}
-        return self.launcher.scope.getImageFormats()[name] <= valid and all(
+        return self.layouts.scope.getImageFormats()[name] <= valid and all(
             any(upload.validated and upload.state == upload.State.READY
                 for upload in findUploads(self.uploads, need, wanted))
             for need, wanted in self._getNeeds(gone))
@@ -124,7 +139,7 @@ class ImageBuilds(ImagePart):
             if self._isBuilding(tenant_name, layout, name):
                 self.events.noteUnderWay(
                     EventKind.BUILD, name, sent, tenant_name)
-                self.events.lookLater()
+                self.schedule.lookLater()
                 return
         if not (self.events.isDue(sent)
                 or self.tenants.isInVain(sent, name, EventKind.BUILD)):
@@ -140,7 +155,7 @@ class ImageBuilds(ImagePart):
         if name not in missing:
             return
         formats = ', '.join(sorted(missing[name]))
-        found = undelivered.read(self.launcher.zk_client.client, name)
+        found = undelivered.read(self.records.client, name)
         tenant_name = choose(self.tenants.getDeliverers(
             name, missing[name], found), sent)
         if tenant_name:
@@ -148,7 +163,7 @@ class ImageBuilds(ImagePart):
             self.log.info('The image %s is missing in the format %s',
                           name, formats)
             image = tenants[tenant_name].images[name]
-            transaction = self.launcher.session.transaction()
+            transaction = self.records.session.transaction()
             self.events.add(
                 transaction, EventKind.BUILD, name, sent, tenant_name,
                 image['name'], image['project'], image['branch'])
@@ -172,8 +187,8 @@ class ImageBuilds(ImagePart):
 
     def _isSettled(self, name):
         """:return: whether an image has been missing for long enough."""
-        return isOver(self.launcher,
-                      self._since[name] + SETTLE_TIME - time.monotonic())
+        return self.schedule.isOver(
+            self._since[name] + self.settle_time - time.monotonic())
 
     def _isBuilding(self, tenant_name, layout, name):
         pipelines = {*layout.pipelines['image-build'],

@@ -16,7 +16,6 @@ from zuul.zk.exceptions import LockException
 
 from zuul_nodes import audit
 from zuul_nodes.launcher.images.policy import isRejected
-from zuul_nodes.launcher.images.reconciler import KEY
 from zuul_nodes.launcher.images.transfers import (
     findFormer,
     getPlace,
@@ -32,16 +31,22 @@ DELETES = 2
 
 class Deletion:
     """
-    :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
-    :param deleteArtifact: called with a context that has the lock of an
-        artifact, and the artifact.
+    :param ImageRecords records: of all images.
+    :param Schedule schedule: when they are looked at.
+    :param Layouts layouts: with the providers that have them.
+    :param EndpointPools pools: delete what is in a cloud.
+    :param ArtifactDeletion artifacts: deletes what is in storage.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, launcher, deleteArtifact):
-        self.launcher = launcher
-        self.deleteArtifact = deleteArtifact
+    def __init__(self, records, schedule, layouts, pools, artifacts):
+        self.records = records
+        self.session = records.session
+        self.schedule = schedule
+        self.layouts = layouts
+        self.pools = pools
+        self.artifacts = artifacts
         self._lock = threading.Lock()
         self._queues = {}
         # Key -> the version of the record for which that was decided.
@@ -92,10 +97,9 @@ class Deletion:
     def _handle(self, endpoint_name, key):
         kind, uuid = key
         delete, registry = {
-            'image upload': (self._deleteUpload,
-                             self.launcher.image_upload_registry),
-            'image artifact': (self.deleteArtifact,
-                               self.launcher.image_build_registry)}[kind]
+            'image upload': (self._deleteUpload, self.records.uploads),
+            'image artifact': (self.artifacts.delete,
+                               self.records.builds)}[kind]
         if record := registry.getItem(uuid):
             try:
                 self._deleteLocked(delete, record, self._decided[key])
@@ -109,12 +113,12 @@ class Deletion:
                 self.log.debug('Somebody else has deleted %s', record)
         del self._decided[key]
         # Whether it is to be deleted may have changed.
-        self.launcher.queue.add(KEY)
+        self.schedule.tell()
 
     def _deleteLocked(self, delete, record, version):
-        with self.launcher.createZKContext(None, self.log) as context, \
+        with self.session.context(None, self.log) as context, \
                 record.locked(context, blocking=False) as lock, \
-                self.launcher.createZKContext(lock, self.log) as own_context:
+                self.session.context(lock, self.log) as own_context:
             record.refresh(own_context)
             if (record.state == record.State.DELETING
                     or record.getZKVersion() == version):
@@ -148,8 +152,8 @@ class Deletion:
     def _audit(self, upload, **fields):
         audit.tell(
             audit.Event.DELETED,
-            self.launcher.image_build_registry.getItem(upload.artifact_uuid),
-            upload, launcher=self.launcher.hostname, **fields)
+            self.records.builds.getItem(upload.artifact_uuid),
+            upload, launcher=self.session.identifier, **fields)
 
     def _deleteImage(self, provider, upload):
         """Have a cloud delete an image, in a thread of its endpoint.
@@ -172,7 +176,7 @@ class Deletion:
                 raise CancelledError
             self._calls.add(call)
         try:
-            self.launcher.pools.submit(
+            self.pools.submit(
                 provider.getEndpoint(), functools.partial(
                     provider.deleteImage, upload.external_id),
                 done, f'Deleting {upload}')
@@ -190,7 +194,7 @@ class Deletion:
     def findProvider(self, upload):
         """:return: a provider at the upload's endpoint, one of its own if
             there is one; or one that was there, or None."""
-        scope = self.launcher.scope
+        scope = self.layouts.scope
         for provider in getProviders(scope, upload):
             if provider.getEndpoint().canonical_name == upload.endpoint_name:
                 return provider

@@ -18,40 +18,46 @@ from zuul.zk.exceptions import LockException
 from zuul_nodes import gonefiles
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findNewest, findSource
-from zuul_nodes.launcher.images.reconciler import KEY, alone, isOlder
-from zuul_nodes.launcher.images.uploads import LOCK_PAUSE
 from zuul_nodes.launcher.zookeeper import inState, sync
-
-# Seconds that a scheduler has to write the uploads of a build.
-ADOPTION_AGE = 300
 
 
 class Distribution:
     """
-    :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
+    :param ImageRecords records: of all images.
+    :param Schedule schedule: when they are looked at.
+    :param Layouts layouts: say where they are needed.
+    :param HandledEndpoints endpoints: of which this launcher sees to the
+        uploads.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, launcher):
-        self.launcher = launcher
-        self.builds = launcher.image_build_registry
-        self.registry = launcher.image_upload_registry
+    def __init__(self, records, schedule, layouts, endpoints):
+        self.records = records
+        self.session = records.session
+        self.schedule = schedule
+        self.settings = schedule.settings
+        self.layouts = layouts
+        self.endpoints = endpoints
+        self.builds = records.builds
+        self.registry = records.uploads
 
     def reconcile(self):
         """To be called when the layouts of all tenants are known."""
         for artifact in self.builds.getItems():
             if artifact.state is None:
-                with alone(self.launcher, artifact):
-                    if isOlder(self.launcher, artifact, ADOPTION_AGE):
+                with self.schedule.alone(artifact):
+                    if self.schedule.isOlder(
+                            artifact, self.settings.image_adoption_age):
                         self._adopt(artifact)
         missing = collections.defaultdict(dict)
-        endpoints = self.launcher.getEndpoints()
+        endpoints = self.endpoints.get()
         needs = {
-            need: wanted for need, wanted in getNeeds(self.launcher).items()
+            need: wanted for need, wanted
+            in getNeeds(self.layouts, self.schedule).items()
             if need.endpoint_name in endpoints}
         good = getGood(self.builds, self.registry)
-        gone = gonefiles.getIds(self.launcher.zk_client.client)
+        gone = gonefiles.getIds(self.records.client)
         for need, wanted in needs.items():
             artifacts = [each for each in good[need[:2]]
                          if each.state == each.State.READY]
@@ -62,17 +68,17 @@ class Distribution:
             if artifact and not self._has(artifact, need, wanted):
                 missing[artifact][need] = wanted
         for artifact, several in missing.items():
-            with alone(self.launcher, artifact):
+            with self.schedule.alone(artifact):
                 self._add(artifact, several)
 
     def _adopt(self, artifact):
         """Take over what a scheduler has not finished recording, and does
         not try again, because its pipeline is gone, say."""
         self.log.warning('Nobody has finished the record of %s', artifact)
-        with self.launcher.createZKContext(None, self.log) as context, \
+        with self.session.context(None, self.log) as context, \
                 contextlib.suppress(LockException), \
                 artifact.locked(context, blocking=False) as lock, \
-                self.launcher.createZKContext(lock, self.log) as own:
+                self.session.context(lock, self.log) as own:
             artifact.refresh(own)
             if artifact.state is None:
                 with artifact.activeContext(own):
@@ -89,13 +95,13 @@ class Distribution:
         """
         :param dict several: Need -> Wanted.
         """
-        with self.launcher.createZKContext(None, self.log) as context:
+        with self.session.context(None, self.log) as context:
             try:
                 with artifact.locked(context, blocking=False) as lock:
                     self._addLocked(artifact, several, lock)
             except LockException:
                 # Its uploads are about to begin, or somebody else is here.
-                self.launcher.queue.addAfter(KEY, LOCK_PAUSE)
+                self.schedule.lookAfter(self.settings.image_lock_pause)
 
     def _addLocked(self, artifact, several, lock):
         # Whoever had the lock before may have been quicker.
@@ -103,7 +109,7 @@ class Distribution:
         if (self.builds.getItem(artifact.uuid) is None
                 or artifact.state != artifact.State.READY):
             return
-        with self.launcher.createZKContext(lock, self.log) as context:
+        with self.session.context(lock, self.log) as context:
             for need, wanted in several.items():
                 if self._has(artifact, need, wanted):
                     continue

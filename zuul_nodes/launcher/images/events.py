@@ -16,13 +16,7 @@ import typing
 from kazoo.exceptions import NoNodeError
 
 from zuul_nodes import zkrecords
-from zuul_nodes.launcher.images.reconciler import (
-    KEY,
-    LOOK_INTERVAL,
-    getAge,
-    getPause,
-    isOver,
-)
+from zuul_nodes.launcher.images.schedule import getAge
 from zuul_nodes.launcher.zookeeper import Conflict
 
 ROOT = '/zuul/zuul-nodes/image-events'
@@ -43,22 +37,23 @@ class Sent(typing.NamedTuple):
     time: float
     version: int
 
-    @property
-    def pause(self):
-        """Seconds after which it may be sent again."""
-        return getPause(self.attempt - 1)
-
 
 class ImageEvents:
     """
-    :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
+    :param Session session: in which they are sent.
+    :param Schedule schedule: when they may be sent again.
+    :param driver: of Zuul's, that makes them.
+    :param trigger_events: tenant -> its queue of events.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, launcher):
-        self.launcher = launcher
-        self.client = launcher.zk_client.client
+    def __init__(self, session, schedule, driver, trigger_events):
+        self.session = session
+        self.schedule = schedule
+        self.driver = driver
+        self.trigger_events = trigger_events
+        self.client = session.client
         for kind in EventKind:
             self.client.ensure_path(f'{ROOT}/{kind}')
 
@@ -74,20 +69,20 @@ class ImageEvents:
         :param str project: of the image, its canonical name.
         :param str branch: of the image.
         """
-        driver = self.launcher.connections.drivers['zuul']
         hostname, _, project_name = project.partition('/')
         image = [name], hostname, project_name, branch
         event = {
-            EventKind.BUILD: lambda: driver.getImageBuildEvent(*image),
+            EventKind.BUILD: lambda: self.driver.getImageBuildEvent(*image),
             EventKind.VALIDATE:
-                lambda: driver.getImageValidateEvent(*image, key),
-            EventKind.DELETE: lambda: driver.getImageDeleteEvent(*image, key),
+                lambda: self.driver.getImageValidateEvent(*image, key),
+            EventKind.DELETE:
+                lambda: self.driver.getImageDeleteEvent(*image, key),
         }[kind]()
         self.log.info('Submitting the event %s of %s to the tenant %s',
                       kind, key, tenant_name)
         _write(transaction, kind, key, sent, tenant_name,
                sent.attempt + 1 if sent else 1)
-        transaction.trigger(self.launcher.trigger_events[tenant_name], event)
+        transaction.trigger(self.trigger_events[tenant_name], event)
 
     def noteUnderWay(self, kind, key, sent, tenant_name):
         """Put on record that what an event is for is being done, whoever
@@ -96,9 +91,10 @@ class ImageEvents:
         :param Sent sent: what is on record, as far as we know, or None.
         :param str tenant_name: where that is.
         """
-        if sent and getAge(sent.time) < LOOK_INTERVAL:
+        if sent and (getAge(sent.time)
+                     < self.schedule.settings.image_interval):
             return
-        transaction = self.launcher.session.transaction()
+        transaction = self.session.transaction()
         # Whose turn it is next is for those who were asked to say.
         _write(transaction, kind, key, sent,
                sent.tenant_name if sent else tenant_name,
@@ -111,7 +107,7 @@ class ImageEvents:
             transaction.commit()
         except Conflict:
             # Most likely another launcher has written the same.
-            self.lookLater()
+            self.schedule.lookLater()
 
     def get(self, kind, key):
         """:return: what was sent last, a :class:`Sent`, or None."""
@@ -137,12 +133,8 @@ class ImageEvents:
         :return: whether an event may be sent (again).  If not, it is to be
             looked at again when it is.
         """
-        return sent is None or isOver(
-            self.launcher, sent.pause - getAge(sent.time))
-
-    def lookLater(self):
-        """Something is under way, and is watched; see to it anyway."""
-        self.launcher.queue.addAfter(KEY, LOOK_INTERVAL)
+        return sent is None or self.schedule.isOver(
+            self.schedule.getPause(sent.attempt - 1) - getAge(sent.time))
 
 
 def _write(transaction, kind, key, sent, tenant_name, attempt):

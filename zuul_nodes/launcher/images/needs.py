@@ -5,7 +5,7 @@ import dataclasses
 import typing
 
 from zuul_nodes.launcher.images.policy import isBad
-from zuul_nodes.launcher.images.reconciler import alone, groupByArtifact
+from zuul_nodes.launcher.images.schedule import groupByArtifact
 
 
 class Need(typing.NamedTuple):
@@ -26,15 +26,16 @@ class Wanted:
     hashes: set = dataclasses.field(default_factory=set)
 
 
-def getNeeds(launcher):
+def getNeeds(layouts, schedule):
     """
-    :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
+    :param Layouts layouts: with the providers of all tenants.
+    :param Schedule schedule: of looks at what goes wrong.
     :return: dict of Need -> Wanted, of the providers of all tenants.
     """
     needs = collections.defaultdict(Wanted)
-    for providers in launcher.tenant_providers.values():
+    for providers in layouts.tenant_providers.values():
         for provider in providers:
-            with alone(launcher, provider):
+            with schedule.alone(provider):
                 _addNeeds(needs, provider)
     return needs
 

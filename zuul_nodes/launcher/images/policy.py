@@ -124,12 +124,12 @@ def choose(pipelines, sent):
 class Tenants:
     """Which tenants can do what for an image.
 
-    :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
+    :param Layouts layouts: of all tenants.
     :param ImagePipelines pipelines: what schedulers say of them.
     """
 
-    def __init__(self, launcher, pipelines):
-        self.launcher = launcher
+    def __init__(self, layouts, pipelines):
+        self.layouts = layouts
         self.pipelines = pipelines
 
     def getBuilders(self, name):
@@ -188,7 +188,7 @@ class Tenants:
             and isUsable(upload, image, provider)
             and any(label.image == image.name
                     for label in provider.labels.values())
-            for provider in self.launcher.tenant_providers.get(
+            for provider in self.layouts.tenant_providers.get(
                 tenant_name, ())
             for image in provider.images.values())
 
@@ -202,7 +202,7 @@ class Tenants:
         """
         if sent is None:
             return False
-        if sent.tenant_name not in self.launcher.local_layout_state:
+        if sent.tenant_name not in self.layouts.states:
             return True
         layout = self.pipelines.get(sent.tenant_name)
         return layout is not None and not (
@@ -215,7 +215,7 @@ class Tenants:
             somewhere else, in the layouts of all tenants; and neither an
             error nor a launcher that can't read them is the reason.
         """
-        scope = self.launcher.scope
+        scope = self.layouts.scope
         names = upload.providers or ()
         return (not scope.unread and scope.unreadable.isdisjoint(names)
                 and not isUsed(scope, upload)
@@ -229,7 +229,7 @@ class Tenants:
 
     def _getUnknown(self, artifact):
         name = artifact.build_tenant_name
-        known = name not in self.launcher.local_layout_state or (
+        known = name not in self.layouts.states or (
             self.pipelines.get(name))
         return {} if known else {name: None}
 

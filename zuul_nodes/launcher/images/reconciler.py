@@ -1,115 +1,118 @@
-"""When the launcher looks at images.
+"""Images, looked at: what is to be built, uploaded, validated and deleted.
 
-It looks at all of them at once, whenever a record or a layout has changed.
-What is to be seen to later has it look once more.
+All is decided from Zuul's records of artifacts and uploads, as they are
+at the moment, and from the configuration.  What is to be done takes its
+time: see :mod:`zuul_nodes.launcher.images.uploads` and
+:mod:`zuul_nodes.launcher.images.deletion`.
 """
 
-import collections
 import contextlib
 import functools
-import logging
-import time
 
-from zuul_nodes.launcher.zookeeper import getCreationTime
-
-# What the work queue calls it.
-KEY = ('images', '')
-# Seconds until what went wrong is tried again, or until something is looked
-# at of which nobody may tell that it has changed.
-LOOK_INTERVAL = 60
-# Seconds until what has come to nothing is tried again, and at most.
-FIRST_PAUSE = 300
-LONGEST_PAUSE = 12 * 3600
-
-log = logging.getLogger('zuul.nodes.images')
+from zuul_nodes import gonefiles, uploadboots
+from zuul_nodes.launcher.zookeeper import sync
 
 
-class ImagePart:
-    """One of those that look after images.
-
-    :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
-    :param ImageEvents events: what jobs are asked to do.
-    :param ImagePipelines pipelines: what there is for it.
-    :param Tenants tenants: who can do it.
-    :param EventTracker event_tracker: where that is.
+class ImageReconciler:
+    """
+    :param Layouts layouts: say which images there are.
+    :param Distribution distribution: of builds to all endpoints.
+    :param Images images:
+    :param tellLimits: called when providers may have other images.
     """
 
-    log = log
+    def __init__(self, layouts, distribution, images, tellLimits):
+        self.layouts = layouts
+        self.distribution = distribution
+        self.images = images
+        self.tellLimits = tellLimits
 
-    def __init__(self, launcher, events, pipelines, tenants, event_tracker):
-        self.launcher = launcher
-        self.builds = launcher.image_build_registry
-        self.uploads = launcher.image_upload_registry
-        self.events = events
-        self.pipelines = pipelines
-        self.tenants = tenants
-        self.event_tracker = event_tracker
+    def reconcile(self):
+        """Look at all images, if all layouts are known."""
+        # What a tenant wants that is not known yet must not be deleted.
+        if self.layouts.states and self.layouts.isUpToDate():
+            try:
+                self.distribution.reconcile()
+            finally:
+                self.images.reconcile()
+            self.tellLimits()
 
 
-@contextlib.contextmanager
-def alone(launcher, what):
-    """What goes wrong with one thing does not concern others.
-
-    :param what: a record, or what else a log can name.
+class Images:
     """
-    try:
-        yield
-    except Exception:
-        log.exception('Unable to look after %s:', what)
-        launcher.queue.addAfter(KEY, LOOK_INTERVAL)
-
-
-def getPause(failures):
+    :param ImageRecords records: of all images.
+    :param ImageBuilds builds: those that are missing.
+    :param Validation validation: of uploads.
+    :param PendingUploads pending: those that are to be made.
+    :param Retention retention: of what is needed no more.
     """
-    :param int failures: how many there have been before the last one.
-    :return: seconds; each pause is twice as long as the last.
-    """
-    return min(FIRST_PAUSE * 2 ** failures, LONGEST_PAUSE)
 
+    def __init__(self, records, builds, validation, pending, retention):
+        self.records = records
+        self.builds = builds
+        self.validation = validation
+        self.pending = pending
+        self.uploads = pending.uploads
+        self.retention = retention
 
-def getAge(recorded):
-    """
-    :param float recorded: a time that a record says, in seconds since the
-        epoch, by a clock that may have been wrong.
-    :return: seconds since then.  A time that is still to come counts as
-        the one at which it was first seen here.
-    """
-    age = time.time() - recorded
-    if age >= 0:
-        return age
-    first = _seeFirst(recorded)
-    return time.monotonic() - first
+    def stop(self):
+        """Begin nothing any more; downloads end early."""
+        self.uploads.stop()
+        self.retention.deletion.stop()
 
+    def join(self, timeout):
+        """Wait for what drivers do, which nobody can end, but not for ever.
 
-@functools.lru_cache(1024)
-def _seeFirst(recorded):
-    """:return: when this was called first, by the monotonic clock."""
-    return time.monotonic()
+        ZooKeeper is needed until then.
 
+        :param float timeout: in seconds, for uploads and deletes each.
+        """
+        self.uploads.join(timeout)
+        self.retention.deletion.join(timeout)
 
-def isOver(launcher, pause):
-    """
-    :param float pause: seconds that are left of it.
-    :return: whether it is over.  If not, images are looked at when it is.
-    """
-    if pause > 0:
-        launcher.queue.addAfter(KEY, pause)
-    return pause <= 0
+    def reconcile(self):
+        """See what is to be built, uploaded, validated and deleted, and
+        have it done.
 
+        To be called when the layouts of all tenants are known.
+        """
+        if self.uploads.stopping.is_set():
+            return
+        with contextlib.ExitStack() as steps:
+            # The last comes first; whatever one of them raises, all have
+            # their turn.
+            for step in (self._forgetRemarks, self._forgetGoneFiles,
+                         self.builds.reconcile,
+                         self._validate, self.pending.reconcile,
+                         self.retention.reconcile):
+                steps.callback(step)
 
-def isOlder(launcher, record, age):
-    """
-    :param ZKObject record:
-    :param float age: in seconds.
-    :return: whether the record has been there for so long; as
-        :func:`isOver`.
-    """
-    return isOver(launcher, getCreationTime(record) + age - time.time())
+    def _forgetRemarks(self):
+        """Forget what is on record of uploads that are gone."""
+        client, remarks = self.records.client, self.records.remarks
+        for keys, forget in (
+                (remarks.getKeys(), remarks.forget),
+                (uploadboots.getUploads(client), functools.partial(
+                    uploadboots.forget, client))):
+            if keys - self._getUploadIds():
+                # One that replaces another is written with what is said of
+                # it.
+                sync(self.records.uploads)
+                for key in keys - self._getUploadIds():
+                    forget(key)
 
+    def _forgetGoneFiles(self):
+        """Forget what is on record of builds that are gone themselves."""
+        gone = gonefiles.getIds(self.records.client)
+        if all(map(self.records.builds.getItem, gone)):
+            return
+        sync(self.records.builds)
+        for key in gone:
+            if self.records.builds.getItem(key) is None:
+                gonefiles.forget(self.records.client, key)
 
-def groupByArtifact(registry):
-    """:return: the id of each artifact -> a list of its uploads."""
-    uploads = collections.defaultdict(list)
-    for upload in registry.getItems():
-        uploads[upload.artifact_uuid].append(upload)
-    return uploads
+    def _getUploadIds(self):
+        return {upload.uuid for upload in self.records.uploads.getItems()}
+
+    def _validate(self):
+        self.validation.reconcile(list(self.pending.getHandled()))

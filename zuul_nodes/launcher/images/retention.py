@@ -5,53 +5,54 @@ tenant has one for that, and only when it has ended the record goes.
 """
 
 import collections
-import operator
+import logging
 import time
 
 from zuul.model import ImageBuildArtifact
 
-from zuul_nodes import audit, gonefiles
-from zuul_nodes.launcher.images.deletion import Deletion, remove
+from zuul_nodes import gonefiles
 from zuul_nodes.launcher.images.events import EventKind
-from zuul_nodes.launcher.images.policy import (
-    choose,
-    getKept,
-    isRejected,
-    isUsed,
-)
-from zuul_nodes.launcher.images.reconciler import (
-    KEY,
-    ImagePart,
-    alone,
-    groupByArtifact,
-    isOlder,
-    isOver,
-)
+from zuul_nodes.launcher.images.policy import getKept, isRejected, isUsed
+from zuul_nodes.launcher.images.schedule import groupByArtifact
 from zuul_nodes.launcher.images.transfers import findFormer, getPlace
-from zuul_nodes.launcher.zookeeper import inState, makeRecord, sync
-
-# Seconds until a node that is being made of an image may be there.
-USE_PAUSE = 5
-# Seconds until a build can be one that nobody wants.  A change that adds an
-# image may have it built before it is in any layout.
-UNWANTED_AGE = 300
-# Seconds that an upload stays after its providers have gone: they may have
-# been taken out by mistake, or get another name in two steps.
-ABANDONED_AGE = 3600
+from zuul_nodes.launcher.zookeeper import makeRecord, sync
 
 
-class Retention(ImagePart):
+class Retention:
+    """
+    :param ImageRecords records: of all images.
+    :param Schedule schedule: when they are looked at.
+    :param Layouts layouts: say what is needed.
+    :param HandledEndpoints endpoints: of which this launcher sees to the
+        uploads.
+    :param ImageJobs jobs: know which images there are.
+    :param Deletion deletion: of what is decided to be deleted.
+    :param nodes_cache: the cache of all nodes, which may be made of images.
+    """
 
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.deletion = Deletion(self.launcher, self.deleteArtifact)
+    log = logging.getLogger('zuul.nodes.images')
+
+    def __init__(self, records, schedule, layouts, endpoints, jobs, deletion,
+                 nodes_cache):
+        self.records = records
+        self.builds = records.builds
+        self.uploads = records.uploads
+        self.schedule = schedule
+        self.settings = schedule.settings
+        self.layouts = layouts
+        self.endpoints = endpoints
+        self.events = jobs.events
+        self.pipelines = jobs.pipelines
+        self.tenants = jobs.tenants
+        self.deletion = deletion
+        self.nodes_cache = nodes_cache
         # The id of each upload that has no provider any more -> since when,
         # by the monotonic clock, as far as this launcher has seen.
         self._abandoned = {}
 
     def reconcile(self):
         """Delete uploads that are not kept, and artifacts without any."""
-        if self.launcher.scope.unread:
+        if self.layouts.scope.unread:
             # Whoever can't be read now may need them.
             return
         # Records of uploads are complete before their artifact gets a
@@ -71,42 +72,26 @@ class Retention(ImagePart):
 
     def _forgetKept(self):
         """Whoever has a build kept may do so while it is reported."""
-        kept = self.launcher.image_steering.getKept()
+        kept = self.records.steering.getKept()
         if all(map(self.builds.getItem, kept)):
             return
         sync(self.builds)
         for key in kept:
             if self.builds.getItem(key) is None:
-                self.launcher.image_steering.release(key)
+                self.records.steering.release(key)
 
     # Uploads
 
-    def getUploads(self, name):
-        """
-        :param str name: the canonical name of an image.
-        :return: a list of its uploads, that of the oldest build first; but
-            none of a build that is being deleted.  The time of an upload is
-            that of its validation.
-        """
-        aged = []
-        for upload in self.uploads.getUploadsForImage(name):
-            artifact = self.builds.getItem(upload.artifact_uuid)
-            if artifact is None or artifact.state != artifact.State.DELETING:
-                aged.append((
-                    (artifact.timestamp or 0) if artifact else 0, upload))
-        aged.sort(key=operator.itemgetter(0))
-        return [upload for _, upload in aged]
-
     def _checkUploads(self, uploads):
         keepers = self._getKeepers()
-        endpoints = self.launcher.getEndpoints()
+        endpoints = self.endpoints.get()
         self._noteAbandoned()
         for artifact_uuid, several in uploads.items():
             artifact = self.builds.getItem(artifact_uuid)
             for upload in several:
                 # Of what is decided on now; it may change meanwhile.
                 version = upload.getZKVersion()
-                with alone(self.launcher, upload):
+                with self.schedule.alone(upload):
                     if upload.endpoint_name not in endpoints:
                         old = self._isLeft(artifact, upload)
                     else:
@@ -117,14 +102,14 @@ class Retention(ImagePart):
     def _isLeft(self, artifact, upload):
         """:return: whether an upload is to be deleted where there is no
         provider any more, and we can do it."""
-        if not self.launcher.ownership.handles(getPlace(upload)[0]):
+        if not self.endpoints.handles(getPlace(upload)[0]):
             return False
         deleting = upload.state == upload.State.DELETING or (
             artifact and artifact.state == artifact.State.DELETING)
         if not deleting and (artifact is None
                              or not self._isLost(artifact, upload)):
             return False
-        if findFormer(self.launcher.scope, upload):
+        if findFormer(self.layouts.scope, upload):
             return True
         self.log.warning(
             'Keeping %s, for nobody knows its endpoint; if that is gone for '
@@ -136,7 +121,7 @@ class Retention(ImagePart):
         now = time.monotonic()
         abandoned = {}
         for upload in self.uploads.getItems():
-            with alone(self.launcher, upload):
+            with self.schedule.alone(upload):
                 if self.tenants.isAbandoned(upload):
                     abandoned[upload.uuid] = self._abandoned.get(
                         upload.uuid, now)
@@ -144,7 +129,8 @@ class Retention(ImagePart):
                         self.log.warning(
                             'No layout has a provider any more for %s, of '
                             'the providers %s; it is deleted in %s s',
-                            upload, upload.providers, ABANDONED_AGE)
+                            upload, upload.providers,
+                            f'{self.settings.abandoned_upload_age:g}')
         self._abandoned = abandoned
 
     def _isLost(self, artifact, upload):
@@ -154,8 +140,8 @@ class Retention(ImagePart):
         if self._isGone(artifact):
             return True
         since = self._abandoned.get(upload.uuid)
-        return since is not None and isOver(
-            self.launcher, since + ABANDONED_AGE - time.monotonic())
+        return since is not None and self.schedule.isOver(
+            since + self.settings.abandoned_upload_age - time.monotonic())
 
     def _getKeepers(self):
         """
@@ -163,7 +149,7 @@ class Retention(ImagePart):
             uploads to keep, or None if all are.
         """
         keepers = collections.defaultdict(set)
-        for providers in self.launcher.tenant_providers.values():
+        for providers in self.layouts.tenant_providers.values():
             for provider in providers:
                 for image in provider.images.values():
                     if image.type != 'zuul':
@@ -171,7 +157,7 @@ class Retention(ImagePart):
                     name = image.canonical_name
                     try:
                         kept = getKept(
-                            self.getUploads(name), image, provider)
+                            self.records.getUploads(name), image, provider)
                     except Exception:
                         self.log.exception(
                             'Unable to tell which uploads of %s the %s '
@@ -185,7 +171,7 @@ class Retention(ImagePart):
         if artifact is None:
             return self._isOrphan(upload)
         deleting = upload.State.DELETING in (upload.state, artifact.state)
-        if deleting or not isUsed(self.launcher.scope, upload):
+        if deleting or not isUsed(self.layouts.scope, upload):
             # The provider may be gone, or just not load.  It should find
             # its images when it comes back.
             return (deleting or self._isLost(artifact, upload)) and (
@@ -203,17 +189,17 @@ class Retention(ImagePart):
         if not upload.external_id or upload.external_id not in map(
                 _getImageId, self._getBuilding()):
             return False
-        self.launcher.queue.addAfter(KEY, USE_PAUSE)
+        self.schedule.lookAfter(self.settings.image_use_pause)
         return True
 
     def _getBuilding(self):
-        return [node for node in self.launcher.api.nodes_cache.getItems()
+        return [node for node in self.nodes_cache.getItems()
                 if node.state == node.State.BUILDING]
 
     def _isOrphan(self, upload):
         """:return: whether there is no artifact: it goes last."""
         artifact = makeRecord(ImageBuildArtifact, uuid=upload.artifact_uuid)
-        if self.launcher.zk_client.client.exists(artifact.getPath()):
+        if self.records.client.exists(artifact.getPath()):
             self.log.warning('Unable to read the artifact of %s', upload)
             return False
         return True
@@ -224,13 +210,13 @@ class Retention(ImagePart):
         ready = [artifact for artifact in artifacts
                  if artifact.state == artifact.State.READY]
         newest = _getNewest(ready)
-        gone = gonefiles.getIds(self.launcher.zk_client.client)
+        gone = gonefiles.getIds(self.records.client)
         newest_gone = _getNewest(
             artifact for artifact in ready if artifact.uuid in gone)
-        needed = self.launcher.scope.getImageFormats()
+        needed = self.layouts.scope.getImageFormats()
         for artifact in artifacts:
             version = artifact.getZKVersion()
-            with alone(self.launcher, artifact):
+            with self.schedule.alone(artifact):
                 superseded = _isSuperseded(artifact, newest)
                 # The last one is a reason to wait before the next build.
                 lost = (artifact.state == artifact.State.READY
@@ -241,7 +227,7 @@ class Retention(ImagePart):
                 if self._isToGo(
                         artifact, left,
                         superseded or self._isUnwanted(artifact, needed)) \
-                        and not self._isBeingDeleted(artifact):
+                        and not self.deletion.artifacts.isUnderWay(artifact):
                     self.deletion.addArtifact(artifact, version)
 
     def _isUnwanted(self, artifact, needed):
@@ -262,7 +248,7 @@ class Retention(ImagePart):
 
     def _isKept(self, artifact):
         """:return: whether an operator wants it kept."""
-        return self.launcher.image_steering.isKept(artifact.uuid)
+        return self.records.steering.isKept(artifact.uuid)
 
     def _isGone(self, artifact):
         return self.pipelines.isGone(
@@ -271,58 +257,8 @@ class Retention(ImagePart):
 
     def _isSettled(self, artifact):
         """:return: whether the layouts have what an image was built for."""
-        return isOlder(self.launcher, artifact, UNWANTED_AGE)
-
-    def _isBeingDeleted(self, artifact):
-        """:return: whether an event for that, or its item, is under way."""
-        sent = self.events.get(EventKind.DELETE, artifact.uuid)
-        if sent is None:
-            return False
-        # Whatever is sent to a tenant that is gone, nobody gets.
-        layout = self.pipelines.get(sent.tenant_name)
-        if layout is None or not self.event_tracker.isUnderWay(
-                sent.tenant_name, layout.pipelines[EventKind.DELETE],
-                'image_build_uuid', artifact.uuid):
-            return False
-        self.events.lookLater()
-        return True
-
-    def deleteArtifact(self, context, artifact):
-        """Take the next step to delete an artifact, which is locked: its
-        uploads, its file in storage, its record."""
-        # Whoever had the lock before may have added some.
-        sync(self.uploads)
-        if any(upload.artifact_uuid == artifact.uuid
-               for upload in self.uploads.getItems()):
-            if artifact.state != artifact.State.DELETING:
-                self.log.info('Deleting all uploads of %s', artifact)
-                with artifact.activeContext(context):
-                    artifact.state = artifact.State.DELETING
-            return
-        # Another launcher may have sent it since it was decided to delete.
-        if self._isBeingDeleted(artifact):
-            return
-        sent = self.events.get(EventKind.DELETE, artifact.uuid)
-        deleters = self.tenants.getDeleters(artifact)
-        if deleters and (sent is None or sent.tenant_name not in deleters):
-            self._send(artifact, sent, choose(deleters, None))
-            return
-        self.log.info('Deleting %s, which has no uploads', artifact)
-        audit.tell(audit.Event.DELETED, artifact,
-                   launcher=self.launcher.hostname)
-        remove(context, artifact)
-
-    def _send(self, artifact, sent, tenant_name):
-        transaction = self.launcher.session.transaction()
-        transaction.update(
-            artifact, **inState(artifact.State.DELETING))
-        transaction.audit(audit.Event.DELETED, artifact,
-                          result=audit.Result.BEGUN)
-        self.events.add(
-            transaction, EventKind.DELETE, artifact.uuid, sent, tenant_name,
-            artifact.name, artifact.project_canonical_name,
-            artifact.project_branch)
-        transaction.commit()
+        return self.schedule.isOlder(
+            artifact, self.settings.unwanted_build_age)
 
 
 def _getNewest(artifacts):

@@ -115,7 +115,10 @@ class ArtifactJob:
         # Annotating it once more would change it for all threads.
         self.log = get_annotated_logger(uploads.log, iba=artifact.uuid)
         self.uploads = uploads
-        self.launcher = uploads.launcher
+        self.client = uploads.records.client
+        self.session = uploads.session
+        self.layouts = uploads.layouts
+        self.settings = uploads.settings
         self.artifact = artifact
         self.checksums = {
             'md5': artifact.md5sum, 'sha256': artifact.sha256}
@@ -156,7 +159,7 @@ class ArtifactJob:
                                - self.acquired)
 
     def _acquire(self):
-        with self.launcher.createZKContext(None, self.log) as context, \
+        with self.session.context(None, self.log) as context, \
                 self.artifact.locked(context, blocking=False):
             for upload in self.pending:
                 try:
@@ -165,7 +168,7 @@ class ArtifactJob:
                     self.log.exception('Unable to begin with %s:', upload)
 
     def _acquireUpload(self, context, upload):
-        if not findProvider(self.launcher.scope, upload):
+        if not findProvider(self.layouts.scope, upload):
             self.log.warning('Nobody has the image of %s any more', upload)
             return
         if not upload.acquireLock(context, blocking=False):
@@ -189,7 +192,7 @@ class ArtifactJob:
         """
         if self.artifact.format == snapshotrecords.FORMAT:
             self._checkSnapshot()
-        elif self.launcher.require_image_checksums and not any(
+        elif self.settings.require_image_checksums and not any(
                 self.checksums.values()):
             raise artifacts.WrongArtifactError(
                 f'{artifacts.getName(self.artifact.url)} has no checksum; '
@@ -211,7 +214,7 @@ class ArtifactJob:
             'that can\'t have another build of it: %s', self.artifact,
             messages.withoutSecrets(error))
         try:
-            gonefiles.write(self.launcher.zk_client.client,
+            gonefiles.write(self.client,
                             self.artifact.uuid, describe(error))
         except Exception:
             self.log.exception(
@@ -221,7 +224,7 @@ class ArtifactJob:
         artifact = self.artifact
         # The scheduler has compared its nodes with those of the build.
         if not snapshotrecords.find(
-                self.launcher.zk_client.client, artifact.url,
+                self.client, artifact.url,
                 artifact.build_tenant_name):
             raise GoneError(
                 f'{artifacts.getName(artifact.url)} is no snapshot that a '
@@ -242,7 +245,7 @@ class ArtifactJob:
         futures = []
         with tempfile.TemporaryDirectory(
                 prefix=f'{self.artifact.uuid}-',
-                dir=self.launcher.temp_dir) as directory:
+                dir=self.uploads.temp_dir) as directory:
             path = self._fetch(directory)
             try:
                 for candidate, job in upload_jobs:
@@ -258,7 +261,7 @@ class ArtifactJob:
             upload.uuid: Candidate(upload, provider)
             for upload in {**{each.uuid: each for each in self.known},
                            **self.held}.values()
-            if (provider := findProvider(self.launcher.scope, upload))}
+            if (provider := findProvider(self.layouts.scope, upload))}
         # Copies are made among those with equal configurations only, so
         # one that can not be planned does not concern the others.
         pending = collections.defaultdict(list)
@@ -288,7 +291,7 @@ class ArtifactJob:
     def _planGroup(self, pending, known):
         providers = {each.uuid: each.provider for each in known}
         planner = makeUploadPlanner(
-            self.launcher.system, providers, self.artifact, pending, known)
+            self.layouts.system_id, providers, self.artifact, pending, known)
         endpoint_names = {each.upload.endpoint_name for each in pending}
         self.uploads.short_calls.call(
             ', '.join(sorted(endpoint_names)),
@@ -307,13 +310,14 @@ class ArtifactJob:
                         reason=describe(error))
             raise
         self._audit(audit.Event.IMPORTED)
-        gonefiles.forget(self.launcher.zk_client.client, self.artifact.uuid)
+        gonefiles.forget(self.client, self.artifact.uuid)
         return path
 
     def _fetchFile(self, directory):
         url = self.artifact.url
         path = os.path.join(directory, self.artifact.uuid)
-        room = imagefiles.Room(directory, self.launcher.image_size_limit)
+        room = imagefiles.Room(
+            directory, self.settings.image_size_limit)
         self.log.info('Downloading %s from %s to %s', self.artifact,
                       artifacts.getName(url), path)
         path, is_certain = self._download(url, path, room)
@@ -345,10 +349,10 @@ class ArtifactJob:
             of it has come."""
         try:
             is_certain = artifacts.download(
-                web.Source(url, self.launcher.image_sources), path,
+                web.Source(url, self.settings.image_sources), path,
                 self.uploads.check, room, artifacts.Pace(
-                    self.launcher.image_timeout,
-                    self.launcher.image_minimum_rate), self._tell,
+                    self.settings.image_timeout,
+                    self.settings.image_minimum_rate), self._tell,
                 any(self.checksums.values()))
             return path, is_certain
         except Stopped:
@@ -360,7 +364,7 @@ class ArtifactJob:
         # Clouds have ways of their own to get at what is stored there.
         failures = [failure]
         asked = set()
-        for provider in self.launcher.tenant_providers.get(
+        for provider in self.layouts.tenant_providers.get(
                 self.artifact.build_tenant_name, ()):
             self.uploads.check()
             try:
@@ -401,7 +405,7 @@ class ArtifactJob:
 
     def _audit(self, event, *things, **fields):
         audit.tell(event, self.artifact, *things,
-                   launcher=self.launcher.hostname, **fields)
+                   launcher=self.session.identifier, **fields)
 
     def _submit(self, threads, candidate, job, *args):
         future = threads.submit(candidate.upload.endpoint_name,
@@ -422,7 +426,7 @@ class ArtifactJob:
             begun = True
             self._audit(audit.Event.UPLOADED, upload,
                         result=audit.Result.BEGUN)
-            with self.launcher.stats.timeUpload(upload):
+            with self.uploads.stats.timeUpload(upload):
                 external_id = self.uploads.calls.call(
                     upload.endpoint_name,
                     f'{type(job).__name__}.run of {candidate.provider} for '
@@ -430,7 +434,7 @@ class ArtifactJob:
             # Neither a copy nor of what was downloaded.
             if not args:
                 gonefiles.forget(
-                    self.launcher.zk_client.client, self.artifact.uuid)
+                    self.client, self.artifact.uuid)
         except Stopped:
             log.debug('Not begun: %s', upload)
         except Exception as error:

@@ -23,7 +23,7 @@ from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes import audit
-from zuul_nodes.launcher.images.reconciler import KEY, getAge, getPause, isOver
+from zuul_nodes.launcher.images.schedule import getAge
 from zuul_nodes.launcher.images.transfers import ArtifactJob
 from zuul_nodes.launcher.providers import describe, isForGood
 from zuul_nodes.launcher.workers import Calls, FairPlaces, Stopped, Threads
@@ -44,36 +44,43 @@ UPLOADS = 5
 IMPORTS = 10
 # How many calls may hang at an endpoint until it gets no more.
 HANGING = 10
-# How many times an upload is begun until it counts as failed, and seconds
-# before the second time; each pause is twice as long as the last.
-ATTEMPTS = 3
-RETRY_PAUSE = 5
-# Seconds until what could not be locked should be free again.
-LOCK_PAUSE = 2
 
 
 class Uploads:
     """
-    :param launcher: see :class:`zuul_nodes.launcher.images.common.Images`.
+    :param ImageRecords records: of all images.
+    :param Schedule schedule: when they are looked at.
+    :param Layouts layouts: with the providers that have them.
+    :param temp_dir: the path of a directory for downloads.
+    :param Settings settings:
+    :param Stats stats: is told how long they take.
     :param announce: called with the transaction that makes an upload
         ready, and the upload, if it is to be validated.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, launcher, announce):
-        self.launcher = launcher
+    def __init__(self, records, schedule, layouts, temp_dir, settings, stats,
+                 announce):
+        self.records = records
+        self.session = records.session
+        self.schedule = schedule
+        self.layouts = layouts
+        self.temp_dir = temp_dir
+        self.settings = settings
+        self.stats = stats
         self.announce = announce
         # Those that are queued or under way here.
         self.upload_uuids_in_queue = set()
         # Upload -> the time before which it is left alone.
         self._pauses = {}
-        self.remarks = launcher.image_remarks
+        self.remarks = records.remarks
         self.stopping = threading.Event()
-        self.calls = Calls('image_timeout', launcher.image_timeout, HANGING)
+        self.calls = Calls(
+            'image_timeout', settings.image_timeout, HANGING)
         self.short_calls = Calls(
-            'call_timeout', launcher.call_timeout, HANGING)
-        statsd = launcher.statsd
+            'call_timeout', settings.call_timeout, HANGING)
+        statsd = stats.statsd
         self.artifact_places = FairPlaces(
             statsd, 'upload_workers', ARTIFACTS)
         self.upload_threads = Threads(
@@ -108,11 +115,22 @@ class Uploads:
         if upload.uuid in self.upload_uuids_in_queue:
             return False
         pause = max(self._pauses.get(upload.uuid, 0) - time.monotonic(),
-                    _getPause(upload) - getAge(upload.state_time or 0))
-        if not isOver(self.launcher, pause):
+                    self._getPause(upload) - getAge(upload.state_time or 0))
+        if not self.schedule.isOver(pause):
             return False
         self._pauses.pop(upload.uuid, None)
         return True
+
+    def _getPause(self, upload):
+        """:return: seconds after which an upload may begin, as former ones
+            have failed."""
+        attempts = self.settings.upload_attempts
+        if upload.state == upload.State.FAILED:
+            return self.schedule.getPause(upload.attempt - attempts + 1)
+        if 0 < upload.attempt < attempts:
+            return self.settings.upload_retry_pause * 2 ** (
+                upload.attempt - 1)
+        return 0
 
     def start(self, artifact, pending, known):
         """
@@ -132,7 +150,7 @@ class Uploads:
     def recover(self, upload):
         """Take an upload over that nobody is at work on any more, or begin
         anew with one that has failed."""
-        with self.launcher.createZKContext(None, self.log) as context:
+        with self.session.context(None, self.log) as context:
             try:
                 with upload.locked(context, blocking=False):
                     upload.refresh(context)
@@ -191,7 +209,7 @@ class Uploads:
     def release(self, uuids):
         """Nobody is at work on these uploads here any more."""
         self.upload_uuids_in_queue -= uuids
-        self.launcher.queue.add(KEY)
+        self.schedule.tell()
 
     def pause(self, uuids):
         """Leave uploads alone for a while that could not be locked.
@@ -205,18 +223,20 @@ class Uploads:
         for upload_id, end in self._pauses.copy().items():
             if end <= now:
                 self._pauses.pop(upload_id, None)
-        self._pauses.update(dict.fromkeys(uuids, now + LOCK_PAUSE))
+        self._pauses.update(dict.fromkeys(
+            uuids, now + self.settings.image_lock_pause))
         self.release(uuids)
 
     def contextOf(self, upload):
-        return self.launcher.createZKContext(getLock(upload), self.log)
+        return self.session.context(getLock(upload), self.log)
 
     def _record(self, context, upload, external_id, begun, error):
         if external_id:
             self._recordReady(context, upload, external_id)
         elif self.stopping.is_set() and not begun:
             self._setState(context, upload, upload.State.PENDING)
-        elif upload.attempt < ATTEMPTS - 1 and not isForGood(error):
+        elif (upload.attempt < self.settings.upload_attempts - 1
+                and not isForGood(error)):
             self._replace(upload, upload.attempt + 1, error)
         else:
             # It is begun again long after, as somebody may have done
@@ -224,7 +244,9 @@ class Uploads:
             if error is not None:
                 self.remarks.set(upload.uuid, describe(error))
             self._setState(context, upload, upload.State.FAILED,
-                           attempt=max(upload.attempt, ATTEMPTS - 1))
+                           attempt=max(
+                               upload.attempt,
+                               self.settings.upload_attempts - 1))
 
     def _setState(self, context, upload, state, **attributes):
         with upload.activeContext(context):
@@ -241,7 +263,7 @@ class Uploads:
         new_upload = makeRecord(ImageUpload, **upload.toDict() | {
             'uuid': uuid.uuid4().hex, 'attempt': attempt,
             **inState(upload.State.PENDING)})
-        transaction = self.launcher.session.transaction()
+        transaction = self.session.transaction()
         transaction.create(new_upload)
         if error is not None:
             self.remarks.add(transaction, new_upload.uuid, describe(error))
@@ -271,12 +293,12 @@ class Uploads:
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
     def _writeReady(self, upload, external_id, announce):
-        transaction = self.launcher.session.transaction()
+        transaction = self.session.transaction()
         transaction.update(
             upload, external_id=external_id, **inState(upload.State.READY))
         transaction.audit(
             audit.Event.UPLOADED,
-            self.launcher.image_build_registry.getItem(upload.artifact_uuid),
+            self.records.builds.getItem(upload.artifact_uuid),
             upload, external_id=external_id)
         if announce:
             # The lock is free again before there is a result.
@@ -286,13 +308,3 @@ class Uploads:
                 self.log.exception(
                     'Unable to have %s validated:', upload)
         transaction.commit()
-
-
-def _getPause(upload):
-    """:return: seconds after which an upload may begin, as former ones have
-        failed."""
-    if upload.state == upload.State.FAILED:
-        return getPause(upload.attempt - ATTEMPTS + 1)
-    if 0 < upload.attempt < ATTEMPTS:
-        return RETRY_PAUSE * 2 ** (upload.attempt - 1)
-    return 0

@@ -1,10 +1,10 @@
 """Has uploads validated by jobs, where they are not in service before."""
 
+import logging
 import urllib.parse
 
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.policy import choose, isWaiting
-from zuul_nodes.launcher.images.reconciler import ImagePart, alone
 from zuul_nodes.launcher.zookeeper import sync
 
 # Why an upload stays out of service.
@@ -15,7 +15,22 @@ NOBODY = (
     'project of the image')
 
 
-class Validation(ImagePart):
+class Validation:
+    """
+    :param ImageRecords records: of all images.
+    :param Schedule schedule: when they are looked at.
+    :param ImageJobs jobs: that validate them.
+    """
+
+    log = logging.getLogger('zuul.nodes.images')
+
+    def __init__(self, records, schedule, jobs):
+        self.records = records
+        self.schedule = schedule
+        self.events = jobs.events
+        self.pipelines = jobs.pipelines
+        self.tenants = jobs.tenants
+        self.event_tracker = jobs.event_tracker
 
     def reconcile(self, uploads):
         """
@@ -23,19 +38,19 @@ class Validation(ImagePart):
         """
         waiting = {}
         for upload in uploads:
-            artifact = self.builds.getItem(upload.artifact_uuid)
+            artifact = self.records.builds.getItem(upload.artifact_uuid)
             if (artifact and artifact.state == artifact.State.READY
                     and isWaiting(upload)):
                 waiting[upload.uuid] = upload, artifact
         for upload, artifact in waiting.values():
-            with alone(self.launcher, upload):
+            with self.schedule.alone(upload):
                 self._ask(upload, artifact)
         left = self.events.getKeys(EventKind.VALIDATE) - waiting.keys()
         if left:
             # An upload has become ready when its event was sent.
-            sync(self.uploads)
+            sync(self.records.uploads)
         for key in left:
-            upload = self.uploads.getItem(key)
+            upload = self.records.uploads.getItem(key)
             if upload is None or not isWaiting(upload):
                 self.events.forget(EventKind.VALIDATE, key)
 
@@ -45,7 +60,7 @@ class Validation(ImagePart):
                 sent, artifact.canonical_name, EventKind.VALIDATE, upload)):
             return
         if sent and self._isUnderWay(sent.tenant_name, upload):
-            self.events.lookLater()
+            self.schedule.lookLater()
             return
         validators = self.tenants.getValidators(artifact, upload)
         tenant_name = choose(validators, sent)
@@ -57,9 +72,9 @@ class Validation(ImagePart):
             return
         # A user may have asked for it.
         if self._isUnderWay(tenant_name, upload):
-            self.events.lookLater()
+            self.schedule.lookLater()
             return
-        transaction = self.launcher.session.transaction()
+        transaction = self.records.session.transaction()
         transaction.check(upload)
         if not isWaiting(upload):
             return
@@ -77,7 +92,7 @@ class Validation(ImagePart):
 
         :param Transaction transaction: that makes it ready.
         """
-        artifact = self.builds.getItem(upload.artifact_uuid)
+        artifact = self.records.builds.getItem(upload.artifact_uuid)
         if artifact is None:
             self.log.warning('Unable to find the artifact of %s', upload)
             return
@@ -95,12 +110,12 @@ class Validation(ImagePart):
             name=artifact.name, event=EventKind.VALIDATE,
             providers=', '.join(map(urllib.parse.unquote_plus,
                                     upload.providers or ())))
-        if self.launcher.image_remarks.get(upload.uuid) != text:
-            self.launcher.image_remarks.set(upload.uuid, text)
+        if self.records.remarks.get(upload.uuid) != text:
+            self.records.remarks.set(upload.uuid, text)
             self.log.warning('%s is not in service: %s', upload, text)
 
     def _addEvent(self, transaction, upload, artifact, sent, tenant_name):
-        self.launcher.image_remarks.forget(upload.uuid)
+        self.records.remarks.forget(upload.uuid)
         self.events.add(
             transaction, EventKind.VALIDATE, upload.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,

@@ -1,8 +1,10 @@
 """Metrics: what a launcher tells statsd."""
 
-from zuul_nodes.launcher.metrics.statsd import Stats, makeSafe
+from zuul_nodes.launcher.metrics.gauges import Gauges
+from zuul_nodes.launcher.metrics.stats import Stats, makeSafe
 
 __all__ = [
+    'Gauges',
     'Stats',
     'makeSafe',
 ]

@@ -20,11 +20,15 @@ MOST = 1000
 
 class ConsoleLogs:
     """
-    :param Launcher launcher: of the nodes.
+    :param NodeRecords nodes:
+    :param Layouts layouts: with their providers.
+    :param EndpointPools pools: ask the clouds.
     """
 
-    def __init__(self, launcher):
-        self.launcher = launcher
+    def __init__(self, nodes, layouts, pools):
+        self.nodes = nodes
+        self.layouts = layouts
+        self.pools = pools
         # Uuid of a node -> the end of its console's log, or None as long
         # as the cloud is asked for it.
         self._tails = {}
@@ -39,7 +43,7 @@ class ConsoleLogs:
         """
         if node.uuid in self._tails:
             return self._tails[node.uuid] is None
-        provider = self.launcher.scope.findProvider(node)
+        provider = self.layouts.scope.findProvider(node)
         label = provider and provider.labels.get(node.label)
         if not (isinstance(error, REASONS)
                 and getattr(label, 'console_log', False)):
@@ -53,8 +57,8 @@ class ConsoleLogs:
 
         def end(said, problem):
             self._note(node, said or ('', ''), problem, log)
-            self.launcher.queue.add(('node', node.uuid))
-        self.launcher.pools.submit(
+            self.nodes.look(node.uuid)
+        self.pools.submit(
             endpoint, read, end, f'Reading the console of node {node.uuid}')
         return True
 

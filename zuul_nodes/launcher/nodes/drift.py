@@ -12,17 +12,21 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.providers import isGiven
 
-# Seconds that they may stay, as far as this launcher has seen them.
-GRACE = 300.0
-
 
 class Drift:
     """
-    :param Launcher launcher: whose share the nodes are.
+    :param NodeRecords nodes:
+    :param Layouts layouts: with their providers.
+    :param Reclaim reclaim: knows whose room somebody waits for.
+    :param Settings settings: say how long they may stay, as far as this
+        launcher has seen them.
     """
 
-    def __init__(self, launcher):
-        self.launcher = launcher
+    def __init__(self, nodes, layouts, reclaim, settings):
+        self.nodes = nodes
+        self.layouts = layouts
+        self.reclaim = reclaim
+        self.grace = settings.drift_grace
         # The id of a node -> since when, by ``time.monotonic()``.
         self._since = {}
 
@@ -32,17 +36,17 @@ class Drift:
         :return: whether it may stay for now; then it will be looked at
             again.
         """
-        providers = self.launcher.scope.getProviders(node)
+        providers = self.layouts.scope.getProviders(node)
         if (node.state != ProviderNode.State.READY or not providers
                 # A machine that is there already has to be made anew
                 # before it can be of use.
                 or isGiven(providers[0].driver)
-                or self.launcher.reclaim.hasToGo(node)):
+                or self.reclaim.hasToGo(node)):
             return False
         now = time.monotonic()
-        left = self._since.setdefault(node.uuid, now) + GRACE - now
+        left = self._since.setdefault(node.uuid, now) + self.grace - now
         if left > 0:
-            self.launcher.queue.addAfter(('node', node.uuid), left)
+            self.nodes.lookLater(node, left)
         return left > 0
 
     def forget(self, node_id):

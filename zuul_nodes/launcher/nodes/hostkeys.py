@@ -16,7 +16,42 @@ import hashlib
 
 from zuul.exceptions import LaunchKeyscanException
 
+from zuul_nodes.launcher.nodes.hostkeyscan import needsScan
+from zuul_nodes.launcher.zookeeper import setAttributes
+
 NO_KEY = ('unknown', '')
+
+
+class HostKeys:
+    """
+    :param HostKeyScanner scanner: connects to machines.
+    :param Layouts layouts: with the providers of these.
+    :param LivenessCheck liveness_check: is told which have answered.
+    """
+
+    def __init__(self, scanner, layouts, liveness_check):
+        self.scanner = scanner
+        self.layouts = layouts
+        self.liveness_check = liveness_check
+
+    def get(self, node, log):
+        """
+        :return: the host keys of a node, empty if it shows none; None while
+            they are looked for.
+        :raises LaunchKeyscanException: it does not show what it should.
+        """
+        if not needsScan(node):
+            return list(node.host_keys)
+        if node.nodescan_request is None:
+            scan = self.scanner.add(('node', node.uuid), node, log)
+            setAttributes(node, nodescan_request=scan)
+        scan = node.nodescan_request
+        if not scan.complete:
+            return None
+        provider = self.layouts.scope.getProviderFor(node)
+        keys = checkHostKeys(node, scan, getExpectedHostKeys(node, provider))
+        self.liveness_check.noteAnswer(node)
+        return keys
 
 
 def getExpectedHostKeys(node, provider):

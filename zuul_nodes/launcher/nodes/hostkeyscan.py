@@ -33,8 +33,6 @@ from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.nodes.scanrequests import ATTEMPT, Request
 from zuul_nodes.launcher.providers import Lookups
 
-# Seconds from an attempt that has failed to the next one.
-RETRY = 1
 # What is due later is looked at before that (seconds), as the kernel does not
 # wait for any length of time.
 LONGEST_WAIT = 3600
@@ -59,16 +57,19 @@ class HostKeyScanner:
         raises a BoundError for one that must not be connected to.
     :param int max_active: how many may be connected to at the same time.
     :param Lookups names: finds the addresses of hosts.
+    :param float retry: seconds from an attempt that has failed to the next
+        one.
     """
 
     log = logging.getLogger('zuul.nodes.nodes')
 
     def __init__(self, done, checkAddress=lambda node, address: None,
-                 max_active=100, names=None):
+                 max_active=100, names=None, retry=1.0):
         self.done = done
         self.checkAddress = checkAddress
         self.max_active = max_active
         self.names = names or Lookups()
+        self.retry = retry
         # What is not complete: key -> Scan.
         self._scans = {}
         self._lock = threading.Lock()
@@ -111,6 +112,7 @@ class HostKeyScanner:
             scan = self._scans[key] = Scan(
                 key, node, log, self._sockets, request_class or Request,
                 self.checkAddress, self.names)
+            scan.retry = self.retry
         self._pending.append(scan)
         self._sockets.wake()
         return scan
@@ -303,7 +305,7 @@ class Scan:
         self.log.debug('Unable to look up %s: %s',
                        self.node.interface_ip, self._problem)
         self._lookup = None
-        self.due = min(now + RETRY, self._deadline)
+        self.due = min(now + self.retry, self._deadline)
         return None
 
     def _makeRequest(self, addresses):
@@ -342,7 +344,7 @@ class Scan:
         if request.state == request.START and not request.isRoundOver():
             due = now
         elif self._paused or request.state == request.START:
-            due = now + RETRY
+            due = now + self.retry
         elif request.state in (request.CONNECTING_INIT,
                                request.CONNECTING_KEY):
             due = request.connect_start_time + ATTEMPT

@@ -6,45 +6,42 @@ import time
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.nodes import readycounts
-from zuul_nodes.launcher.nodes.launch import ROOM_INTERVAL
 from zuul_nodes.launcher.planner import Shortage
 from zuul_nodes.launcher.workers import getPause
-from zuul_nodes.launcher.zookeeper import UnwritableError
+from zuul_nodes.launcher.zookeeper import UnwritableError, commitNew
 
 KEY = ('minready', '')
-# They are counted at most so often (seconds).
-INTERVAL = 0.05
-# What can not be made ready now is tried again after this time (seconds).
-PAUSE = 2.0
 
 
-class MinReady:
+class MinReadyState:
+    """What is known of nodes that nobody has asked for: how many there are,
+    and where none is made for a while.
+
+    :param WorkQueue queue: where :class:`MinReady` looks at them.
+    :param Settings settings:
+    :ivar Counts counts: how many there are.
     """
-    :param Launcher launcher:
-    """
 
-    log = logging.getLogger('zuul.nodes.nodes')
-
-    def __init__(self, launcher):
-        self.launcher = launcher
-        self.queue = launcher.queue
+    def __init__(self, queue, settings):
+        self.queue = queue
+        self.settings = settings
         self.counts = readycounts.Counts()
         # What could not be made ready: provider and label -> how often,
         # and when it is tried again.
         self._failed = {}
-        # Provider and name of a label for which there was no room.
-        self._short = set()
-        # The same -> why none is made there, as it was logged.
-        self._obstacles = {}
         self._checked = 0
 
     def tell(self):
         """There may be fewer than before, or room for more."""
-        due = self._checked + INTERVAL
+        due = self._checked + self.settings.min_ready_interval
         if due > time.monotonic():
             self.queue.addAt(KEY, due)
         else:
             self.queue.add(KEY)
+
+    def noteCheck(self):
+        """They are counted now."""
+        self._checked = time.monotonic()
 
     def pause(self, node):
         """A node that nobody asked for has failed, though its provider has
@@ -59,29 +56,68 @@ class MinReady:
         """Such a node could be made."""
         self._failed.pop((node.provider, node.label), None)
 
+    def isPaused(self, provider_name, label_name):
+        """:return: whether none is made for a while; then they are counted
+            again when that is over."""
+        _, until = self._failed.get((provider_name, label_name), (0, 0))
+        if until <= time.monotonic():
+            return False
+        # We may have been woken before.
+        self.queue.addAt(KEY, until)
+        return True
+
+
+class MinReady:
+    """
+    :param MinReadyState state:
+    :param NodeRecords nodes:
+    :param Planner planner: knows where there is room.
+    :param Layouts layouts: say how many are to be ready.
+    :param NewRecords new_records: makes those that are missing.
+    :param isReady: tells for a provider and the name of a label whether there
+        is an image for it.
+    :param Demand demand: is told when there is no room for them.
+    """
+
+    log = logging.getLogger('zuul.nodes.nodes')
+
+    def __init__(self, state, nodes, planner, layouts, new_records, isReady,
+                 demand):
+        self.state = state
+        self.nodes = nodes
+        self.queue = state.queue
+        self.settings = state.settings
+        self.planner = planner
+        self.layouts = layouts
+        self.new_records = new_records
+        self.isReady = isReady
+        self.demand = demand
+        # Provider and name of a label for which there was no room.
+        self._short = set()
+        # The same -> why none is made there, as it was logged.
+        self._obstacles = {}
+
     def reconcile(self):
         """Begin what is missing."""
-        self._checked = time.monotonic()
-        launcher = self.launcher
+        self.state.noteCheck()
         if any(self._findMissing()):
             # The launcher before us may just have made some, or we
             # ourselves when the connection was lost.
-            if not launcher.api.nodes_cache.catchUp():
-                self.queue.addAfter(KEY, PAUSE)
+            if not self.nodes.records.nodes_cache.catchUp():
+                self.queue.addAfter(KEY, self.settings.min_ready_pause)
                 return
             if not self._makeMissing():
                 # What there is no room for is not known yet.
-                self.tell()
+                self.state.tell()
                 return
-        launcher.planner.setMissing(self._short)
+        self.planner.setMissing(self._short)
         if self._short:
-            launcher.tellReservations()
-            launcher.reclaim.tell()
+            self.demand.tell()
 
     def _makeMissing(self):
         """:return: whether that was all."""
         for number, (label, provider) in enumerate(self._findMissing()):
-            if number == readycounts.MOST_AT_ONCE:
+            if number == self.settings.min_ready_batch:
                 return False
             # What some have no room for, another one makes.
             self._short -= {
@@ -95,26 +131,23 @@ class MinReady:
                 self.log.warning('Unable to make a node of label %s at %s '
                                  'to be ready: %s', label.name,
                                  provider.canonical_name, error)
-                self.queue.addAfter(KEY, PAUSE)
+                self.queue.addAfter(KEY, self.settings.min_ready_pause)
         return True
 
     def _findMissing(self):
         """:return: yields label and provider of each node that is to be
             made now, to be ready."""
-        launcher = self.launcher
         self._short.clear()
         return readycounts.findMissing(
-            launcher.tenant_providers, self.counts.get(),
-            launcher.ownership.isMyLabel, self._canMake)
+            self.layouts.tenant_providers, self.state.counts.get(),
+            self.nodes.ownership.isMyLabel, self._canMake,
+            self.settings.min_ready_batch)
 
     def _canMake(self, label, provider):
         """:return: whether a provider makes nodes of a label now, and has
             room besides what is kept for requests."""
         key = provider.canonical_name, label.name
-        _, until = self._failed.get(key, (0, 0))
-        if until > time.monotonic():
-            # We may have been woken before.
-            self.queue.addAt(KEY, until)
+        if self.state.isPaused(*key):
             return False
         obstacle = self._getObstacle(label, provider)
         if isinstance(obstacle, Shortage):
@@ -129,14 +162,13 @@ class MinReady:
             self.log.debug('No node of label %s is made at %s to be ready: '
                            '%s', label.name, provider.canonical_name, obstacle)
         # Not of all that is in the way, we are told when it is gone.
-        self.queue.addAfter(KEY, ROOM_INTERVAL)
+        self.queue.addAfter(KEY, self.settings.capacity_interval)
         return False
 
     def _getObstacle(self, label, provider):
         try:
-            obstacle = self.launcher.planner.getObstacle(provider, label.name)
-            if obstacle is None and not self.launcher.images.isReady(
-                    provider, label.name):
+            obstacle = self.planner.getObstacle(provider, label.name)
+            if obstacle is None and not self.isReady(provider, label.name):
                 return 'has no image for it'
         except Exception as error:
             # Whatever is wrong with it, there are others.
@@ -144,24 +176,23 @@ class MinReady:
         return obstacle
 
     def _make(self, label, provider):
-        planner = self.launcher.planner
-        records = self.launcher.new_records.makeNode(
+        records = self.new_records.makeNode(
             readycounts.makeSlot(label, provider), ProviderNode.State.BUILDING)
-        if not planner.prepare(records):
+        if not self.planner.prepare(records):
             # A request was quicker, or it is another tenant's, too, that has
             # enough of them.
-            self.queue.addAfter(KEY, ROOM_INTERVAL)
+            self.queue.addAfter(KEY, self.settings.capacity_interval)
             return
         try:
-            transaction = self.launcher.session.transaction()
-            self.launcher.new_records.create(transaction, records, provider)
-            self.launcher.commitNew(transaction, records)
+            transaction = self.nodes.session.transaction()
+            self.new_records.create(transaction, records, provider)
+            commitNew(self.nodes.records, transaction, records)
         except UnwritableError:
             # So it is until its definition is another one.
-            self.pause(records[0])
+            self.state.pause(records[0])
             raise
         finally:
             # From now on, the records say it.
-            planner.forget(records[0].uuid)
+            self.planner.forget(records[0].uuid)
         self.log.info('Making node %s of label %s at %s to be ready',
                       records[0].uuid, label.name, provider.canonical_name)

@@ -22,13 +22,15 @@ TRACER = trace.get_tracer('zuul')
 
 class NewRecords:
     """
-    :param Launcher launcher: whose nodes these are.
+    :param Layouts layouts: with the providers that make the nodes.
+    :param Ownership ownership: says which of them we make ourselves.
+    :param str system_id: Zuul's; it is written on all that is made.
     """
 
-    def __init__(self, launcher):
-        self.launcher = launcher
-        # It is written on all that is made.
-        self.system_id = launcher.system.system_id
+    def __init__(self, layouts, ownership, system_id):
+        self.layouts = layouts
+        self.ownership = ownership
+        self.system_id = system_id
 
     def makeNode(self, slot, state, request=None):
         """
@@ -39,7 +41,7 @@ class NewRecords:
             host with its slots after it.
         """
         # What a node needs is the same in all zones.
-        provider = self.launcher.scope.forNode(
+        provider = self.layouts.scope.forNode(
             slot.provider, slot.label_name, '')
         label = provider.labels[slot.label_name]
         common = self._getAttributes(provider, label, state)
@@ -73,7 +75,7 @@ class NewRecords:
             # Who makes it need not ask for its lock.
             transaction.create(
                 record, lock=record is records[0]
-                and self.launcher.ownership.handles(record.connection_name))
+                and self.ownership.handles(record.connection_name))
 
     def makeStaticNode(self, provider, entry):
         """
@@ -85,7 +87,7 @@ class NewRecords:
         slots = getattr(entry, 'slots', label.slots) or 1
         slot = StaticSlot(entry, provider, slots if slots > 1 else 0)
         common = self._getAttributes(
-            self.launcher.scope.forNode(provider, label.name, ''), label,
+            self.layouts.scope.forNode(provider, label.name, ''), label,
             ProviderNode.State.REGISTERING)
         common |= {
             'connection_port': entry.connection_port,

@@ -5,9 +5,8 @@ import threading
 import time
 
 # What waits for its cloud is asked for again after this part of the time
-# that it has waited already, within these limits (seconds).
+# that it has waited already, and at most this time (seconds).
 PATIENCE = 0.1
-SHORTEST_WAIT = 0.05
 LONGEST_WAIT = 2.0
 # The time of the quickest counts as long as nothing is quicker, and seems
 # somewhat longer whenever something was slower.
@@ -52,10 +51,12 @@ class Polling:
 
     :param remind: called with the name of what is to be asked for earlier
         than was said, and when.
+    :param float shortest_wait: seconds between two questions, at least.
     """
 
-    def __init__(self, remind):
+    def __init__(self, remind, shortest_wait=0.05):
         self.remind = remind
+        self.shortest_wait = shortest_wait
         self._lock = threading.Lock()
         self._waits = {}
         # What of each kind waits, in the order in which it began.
@@ -120,7 +121,7 @@ class Polling:
         with self._lock:
             wait = self._waits.get(name)
             if wait is None:
-                return SHORTEST_WAIT
+                return self.shortest_wait
             if state != wait.state:
                 self._enter(wait, state)
             wait.asked = time.monotonic() - wait.since
@@ -130,15 +131,16 @@ class Polling:
 
     def _getPause(self, name, wait):
         elapsed = wait.asked
-        pause = min(max(elapsed * PATIENCE, SHORTEST_WAIT), LONGEST_WAIT)
+        pause = min(max(elapsed * PATIENCE, self.shortest_wait), LONGEST_WAIT)
         rest = self._usual.get((wait.kind, wait.state), 0) - elapsed
         seldom = len(self._waits) / MOST_QUESTIONS
         if name == next(iter(self._kinds[wait.kind])):
             if rest > 0:
-                pause = max(min(pause, rest), SHORTEST_WAIT)
+                pause = max(min(pause, rest), self.shortest_wait)
             return max(pause, len(self._kinds) / MOST_QUESTIONS)
         if rest > 0:
-            return max(min(rest, max(LONGEST_WAIT, seldom)), SHORTEST_WAIT)
+            return max(min(rest, max(LONGEST_WAIT, seldom)),
+                       self.shortest_wait)
         return max(pause, seldom)
 
     def _enter(self, wait, state):
@@ -173,7 +175,7 @@ class Polling:
             wait = self._waits[name]
             due = wait.since + usual
             if ((wait.kind, wait.state) == key and wait.asked < usual
-                    and due + SHORTEST_WAIT < wait.due):
+                    and due + self.shortest_wait < wait.due):
                 wait.due = due
                 self.remind(name, due)
 

@@ -19,8 +19,6 @@ COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
                   *ProviderNode.FAILED_STATES}
 # So many nodes of a label a tenant has ready at most.
 MOST_READY = 10000
-# So many are made without another look at what there is.
-MOST_AT_ONCE = 50
 
 
 class Kind(typing.NamedTuple):
@@ -75,7 +73,7 @@ class Counts:
             return self._numbers.copy()
 
 
-def findMissing(tenant_providers, kinds, is_mine, canMake):
+def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
     """
     :param dict tenant_providers: tenant -> its providers.
     :param Counter kinds: as of :class:`Counts`.
@@ -83,6 +81,8 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
         after it.
     :param canMake: tells for a label and a provider whether that may make
         nodes of it now.
+    :param int batch: how many are made without another look at what there
+        is.
     :return: yields label and provider of each node that a tenant has to
         have ready and has not, and that can be made when those before it
         are.
@@ -97,7 +97,7 @@ def findMissing(tenant_providers, kinds, is_mine, canMake):
         for tenant in tenants:
             tenant.add(kind, number)
     # One of each in turn, so that none takes all the room.
-    if len(turns) > MOST_AT_ONCE:
+    if len(turns) > batch:
         # Who stops before the end does not always stop before the same.
         random.shuffle(turns)
     while turns:

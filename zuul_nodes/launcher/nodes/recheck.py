@@ -10,6 +10,7 @@ goes out of service, and so does not fit the grant any more.
 """
 
 import copy
+import logging
 import threading
 import time
 
@@ -25,19 +26,20 @@ from zuul_nodes.launcher.zookeeper import Conflict, setAttributes
 
 State = ProviderNode.State
 
-# Seconds that a machine has to answer.
-TIMEOUT = 5
-# One that has answered this launcher is believed for so long (seconds).
-RECENT = 30.0
-
 
 class LivenessCheck:
     """
-    :param Launcher launcher: that handles the requests.
+    :param NodeRecords nodes:
+    :param HostKeyScanner scanner: connects to machines.
+    :param Settings settings:
     """
 
-    def __init__(self, launcher):
-        self.launcher = launcher
+    log = logging.getLogger('zuul.nodes.nodes')
+
+    def __init__(self, nodes, scanner, settings):
+        self.nodes = nodes
+        self.scanner = scanner
+        self.settings = settings
         self._lock = threading.Lock()
         # Machine -> its scan, and the requests that wait for the end of it.
         self._scans = {}
@@ -58,10 +60,10 @@ class LivenessCheck:
 
     def _checkNode(self, node, request_id, log):
         machine_id = getMachineId(node)
-        machine = self.launcher.api.getProviderNode(machine_id)
+        machine = self.nodes.get(machine_id)
         if machine is None or node.state != State.READY:
             raise Conflict(f'{node} is not ready any more')
-        if not needsScan(machine) or not self.launcher.ownership.handles(
+        if not needsScan(machine) or not self.nodes.ownership.handles(
                 machine.connection_name):
             return True
         with self._lock:
@@ -75,17 +77,18 @@ class LivenessCheck:
 
     def _hasAnswered(self, machine_id):
         return (machine_id in self._answered
-                and time.monotonic() - self._answered[machine_id] < RECENT)
+                and time.monotonic() - self._answered[machine_id]
+                < self.settings.liveness_memory)
 
     def _scan(self, machine):
         """:return: a Scan; its end is the key of the machine in the work
             queue."""
         # Its host keys may change meanwhile, and the time is ours.
         target = copy.copy(machine)
-        setAttributes(target, boot_timeout=TIMEOUT)
-        return self.launcher.host_key_scanner.add(
+        setAttributes(target, boot_timeout=self.settings.liveness_timeout)
+        return self.scanner.add(
             ('liveness', machine.uuid), target,
-            get_annotated_logger(self.launcher.log, machine), Check)
+            get_annotated_logger(self.log, machine), Check)
 
     def reconcile(self, machine_id):
         """Take in what the scan of a machine has found."""
@@ -93,13 +96,13 @@ class LivenessCheck:
             scan, _ = self._scans.get(machine_id, (None, None))
         if scan is None or not scan.complete:
             return
-        machine = self.launcher.api.getProviderNode(machine_id)
+        machine = self.nodes.get(machine_id)
         if machine and machine.getZKVersion() == scan.node.getZKVersion():
             self._judge(machine, scan)
         with self._lock:
             _, request_ids = self._scans.pop(machine_id)
         for request_id in request_ids:
-            self.launcher.queue.add(('request', request_id))
+            self.nodes.queue.add(('request', request_id))
 
     def _judge(self, machine, scan):
         """Put a machine out of service that has not answered, or not as it
@@ -111,7 +114,7 @@ class LivenessCheck:
         try:
             checkHostKeys(machine, scan, machine.host_keys)
         except LaunchKeyscanException as error:
-            self.launcher.node_reconciler.fail(
+            self.nodes.fail(
                 machine, describe(error, machine), scan.log)
         else:
             self.noteAnswer(machine)

@@ -21,13 +21,8 @@ from zuul_nodes.launcher.providers import (
 
 State = ProviderNode.State
 
-KEY = ('surplus', '')
-# While somebody waits, it is looked at so often (seconds).
-LOOK_INTERVAL = 2.0
 # What leaves room in a moment.
 LEAVING_STATES = (State.OUTDATED, State.USED)
-# What has not left by then (seconds) may be stuck; nobody waits for it.
-LEAVING_TIME = 60.0
 
 
 def isRetained(node):
@@ -36,35 +31,55 @@ def isRetained(node):
     return node.request_time + (node.min_retention_time or 0) > time.time()
 
 
-class Reclaim:
-    """
-    :param Launcher launcher: whose nodes these are.
-    """
+class Leaving:
+    """Nodes that leave room in a moment."""
 
-    def __init__(self, launcher):
-        self.launcher = launcher
-        self.planner = launcher.planner
-        self.queue = launcher.queue
-        # Uuids of the nodes that are to go, and of those that would be if
-        # nothing changes.
-        self._chosen = self._proposed = frozenset()
+    def __init__(self):
         # Uuid of a node that leaves -> its provider, and since when, by the
         # monotonic clock.
-        self._leaving = {}
+        self._nodes = {}
 
     def note(self, node_id, node):
         """
         :param ProviderNode node: as it is now, or None.
         """
         if node is not None and node.state in LEAVING_STATES:
-            self._leaving.setdefault(
+            self._nodes.setdefault(
                 node_id, (node.provider, time.monotonic()))
         else:
-            self._leaving.pop(node_id, None)
+            self._nodes.pop(node_id, None)
 
-    def tell(self):
-        """Somebody waits for room."""
-        self.queue.addAfter(KEY, LOOK_INTERVAL)
+    def getProviders(self, patience):
+        """
+        :param float patience: seconds; what has not left by then may be
+            stuck, and nobody waits for it.
+        :return: a set of the names of the providers that have some.
+        """
+        latest = time.monotonic() - patience
+        return {name for name, since in self._nodes.copy().values()
+                if since > latest}
+
+
+class Reclaim:
+    """
+    :param NodeRecords nodes:
+    :param Planner planner: knows who waits for which room.
+    :param Layouts layouts: with the providers of the nodes.
+    :param Leaving leaving: says where there will be room anyway.
+    :param Demand demand: has them looked at again while somebody waits.
+    :param Settings settings:
+    """
+
+    def __init__(self, nodes, planner, layouts, leaving, demand, settings):
+        self.nodes = nodes
+        self.planner = planner
+        self.layouts = layouts
+        self.leaving = leaving
+        self.demand = demand
+        self.settings = settings
+        # Uuids of the nodes that are to go, and of those that would be if
+        # nothing changes.
+        self._chosen = self._proposed = frozenset()
 
     def hasToGo(self, node):
         """:return: whether somebody needs the room of a node that is ready
@@ -85,13 +100,11 @@ class Reclaim:
         if not reserved:
             self._chosen = self._proposed = frozenset()
             return
-        self.tell()
-        if not self.launcher.layouts.isUpToDate():
+        self.demand.tellReclaim()
+        if not self.layouts.isUpToDate():
             # While layouts are read, a provider may seem to be missing.
             return
-        latest = time.monotonic() - LEAVING_TIME
-        leaving = {name for name, since in self._leaving.copy().values()
-                   if since > latest}
+        leaving = self.leaving.getProviders(self.settings.leaving_time)
         wanted = collections.defaultdict(list)
         for each in reserved:
             wanted[each.provider].append(each)
@@ -107,7 +120,7 @@ class Reclaim:
         self._chosen = proposed & self._proposed
         self._proposed = proposed
         for node_id in self._chosen:
-            self.queue.add(('node', node_id))
+            self.nodes.look(node_id)
 
     def _choose(self, name, nodes, is_leaving, reserved):
         """
@@ -118,7 +131,7 @@ class Reclaim:
         :param list reserved: what is reserved of it, in order.
         :return: a list of those that are to go.
         """
-        scope, planner = self.launcher.scope, self.planner
+        scope, planner = self.layouts.scope, self.planner
         if self._isGiven(name):
             return []
         useful, superseded = [], []
@@ -140,13 +153,13 @@ class Reclaim:
     def _isGiven(self, name):
         """:return: whether the nodes of a provider leave no room."""
         return any(isGiven(each.driver) for each
-                   in self.launcher.scope.by_name.get(name, ()))
+                   in self.layouts.scope.by_name.get(name, ()))
 
     def _getSpare(self, nodes, reserved):
         """:return: yields those that nobody who waits is about to get."""
         wanted = collections.defaultdict(list)
         for each in reserved:
-            provider = self.launcher.scope.by_tenant.get(
+            provider = self.layouts.scope.by_tenant.get(
                 each.tenant, {}).get(each.provider)
             for label_name in each.labels if (
                     provider and not each.made) else ():
@@ -172,14 +185,13 @@ class Reclaim:
         """:return: whether a tenant wants some with its label to be ready.
         """
         return any(provider.labels[node.label].min_ready
-                   for provider in self.launcher.scope.getProviders(node)
+                   for provider in self.layouts.scope.getProviders(node)
                    if isMadeFrom(node, provider))
 
     def _isWhole(self, node):
         """:return: whether nobody has another slot of its machine, which
             would stay."""
-        api = self.launcher.api
-        host = node.main_node_id and api.getProviderNode(node.main_node_id)
+        host = node.main_node_id and self.nodes.get(node.main_node_id)
         return not host or all(
             self.planner.capacity.getKind(each) for each in host.subnodes
-            if api.getProviderNode(each))
+            if self.nodes.get(each))

@@ -12,32 +12,35 @@ from zuul_nodes import audit, messages, snapshotrecords
 from zuul_nodes.launcher.providers import describe
 from zuul_nodes.launcher.zookeeper import getLock, serialize, setAttributes
 
-SNAPSHOT_INTERVAL = 1.0
-
 
 class Snapshots:
     """
-    :param Launcher launcher: of the nodes.
+    :param NodeRecords nodes:
+    :param Layouts layouts: with their providers.
+    :param EndpointPools pools: make the snapshots.
+    :param Settings settings:
     """
 
-    def __init__(self, launcher):
-        self.launcher = launcher
-        self.session = launcher.session
+    def __init__(self, nodes, layouts, pools, settings):
+        self.nodes = nodes
+        self.session = nodes.session
+        self.layouts = layouts
+        self.pools = pools
+        self.settings = settings
         self._busy = set()
 
     def reconcile(self, node, log):
         """Take a step towards the snapshot of a node, if it is ours."""
         snapshot = node.snapshot
         if (snapshot.complete or node.uuid in self._busy
-                or not (snapshot.hasLock()
-                        or self.launcher.ownership.isMyNode(node))):
+                or not (snapshot.hasLock() or self.nodes.isMine(node))):
             return
         context = self.session.context()
         if not snapshot.hasLock():
             if not snapshot.acquireLock(context, blocking=False):
                 # Its lock is not watched.
-                self.launcher.queue.addAfter(
-                    ('node', node.uuid), SNAPSHOT_INTERVAL)
+                self.nodes.lookLater(
+                    node, self.settings.snapshot_interval)
                 return
             setAttributes(snapshot, state_machine=None)
         if snapshot.state_machine is None:
@@ -45,12 +48,12 @@ class Snapshots:
             snapshot.refresh(context)
         self._busy.add(node.uuid)
         try:
-            provider = self.launcher.scope.getProviderFor(node)
+            provider = self.layouts.scope.getProviderFor(node)
             endpoint = provider.getEndpoint()
         except Exception as error:
             self._end(node, None, error, log)
             return
-        self.launcher.pools.submit(
+        self.pools.submit(
             endpoint,
             lambda: self._advance(node, provider, log),
             lambda result, error: self._end(node, result, error, log),
@@ -105,7 +108,7 @@ class Snapshots:
                 result=audit.Result.DONE if error is None
                 else audit.Result.FAILED,
                 reason=error and describe(error),
-                launcher=self.launcher.hostname)
+                launcher=self.session.identifier)
         try:
             if external_id is not None and complete:
                 # The build may return it at once.
@@ -125,8 +128,8 @@ class Snapshots:
             # Not before: nobody may go on with what is being written.
             self._busy.discard(node.uuid)
             if not complete:
-                self.launcher.queue.addAfter(
-                    ('node', node.uuid), SNAPSHOT_INTERVAL)
+                self.nodes.lookLater(
+                    node, self.settings.snapshot_interval)
 
     def _record(self, node, url):
         snapshotrecords.add(

@@ -18,14 +18,8 @@ from zuul_nodes.launcher.providers import isGiven
 from zuul_nodes.launcher.workers import getPause
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes, setContext
 
-# A machine goes on without a break as long as it gets on, but not longer
-# than this without a record of it.
-UNRECORDED = 0.02
 # A machine that gets on for ever gives others a turn.
 MOST_STEPS = 20
-# Deletions that fail are tried again for so long (seconds).  Then the record
-# goes, where what is left in the cloud is found by its tags.
-DELETE_TIMEOUT = 600.0
 
 
 class Turn:
@@ -75,17 +69,26 @@ class Turn:
 
 class StateMachines:
     """
-    :param Launcher launcher: whose nodes these are.
+    :param NodeRecords nodes:
+    :param HandledEndpoints endpoints: that are looked after.
+    :param EndpointPools pools: take the steps.
+    :param getExternalId: gives for a node and its provider what the cloud
+        calls its image.
+    :param Settings settings:
     """
 
-    def __init__(self, launcher):
-        self.launcher = launcher
+    def __init__(self, nodes, endpoints, pools, getExternalId, settings):
+        self.nodes = nodes
+        self.endpoints = endpoints
+        self.pools = pools
+        self.getExternalId = getExternalId
+        self.settings = settings
         self._busy = set()
         # Those of them whose next step is to come later: what withdraws it.
         self._waiting = {}
         # Nodes that somebody has asked for during a step.
         self._asked = set()
-        self._polling = Polling(self._remind)
+        self._polling = Polling(self._remind, settings.shortest_poll)
         self._failures = {}
         # Nodes that were given up, though their cloud may still have them.
         self._left = set()
@@ -133,8 +136,7 @@ class StateMachines:
             if machine is None:
                 log.debug('Building node %s', node)
                 machine = provider.getCreateStateMachine(
-                    node, self.launcher.images.getExternalId(node, provider),
-                    log)
+                    node, self.getExternalId(node, provider), log)
                 node.create_state_machine = machine
             is_new = machine.state == machine.START
             if is_new:
@@ -179,9 +181,9 @@ class StateMachines:
             if machine.complete:
                 self._polling.end(node.uuid)
                 return None, True
-            if self._polling.getElapsed(node.uuid) > DELETE_TIMEOUT:
-                raise TimeoutError(
-                    f'not deleted in {DELETE_TIMEOUT:g} seconds')
+            timeout = self.settings.delete_timeout
+            if self._polling.getElapsed(node.uuid) > timeout:
+                raise TimeoutError(f'not deleted in {timeout:g} seconds')
             wait = self._polling.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
@@ -202,7 +204,7 @@ class StateMachines:
         self._failures[node.uuid] = attempt + 1
         self._polling.beginAgain(node.uuid)
         wait = getPause(attempt)
-        if self._polling.getElapsed(node.uuid) > DELETE_TIMEOUT:
+        if self._polling.getElapsed(node.uuid) > self.settings.delete_timeout:
             if self._isLookedAfter(node):
                 log.error('Unable to delete node %s: %s', node,
                           messages.withoutSecrets(error))
@@ -223,7 +225,7 @@ class StateMachines:
         """
         return any((node.connection_name, node.endpoint_name)
                    == (endpoint.connection.connection_name, endpoint.name)
-                   for endpoint in self.launcher.getEndpoints().values())
+                   for endpoint in self.endpoints.get().values())
 
     def _submit(self, node, endpoint, step, done, what, delay=0):
         """
@@ -257,15 +259,15 @@ class StateMachines:
                 if node.uuid in self._asked and (
                         is_new or self._withdraw(node.uuid)):
                     self._asked.discard(node.uuid)
-                    self.launcher.queue.add(('node', node.uuid))
+                    self.nodes.look(node.uuid)
 
-        withdraw = self.launcher.pools.submit(
+        withdraw = self.pools.submit(
             endpoint, run, end, f'{what} node {node.uuid}', delay)
         if delay:
             self._waiting[node.uuid] = withdraw
 
     def _remind(self, node_id, due):
-        self.launcher.queue.addAt(('node', node_id), due)
+        self.nodes.queue.addAt(('node', node_id), due)
 
     def _advance(self, node, machine, turn, log):
         recorded = time.monotonic()
@@ -278,9 +280,9 @@ class StateMachines:
                       node, state, machine.state)
             if machine.complete:
                 return
-            if time.monotonic() - recorded > UNRECORDED:
+            if time.monotonic() - recorded > self.settings.unrecorded_time:
                 try:
-                    turn.save(self.launcher.node_reconciler.save)
+                    turn.save(self.nodes.save)
                 except (Conflict, KazooException):
                     # It is not the driver that has failed.  Who is told
                     # of this step tries to write it, too.

@@ -14,9 +14,6 @@ State = ProviderNode.State
 # Slots that have come to this are of no use as they are, but nothing is
 # wrong with the machine.
 REPLACED_STATES = (State.OUTDATED, State.USED, State.SLOT_HOST)
-# The lock of a node that is gone goes when nobody waits for it any more;
-# that is looked at after this time (seconds).
-LOCK_INTERVAL = 10
 # Where nobody can delete a node, there may be somebody later; that is
 # looked at after this time at the latest (seconds).
 LONGEST_PAUSE = 600
@@ -24,22 +21,31 @@ LONGEST_PAUSE = 600
 
 class NodeTermination:
     """
-    :param NodeReconciler nodes: of whose nodes these are steps.
+    :param NodeRecords nodes:
+    :param NodeSteps steps: of their drivers.
+    :param Layouts layouts: with their providers.
+    :param HostKeyScanner scanner: may be busy with them.
+    :param isGiven: tells for the name of a connection whether its nodes are
+        machines that are there already.
+    :param Settings settings:
     """
 
-    def __init__(self, nodes):
+    def __init__(self, nodes, steps, layouts, scanner, isGiven, settings):
         self.nodes = nodes
-        self.api = nodes.api
-        self.launcher = nodes.launcher
-        self.state_machines = nodes.state_machines
         self.queue = nodes.queue
         self.session = nodes.session
+        self.steps = steps
+        self.state_machines = steps.state_machines
+        self.layouts = layouts
+        self.scanner = scanner
+        self.isGiven = isGiven
+        self.settings = settings
         # Nodes that nobody can delete now -> why, and how often that was
         # found so.
         self._left = {}
 
     def delete(self, node, log):
-        self.launcher.host_key_scanner.cancel(('node', node.uuid))
+        self.scanner.cancel(('node', node.uuid))
         # It never ends, and says nothing of a machine that begins anew.
         setAttributes(node, nodescan_request=None)
         subnodes = self.nodes.getSubnodes(node)
@@ -47,7 +53,7 @@ class NodeTermination:
                for subnode in subnodes):
             # The host goes when its last slot has gone.
             return
-        scope = self.launcher.scope
+        scope = self.layouts.scope
         if node.delete_state_machine and node.delete_state_machine.complete:
             return self._remove(node, log)
         if ((node.state in REPLACED_STATES
@@ -60,17 +66,15 @@ class NodeTermination:
             if subnodes:
                 return
             return self._remove(node, log)
-        if self.launcher.isGiven(
-                node.connection_name) and not scope.getProviders(node):
+        if self.isGiven(node.connection_name) and not (
+                scope.getProviders(node)):
             # There is nobody left who could be asked how to delete it.
             return self._remove(node, log)
         try:
             provider = scope.getProviderFor(node, ignore_label=True)
         except ProviderNodeError as error:
             return self._leave(node, str(error), log)
-        self.state_machines.delete(
-            node, provider, lambda wait, error: self.nodes.guard(
-                node, self._deleted, wait, error, log), log)
+        self.steps.delete(node, provider, self._deleted, log)
 
     def isSlotOfEntry(self, node):
         """:return: whether a node is a slot of a static machine."""
@@ -81,22 +85,22 @@ class NodeTermination:
             has to make way for one."""
         is_part = bool(node.main_node_id or node.subnodes)
         entries = (getEntry(node, provider)
-                   for provider in self.launcher.scope.getProviders(node))
+                   for provider in self.layouts.scope.getProviders(node))
         return any(entry is not None and (
             is_part or getattr(entry, 'slots', 1) > 1) for entry in entries)
 
     def _leave(self, node, reason, log):
         """Nobody knows how to delete it, until a layout or zuul.conf has
         again what is missing."""
-        if not self.launcher.layouts.isKnown():
+        if not self.layouts.isKnown():
             return
         old, attempt = self._left.get(node.uuid, (None, 0))
         if reason != old:
             log.error('Unable to delete node %s, its record stays: %s',
                       node, reason)
         self._left[node.uuid] = reason, attempt + 1
-        self.queue.addAfter(('node', node.uuid),
-                            getPause(attempt, longest=LONGEST_PAUSE))
+        self.nodes.lookLater(
+            node, getPause(attempt, longest=LONGEST_PAUSE))
 
     def forget(self, node_id):
         """There is no such node any more."""
@@ -113,7 +117,7 @@ class NodeTermination:
                 # before.
                 wait = self.state_machines.retryDelete(node, error, log)
                 node.refresh(self.session.context())
-            self.queue.addAfter(('node', node.uuid), wait)
+            self.nodes.lookLater(node, wait)
             return
         if node.state == State.REBUILDING:
             # A static node begins anew.
@@ -123,13 +127,13 @@ class NodeTermination:
             if node.request_id and not self.nodes.getRequest(node):
                 transaction.deletePart(node.assignment)
             transaction.commit()
-            self.state_machines.forget(node.uuid)
+            self.steps.end(node.uuid)
             return
         self._remove(node, log)
 
     def _remove(self, node, log):
         """Remove the record, if no request looks at it any more."""
-        request = self.api.getNodesetRequest(node.request_id)
+        request = self.nodes.records.getNodesetRequest(node.request_id)
         if request is not None and (
                 node.uuid in request.nodes or not _isSeen(node, request)):
             return
@@ -139,10 +143,11 @@ class NodeTermination:
             audit.Event.DELETED, node,
             result=audit.Result.FAILED if is_left else audit.Result.DONE,
             reason=is_left and 'the cloud may still have it',
-            launcher=self.launcher.hostname)
+            launcher=self.session.identifier)
         if self.session.remove(node):
             self.queue.addAfter(('lock', (
-                node.getPath(), node.getLockPath())), LOCK_INTERVAL)
+                node.getPath(), node.getLockPath())),
+                self.settings.lock_removal_interval)
         self.nodes.forget(node.uuid)
         tracing.traceDeletion(node)
 

@@ -5,26 +5,29 @@ Everything here is in memory: there is no ZooKeeper, and there are no threads.
 
 from zuul_nodes.launcher.planner.capacity import LAST, Shortage
 from zuul_nodes.launcher.planner.decisions import Host, Slot
+from zuul_nodes.launcher.planner.demand import RESERVATIONS, Demand
+from zuul_nodes.launcher.planner.exchange import ReservationExchange
 from zuul_nodes.launcher.planner.limits import (
     getSlotProblem,
     getSlots,
-    withProblem,
 )
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Planner
-from zuul_nodes.launcher.planner.published import PublishedReservations
 from zuul_nodes.launcher.planner.readynodes import isPending
+from zuul_nodes.launcher.planner.supply import Supply
 
 __all__ = [
     'LAST',
+    'RESERVATIONS',
+    'Demand',
     'Grant',
     'Host',
     'Impossible',
     'Planner',
-    'PublishedReservations',
+    'ReservationExchange',
     'Shortage',
     'Slot',
+    'Supply',
     'getSlotProblem',
     'getSlots',
     'isPending',
-    'withProblem',
 ]

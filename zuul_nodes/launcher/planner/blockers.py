@@ -11,14 +11,31 @@ class Blockers:
     :param canUse: as for :class:`.planner.Planner`, like the others.
     """
 
-    def __init__(self, capacity, pauses, canUse, isHandled, isAsked,
+    def __init__(self, capacity, pauses, canUse, isHandled, handles, isAsked,
                  getProblem):
         self.capacity = capacity
         self.pauses = pauses
         self.canUse = canUse
         self.isHandled = isHandled
-        self.isAsked = isAsked
-        self.getProblem = getProblem
+        self.handles = handles
+        self.isAsked = isAsked and self._isAsked
+        self._isAnswered = isAsked
+        self._getProblem = getProblem
+
+    def _isAsked(self, provider, label_name=None):
+        if self.handles(provider.connection_name):
+            return self._isAnswered(provider, label_name)
+        return label_name is None or self.capacity.limits.getCharges(
+            provider, label_name) is not None
+
+    def getProblem(self, provider, label_name):
+        """:return: why a cloud has not said what a label needs; None if
+            nobody knows."""
+        if self.handles(provider.connection_name):
+            return self._getProblem(provider, label_name)
+        return withProblem(
+            'another launcher has yet to say what it needs',
+            self.capacity.limits.getProblem(provider, label_name))
 
     def getRefusal(self, request, provider, label_name):
         """:return: why a provider will never make a label, or None."""

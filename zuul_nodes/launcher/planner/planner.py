@@ -49,6 +49,8 @@ class Planner:
         equal labels, tenant and images, the answer is the same.
     :param isHandled: tells for the name of a connection whether there is
         a launcher that makes nodes there.
+    :param handles: tells the same for this launcher.  What it does not
+        handle, others ask, and tell only what they were answered.
     :param isAsked: tells for a provider and a label whether the cloud has
         said by now what it can say; None if that makes no difference.
     :param getProblem: tells for the same why it has not; None if nobody
@@ -64,7 +66,8 @@ class Planner:
 
     def __init__(self, wake, tellRoom=lambda: None,
                  canUse=lambda *args: True,
-                 isHandled=lambda name: True, isAsked=None,
+                 isHandled=lambda name: True, handles=lambda name: True,
+                 isAsked=None,
                  getProblem=lambda *args: None,
                  isGiven=lambda name: False,
                  tellName=lambda host: None, shuffle=random.shuffle,
@@ -80,8 +83,8 @@ class Planner:
         self._grants = {}
         self._pauses = Pauses(clock)
         self.blockers = Blockers(
-            self.capacity, self._pauses, canUse, isHandled, isAsked,
-            getProblem)
+            self.capacity, self._pauses, canUse, isHandled, handles,
+            isAsked, getProblem)
         self.options = FoundCandidates(self.capacity, self.blockers)
         self._others = {}
         self._woken = []

@@ -11,9 +11,11 @@ from zuul_nodes.launcher.providers.failures import (
     isGone,
 )
 from zuul_nodes.launcher.providers.former import FormerProviders
+from zuul_nodes.launcher.providers.handled import HandledEndpoints
 from zuul_nodes.launcher.providers.layouts import LOST, Layouts
 from zuul_nodes.launcher.providers.lookups import Lookups
 from zuul_nodes.launcher.providers.names import Names
+from zuul_nodes.launcher.providers.operators import prepareDrivers
 from zuul_nodes.launcher.providers.ownership import (
     Ownership,
     describeUnhandled,
@@ -21,6 +23,7 @@ from zuul_nodes.launcher.providers.ownership import (
 from zuul_nodes.launcher.providers.quota import getSectionLimits, makeQuota
 from zuul_nodes.launcher.providers.scope import (
     Scope,
+    checkAddress,
     chooseProvider,
     getEntry,
     isFor,
@@ -39,12 +42,14 @@ __all__ = [
     'USED_STATES',
     'Failure',
     'FormerProviders',
+    'HandledEndpoints',
     'Layouts',
     'Lookups',
     'Names',
     'Ownership',
     'Scope',
     'SharedMachines',
+    'checkAddress',
     'chooseProvider',
     'classify',
     'describe',
@@ -62,4 +67,5 @@ __all__ = [
     'isGone',
     'isMadeFrom',
     'makeQuota',
+    'prepareDrivers',
 ]

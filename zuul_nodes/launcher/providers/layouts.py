@@ -25,14 +25,12 @@ LOST = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
 
 class Layouts:
     """
-    :param ZooKeeperClient zk_client:
+    :param Session session: in which they are read.
     :param ConnectionRegistry connections: the launcher's own.
     :param str system_id: Zuul's.
-    :param makeContext: makes a ZKContext of a lock.
     :param changed: called when a layout may have changed.
     :param findFormer: as of :class:`.scope.Scope`.
     :param adopt: called with a new scope, before it counts as read.
-    :param str hostname: the launcher's name, for the audit log.
     :ivar dict tenant_providers: tenant -> its providers.
     :ivar dict states: tenant -> the layout's state that they are from.
     :ivar Scope scope: the same, to be looked up.
@@ -44,16 +42,15 @@ class Layouts:
 
     log = logging.getLogger('zuul.nodes.providers')
 
-    def __init__(self, zk_client, connections, system_id, makeContext,
-                 changed, findFormer, adopt, hostname=None):
-        self.zk_client = zk_client
+    def __init__(self, session, connections, system_id, changed, findFormer,
+                 adopt):
+        self.session = session
+        self.zk_client = session.zk_client
         self.connections = connections
         self.system_id = system_id
-        self.makeContext = makeContext
         self.changed = changed
         self.findFormer = findFormer
         self.adopt = adopt
-        self.hostname = hostname
         self.tenant_providers = {}
         self.unreadable = {}
         self.states = {}
@@ -67,8 +64,13 @@ class Layouts:
         self._read = 0
         self._lock = threading.Lock()
         self.providers_store = LayoutProvidersStore(
-            zk_client, connections, system_id)
-        self.tenant_states = LayoutStateStore(zk_client, self._tell)
+            self.zk_client, connections, system_id)
+        self.tenant_states = LayoutStateStore(self.zk_client, self._tell)
+
+    @property
+    def local_layout_state(self):
+        """:attr:`states`, as the services of Zuul call it."""
+        return self.states
 
     def _tell(self):
         with self._lock:
@@ -185,7 +187,7 @@ class Layouts:
                 return True
             unreadable = {}
             providers = list(self._getProviders(
-                self.makeContext(lock), name, unreadable))
+                self.session.context(lock, self.log), name, unreadable))
             if not lock.is_still_valid():
                 raise LockException(f'the lock of tenant {name} is lost')
             self.tenant_providers = {
@@ -214,7 +216,7 @@ class Layouts:
                 if isinstance(error, bounds.BoundError):
                     audit.tell(
                         audit.Event.REFUSED, provider, reason=error,
-                        launcher=self.hostname)
+                        launcher=self.session.identifier)
                 # It may need a driver or a connection that is not here.
                 # Its nodes are left alone.
                 self.log.exception(

@@ -49,6 +49,10 @@ class Ownership:
                 connection_name is None or not launcher.connection_filter
                 or connection_name in launcher.connection_filter)]
 
+    def isShared(self):
+        """:return: whether other launchers run, too."""
+        return len(self.getLaunchers()) > 1
+
     def isHandled(self, connection_name):
         """:return: whether anybody makes nodes there."""
         return bool(self.getLaunchers(connection_name))

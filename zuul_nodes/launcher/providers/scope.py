@@ -14,7 +14,7 @@ from zuul.driver.static import StaticDriver
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
-from zuul_nodes.drivers import forNode, getOwn, turnZones
+from zuul_nodes.drivers import bounds, forNode, getOwn, turnZones
 from zuul_nodes.launcher.providers.failures import Failure
 from zuul_nodes.launcher.providers.quota import getSection
 
@@ -78,6 +78,18 @@ def isGivenAt(connections, connection_name):
         there is no such connection."""
     connection = connections.connections.get(connection_name)
     return connection is not None and isGiven(connection.driver)
+
+
+def checkAddress(connections, node, address):
+    """
+    :param ConnectionRegistry connections:
+    :param ProviderNode node: that is about to be connected to.
+    :param str address: of its host.
+    :raises BoundError: the operator does not allow that.
+    """
+    connection = connections.connections.get(node.connection_name)
+    if connection is not None:
+        bounds.checkAddress(connection, node.interface_ip, address)
 
 
 def _hasEntries(provider):

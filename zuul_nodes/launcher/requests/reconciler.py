@@ -8,42 +8,32 @@ and the request is planned anew.
 
 import copy
 import logging
-import time
 
-from opentelemetry import trace
-from zuul.lib import tracing
 from zuul.lib.logutil import get_annotated_logger
-from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
+from zuul.model import NodesetRequest, ProviderNode
 
-from zuul_nodes import audit, labelproblems
+from zuul_nodes import audit
 from zuul_nodes.launcher.planner import Grant, Impossible
 from zuul_nodes.launcher.providers import (
-    USED_STATES,
     Failure,
     describe,
     describeUnhandled,
     getAttempts,
     hasFailed,
 )
+from zuul_nodes.launcher.requests.ends import isDone
 from zuul_nodes.launcher.zookeeper import (
     Conflict,
     UnwritableError,
-    getPath,
     setAttributes,
 )
 
 State = NodesetRequest.State
 NodeState = ProviderNode.State
-TRACER = trace.get_tracer('zuul')
 
 # In these, a node of a request is there or will be.
 GOOD_STATES = (*ProviderNode.CREATE_STATES, NodeState.READY,
                NodeState.SLOT_HOST)
-
-
-REASONS = ('reasons', '')
-# For what requests wait is looked at again so often (seconds).
-REASON_INTERVAL = 60
 
 # What the record of a request says of nodes that have failed.
 FAILURES = {'failed_providers', 'temporary'}
@@ -53,46 +43,42 @@ UNREAD = 'the layout that it may be from has not been read yet'
 
 class RequestReconciler:
     """
-    :param Launcher launcher: whose requests these are.
-    :param float unhandled_timeout: seconds that a request waits for a
-        launcher that handles a connection that it needs.
+    :param RequestRecords requests:
+    :param Planner planner: decides what they get.
+    :param Layouts layouts: from which they are.
+    :param GrantWriter grants: writes what is decided.
+    :param RequestEnds ends: writes how they end.
+    :param RequestWaits waits: those that wait.
+    :param LivenessCheck liveness_check: of nodes that are ready.
     """
 
     log = logging.getLogger('zuul.nodes.requests')
 
-    def __init__(self, launcher, unhandled_timeout):
-        self.launcher = launcher
-        self.api = launcher.api
-        self.session = launcher.session
-        self.queue = launcher.queue
-        self.planner = launcher.planner
-        self.unhandled_timeout = unhandled_timeout
-        self._reasons = {}
-        # The version of each that is being looked at.
-        self._versions = {}
-        # When we first saw that a request waits for a launcher.
-        self._unhandled = {}
+    def __init__(self, requests, planner, layouts, grants, ends, waits,
+                 liveness_check):
+        self.requests = requests
+        self.session = requests.session
+        self.planner = planner
+        self.layouts = layouts
+        self.grants = grants
+        self.ends = ends
+        self.waits = waits
+        self.liveness_check = liveness_check
         # Those whose layout is read, or a later one.
         self._current = set()
 
     def reconcile(self, request_id):
         """Take the next step of a request, if it is ours to take."""
-        # Before it is looked for: who learns that it is gone asks for it.
-        self._versions[request_id] = None
-        request = self.api.getNodesetRequest(request_id)
-        if request is not None:
-            # Before anything is read of it: whoever had it before may
-            # write it at any time, and the watch tell us meanwhile.
-            self._versions[request_id] = request.getZKVersion()
+        request = self.requests.get(request_id)
         if request is None or not self._isOurs(request):
             self._forget(request_id)
             return
-        self._startSpan(request)
+        self.ends.startSpan(request)
         log = get_annotated_logger(self.log, request, request=request_id)
         try:
             if request.state == State.REQUESTED and any(request.nodes):
                 # Zuul's launcher lets requests keep nodes while they wait.
-                self._goBack(request, self._getNodes(request), log)
+                self._goBack(request, self.requests.getNodes(request), log)
             elif request.state == State.REQUESTED:
                 self._plan(request, log)
             elif request.state == State.ACCEPTED:
@@ -102,119 +88,72 @@ class RequestReconciler:
         except Conflict as conflict:
             log.debug('Looking at request %s again: %s', request, conflict)
             self.session.release(request)
-            self._retry(request)
+            self.requests.retry(request)
 
-    def _begin(self, request):
-        """
-        :return: a Transaction, which writes the request only if it still is
-            what we have looked at.
-        """
-        transaction = self.session.transaction()
-        transaction.expect(request, self._versions[request.uuid])
-        return transaction
-
-    def _retry(self, request):
-        """Look at a request again: when somebody gives up its lock, or
-        later."""
-        # Of these locks, no cache tells.
-        key = ('request', request.uuid)
-        if not self.session.awaitUnlocked(
-                request, lambda: self.queue.add(key)):
-            self.queue.retry(key)
+    def reconcileWaiting(self):
+        """Tell for what those wait that do."""
+        self.waits.reconcile(self.requests.remembers)
 
     def _isOurs(self, request):
         if request.state == State.TEST_HOLD or isDone(request):
             return False
-        return request.hasLock() or (
-            self.launcher.ownership.isMyRequest(request))
-
-    def remembers(self, request_id):
-        """:return: whether there is anything to forget of a request."""
-        return request_id in self._versions
+        return self.requests.isMine(request)
 
     def _forget(self, request_id):
         self.planner.forget(request_id)
-        self._versions.pop(request_id, None)
-        self._reasons.pop(request_id, None)
+        self.requests.forget(request_id)
+        self.waits.forget(request_id)
         self._current.discard(request_id)
-        self._unhandled.pop(request_id, None)
 
-    # RequestQueue
+    # Waiting
 
     def _plan(self, request, log):
         if not self._hasLayout(request):
-            self._tellReason(request.uuid, UNREAD, log)
+            self.waits.tell(request.uuid, UNREAD, log)
             return
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
             self._grant(request, decision, log)
         elif not isinstance(decision, Impossible):
             self._wait(request, decision, log)
-        elif self.launcher.layouts.isCertain(request.tenant_name):
+        elif self.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, decision.reason)
         else:
-            self._tellReason(request.uuid, UNREAD, log)
+            self.waits.tell(request.uuid, UNREAD, log)
 
     def _hasLayout(self, request):
         """:return: whether the layout that a request is from has been read:
             it must not get what an older one defines.  Later ones will do,
             so this is asked once."""
         if request.uuid not in self._current:
-            if not self.launcher.layouts.isNewEnough(
+            if not self.layouts.isNewEnough(
                     request.tenant_name, request.getZKczxid()):
                 return False
             self._current.add(request.uuid)
         return True
 
     def _wait(self, request, decision, log):
-        self._tellReason(request.uuid, decision.reason, log)
-        self.queue.addAfter(REASONS, REASON_INTERVAL)
-        self.launcher.tellReservations()
-        self.launcher.reclaim.tell()
+        self.waits.begin(request, decision.reason, log)
         self._watchUnhandled(
             request, self.planner.getUnhandled(request.uuid), log)
 
-    def tellReasons(self):
-        """Tell for what those wait now that are the first of their like;
-        nobody plans them again just because the reason is another one."""
-        reasons = self.planner.getReasons()
-        for request_id, reason in reasons.items():
-            if self.remembers(request_id):
-                self._tellReason(request_id, reason, self.log)
-        if reasons:
-            self.queue.addAfter(REASONS, REASON_INTERVAL)
-
-    def _tellReason(self, request_id, reason, log):
-        if self._reasons.get(request_id) != reason:
-            self._reasons[request_id] = reason
-            log.info('Request %s waits: %s', request_id, reason)
-
     def _watchUnhandled(self, request, reason, log):
-        """Do not wait for ever for launchers that do not run.
-
+        """
         :param str reason: why nobody who runs can do it; None if somebody
             can.
         """
-        if not reason:
-            self._unhandled.pop(request.uuid, None)
-            return
-        now = time.monotonic()
-        since = self._unhandled.setdefault(request.uuid, now)
-        left = since + self.unhandled_timeout - now
-        if left > 0:
-            self.queue.addAfter(('request', request.uuid), left)
-            return
-        self._end(request, State.FAILED, log, (
-            f'{reason}; waited {self.unhandled_timeout:g} seconds'))
+        if self.waits.isOver(request, reason):
+            self._end(request, State.FAILED, log, (
+                f'{reason}; waited {self.waits.unhandled_timeout:g} seconds'))
 
     # Granting
 
     def _grant(self, request, grant, log):
         try:
-            if not self.launcher.liveness_check.check(grant, log):
+            if not self.liveness_check.check(grant, log):
                 # The grant is kept meanwhile.
                 return
-            self._write(request, grant, log)
+            self.grants.write(request, grant, log)
         except UnwritableError as error:
             self.planner.release(grant)
             self._refuse(request, grant, error, log)
@@ -223,96 +162,6 @@ class RequestReconciler:
             self.planner.release(grant)
             raise
         self._forget(request.uuid)
-
-    def _write(self, request, grant, log):
-        ready = [slot.node for slot in grant.slots
-                 if slot.node is not None
-                 and slot.node.state == NodeState.READY]
-        transaction = self._begin(request)
-        try:
-            new = self._addNodes(transaction, request, grant, log)
-            for node in ready:
-                # It may be about to expire, or be held by a user: they
-                # have its lock then.  One that is built is its builder's.
-                transaction.check(node)
-                transaction.checkUnlocked(node)
-                self._checkMachine(transaction, node, ready)
-            self._addRequest(transaction, request, grant,
-                             len(ready) == len(grant.slots), log)
-            self.launcher.commitNew(transaction, new)
-        except BaseException:
-            self.session.release(request)
-            raise
-        self.planner.confirm(grant)
-
-    def _checkMachine(self, transaction, node, ready):
-        """Look whether other records of a machine leave a job to a node:
-        another launcher may just have granted one of these."""
-        others, limit = self.planner.getOthers(node)
-        used = 1
-        for other in others:
-            if (other in ready or other.request_id
-                    or other.state in USED_STATES):
-                used += 1
-            else:
-                transaction.check(other)
-                transaction.checkNoPart(other.assignment)
-        if used > limit:
-            raise Conflict(f'the machine of {node} is used')
-
-    def _addNodes(self, transaction, request, grant, log):
-        """:return: the records of new nodes."""
-        new = []
-        hosts = {}
-        for slot in grant.slots:
-            node = slot.node
-            host_id = slot.host.node_id if slot.host else None
-            if node is None and host_id in hosts:
-                node = hosts[host_id][slot.node_id]
-            elif node is None:
-                try:
-                    records = self.launcher.new_records.makeNode(
-                        slot, NodeState.BUILDING, request)
-                except Exception as error:
-                    # Another provider may be able to.
-                    self.launcher.pauseProvider(
-                        slot.provider.canonical_name, describe(error))
-                    raise
-                self.launcher.new_records.create(transaction, records, request)
-                new += records
-                by_id = {record.uuid: record for record in records}
-                if slot.host:
-                    hosts[host_id] = by_id
-                node = by_id[slot.node_id]
-            transaction.createPart(
-                node.assignment, request_id=request.uuid,
-                tenant_name=request.tenant_name,
-                min_request_version=request.getZKVersion() + 1)
-            log.debug('Assigning node %s', node)
-        return new
-
-    def _addRequest(self, transaction, request, grant, is_ready, log):
-        data = []
-        for slot in grant.slots:
-            entry = dict(request.getProviderNodeData(slot.index)
-                         or {'failed_providers': []})
-            if grant.forgiven:
-                entry.pop('temporary', None)
-            label = slot.provider.labels[slot.label_name]
-            data.append(entry | {
-                'uuid': slot.node_id,
-                'executor_zone': slot.node.executor_zone if slot.node
-                else label.executor_zone})
-        if is_ready:
-            log.debug('Request %s is fulfilled by ready nodes', request)
-            self._addEnd(transaction, request, State.FULFILLED,
-                         provider_node_data=data)
-        else:
-            log.debug('Accepting request %s', request)
-            if not request.hasLock():
-                transaction.lock(request)
-            transaction.update(request, state=State.ACCEPTED,
-                               provider_node_data=data)
 
     def _refuse(self, request, grant, error, log):
         """What is to be made can't be written: that is so at each attempt,
@@ -331,7 +180,7 @@ class RequestReconciler:
     # Granted
 
     def _check(self, request, log):
-        nodes = self._getNodes(request)
+        nodes = self.requests.getNodes(request)
         if all(node is not None and node.state in GOOD_STATES
                and node.request_id == request.uuid for node in nodes):
             if all(node.state in ProviderNode.FINAL_STATES
@@ -341,7 +190,7 @@ class RequestReconciler:
             unhandled = {
                 node.connection_name for node in nodes
                 if node.state not in ProviderNode.FINAL_STATES
-                and not self.launcher.ownership.isHandled(
+                and not self.requests.ownership.isHandled(
                     node.connection_name)}
             self._watchUnhandled(
                 request, unhandled and describeUnhandled(unhandled), log)
@@ -351,25 +200,9 @@ class RequestReconciler:
                 return
             # It was another launcher's.
             if not self.session.acquire(request):
-                self._retry(request)
+                self.requests.retry(request)
             return
         self._goBack(request, nodes, log)
-
-    def _getNodes(self, request):
-        """
-        :return: the nodes of a request; None in place of those that are
-            gone.
-        :raises Conflict: the watch has not told of one yet.
-        """
-        nodes = list(map(self.api.getProviderNode, request.nodes))
-        for node, node_id in zip(nodes, request.nodes, strict=True):
-            if node is None and node_id and self.session.exists(
-                    getPath(ProviderNode, node_id)):
-                raise Conflict(f'node {node_id} is not known yet')
-            if node is not None and not node.request_id and (
-                    self.session.exists(node.assignment.getPath())):
-                raise Conflict(f'the assignment of {node_id} is not known yet')
-        return nodes
 
     def _goBack(self, request, nodes, log):
         """Some nodes have failed: none is kept while others are waited
@@ -384,7 +217,7 @@ class RequestReconciler:
         :param list data: what its record is to say of each node.
         """
         reason = self._getEnd(request, data)
-        if reason and self.launcher.layouts.isCertain(request.tenant_name):
+        if reason and self.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, reason)
             return
         if not any(entry.keys() & FAILURES and (
@@ -392,7 +225,7 @@ class RequestReconciler:
                 for entry in data):
             # Zuul's launcher does not go on with entries without nodes.
             data = []
-        transaction = self._begin(request)
+        transaction = self.requests.begin(request)
         for node in nodes:
             if node is not None and node.request_id == request.uuid:
                 log.info('Request %s gives up node %s', request.uuid, node)
@@ -406,7 +239,7 @@ class RequestReconciler:
         """:return: what the record is to say of a node that goes back."""
         entry = {**request.getProviderNodeData(index), 'uuid': None}
         if node is not None:
-            provider = self.launcher.scope.by_tenant.get(
+            provider = self.layouts.scope.by_tenant.get(
                 request.tenant_name, {}).get(node.provider)
             _addFailure(entry, node,
                         getAttempts(provider) if provider else 1)
@@ -432,84 +265,21 @@ class RequestReconciler:
 
     # The end
 
-    def addFulfilled(self, transaction, node, log):
-        """Fulfil a request along with the last of its nodes, if it is
-        ours.
-
-        :param Transaction transaction: that makes the node ready.
-        """
-        request = self.api.getNodesetRequest(node.request_id)
-        if (request is None or request.state != State.ACCEPTED
-                or not request.hasLock()):
-            return
-        others = [self.api.getProviderNode(node_id)
-                  for node_id in request.nodes if node_id != node.uuid]
-        if len(others) < len(request.nodes) and all(
-                other is not None and other.state == NodeState.READY
-                and other.request_id == request.uuid for other in others):
-            log.debug('Marking request %s as %s', request, State.FULFILLED)
-            self._addEnd(transaction, request, State.FULFILLED)
-
     def _end(self, request, state, log, reason=None):
         """Write how a request has ended, and tell the pipeline."""
-        transaction = self._begin(request)
+        transaction = self.requests.begin(request)
         if state == State.FAILED:
             # Its nodes go when the scheduler has removed the record.
-            reason = self._addProblems(request, reason)
+            reason = self.ends.explain(request, reason)
             log.error('Marking request %s as %s: %s', request, state, reason)
             transaction.audit(
                 audit.Event.REFUSED, request, reason=reason,
                 label=', '.join(request.labels))
         else:
             log.debug('Marking request %s as %s', request, state)
-        self._addEnd(transaction, request, state)
+        self.ends.add(transaction, request, state)
         transaction.commit()
         self._forget(request.uuid)
-
-    def _addProblems(self, request, reason):
-        """:return: a reason, with the errors in the configuration that are
-            behind it."""
-        problems = labelproblems.read(
-            self.launcher.zk_client.client, request.tenant_name)
-        found = dict.fromkeys(
-            problems[name] for name in request.labels if name in problems)
-        return '. '.join((str(reason), *found))
-
-    def _addEnd(self, transaction, request, state, **attributes):
-        if state == State.FULFILLED and audit.isEnabled():
-            for entry in attributes.get(
-                    'provider_node_data', request.provider_node_data):
-                transaction.audit(
-                    audit.Event.USED,
-                    self.api.getProviderNode(entry['uuid']), request)
-        transaction.update(
-            request, state=state,
-            event_state=request.EventState.COMPLETE, **attributes)
-        transaction.unlock(request)
-        transaction.tell(
-            self.launcher.result_events[request.tenant_name][
-                request.pipeline_name],
-            NodesProvisionedEvent(request.uuid, request.buildset_uuid))
-        transaction.callAfterwards(_endSpan, request)
-
-    def _startSpan(self, request):
-        """What is traced begins when we first look at a request, so that
-        it has the time for which that waits."""
-        if getattr(request, 'span', None) is None:
-            with trace.use_span(tracing.restoreSpan(request.span_info)):
-                setAttributes(request, span=TRACER.start_span(
-                    'NodesetRequestProcessing'))
-
-
-def _endSpan(request):
-    request.span.set_attributes(request.getSpanAttributes())
-    request.span.end()
-
-
-def isDone(request):
-    """:return: whether a launcher has nothing more to do with a request."""
-    return (request.state in request.FINAL_STATES
-            and request.event_state == request.EventState.COMPLETE)
 
 
 def _addFailure(entry, node, attempts):

@@ -17,6 +17,7 @@ from zuul_nodes.launcher.zookeeper.content import (
     serialize,
 )
 from zuul_nodes.launcher.zookeeper.disconnect import Disconnect
+from zuul_nodes.launcher.zookeeper.newnodes import commitNew
 from zuul_nodes.launcher.zookeeper.recordcache import Records
 from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.sockets import installSockets
@@ -49,6 +50,7 @@ __all__ = [
     'Session',
     'UnwritableError',
     'Uploads',
+    'commitNew',
     'decompress',
     'getCreationTime',
     'getLock',

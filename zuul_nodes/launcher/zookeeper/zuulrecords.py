@@ -108,9 +108,9 @@ def isProviderOfDriver(name):
     return name in BaseProvider._subclasses
 
 
-def makeUploadPlanner(system, providers, artifact, pending, known):
+def makeUploadPlanner(system_id, providers, artifact, pending, known):
     """
-    :param ZuulSystem system:
+    :param str system_id: Zuul's; images are tagged with it.
     :param dict providers: the id of an upload's first provider, as Zuul's
         planner asks for it -> provider.
     :param ImageBuildArtifact artifact:
@@ -121,6 +121,6 @@ def makeUploadPlanner(system, providers, artifact, pending, known):
     """
     return UploadPlanner(
         types.SimpleNamespace(
-            system=system,
+            system=types.SimpleNamespace(system_id=system_id),
             _getProviderByCanonicalName=providers.__getitem__),
         artifact, pending, known)

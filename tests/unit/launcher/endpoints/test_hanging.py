@@ -8,7 +8,6 @@ from zuul.model import NodesetRequest
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import addProvider, addSection, cloud, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
-from zuul_nodes.launcher import launcher as launcher_module
 
 BOTH = (cloud('one', labels='[big]') + addSection('other')
         + addProvider('two', section='other', priority=2))
@@ -82,7 +81,7 @@ def test_a_start_that_hangs(steps, starts, racks):
 def test_a_start_that_fails(steps, starts, racks, caplog):
     """It is tried again, without a new layout; and told once, with whom
     that keeps waiting."""
-    steps.endpoint_reconciler.interval = 0.1
+    steps.endpoint_reconciler.turns.interval = 0.1
     starts.todo = [starts.fail] * 3
     steps.readLayout(cloud('one'))
     serve(steps, steps.addRequest('big'))
@@ -100,7 +99,7 @@ def test_a_start_that_fails(steps, starts, racks, caplog):
     ('fail', 'no route to the cloud'), ('hang', 'no answer in 0.3 seconds')])
 def test_what_a_request_waits_for(steps, starts, racks, how, problem):
     """The reason has the cause, also of one that has been waiting."""
-    steps.endpoint_reconciler.interval = 1000
+    steps.endpoint_reconciler.turns.interval = 1000
     steps.pools.timeout = 0.3
     starts.todo = [getattr(starts, how)]
     steps.readLayout(cloud('one'))
@@ -110,14 +109,14 @@ def test_what_a_request_waits_for(steps, starts, racks, how, problem):
                    + problem in steps.planner.getReason(request.uuid))
     # When it has started, nobody waits any longer.
     starts.release.set()
-    steps.endpoint_reconciler.interval = 0
+    steps.endpoint_reconciler.turns.interval = 0
     steps.readLayout(cloud('one'))
     serve(steps, request)
 
 
+@pytest.mark.settings(stop_timeout=0.1)
 def test_a_start_that_hangs_does_not_hold_up_a_stop(
         steps, starts, monkeypatch):
-    monkeypatch.setattr(launcher_module, 'STOP_TIMEOUT', 0.1)
     starts.todo = [starts.hang]
     steps.readLayout(BOTH)
     steps.runUntil(starts.reached.is_set)

@@ -279,7 +279,7 @@ def test_no_resource_goes_while_a_layout_is_unread(
         keeper, cloud, goRound, prepared, monkeypatch):
     cloud.add('template', 'template', keeper.tags())
     with monkeypatch.context() as context:
-        context.setattr(keeper.layouts, 'isKnown', lambda: False)
+        context.setattr(keeper, 'isKnown', lambda: False)
         goRound(3)
     assert cloud.names == {'template'}
     goRound(2)

@@ -11,7 +11,7 @@ from tests.fixtures.cloud import (
     QUOTA_INTERVAL,
     CloudEndpoint,
     CloudResource,
-    callNow,
+    NoThreads,
     getRunning,
     leak,
 )
@@ -19,12 +19,9 @@ from tests.fixtures.racks import cloud as layout
 from tests.fixtures.racks import isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.endpoints.reconciler import (
-    PATIENCE,
-    EndpointReconciler,
-    Turn,
-)
+from zuul_nodes.launcher.settings import Settings
 
+PATIENCE = Settings().endpoint_patience
 RACK = ('endpoint', 'rack/rack')
 
 
@@ -34,8 +31,8 @@ def reconcile(cleanup, clock):
         clock.now += pause
         cleanup.reconcile(name)
         # What has ended asks to be looked at again.
-        while cleanup.launcher.queue.added:
-            cleanup.reconcile(cleanup.launcher.queue.added.pop()[1])
+        while cleanup.turns.queue.added:
+            cleanup.reconcile(cleanup.turns.queue.added.pop()[1])
     return go
 
 
@@ -77,7 +74,7 @@ class Threads:
     def __init__(self):
         self.threads = []
 
-    def submit(self, endpoint, function, giveUp):
+    def submit(self, endpoint, function, done, what):
         thread = threading.Thread(target=function, daemon=True)
         self.threads.append(thread)
         thread.start()
@@ -85,8 +82,7 @@ class Threads:
 
 def test_endpoint_that_hangs(keeper, clouds, cloud, clock, caplog):
     threads = Threads()
-    cleanup = EndpointReconciler(
-        keeper, threads.submit, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanup = keeper.makeReconciler(threads, clock)
     added = keeper.queue.added
     for name in ('rack', 'other'):
         leak(keeper, clouds[name])
@@ -148,10 +144,11 @@ def test_what_is_learned_in_a_turn_that_was_given_up(keeper, cloud, clock,
     provider, = (each for each in keeper.tenant_providers['tenant']
                  if each.getEndpoint() is endpoint)
     cleanup.refreshQuota(endpoint)
-    assert cleanup.isAsked(provider, 'big')
-    cleanup.refreshQuota(endpoint, Turn(
-        clock.now, [provider], given_up=True))
-    assert cleanup.isAsked(provider, 'big')
+    assert cleanup.answers.isAsked(provider, 'big')
+    turn = cleanup.turns.make([provider])
+    turn.given_up = True
+    cleanup.refreshQuota(endpoint, turn)
+    assert cleanup.answers.isAsked(provider, 'big')
 
 
 def test_nothing_is_deleted_in_a_turn_that_was_given_up(keeper, cloud,
@@ -160,14 +157,15 @@ def test_nothing_is_deleted_in_a_turn_that_was_given_up(keeper, cloud,
     endpoint = keeper.getEndpoint('rack')
     cleanup.cleanUp(endpoint)
     clock.now += INTERVAL
-    cleanup.cleanUp(endpoint, Turn(clock.now, [], given_up=True))
+    turn = cleanup.turns.make([])
+    turn.given_up = True
+    cleanup.cleanUp(endpoint, turn)
     assert cloud.attempts == {}
 
 
 def test_it_is_prepared_first(keeper, cloud, clock):
     threads = Threads()
-    cleanup = EndpointReconciler(
-        keeper, threads.submit, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanup = keeper.makeReconciler(threads, clock)
     cloud.pauses['postConfig'] = threading.Event()
     for _ in range(2):
         cleanup.reconcile('rack/rack')
@@ -185,7 +183,7 @@ def test_one_name_at_two_endpoints(steps, racks, clouds):
     driver = steps.connections.drivers['shelf']
     driver._endpoint_class = CloudEndpoint
     driver.clouds = clouds
-    steps.endpoint_reconciler.interval = 0.01
+    steps.endpoint_reconciler.turns.interval = 0.01
     requests = []
     for tenant, connection in (('first', 'rack'), ('second', 'other')):
         clouds[connection].add('instance', 'leaked', {
@@ -217,8 +215,7 @@ def test_endpoint_that_is_gone(keeper, cloud, reconcile):
 def test_one_launcher_does_it(makeKeeper, cloud, clock):
     keepers = [makeKeeper(name) for name in ('one', 'two')]
     waitFor(lambda: sorted(getRunning()) == ['one', 'two'])
-    cleanups = [EndpointReconciler(
-                    keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanups = [keeper.makeReconciler(NoThreads(), clock)
                 for keeper in keepers]
     leak(keepers[0], cloud)
 
@@ -234,7 +231,7 @@ def test_one_launcher_does_it(makeKeeper, cloud, clock):
     assert count(cloud, 'postConfig') == 2
     assert sorted(call[1] for call in cloud.calls
                   if call[0] == 'refreshQuotaLimits') == [False, True]
-    index = 0 if cleanups[0].ownership.isMyEndpoint(
+    index = 0 if cleanups[0].endpoints.isMine(
         keepers[0].getEndpoint('rack')) else 1
     first, second = keepers[index], keepers[1 - index]
     changed = len(second.planner.changed)
@@ -259,13 +256,12 @@ def test_what_was_seen_before_another_launcher_took_over(makeKeeper, cloud,
     waitFor(lambda: sorted(getRunning()) == ['one', 'two'])
     cleanup, = (
         each for each in (
-            EndpointReconciler(
-                keeper, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+            keeper.makeReconciler(NoThreads(), clock)
             for keeper in keepers)
-        if each.ownership.isMyEndpoint(keepers[0].getEndpoint('rack')))
+        if each.endpoints.isMine(keepers[0].getEndpoint('rack')))
 
     def reconcile(state):
-        component = cleanup.launcher.component_info
+        component = cleanup.layouts.component_info
         component.state = state
         waitFor(lambda: (component.hostname in getRunning())
                  == (state == component.RUNNING))
@@ -287,10 +283,9 @@ def test_only_who_handles_the_connection(makeKeeper, cloud, clock):
                       COMPONENT_REGISTRY.registry.all('launcher')]
              == [['other']])
     second = makeKeeper('two')
-    cleanup = EndpointReconciler(
-        second, callNow, INTERVAL, QUOTA_INTERVAL, clock)
+    cleanup = second.makeReconciler(NoThreads(), clock)
     # Whatever their scores are.
-    assert cleanup.ownership.isMyEndpoint(second.getEndpoint('rack'))
+    assert cleanup.endpoints.isMine(second.getEndpoint('rack'))
 
 
 # Quotas

@@ -9,8 +9,8 @@ from zuul.model import EventInfo
 from tests.fixtures.images import LAYOUT
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.images import builds, reconciler
-from zuul_nodes.launcher.images import events as imageevents
+from zuul_nodes.launcher.images import KEY, builds
+from zuul_nodes.launcher.settings import Settings
 
 BUILD = ['debian']
 
@@ -23,12 +23,12 @@ def launcher(image_launcher):
 
 
 def reconcile(launcher):
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
 
 
 def reconcileTwice(launcher, monkeypatch):
     """Two launchers begin to look at the same time."""
-    events = launcher.images.events
+    events = launcher.jobs.events
     get = events.get
 
     def beLate(kind, key):
@@ -43,7 +43,7 @@ def reconcileTwice(launcher, monkeypatch):
 
 def getSent(launcher):
     """:return: what is on record of the last build of debian."""
-    return launcher.images.events.get(
+    return launcher.jobs.events.get(
         'image-build',
         launcher.getProvider().images['debian'].canonical_name)
 
@@ -56,23 +56,23 @@ def test_an_image_that_is_missing(launcher, pipelines):
         'example.com', 'nodes', 'main')
 
 
+@pytest.mark.settings(image_settle_time=10)
 def test_what_added_an_image_may_have_it_built(
         launcher, pipelines, monkeypatch):
     """In a pipeline that comes after the layout."""
     passed = []
-    monkeypatch.setattr(builds, 'SETTLE_TIME', 10)
     monkeypatch.setattr(builds, 'time', types.SimpleNamespace(
         monotonic=lambda: sum(passed)))
     reconcile(launcher)
     passed.append(9)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
-    assert reconciler.KEY in launcher.queue._due
+    assert KEY in launcher.queue._due
     artifact = launcher.addArtifact()
     reconcile(launcher)
     with launcher.context() as context:
         artifact.delete(context)
-    waitFor(lambda: len(launcher.image_build_registry.getItems()) == 1)
+    waitFor(lambda: len(launcher.builds.getItems()) == 1)
     passed.append(2)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
@@ -95,7 +95,7 @@ def test_not_before_its_scheduler_has_said_what_there_is(launcher):
 def test_no_second_event_while_the_first_is_anywhere(
         launcher, pipelines, jump):
     reconcile(launcher)
-    jump(reconciler.LONGEST_PAUSE)
+    jump(Settings.image_longest_pause)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
     pipelines.forward()
@@ -106,7 +106,7 @@ def test_no_second_event_while_the_first_is_anywhere(
     pipelines.finish(item)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
-    jump(reconciler.LONGEST_PAUSE + reconciler.FIRST_PAUSE)
+    jump(Settings.image_longest_pause + Settings.image_first_pause)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
 
@@ -163,11 +163,11 @@ def test_after_what_others_have_begun(launcher, pipelines, jump):
         jump(seconds)
         reconcile(launcher)
     pipelines.finish(item)
-    jump(3540 + reconciler.FIRST_PAUSE - 60)
+    jump(3540 + Settings.image_first_pause - 60)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
-    assert reconciler.KEY in launcher.queue._due
-    jump(3540 + reconciler.FIRST_PAUSE)
+    assert KEY in launcher.queue._due
+    jump(3540 + Settings.image_first_pause)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
 
@@ -189,8 +189,8 @@ def test_two_launchers_see_one_build(launcher, pipelines, monkeypatch):
 
 def test_another_tenant_is_about_to_change(launcher, pipelines, jump):
     """What builds the image there is seen, and nothing is decided."""
-    launcher.local_layout_state['also'] = types.SimpleNamespace(uuid='new')
-    launcher.local_layout_state['tenant'] = types.SimpleNamespace(uuid='new')
+    launcher.states['also'] = types.SimpleNamespace(uuid='new')
+    launcher.states['tenant'] = types.SimpleNamespace(uuid='new')
     pipelines.publish(tenant='also', layout_uuid='new')
     reconcile(launcher)
     assert pipelines.getEvents('image-build', 'also') == []
@@ -205,14 +205,14 @@ def test_what_goes_wrong_is_tried_again(launcher, pipelines, monkeypatch):
         raise TimeoutError
     with monkeypatch.context() as context:
         context.setattr(
-            launcher.images.missing.event_tracker, 'isBuilding', fail)
+            launcher.images.builds.event_tracker, 'isBuilding', fail)
         reconcile(launcher)
-    assert reconciler.KEY in launcher.queue._due
+    assert KEY in launcher.queue._due
 
 
 def test_a_build_ends_between_two_looks(launcher, pipelines, monkeypatch):
     """The item is gone, and its artifact is not known yet."""
-    event_tracker = launcher.images.missing.event_tracker
+    event_tracker = launcher.images.builds.event_tracker
     isBuilding = event_tracker.isBuilding
 
     def finish(*args):
@@ -232,7 +232,7 @@ def test_after_builds_that_have_failed(launcher, pipelines, jump):
         item, = pipelines.take()
         pipelines.finish(item)
         sent = getSent(launcher)
-        pauses.append(sent.pause)
+        pauses.append(launcher.schedule.getPause(sent.attempt - 1))
         elapsed += pauses[-1]
         jump(elapsed - 60)
         reconcile(launcher)
@@ -242,10 +242,10 @@ def test_after_builds_that_have_failed(launcher, pipelines, jump):
     assert pauses[-1] == 12 * 3600
 
 
+@pytest.mark.settings(image_first_pause=0.01)
 def test_a_build_that_failed_when_the_clock_was_wrong(
         launcher, pipelines, jump, monkeypatch):
     """Nobody waits for a day that is still to come."""
-    monkeypatch.setattr(reconciler, 'FIRST_PAUSE', 0.01)
     jump(86400)
     reconcile(launcher)
     pipelines.finish(*pipelines.take())
@@ -254,9 +254,9 @@ def test_a_build_that_failed_when_the_clock_was_wrong(
             or pipelines.getEvents('image-build') == [BUILD])
 
 
+@pytest.mark.settings(image_interval=0.01)
 def test_a_build_that_began_when_the_clock_was_wrong(
         launcher, pipelines, jump, monkeypatch):
-    monkeypatch.setattr(imageevents, 'LOOK_INTERVAL', 0.01)
     jump(86400)
     pipelines.addItem('nightly', jobs=['debian'])
     reconcile(launcher)
@@ -267,7 +267,7 @@ def test_a_build_that_began_when_the_clock_was_wrong(
 
 def test_what_was_sent_is_forgotten_when_the_image_is_good(
         launcher, pipelines):
-    events = launcher.images.events
+    events = launcher.jobs.events
     reconcile(launcher)
     artifact = launcher.addArtifact()
     reconcile(launcher)
@@ -296,7 +296,7 @@ def test_two_launchers_send_one_event(launcher, pipelines, monkeypatch):
 def test_one_that_can_not_be_looked_after(launcher, pipelines, monkeypatch):
     with launcher.context() as context:
         launcher.fedora.delete(context)
-    waitFor(lambda: not launcher.image_build_registry.getItems())
+    waitFor(lambda: not launcher.builds.getItems())
     driver = launcher.connections.drivers['zuul']
     getEvent = driver.getImageBuildEvent
 

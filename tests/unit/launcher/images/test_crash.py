@@ -11,8 +11,7 @@ from tests.fixtures import imagecrash
 from tests.fixtures.crash import crashEverywhere, hurry
 from tests.fixtures.fuse import TIMEOUT
 from tests.fixtures.imagecrash import ImageWorld
-from zuul_nodes.launcher.images import builds as missing
-from zuul_nodes.launcher.images import reconciler, uploads
+from tests.fixtures.settings import writeSettings
 
 pytestmark = pytest.mark.crash
 
@@ -22,11 +21,10 @@ def makeImageWorld(zuul_conf, tmp_path, monkeypatch, file_server):
     """:return: a function that makes an :class:`ImageWorld`, where each of
         the providers has one build of the image in service, or more."""
     imagecrash.install(monkeypatch.setattr)
-    monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
-    monkeypatch.setattr(uploads, 'LOCK_PAUSE', 0.01)
     # An event is sent as soon as there is none.
-    monkeypatch.setattr(missing, 'SETTLE_TIME', 0)
-    monkeypatch.setattr(reconciler, 'FIRST_PAUSE', 0)
+    writeSettings(
+        zuul_conf, upload_retry_pause=0.001, image_lock_pause=0.01,
+        image_settle_time=0, image_first_pause=0)
 
     def make(*names, builds=1, refused=0):
         file_server.files.clear()
@@ -147,16 +145,16 @@ def test_launcher_does_not_repeat_delete_event_of_another(
     artifact goes, and before this one has the lock."""
     artifact, _ = (image_launcher.addArtifact('fedora', timestamp=number)
                    for number in (1, 2))
-    retirement = image_launcher.images.retention
+    deletion = image_launcher.images.retention.deletion.artifacts
     with image_launcher.context() as context, \
             artifact.locked(context) as lock, \
-            image_launcher.createZKContext(lock, retirement.log) as own:
+            image_launcher.session.context(lock, deletion.log) as own:
         for _ in range(2):
-            retirement.deleteArtifact(own, artifact)
+            deletion.delete(own, artifact)
             assert artifact.exists(context)
         item, = pipelines.take()
         pipelines.finish(item)
-        retirement.deleteArtifact(own, artifact)
+        deletion.delete(own, artifact)
         assert not artifact.exists(context)
 
 
@@ -165,8 +163,8 @@ def test_event_of_upload_that_becomes_ready_meanwhile_is_kept(
     """The launcher does not know yet that the upload is ready."""
     upload = image_launcher.addUpload(
         image_launcher.addArtifact(), _state='uploading')
-    events = image_launcher.images.events
-    registry = image_launcher.image_upload_registry
+    events = image_launcher.jobs.events
+    registry = image_launcher.uploads
     known = threading.Event()
 
     def beLate(*args):

@@ -9,11 +9,7 @@ from tests.fixtures.images import LAYOUT, PROVIDER, ImageLauncher, UploadJob
 from tests.fixtures.racks import isDone
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.images.distribution import (
-    ADOPTION_AGE,
-    KEY,
-    Distribution,
-)
+from zuul_nodes.launcher.images import KEY
 
 
 @pytest.fixture
@@ -35,7 +31,7 @@ def spread(launcher):
     returns the uploads that there were not before."""
     def spread():
         before = {each.uuid for each in launcher.getUploads()}
-        Distribution(launcher).reconcile()
+        launcher.distribution.reconcile()
         # What was written just now, its watch may not have told yet.
         waitFor(lambda: getRecords(launcher) == {
             each.uuid for each in launcher.getUploads()})
@@ -115,7 +111,7 @@ def test_builds_without_a_time(launcher, spread):
 def test_a_build_whose_record_nobody_finishes(launcher, spread, jump):
     artifact = launcher.addArtifact(state=None)
     with launcher.context() as context, artifact.locked(context):
-        jump(ADOPTION_AGE + 1)
+        jump(launcher.settings.image_adoption_age + 1)
         assert spread() == []
     assert len(spread()) == 2
     assert artifact.state == 'ready'
@@ -158,7 +154,7 @@ def test_a_provider_that_can_not_tell_its_endpoint(launcher, spread):
 
 def test_somebody_else_has_the_artifact(launcher, spread):
     upload = launcher.addReady('image')
-    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    artifact = launcher.builds.getItem(upload.artifact_uuid)
     with launcher.context() as context, artifact.locked(context):
         assert spread() == []
     # It is looked at again.
@@ -171,8 +167,8 @@ def test_two_launchers_add_it_once(launcher, zuul_conf, tmp_path):
     other = ImageLauncher(zuul_conf, tmp_path)
     try:
         waitFor(lambda: other.getUploads()
-                and other.image_build_registry.getItems())
-        spreadings = [Distribution(each) for each in (launcher, other)]
+                and other.builds.getItems())
+        spreadings = [launcher.distribution, other.distribution]
         begin = threading.Barrier(2)
 
         def run(spreading):
@@ -187,7 +183,7 @@ def test_two_launchers_add_it_once(launcher, zuul_conf, tmp_path):
         for each in spreadings:
             each.reconcile()
         launcher.zk_client.client.sync('/')
-        assert launcher.image_upload_registry.waitForSync(10)
+        assert launcher.uploads.waitForSync(10)
         assert len(launcher.getUploads()) == 2
     finally:
         other.end()

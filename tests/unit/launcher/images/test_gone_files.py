@@ -10,9 +10,9 @@ from tests.fixtures.images import IMAGE, LAYOUT, PROVIDER
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import gonefiles, imagecontrols
 from zuul_nodes.drivers import GoneError, PermanentError
-from zuul_nodes.launcher.images import reconciler
-from zuul_nodes.launcher.images.distribution import Distribution
+from zuul_nodes.launcher.images import KEY
 from zuul_nodes.launcher.providers.failures import isGone
+from zuul_nodes.launcher.settings import Settings
 
 BUILD = ['debian']
 # It needs no other image.
@@ -68,7 +68,7 @@ def getGone(launcher):
 
 def getBuilds(launcher, pipelines):
     """:return: the builds that a launcher asks for."""
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     return pipelines.getEvents('image-build')
 
 
@@ -194,8 +194,8 @@ def test_a_record_that_was_not_written_is_written_later(
         context.setattr(gonefiles, 'write', fail)
         artifact = addBuild('/gone')
     assert not getGone(launcher)
-    jump(reconciler.LONGEST_PAUSE)
-    launcher.queue.add(reconciler.KEY)
+    jump(Settings.image_longest_pause)
+    launcher.queue.add(KEY)
     waitFor(lambda: getGone(launcher) == {artifact.uuid})
 
 
@@ -213,7 +213,7 @@ def test_the_image_is_built_anew(launcher, pipelines, addBuild, jump):
     addBuild('/gone', 'rack', 'other')
     waitFor(lambda: pipelines.getEvents('image-build') == [BUILD])
     for _ in range(3):
-        jump(reconciler.LONGEST_PAUSE)
+        jump(Settings.image_longest_pause)
         assert getBuilds(launcher, pipelines) == [BUILD]
 
 
@@ -221,7 +221,7 @@ def test_there_are_no_retries_until_an_operator_wants_one(
         launcher, server, addBuild, jump):
     artifact = addBuild('/late')
     asked = len(server.requests)
-    jump(reconciler.LONGEST_PAUSE)
+    jump(Settings.image_longest_pause)
     launcher.images.reconcile()
     failed, = launcher.getUploads()
     assert (failed.state, len(server.requests)) == ('failed', asked)
@@ -258,30 +258,30 @@ def test_one_build_at_a_time_and_pauses_between_them(
 def test_the_pause_stays_until_each_endpoint_has_it(
         launcher, pipelines):
     """Another endpoint has a good one all the time."""
-    events = launcher.images.events
+    events = launcher.jobs.events
     good = launcher.addReady('good')
     gonefiles.write(launcher.zk_client.client, good.artifact_uuid, 'gone')
     assert getBuilds(launcher, pipelines) == [BUILD]
     artifact = launcher.addArtifact()
     upload = launcher.addUpload(
         artifact, 'other', external_id='new', _state='ready')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert events.getKeys('image-build')
     with launcher.context() as context:
         upload.updateAttributes(context, validated=True)
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert not events.getKeys('image-build')
 
 
 def test_two_launchers_ask_once(launcher, pipelines, monkeypatch):
     addGone(launcher)
-    events = launcher.images.events
+    events = launcher.jobs.events
     get = events.get
 
     def beLate(kind, key):
         sent = get(kind, key)
         context.undo()
-        launcher.images.missing.reconcile()
+        launcher.images.builds.reconcile()
         return sent
     with monkeypatch.context() as context:
         context.setattr(events, 'get', beLate)
@@ -304,7 +304,7 @@ def test_a_paused_image_is_not_built(launcher, pipelines):
     addGone(launcher)
     imagecontrols.add(launcher.zk_client.client,
                       imagecontrols.Control.PAUSED, name, '')
-    waitFor(lambda: launcher.image_steering.isPaused(name))
+    waitFor(lambda: launcher.records.steering.isPaused(name))
     assert getBuilds(launcher, pipelines) == []
 
 
@@ -326,7 +326,7 @@ def test_a_new_endpoint_needs_it(launcher, pipelines, server, addBuild):
     del server.files['image']
     assert getBuilds(launcher, pipelines) == []
     setNames(launcher, 'rack', 'other')
-    Distribution(launcher).reconcile()
+    launcher.distribution.reconcile()
     waitFor(lambda: pipelines.getEvents('image-build') == [BUILD])
     assert launcher.getStates() == ['failed', 'ready']
 
@@ -338,12 +338,12 @@ def test_an_older_build_is_used_where_its_file_is_there(
     newer = addBuild('/gone', 'rack', 'other', timestamp=2)
     assert getGone(launcher) == {newer.uuid}
     assert getBuilds(launcher, pipelines) == []
-    Distribution(launcher).reconcile()
+    launcher.distribution.reconcile()
     launcher.waitForUploads('failed', 'failed', 'ready', 'ready')
     assert {upload.artifact_uuid for upload in launcher.getUploads()
             if upload.state == 'ready'} == {older.uuid}
     # Once.
-    Distribution(launcher).reconcile()
+    launcher.distribution.reconcile()
     assert len(launcher.getUploads()) == 4
     assert getBuilds(launcher, pipelines) == []
 
@@ -353,7 +353,7 @@ def test_another_build_need_not_go_where_the_newest_is(
     addBuild('/image', 'other', state='ready', timestamp=1)
     newer = addBuild('/image', 'rack', state='ready', timestamp=2)
     gonefiles.write(launcher.zk_client.client, newer.uuid, 'gone')
-    Distribution(launcher).reconcile()
+    launcher.distribution.reconcile()
     assert launcher.getStates() == ['ready', 'ready']
 
 
@@ -370,7 +370,7 @@ def test_it_may_be_copied_from_another_cloud(launcher, pipelines, server):
     setNames(launcher, 'rack', 'other')
     launcher.clouds['other'].sources = [
         launcher.getProvider('rack').canonical_name]
-    Distribution(launcher).reconcile()
+    launcher.distribution.reconcile()
     launcher.queue.start()
     launcher.waitForUploads('ready', 'ready')
     assert getBuilds(launcher, pipelines) == []

@@ -9,7 +9,7 @@ from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import imagelayouts
-from zuul_nodes.launcher.images import retention
+from zuul_nodes.launcher.settings import Settings
 
 REFUSED = {'validated': False, 'build_uuid': 'build'}
 
@@ -28,7 +28,7 @@ def makeOld(launcher):
     """:return: the artifact of the oldest of three uploads."""
     upload = launcher.addReady('1', timestamp=1)
     # With newer ones it may be gone at any moment.
-    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    artifact = launcher.builds.getItem(upload.artifact_uuid)
     for number in (2, 3):
         launcher.addReady(f'{number}', timestamp=number)
     return artifact
@@ -48,7 +48,7 @@ def test_the_record_goes_when_the_file_is_deleted(launcher, pipelines):
     assert not isGone(launcher, artifact)
     pipelines.finish(item)
     waitFor(lambda: isGone(launcher, artifact))
-    waitFor(lambda: not launcher.images.events.getKeys('image-delete'))
+    waitFor(lambda: not launcher.jobs.events.getKeys('image-delete'))
     assert pipelines.getEvents('image-delete') == []
 
 
@@ -63,11 +63,11 @@ def test_a_tenant_that_can_not_be_read_may_need_it(launcher, pipelines):
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
 
+@pytest.mark.settings(image_use_pause=0.01)
 @pytest.mark.parametrize('recorded', [True, False])
 def test_a_node_that_is_being_made_of_it(
         launcher, pipelines, recorded, monkeypatch):
     """It keeps its image until it is there."""
-    monkeypatch.setattr(retention, 'USE_PAUSE', 0.01)
     node = ShelfProviderNode()
     state = {'image_external_id': '1'}
     node._set(state=node.State.BUILDING,
@@ -91,12 +91,12 @@ def test_no_more_nodes_are_made_of_a_build_that_is_being_deleted(
     launcher.nodes = [node]
     launcher.addReady('good', timestamp=1)
     bad = launcher.addReady('bad', timestamp=2)
-    artifact = launcher.image_build_registry.getItem(bad.artifact_uuid)
+    artifact = launcher.builds.getItem(bad.artifact_uuid)
     launcher.setState(artifact, 'deleting')
     launcher.images.reconcile()
     assert 'bad' in launcher.clouds['rack'].images
     new = types.SimpleNamespace(label='debian', image_upload_uuid=None)
-    assert launcher.images.getExternalId(
+    assert launcher.node_images.getExternalId(
         new, launcher.getProvider()) == 'good'
 
 
@@ -119,7 +119,7 @@ def test_no_pipeline_deletes_files(launcher, pipelines, known):
     if known:
         pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
     else:
-        launcher.images.pipelines._layouts.clear()
+        launcher.jobs.pipelines._layouts.clear()
     artifact = makeOld(launcher)
     waitFor(lambda: isGone(launcher, artifact))
     assert pipelines.getEvents('image-delete') == []
@@ -128,7 +128,7 @@ def test_no_pipeline_deletes_files(launcher, pipelines, known):
 def test_what_a_scheduler_says_can_not_be_read(launcher, pipelines):
     path = imagelayouts.getPath('tenant')
     launcher.zk_client.client.set(path, b'{')
-    waitFor(lambda: launcher.images.pipelines._layouts['tenant'] == b'{')
+    waitFor(lambda: launcher.jobs.pipelines._layouts['tenant'] == b'{')
     artifact = makeOld(launcher)
     launcher.images.reconcile()
     assert not isGone(launcher, artifact)
@@ -139,8 +139,8 @@ def test_what_a_scheduler_says_can_not_be_read(launcher, pipelines):
 @pytest.mark.parametrize('other', [True, False])
 def test_the_tenant_of_the_build_is_gone(launcher, pipelines, other):
     """Another one's jobs delete the file, if there is one."""
-    launcher.local_layout_state['other'] = \
-        launcher.local_layout_state.pop('tenant')
+    launcher.states['other'] = \
+        launcher.states.pop('tenant')
     pipelines.publish(*([] if other else ['debian']), tenant='other')
     artifact = makeOld(launcher)
     if other:
@@ -156,16 +156,16 @@ def test_another_launcher_goes_on(launcher, pipelines):
     """Nobody who knows of the event by heart is needed."""
     artifact = makeOld(launcher)
     waitFor(lambda: pipelines.getEvents('image-delete'))
-    launcher.images.retention.event_tracker.tell = lambda: None
+    launcher.jobs.event_tracker.tell = lambda: None
     for path in pipelines.take():
         pipelines.finish(path)
-    launcher.images.start()
+    launcher.schedule.tell()
     waitFor(lambda: isGone(launcher, artifact))
 
 
 def test_what_a_user_deletes(launcher, pipelines):
     upload = launcher.addReady('image')
-    artifact = launcher.image_build_registry.getItem(upload.artifact_uuid)
+    artifact = launcher.builds.getItem(upload.artifact_uuid)
     launcher.setState(artifact, 'deleting')
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
     assert not launcher.clouds['rack'].images
@@ -191,7 +191,7 @@ def test_an_image_that_nobody_needs_yet(launcher, pipelines, jump):
     launcher.setLayout(LAYOUT)
     launcher.images.reconcile()
     assert artifact.state == 'ready'
-    jump(retention.UNWANTED_AGE + 1)
+    jump(Settings.unwanted_build_age + 1)
     launcher.images.reconcile()
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
@@ -208,7 +208,7 @@ def test_a_build_that_is_validated_late(launcher, pipelines):
     add('old', 1, 9)
     add('new', 2, 3)
     node = types.SimpleNamespace(label='debian', image_upload_uuid=None)
-    assert launcher.images.getExternalId(
+    assert launcher.node_images.getExternalId(
         node, launcher.getProvider()) == 'new'
     newest = add('newest', 3, 4, validated=None)
     launcher.images.reconcile()
@@ -283,7 +283,7 @@ def test_one_that_leaves_its_cloud_just_now(launcher, pipelines, monkeypatch):
 @pytest.fixture
 def later(jump):
     """Builds may be those of images that are gone."""
-    jump(retention.UNWANTED_AGE + 1)
+    jump(Settings.unwanted_build_age + 1)
 
 
 def test_an_image_that_nobody_defines_any_more(launcher, pipelines, later):
@@ -304,7 +304,7 @@ def test_not_at_once(launcher, pipelines, jump):
     pipelines.publish('fedora')
     launcher.images.reconcile()
     assert upload.state == 'ready'
-    jump(retention.UNWANTED_AGE + 1)
+    jump(Settings.unwanted_build_age + 1)
     launcher.images.reconcile()
     waitFor(lambda: pipelines.getEvents('image-delete')
             == [upload.artifact_uuid])

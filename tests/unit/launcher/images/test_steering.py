@@ -22,7 +22,7 @@ def client(launcher):
 
 def pause(launcher, client, name=DEBIAN):
     imagecontrols.add(client, Control.PAUSED, name, 'it is broken')
-    waitFor(lambda: launcher.image_steering.isPaused(name))
+    waitFor(lambda: launcher.records.steering.isPaused(name))
 
 
 def resume(client, name=DEBIAN):
@@ -49,18 +49,18 @@ def test_an_image_is_not_built_while_it_is_paused(
     launcher, client = image_launcher, image_launcher.zk_client.client
     launcher.addArtifact('fedora')
     pause(launcher, client)
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert pipelines.getEvents('image-build') == []
     resume(client)
-    waitFor(lambda: not launcher.image_steering.isPaused(DEBIAN))
-    launcher.images.missing.reconcile()
+    waitFor(lambda: not launcher.records.steering.isPaused(DEBIAN))
+    launcher.images.builds.reconcile()
     assert pipelines.getEvents('image-build') == [['debian']]
 
 
 def test_a_build_that_is_kept_stays_beside_newer_ones(launcher, client):
     oldest = launcher.addReady('1', timestamp=1)
     imagecontrols.add(client, Control.KEPT, oldest.artifact_uuid, 'to see')
-    waitFor(lambda: launcher.image_steering.isKept(oldest.artifact_uuid))
+    waitFor(lambda: launcher.records.steering.isKept(oldest.artifact_uuid))
     for number in (2, 3, 4):
         launcher.addReady(f'{number}', timestamp=number)
     images = launcher.clouds['rack'].images
@@ -74,7 +74,7 @@ def test_a_build_that_is_kept_can_be_deleted(launcher, client):
     """Then there is nothing to be kept any more."""
     oldest = launcher.addReady('1', timestamp=1)
     imagecontrols.add(client, Control.KEPT, oldest.artifact_uuid, '')
-    artifact = launcher.image_build_registry.getItem(oldest.artifact_uuid)
+    artifact = launcher.builds.getItem(oldest.artifact_uuid)
     launcher.setState(artifact, 'deleting')
     waitFor(lambda: not launcher.clouds['rack'].images)
     waitFor(lambda: not imagecontrols.readAll(client, Control.KEPT))

@@ -19,8 +19,9 @@ from tests.fixtures.imagetenants import (
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import undelivered
 from zuul_nodes.imagelayouts import ImageLayout
-from zuul_nodes.launcher.images import policy, reconciler, retention
+from zuul_nodes.launcher.images import KEY, policy
 from zuul_nodes.launcher.images.events import EventKind, Sent
+from zuul_nodes.launcher.settings import Settings
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def write(launcher):
 ])
 def test_tenant_that_builds(launcher, write, tenants, asked):
     write(tenants)
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == asked
 
 
@@ -57,8 +58,8 @@ def test_tenants_are_asked_for_a_build_in_turn(launcher, write, jump):
     write('a rack b, b rack -, c - b')
     asked = []
     for number in range(4):
-        jump(number * 2 * reconciler.LONGEST_PAUSE)
-        launcher.images.missing.reconcile()
+        jump(number * 2 * Settings.image_longest_pause)
+        launcher.images.builds.reconcile()
         name, = getAsked(launcher, 'image-build')
         asked.append(name)
         passOn(launcher, name)
@@ -69,34 +70,34 @@ def test_tenants_are_asked_for_a_build_in_turn(launcher, write, jump):
     'a rack vd, b rack b', 'a - -, b other b', 'a gone, b rack b'])
 def test_build_moves_along_with_the_pipeline(launcher, write, moved):
     write('a rack b, b rack -')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
     passOn(launcher, 'a')
     write(moved)
     for _ in range(2):
-        launcher.images.missing.reconcile()
+        launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['b']
 
 
 def test_build_that_is_under_way_elsewhere_does_not_move(
         launcher, write):
     write('a rack b, b rack -')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     write('a rack vd, b rack b')
     # The pipeline has gone, but nobody has taken the event yet.
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
 
 
 def test_an_image_that_nobody_builds_is_said_once(launcher, write, caplog):
     write('a rack vd, b other -')
     for _ in range(2):
-        launcher.images.missing.reconcile()
+        launcher.images.builds.reconcile()
     said, = [record.getMessage() for record in caplog.records
              if 'nobody builds it' in record.getMessage()]
     assert 'is missing in the format raw' in said
     write('b other b')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['b']
 
 
@@ -106,7 +107,7 @@ def test_an_image_is_missing_in_each_format_that_a_tenant_wants(
     write('a rack b, b other -')
     launcher.getProvider('other', 'b').images['debian'].format = 'vhd'
     addArtifact(launcher)
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
     assert 'is missing in the format vhd' in caplog.text
 
@@ -137,28 +138,28 @@ def wantVhd(launcher, write):
 def test_no_build_for_a_format_that_the_last_one_has_not(
         launcher, wantVhd, lackVhd, jump, caplog):
     wantVhd('a rack b, b other -')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     lackVhd('a')
-    jump(reconciler.LONGEST_PAUSE)
+    jump(Settings.image_longest_pause)
     for _ in range(2):
-        launcher.images.missing.reconcile()
+        launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == []
     said = 'missing in the format vhd, which successful builds of the tenants'
     assert caplog.text.count(said) == 1
     # It may have another job by now.
     lackVhd('a', 'former')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
 
 
 def test_another_tenant_may_build_the_format(
         launcher, wantVhd, lackVhd, jump):
     wantVhd('a rack b, b other b')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     lackVhd('a')
     for number in (1, 2):
-        jump(number * reconciler.LONGEST_PAUSE)
-        launcher.images.missing.reconcile()
+        jump(number * Settings.image_longest_pause)
+        launcher.images.builds.reconcile()
         assert getAsked(launcher, 'image-build') == ['b']
         passOn(launcher, 'b')
 
@@ -166,10 +167,10 @@ def test_another_tenant_may_build_the_format(
 def test_another_format_is_asked_for(launcher, wantVhd, lackVhd, jump):
     wantVhd('a rack b, b other -')
     lackVhd('a')
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == []
     launcher.getProvider('rack', 'a').images['debian'].format = 'qcow2'
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
 
 
@@ -182,7 +183,7 @@ def test_what_builds_have_not_is_forgotten_when_it_is_not_missing(
             'validated': True})
     launcher.addUpload(
         addArtifact(launcher), 'rack', 'a', **READY | {'validated': True})
-    launcher.images.missing.reconcile()
+    launcher.images.builds.reconcile()
     assert undelivered.getNames(launcher.zk_client.client) == set()
 
 
@@ -215,11 +216,11 @@ def test_an_upload_that_nobody_can_validate_says_so(launcher, write, caplog):
     for _ in range(2):
         launcher.images.validation.reconcile(launcher.getUploads())
     assert caplog.text.count('nobody validates it') == 1
-    assert 'nobody validates it' in launcher.image_remarks.get(upload.uuid)
+    assert 'nobody validates it' in launcher.records.remarks.get(upload.uuid)
     write('b other v')
     launcher.images.validation.reconcile(launcher.getUploads())
     assert getAsked(launcher, 'image-validate') == ['b']
-    assert launcher.image_remarks.get(upload.uuid) is None
+    assert launcher.records.remarks.get(upload.uuid) is None
 
 
 def test_a_label_is_needed_to_boot_an_upload(launcher, write):
@@ -272,19 +273,19 @@ def test_deletion_moves_along_with_the_pipeline(launcher, write):
     waitFor(lambda: getAsked(launcher, 'image-delete') == ['a'])
     write('a rack -, b rack d')
     passOn(launcher, 'a')
-    launcher.queue.add(reconciler.KEY)
+    launcher.queue.add(KEY)
     waitFor(lambda: getAsked(launcher, 'image-delete') == ['b'])
-    assert launcher.image_build_registry.getItem(artifact.uuid)
+    assert launcher.builds.getItem(artifact.uuid)
     passOn(launcher, 'b')
-    launcher.queue.add(reconciler.KEY)
-    waitFor(lambda: not launcher.image_build_registry.getItem(artifact.uuid))
+    launcher.queue.add(KEY)
+    waitFor(lambda: not launcher.builds.getItem(artifact.uuid))
 
 
 def test_artifact_that_nobody_deletes_is_forgotten(launcher, write):
     write('a rack bv, b rack b')
     launcher.queue.start()
     artifact = addArtifact(launcher, _state='deleting')
-    waitFor(lambda: not launcher.image_build_registry.getItem(artifact.uuid))
+    waitFor(lambda: not launcher.builds.getItem(artifact.uuid))
     assert getAsked(launcher, 'image-delete') == []
 
 
@@ -330,18 +331,18 @@ CHANGES = {
 
 @pytest.mark.parametrize('change', CHANGES)
 def test_upload_goes_with_the_last_provider_of_it(
-        launcher, write, retire, monkeypatch, change):
+        launcher, write, retire, change):
     write('a rack b, b other b')
     addUpload(launcher, 'a', 'rack', validated=True)
     tenants, left = CHANGES[change]
     write(tenants)
     assert retire() == ['image']
-    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
+    launcher.change(abandoned_upload_age=0)
     assert retire() == left
 
 
 def test_upload_goes_with_a_provider_that_has_moved(
-        launcher, write, retire, monkeypatch):
+        launcher, write, retire):
     write('a rack b, b rack b')
     upload = addUpload(launcher, 'a', 'rack', validated=True)
     write('b - b')
@@ -350,16 +351,16 @@ def test_upload_goes_with_a_provider_that_has_moved(
     provider = launcher.getProvider('rack', 'a')
     # Nothing there is of that name.
     assert not policy.isInService(upload, provider.images['debian'], provider)
-    assert not launcher.images.tenants.canBoot('a', upload)
+    assert not launcher.jobs.tenants.canBoot('a', upload)
     assert retire() == ['image']
-    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
+    launcher.change(abandoned_upload_age=0)
     launcher.images.retention.reconcile()
     waitFor(lambda: not launcher.getUploads())
 
 
+@pytest.mark.settings(abandoned_upload_age=0)
 def test_renamed_provider_takes_uploads_over(
         launcher, write, retire, monkeypatch):
-    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
     write('a rack b')
     uploads = [addUpload(launcher, 'a', 'rack', validated=True, providers=[
         'example.com%2Fnodes/former'], external_id=f'{number}')
@@ -371,11 +372,11 @@ def test_renamed_provider_takes_uploads_over(
     assert retire() == ['1', '2']
 
 
+@pytest.mark.settings(abandoned_upload_age=0)
 @pytest.mark.parametrize('attributes', [
     {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
 def test_upload_stays_while_its_provider_may_be_there(
         launcher, write, retire, monkeypatch, attributes):
-    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
     write('a rack b, b other b')
     addUpload(launcher, 'a', 'rack', validated=True)
     write('a - b')
@@ -391,17 +392,17 @@ def test_upload_that_an_operator_deletes_goes_at_once(
     upload = addUpload(launcher, 'a', 'rack', validated=True)
     write('a - b')
     launcher.setState(
-        launcher.image_build_registry.getItem(upload.artifact_uuid),
+        launcher.builds.getItem(upload.artifact_uuid),
         'deleting')
     assert retire() == []
 
 
+@pytest.mark.settings(abandoned_upload_age=0)
 def test_artifact_goes_with_the_last_provider(
         launcher, write, retire, monkeypatch, jump):
-    monkeypatch.setattr(retention, 'ABANDONED_AGE', 0)
     write('a rack bd, b - -')
     addUpload(launcher, 'a', 'rack', validated=True)
-    jump(retention.UNWANTED_AGE + 1)
+    jump(Settings.unwanted_build_age + 1)
     write('a - bd')
     retire()
     waitFor(lambda: not launcher.getUploads())

@@ -14,8 +14,7 @@ from tests.fixtures.imagetenants import (
     writeTenants,
 )
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.images import reconciler
-from zuul_nodes.launcher.images.distribution import Distribution
+from zuul_nodes.launcher.images import KEY
 
 # What happens, the tenants at first and then, and which are concerned.  The
 # build that there is is one of a, in the format raw; providers at "other" want
@@ -73,14 +72,14 @@ def ask(launcher, role, asked):
     :return: what comes of a look at the images.
     """
     if role == 'uses':
-        Distribution(launcher).reconcile()
+        launcher.distribution.reconcile()
         return waitFor(lambda: getNew(launcher) == asked) and asked
     if role == 'builds':
-        launcher.images.missing.reconcile()
+        launcher.images.builds.reconcile()
     elif role == 'validates':
         launcher.images.validation.reconcile(launcher.getUploads())
     else:
-        launcher.queue.add(reconciler.KEY)
+        launcher.queue.add(KEY)
         waitFor(lambda: getAsked(launcher, 'image-delete'))
     return getAsked(launcher, f'image-{role.removesuffix("s")}')
 

@@ -17,12 +17,13 @@ from zuul.lib.statsd import normalize_statsd_name
 from tests.fixtures.images import IMAGE, TIMEOUT, UploadJob
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers import PermanentError
-from zuul_nodes.launcher.images import artifacts, progress, reconciler
-from zuul_nodes.launcher.images.reconciler import FIRST_PAUSE, KEY
-from zuul_nodes.launcher.images.uploads import ATTEMPTS
+from zuul_nodes.launcher.images import artifacts, progress
+from zuul_nodes.launcher.images.schedule import KEY
+from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.zookeeper.transaction import Transaction
 
 SHA256 = hashlib.sha256(IMAGE).hexdigest()
+SETTINGS = Settings()
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_upload_whose_artifact_is_gone_is_deleted(launcher, rack, addArtifact):
     waitFor(lambda: rack.calls)
     with launcher.context() as context:
         artifact.delete(context)
-    waitFor(lambda: launcher.image_build_registry.getItem(
+    waitFor(lambda: launcher.builds.getItem(
         artifact.uuid) is None)
     rack.answers.set()
     waitFor(lambda: not launcher.getUploads())
@@ -254,7 +255,7 @@ def test_a_copy_of_what_is_there(copying, server, addArtifact):
 
 def test_without_source_there_is_no_copy(copying, addArtifact):
     for cloud in copying.clouds.values():
-        cloud.errors = [RuntimeError('no')] * ATTEMPTS
+        cloud.errors = [RuntimeError('no')] * SETTINGS.upload_attempts
     upload(copying, addArtifact(), 'rack', 'other')
     copying.waitForUploads('failed', 'failed')
     for cloud in copying.clouds.values():
@@ -291,8 +292,8 @@ def test_an_upload_that_fails_is_replaced(launcher, rack, addArtifact):
     assert rack.calls == ['upload'] * 2
 
 
+@pytest.mark.settings(upload_retry_pause=5)
 def test_back_off_of_uploads_grows(image_launcher, monkeypatch):
-    monkeypatch.undo()
     pauses = []
     monkeypatch.setattr(image_launcher.queue, 'addAfter',
                         lambda key, pause: pauses.append(round(pause)))
@@ -302,7 +303,7 @@ def test_back_off_of_uploads_grows(image_launcher, monkeypatch):
             ('pending', 'pending', *['failed'] * 9), 1):
         image_launcher.addUpload(
             artifact, attempt=attempt, state_time=1000, _state=state)
-    image_launcher.images.checkMissingUploads()
+    image_launcher.images.pending.reconcile()
     assert sorted(pauses) == [
         5, 10, 600, 1200, 2400, 4800, 9600, 19200, 38400, 43200, 43200]
     assert image_launcher.getStates() == ['failed'] * 9 + ['pending'] * 2
@@ -310,24 +311,24 @@ def test_back_off_of_uploads_grows(image_launcher, monkeypatch):
 
 def test_failed_upload_is_retried_later(launcher, rack, addArtifact, jump):
     """The cloud may have been away for hours."""
-    rack.errors = [RuntimeError('no')] * (ATTEMPTS + 1)
+    rack.errors = [RuntimeError('no')] * (SETTINGS.upload_attempts + 1)
     upload(launcher, addArtifact())
     launcher.waitForUploads('failed')
-    jump(FIRST_PAUSE + 1)
+    jump(SETTINGS.image_first_pause + 1)
     launcher.images.reconcile()
-    waitFor(lambda: len(rack.calls) == ATTEMPTS + 1)
+    waitFor(lambda: len(rack.calls) == SETTINGS.upload_attempts + 1)
     launcher.waitForUploads('failed')
-    jump(4 * FIRST_PAUSE)
+    jump(4 * SETTINGS.image_first_pause)
     launcher.images.reconcile()
     launcher.waitForUploads('ready')
     assert len(rack.images) == 1
 
 
+@pytest.mark.settings(image_first_pause=0.01)
 @pytest.mark.parametrize('state, attempt', [
-    ('pending', 1), ('failed', ATTEMPTS - 1)])
+    ('pending', 1), ('failed', SETTINGS.upload_attempts - 1)])
 def test_failed_upload_from_the_future_is_retried(
         launcher, addArtifact, monkeypatch, state, attempt):
-    monkeypatch.setattr(reconciler, 'FIRST_PAUSE', 0.01)
     artifact = addArtifact()
     launcher.addUpload(artifact, attempt=attempt, _state=state,
                        state_time=time.time() + 86400)
@@ -336,7 +337,7 @@ def test_failed_upload_from_the_future_is_retried(
 
 
 def getRemark(launcher, upload):
-    return launcher.image_remarks.get(upload.uuid)
+    return launcher.records.remarks.get(upload.uuid)
 
 
 def test_upload_fails_for_good_after_all_attempts(
@@ -345,9 +346,9 @@ def test_upload_fails_for_good_after_all_attempts(
     upload(launcher, addArtifact('/broken/image', sha256=None))
     launcher.waitForUploads('failed')
     failed, = launcher.getUploads()
-    assert failed.attempt == ATTEMPTS - 1
+    assert failed.attempt == SETTINGS.upload_attempts - 1
     # Each time, it gets on once.
-    assert len(gets(server)) == 2 * ATTEMPTS
+    assert len(gets(server)) == 2 * SETTINGS.upload_attempts
     assert 'Nobody can download' in getRemark(launcher, failed)
     assert rack.calls == []
     waitFor(lambda: not list(tmp_path.iterdir()))
@@ -380,16 +381,14 @@ def test_upload_that_the_cloud_refuses_for_good_is_made_once(
 
 def test_what_an_upload_has_failed_with_is_told_until_it_is_ready(
         launcher, rack, addArtifact, monkeypatch):
-    monkeypatch.setattr(
-        'zuul_nodes.launcher.images.uploads.RETRY_PAUSE', 3600)
+    launcher.change(upload_retry_pause=3600)
     rack.errors = [RuntimeError('no such bucket')]
     first, = upload(launcher, addArtifact())
     waitFor(lambda: launcher.getUploads() != [first]
             and launcher.getStates() == ['pending'])
     second, = launcher.getUploads()
     assert getRemark(launcher, second) == 'no such bucket'
-    monkeypatch.setattr(
-        'zuul_nodes.launcher.images.uploads.RETRY_PAUSE', 0)
+    launcher.change(upload_retry_pause=0)
     launcher.queue.add(KEY)
     launcher.waitForUploads('ready')
     assert getRemark(launcher, second) is None
@@ -401,9 +400,9 @@ def test_what_was_said_of_uploads_that_are_gone_is_forgotten(
     upload(launcher, addArtifact())
     launcher.waitForUploads('failed')
     failed, = launcher.getUploads()
-    launcher.image_remarks.set('gone', 'It is too large.')
+    launcher.records.remarks.set('gone', 'It is too large.')
     launcher.queue.add(KEY)
-    waitFor(lambda: launcher.image_remarks.getKeys() == {failed.uuid})
+    waitFor(lambda: launcher.records.remarks.getKeys() == {failed.uuid})
 
 
 def test_checksums_may_be_upper_case(launcher, addArtifact):
@@ -439,7 +438,7 @@ def test_driver_can_download_an_image_itself(launcher, rack, addArtifact):
 
 def test_image_downloaded_by_driver_may_be_too_large(
         launcher, rack, addArtifact, caplog):
-    launcher.image_size_limit = len(IMAGE) - 1
+    launcher.change(image_size_limit=len(IMAGE) - 1)
     uploadFromElsewhere(launcher, addArtifact, rack=downloadUrl)
     launcher.waitForUploads('failed')
     assert not rack.images
@@ -612,13 +611,13 @@ def test_nothing_is_no_image(
     upload(launcher, addArtifact('/empty', sha256=sha256))
     launcher.waitForUploads('failed')
     failed, = launcher.getUploads()
-    assert failed.attempt == ATTEMPTS - 1
+    assert failed.attempt == SETTINGS.upload_attempts - 1
     assert 'empty' in getRemark(launcher, failed)
     assert rack.calls == []
 
 
 def test_an_artifact_that_is_too_large(launcher, rack, addArtifact, caplog):
-    launcher.image_size_limit = 999
+    launcher.change(image_size_limit=999)
     upload(launcher, addArtifact())
     launcher.waitForUploads('failed')
     assert '"image_size_limit"' in caplog.text

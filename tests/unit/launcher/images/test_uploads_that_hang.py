@@ -9,7 +9,7 @@ import pytest
 from tests.fixtures.images import IMAGE, TIMEOUT
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.images import uploads as uploads_module
-from zuul_nodes.launcher.images.uploads import ATTEMPTS
+from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.calls import Calls
 from zuul_nodes.launcher.workers.fairness import FairPlaces
 
@@ -60,7 +60,7 @@ def test_hanging_upload_is_a_failed_attempt(
     uploads = launcher.images.uploads
     mine, _ = upload(launcher, 'rack', 'other')
     launcher.waitForUploads('failed', 'ready')
-    assert rack.calls == ['upload'] * ATTEMPTS
+    assert rack.calls == ['upload'] * Settings.upload_attempts
     for threads in uploads._getThreads():
         waitFor(lambda threads=threads: not threads._working.total())
     waitFor(lambda: not list(tmp_path.iterdir()))
@@ -74,7 +74,7 @@ def test_hanging_upload_is_a_failed_attempt(
     rack.answers.set()
     waitFor(lambda: not uploads.calls._left.total())
     # For the clean-up, these are nobody's.
-    assert len(rack.images) == ATTEMPTS
+    assert len(rack.images) == Settings.upload_attempts
     launcher.waitForUploads('failed', 'ready')
 
 
@@ -98,7 +98,7 @@ def test_endpoint_with_too_many_hanging_calls_gets_no_more(launcher, rack):
     calls.limit = 2
     upload(launcher, 'rack', 'other')
     launcher.waitForUploads('failed', 'ready')
-    assert (rack.calls, ATTEMPTS) == (['upload'] * 2, 3)
+    assert (rack.calls, Settings.upload_attempts) == (['upload'] * 2, 3)
     rack.answers.set()
     waitFor(lambda: not calls._left.total())
     upload(launcher, 'rack')

@@ -21,6 +21,10 @@ class ImageSteps(Steps, ImageLauncher):
     def __init__(self, config):
         self.clouds = collections.defaultdict(Cloud)
         super().__init__(config)
+        self.records = self.image_records
+        self.builds = self.records.builds
+        self.uploads = self.records.uploads
+        self.jobs = self.image_jobs
 
     def getProvider(self, name='rack', tenant='tenant'):
         return super().getProvider(name, tenant)

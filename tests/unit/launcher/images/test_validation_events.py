@@ -4,7 +4,7 @@ import pytest
 
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.images import reconciler
+from zuul_nodes.launcher.settings import Settings
 
 READY = {'_state': 'ready', 'validated': None}
 
@@ -62,7 +62,7 @@ def test_the_event_comes_with_the_upload(launcher, pipelines, file_server):
     launcher.addUpload(launcher.addArtifact(url=f'{file_server.url}/image'))
     waitFor(lambda: launcher.getStates() == ['ready'])
     assert len(pipelines.getEvents('image-validate')) == 1
-    assert len(launcher.images.events.getKeys('image-validate')) == 1
+    assert len(launcher.jobs.events.getKeys('image-validate')) == 1
 
 
 def test_again_if_it_came_to_nothing(launcher, pipelines, jump):
@@ -70,7 +70,7 @@ def test_again_if_it_came_to_nothing(launcher, pipelines, jump):
     add(launcher)
     reconcile(launcher)
     item, = pipelines.take()
-    jump(reconciler.LONGEST_PAUSE)
+    jump(Settings.image_longest_pause)
     reconcile(launcher)
     assert pipelines.getEvents('image-validate') == []
     pipelines.finish(item)
@@ -109,7 +109,7 @@ def test_what_was_sent_is_forgotten(launcher, pipelines):
     with launcher.context() as context:
         upload.updateAttributes(context, validated=True)
     reconcile(launcher)
-    assert not launcher.images.events.getKeys('image-validate')
+    assert not launcher.jobs.events.getKeys('image-validate')
 
 
 def test_an_upload_that_has_just_been_validated(

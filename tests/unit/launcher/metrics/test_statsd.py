@@ -19,7 +19,7 @@ from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProvider, ShelfProviderNode
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher import Launcher
-from zuul_nodes.launcher.metrics.statsd import Stats
+from zuul_nodes.launcher.metrics import Gauges, Stats
 
 State = ProviderNode.State
 ELECTION = '/zuul/launcher/stats-election'
@@ -78,7 +78,7 @@ def getMetrics(lines):
 
 @pytest.fixture
 def report(keeper, stats_server):
-    stats = Stats(keeper)
+    stats = keeper.makeGauges()
 
     def report():
         stats.report()
@@ -205,7 +205,7 @@ def launch(state, **kwargs):
 
 
 def test_launch(keeper, provider, stats_server):
-    stats = Stats(keeper)
+    stats = Stats(keeper.statsd)
     stats.reportLaunch(launch(State.READY, az='az-1'), provider)
     lines = stats_server.receiveAll(keeper.statsd)
     assert sorted(lines) == sorted(
@@ -226,7 +226,7 @@ def test_launch_metrics_are_those_of_zuuls_launcher(
     keeper._getProviderForNode = lambda node: provider
     zuuls.Launcher._reportLaunchStats(keeper, node)
     theirs = stats_server.receiveAll(keeper.statsd)
-    Stats(keeper).reportLaunch(node, provider)
+    Stats(keeper.statsd).reportLaunch(node, provider)
     assert stats_server.receiveAll(keeper.statsd) == theirs
 
 
@@ -240,7 +240,7 @@ def test_failed_launch(keeper, provider, stats_server, error, key):
     # Nobody knows when it began.
     node = launch(State.FAILED)
     node._set(create_state={})
-    Stats(keeper).reportLaunch(node, provider, error)
+    Stats(keeper.statsd).reportLaunch(node, provider, error)
     lines = stats_server.receiveAll(keeper.statsd)
     assert set(lines) == {
         f'{name}.launch.{result}:1|c' for result in ('failed', key)
@@ -249,7 +249,7 @@ def test_failed_launch(keeper, provider, stats_server, error, key):
 
 
 def test_error_in_launch_metrics_is_logged(keeper, stats_server, caplog):
-    stats = Stats(keeper)
+    stats = Stats(keeper.statsd)
     stats.reportLaunch(None, None)
     assert 'Unable to report the launch' in caplog.text
     stats.reportLaunch(launch(State.READY), None)
@@ -261,7 +261,7 @@ def test_error_in_launch_metrics_is_logged(keeper, stats_server, caplog):
 # The rest
 
 def test_timers(keeper, stats_server):
-    stats = Stats(keeper)
+    stats = Stats(keeper.statsd)
     upload = keeper.addUpload(
         canonical_name='nodes/debian', endpoint_name='rack/rack')
     with stats.timeUpload(upload):
@@ -273,14 +273,10 @@ def test_timers(keeper, stats_server):
     assert value.endswith('|ms')
 
 
-class Raising:
-    def length(self):
-        raise RuntimeError('out of order')
-
-
 def test_own_gauges(keeper, stats_server):
-    keeper.planner = Raising()
-    Stats(keeper).reportOwn()
+    Gauges(keeper.statsd, None, None, None, None, {
+        'waiting_requests': lambda: 1 / 0,
+        'work_queue': keeper.queue.length}).reportOwn()
     assert stats_server.receiveAll(keeper.statsd) == [
         'zuul.launcher.server.one_example_com.work_queue:7|g']
 
@@ -295,7 +291,7 @@ def start():
     started = []
 
     def start(keeper):
-        stats = Stats(keeper, interval=0.02)
+        stats = keeper.makeGauges(0.02)
         started.append(stats)
         stats.start()
         return stats
@@ -346,9 +342,10 @@ def test_end_without_having_been_elected(stats_server, makeKeeper, start):
 def test_without_statsd(makeKeeper, start, kazoo_client):
     keeper = makeKeeper('one', LAYOUT)
     assert keeper.statsd is None
-    stats = start(keeper)
-    stats.report()
-    stats.reportOwn()
+    gauges = start(keeper)
+    gauges.report()
+    gauges.reportOwn()
+    stats = Stats(keeper.statsd)
     stats.reportHandler(1)
     stats.reportLaunch(None, None)
     with stats.timeUpload(None):
@@ -364,7 +361,7 @@ class Started(Steps):
 
     def __init__(self, config, name):
         Launcher.__init__(self, config, makeRegistry(config), name)
-        self.stats.interval = 0.02
+        self.gauges.interval = 0.02
         self.start()
 
 

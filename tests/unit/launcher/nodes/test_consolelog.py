@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.fixtures.settings import writeSettings
 from zuul_nodes.drivers import TemporaryError
 from zuul_nodes.drivers.fake import FakeAdapter
-from zuul_nodes.launcher.nodes import hostkeyscan
 from zuul_nodes.quickstart import ports
 
 CONFIGURATION = '''
@@ -29,10 +29,10 @@ SAID = 'Booting\n  Kernel panic:\n\n no init found\n'
 
 
 @pytest.fixture
-def fail(launchFake, monkeypatch, caplog):
+def fail(zuul_conf, launchFake, caplog):
     """:return: a function that asks for a node which does not come up, and
         gives what is said of that."""
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.1)
+    writeSettings(zuul_conf, host_key_retry=0.1)
 
     def fail(create_delay=0, console_log='true', checking='true',
              launch_timeout=60):

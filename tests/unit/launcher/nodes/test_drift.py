@@ -4,12 +4,11 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import isDone
-from zuul_nodes.launcher.nodes import drift
 from zuul_nodes.launcher.planner.published import ROOT
 
 State = ProviderNode.State
 
-pytestmark = pytest.mark.usefixtures('surplus_at_once')
+pytestmark = pytest.mark.settings(reclaim_interval=0.01)
 
 CLOUD = '''
 - image: {{name: debian, type: cloud}}
@@ -75,17 +74,17 @@ def test_ready_nodes_are_used_again_when_label_change_is_reverted(steps):
     assert request.provider_node_data[0]['uuid'] in former
 
 
+@pytest.mark.settings(drift_grace=0.2)
 def test_superseded_ready_nodes_go_after_grace_time(steps, monkeypatch):
-    monkeypatch.setattr(drift, 'GRACE', 0.2)
     make(steps)
     steps.setLayout(cloud(20))
     steps.runUntil(lambda: len(ready(steps, 20)) == 2)
     steps.runUntil(lambda: len(steps.nodes()) == 2)
 
 
+@pytest.mark.settings(drift_grace=0)
 def test_superseded_ready_nodes_stay_for_min_retention_time(
         steps, monkeypatch, jump):
-    monkeypatch.setattr(drift, 'GRACE', 0)
     text = cloud(10).replace(
         'min-ready', 'min-retention-time: 3600\n    min-ready')
     steps.setLayout(text)
@@ -104,7 +103,7 @@ def test_superseded_ready_nodes_stay_for_min_retention_time(
 def test_grace_time_begins_anew_with_each_change(steps):
     former = make(steps)
     node_id = min(former)
-    times = steps.node_reconciler.drift._since
+    times = steps.drift._since
     steps.setLayout(cloud(20))
     steps.runUntil(lambda: former <= set(times))
     steps.setLayout(cloud(10))

@@ -108,7 +108,7 @@ def test_node_with_check_and_address_needs_a_scan():
 
 def test_scan_is_retried_when_its_connection_is_refused(
         scanner, connects, sshd, listen, monkeypatch):
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.1)
+    scanner.retry = 0.1
     port = ports.freePort()
     scan = scanner.add('node', makeNode(port, connection_type='winrm'), LOG)
     waitFor(lambda: len(connects) > 2, 'it is tried again', 30)
@@ -122,7 +122,7 @@ def test_scan_is_retried_when_its_connection_is_refused(
 
 def test_scan_is_retried_when_there_is_no_route(
         scanner, connects, listen, monkeypatch):
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.1)
+    scanner.retry = 0.1
 
     class Socket(server.NodescanRequest._socket_class):
         def connect(self, address):
@@ -140,7 +140,7 @@ def test_scan_is_retried_when_there_is_no_route(
 
 
 def test_scan_fails_after_boot_timeout(scanner, connects, listen, monkeypatch):
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.1)
+    scanner.retry = 0.1
     silent, full = listen(), listen()
     # The queue of what it is to accept has one place.
     full.socket.listen(0)
@@ -196,7 +196,7 @@ def test_scan_fails_when_its_machine_goes_away_again(
 
 def test_scan_goes_on_when_its_machine_comes_back(
         scanner, connects, sshd, listen, monkeypatch):
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.1)
+    scanner.retry = 0.1
     listener = listen()
     scan = scanner.add('node', makeNode(listener.port), LOG)
     listener.accept()

@@ -11,7 +11,6 @@ from tests.fixtures.keyscans import LOG, makeNode
 from tests.fixtures.names import AGAIN, NAME, UNKNOWN
 from tests.fixtures.sshservers import LOOPBACK
 from zuul_nodes.drivers.api.bounds import BoundError
-from zuul_nodes.launcher.nodes import hostkeyscan
 from zuul_nodes.launcher.nodes.scanrequests import Check
 from zuul_nodes.launcher.providers.lookups import Lookups
 from zuul_nodes.quickstart import ports
@@ -21,9 +20,9 @@ from zuul_nodes.quickstart.process import waitFor
 DEAD = ['127.0.0.2', '::1']
 
 
-@pytest.fixture(autouse=True)
-def retry_soon(monkeypatch):
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.05)
+@pytest.fixture
+def scanner(makeScanner):
+    return makeScanner(retry=0.05)
 
 
 def scan(scanner, port, *request_class, **attributes):

@@ -74,7 +74,8 @@ def test_each_tenant_has_its_own(steps):
     steps.runUntil(lambda: ready(steps) == 4)
 
 
-def test_a_changed_label_is_made_anew(steps, no_grace):
+@pytest.mark.settings(drift_grace=0)
+def test_a_changed_label_is_made_anew(steps):
     steps.setLayout(cloud(timeout=10))
     steps.runUntil(lambda: ready(steps) == 2)
     steps.setLayout(cloud(timeout=20))
@@ -201,8 +202,8 @@ def test_they_have_their_turns_in_order(zuul_conf):
     assert ''.join(provider.name for _, provider in found) == 2 * 'abcdef'
 
 
+@pytest.mark.settings(min_ready_batch=2)
 def test_many_are_made_in_several_looks(steps, monkeypatch):
-    monkeypatch.setattr(readycounts, 'MOST_AT_ONCE', 2)
     looks = []
     makeMissing = steps.min_ready._makeMissing
 
@@ -267,7 +268,7 @@ def countNow(nodes):
 
 
 def isCounted(launcher):
-    return launcher.min_ready.counts.get() == countNow(launcher.nodes())
+    return launcher.min_ready_state.counts.get() == countNow(launcher.nodes())
 
 
 def test_counts_of_a_launcher(steps):
@@ -286,9 +287,9 @@ def test_counts_of_a_launcher(steps):
     steps.runUntil(lambda: isCounted(steps))
 
 
+@pytest.mark.settings(min_ready_interval=0)
 def test_what_is_taken_is_made_anew(steps, monkeypatch):
     """Nothing else need happen."""
-    monkeypatch.setattr(minready, 'INTERVAL', 0)
     steps.setLayout(cloud())
     steps.runUntil(lambda: ready(steps) == 2)
     steps.run()
@@ -297,14 +298,14 @@ def test_what_is_taken_is_made_anew(steps, monkeypatch):
     assert len(steps.nodes()) == 3
 
 
+@pytest.mark.settings(min_ready_pause=0)
 def test_one_that_may_have_been_made_counts(steps, monkeypatch):
     """There was no answer, and the watch is late."""
-    monkeypatch.setattr(minready, 'PAUSE', 0)
     go_on = threading.Event()
-    commitNew, catchUp = steps.commitNew, steps.api.nodes_cache.catchUp
+    commitNew, catchUp = minready.commitNew, steps.api.nodes_cache.catchUp
 
-    def lose(transaction, records):
-        monkeypatch.setattr(steps, 'commitNew', commitNew)
+    def lose(known, transaction, records):
+        monkeypatch.setattr(minready, 'commitNew', commitNew)
         steps.api._reader.put(
             types.SimpleNamespace(set=lambda: go_on.wait(TIMEOUT)))
         send = transaction._send
@@ -313,15 +314,15 @@ def test_one_that_may_have_been_made_counts(steps, monkeypatch):
             send(operations)
             raise ConnectionLoss
         transaction._send = sendAndLose
-        commitNew(transaction, records)
+        commitNew(known, transaction, records)
 
     def goOn():
         go_on.set()
         return catchUp()
     steps.setLayout(cloud(min_ready=0))
-    monkeypatch.setattr(steps, 'commitNew', lose)
+    monkeypatch.setattr(minready, 'commitNew', lose)
     steps.setLayout(cloud())
-    steps.runUntil(lambda: steps.commitNew == commitNew)
+    steps.runUntil(lambda: minready.commitNew is commitNew)
     monkeypatch.setattr(steps.api.nodes_cache, 'catchUp', goOn)
     steps.runUntil(lambda: ready(steps) == 2)
     steps.run()
@@ -346,8 +347,8 @@ def test_there_is_quota_again(steps, racks):
     steps.runUntil(lambda: ready(steps) == 1)
 
 
+@pytest.mark.settings(min_ready_interval=0)
 def test_no_more_than_there_is_room_for(steps, monkeypatch):
-    monkeypatch.setattr(minready, 'INTERVAL', 0)
     steps.setLayout(full(min_ready=2))
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
     steps.run()
@@ -408,21 +409,21 @@ def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):
     steps.runUntil(lambda: ready(steps) == 2)
 
 
+@pytest.mark.settings(min_ready_interval=0)
 def test_one_that_has_failed(steps, racks, monkeypatch):
     """It is made anew when the time has come, though nothing happens then
     and something has before."""
-    monkeypatch.setattr(minready, 'INTERVAL', 0)
     monkeypatch.setattr(minready, 'getPause', lambda *args, **kwargs: 0.5)
     racks.errors['rack'] = [Exception('broken')] * 3
     steps.setLayout(cloud(min_ready=1))
     steps.runUntil(lambda: len(racks.created) == 3 and not steps.nodes())
-    steps.min_ready.tell()
+    steps.min_ready_state.tell()
     steps.runUntil(lambda: ready(steps) == 1)
 
 
+@pytest.mark.settings(min_ready_interval=0)
 def test_requests_come_first(steps, monkeypatch):
     """Nothing is made ready of what a request waits for."""
-    monkeypatch.setattr(minready, 'INTERVAL', 0)
     steps.setLayout(full(number=2, min_ready=0))
     running = [steps.addRequest('big') for _ in range(2)]
     steps.runUntil(lambda: all(map(isDone, running)))

@@ -7,9 +7,9 @@ from zuul_nodes.launcher.nodes.polling import (
     LONGEST_WAIT,
     MOST_QUESTIONS,
     PATIENCE,
-    SHORTEST_WAIT,
     Polling,
 )
+from zuul_nodes.launcher.settings import Settings
 
 KIND = 'create', 'cloud', 'debian'
 OTHER = 'create', 'cloud', 'fedora'
@@ -64,7 +64,7 @@ def test_the_longer_it_takes_the_less_often_it_is_asked_for(subject, passed):
     for seconds in (0, 1, 9, 90):
         passed.append(seconds)
         pauses.append(subject.getWait('it', STATE))
-    assert pauses == [SHORTEST_WAIT, PATIENCE, 1, LONGEST_WAIT]
+    assert pauses == [Settings.shortest_poll, PATIENCE, 1, LONGEST_WAIT]
     assert subject.getElapsed('it') == 100
 
 
@@ -79,8 +79,8 @@ def test_what_others_took_is_waited_for(subject, take, passed, getWait):
     passed.append(0.5)
     assert subject.getWait('it', STATE) == 10 * PATIENCE
     # Nothing is known of others.
-    assert getWait(kind=OTHER) == SHORTEST_WAIT
-    assert getWait(state='attaching') == SHORTEST_WAIT
+    assert getWait(kind=OTHER) == Settings.shortest_poll
+    assert getWait(state='attaching') == Settings.shortest_poll
 
 
 def test_whoever_has_waited_longest_is_asked_for_often(
@@ -88,7 +88,7 @@ def test_whoever_has_waited_longest_is_asked_for_often(
     """Or nobody would learn that things have become quicker."""
     take(10, 9)
     subject.begin('it', KIND, True)
-    assert subject.getWait('it', STATE) == SHORTEST_WAIT
+    assert subject.getWait('it', STATE) == Settings.shortest_poll
     passed.append(9.5)
     assert subject.getWait('it', STATE) == 0.5
     passed.append(0.2)
@@ -256,7 +256,7 @@ def test_what_nobody_waits_for(subject):
     subject.forget('it')
     subject.end('it')
     assert subject.getElapsed('it') == 0
-    assert subject.getWait('it', STATE) == SHORTEST_WAIT
+    assert subject.getWait('it', STATE) == Settings.shortest_poll
 
 
 def test_many_are_not_asked_for_more_often(subject):
@@ -266,10 +266,10 @@ def test_many_are_not_asked_for_more_often(subject):
         subject.begin(name, KIND, True)
     # One of them is, and then the next one.
     assert [subject.getWait(name, STATE) for name in names] == [
-        SHORTEST_WAIT] + [number / MOST_QUESTIONS] * (number - 1)
+        Settings.shortest_poll] + [number / MOST_QUESTIONS] * (number - 1)
     subject.end('0')
     number -= 1
-    assert subject.getWait('1', STATE) == SHORTEST_WAIT
+    assert subject.getWait('1', STATE) == Settings.shortest_poll
     assert subject.getWait('2', STATE) == number / MOST_QUESTIONS
 
 

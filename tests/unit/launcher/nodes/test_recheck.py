@@ -8,19 +8,15 @@ from zuul.exceptions import ConnectionTimeoutException
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import cloud, finish, isDone
+from tests.fixtures.settings import change
 from tests.fixtures.sshservers import Listener
 from tests.fixtures.staticlayouts import checkedStaticNodes
-from zuul_nodes.launcher.nodes import hostkeyscan, recheck
 from zuul_nodes.launcher.planner.capacity import END
 from zuul_nodes.quickstart import ports
 
+# A scan that gets no answer is repeated at once.
+pytestmark = pytest.mark.settings(host_key_retry=0.05)
 State = ProviderNode.State
-
-
-@pytest.fixture(autouse=True)
-def retry_soon(monkeypatch):
-    """The launcher repeats a scan that gets no answer at once."""
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.05)
 
 
 @pytest.fixture
@@ -61,6 +57,7 @@ def test_launcher_checks_static_node_for_each_request(steps, checks, makeHost):
         waitForReady(steps)
 
 
+@pytest.mark.settings(liveness_timeout=3)
 def test_launcher_takes_next_static_node_when_one_does_not_answer(
         steps, checks, makeHost, monkeypatch):
     hosts = {host.port: host for host in (makeHost(), makeHost())}
@@ -72,7 +69,6 @@ def test_launcher_takes_next_static_node_when_one_does_not_answer(
         steps.planner.capacity.getFree(provider, 'big', 2, END))
     hosts[first.connection_port].stop()
     # The other one has to answer within this time.
-    monkeypatch.setattr(recheck, 'TIMEOUT', 3)
     _, nodes = steps.serveNew('big')
     assert nodes == [second]
     assert checks == [first.uuid, second.uuid]
@@ -86,10 +82,10 @@ def test_static_node_that_failed_its_liveness_check_comes_back(
     steps.setLayout(checkedStaticNodes(host.port))
     node, = waitForReady(steps)
     host.stop()
-    with monkeypatch.context() as context:
-        context.setattr(recheck, 'TIMEOUT', 0)
-        request = steps.addRequest('big')
-        steps.runUntilWaiting(request)
+    change(steps.liveness_check, liveness_timeout=0)
+    request = steps.addRequest('big')
+    steps.runUntilWaiting(request)
+    change(steps.liveness_check, liveness_timeout=5)
     reason = f'Timeout connecting to 127.0.0.1 on port {host.port}'
     assert node.state == State.FAILED
     assert reason in node.comment
@@ -131,13 +127,13 @@ def test_liveness_check_fails_static_node_with_changed_host_key(
     assert node.host_keys == [other.key.recorded]
 
 
+@pytest.mark.settings(liveness_timeout=30)
 def test_liveness_check_is_retried_until_its_timeout(
         steps, makeHost, monkeypatch):
     host = makeHost()
     steps.setLayout(checkedStaticNodes(host.port))
     node, = waitForReady(steps)
     host.stop()
-    monkeypatch.setattr(recheck, 'TIMEOUT', 30)
     request = steps.addRequest('big')
     steps.runUntil(steps.host_key_scanner.length)
     host.start()
@@ -156,7 +152,7 @@ def test_liveness_check_without_ssh_needs_a_connection_only(
     finish(steps, request)
     waitForReady(steps)
     listener.close()
-    monkeypatch.setattr(recheck, 'TIMEOUT', 0)
+    change(steps.liveness_check, liveness_timeout=0)
     steps.runUntilWaiting(steps.addRequest('big'))
     assert node.state == State.FAILED
 
@@ -173,10 +169,10 @@ def test_liveness_check_is_made_once_for_all_slots_of_a_machine(
     finish(steps, requests[0])
     waitForReady(steps)
     host.stop()
-    with monkeypatch.context() as context:
-        context.setattr(recheck, 'TIMEOUT', 0)
-        waiting = steps.addRequest('big')
-        steps.runUntilWaiting(waiting)
+    change(steps.liveness_check, liveness_timeout=0)
+    waiting = steps.addRequest('big')
+    steps.runUntilWaiting(waiting)
+    change(steps.liveness_check, liveness_timeout=5)
     used = steps.api.getProviderNode(requests[1].nodes[0])
     assert machine.state == State.FAILED
     assert 'Timeout' in machine.comment
@@ -209,9 +205,9 @@ def test_no_liveness_check_of_cloud_nodes(steps, racks, checks):
     assert checks == []
 
 
+@pytest.mark.settings(liveness_memory=3600)
 def test_no_liveness_check_soon_after_host_key_scan(
         steps, checks, makeHost, monkeypatch):
-    monkeypatch.setattr(recheck, 'RECENT', 3600)
     steps.setLayout(checkedStaticNodes(makeHost().port))
     for _ in range(2):
         request, (node,) = steps.serveNew('big')
@@ -220,13 +216,13 @@ def test_no_liveness_check_soon_after_host_key_scan(
     assert checks == []
 
 
+@pytest.mark.settings(liveness_timeout=30)
 def test_liveness_check_serves_next_request_when_the_first_is_deleted(
         steps, makeHost, monkeypatch):
     host = makeHost()
     steps.setLayout(checkedStaticNodes(host.port))
     node, = waitForReady(steps)
     host.stop()
-    monkeypatch.setattr(recheck, 'TIMEOUT', 30)
     request = steps.addRequest('big')
     steps.runUntil(steps.host_key_scanner.length)
     with steps.context() as context:

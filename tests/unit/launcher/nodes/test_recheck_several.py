@@ -16,7 +16,6 @@ from tests.fixtures.crash import (
 from tests.fixtures.fuse import Killed
 from tests.fixtures.racks import isDone
 from tests.fixtures.staticlayouts import checkedStaticNodes
-from zuul_nodes.launcher.nodes import hostkeyscan, recheck
 
 State = ProviderNode.State
 
@@ -29,10 +28,10 @@ def forget(launcher):
         launcher.liveness_check.forget(node.uuid)
 
 
+@pytest.mark.settings(liveness_timeout=30)
 @pytest.mark.parametrize('standby', [False, True])
 def test_launcher_killed_during_liveness_check_leaves_nothing_behind(
         makeWorld, makeHost, undivided, standby, monkeypatch):
-    monkeypatch.setattr(recheck, 'TIMEOUT', 30)
     host = makeHost()
     world = makeWorld(checkedStaticNodes(host.port), ready=1)
     if standby:
@@ -57,11 +56,10 @@ def test_launcher_killed_during_liveness_check_leaves_nothing_behind(
     assert not world.problems
 
 
+@pytest.mark.settings(host_key_retry=0.02, liveness_timeout=0)
 def test_launcher_killed_at_any_point_of_a_failed_liveness_check(
         makeWorld, makeHost, undivided, monkeypatch):
     """The static node fails, and comes back."""
-    monkeypatch.setattr(hostkeyscan, 'RETRY', 0.02)
-    monkeypatch.setattr(recheck, 'TIMEOUT', 0)
     monkeypatch.setattr(staticendpoint, 'DELETE_RECYCLE_TIME', 0)
     host = makeHost()
 

@@ -5,12 +5,11 @@ from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import addProvider, cloud, finish, isDone
-from zuul_nodes.launcher.launcher import PUBLISH_INTERVAL
-from zuul_nodes.launcher.nodes import reclaim
+from tests.fixtures.settings import change
 
 State = ProviderNode.State
 
-pytestmark = pytest.mark.usefixtures('surplus_at_once')
+pytestmark = pytest.mark.settings(reclaim_interval=0.01)
 
 THIRD = '- label: {name: third, image: debian, flavor: small}\n'
 LABELS = '[{name: big, min-ready: %d}, other, third]'
@@ -85,7 +84,7 @@ def test_ready_node_makes_room_where_limits_are_not_known(
 
 
 def test_ready_node_makes_room_when_deletion_of_another_hangs(
-        steps, racks, monkeypatch):
+        steps, racks):
     steps.setLayout(limited(2))
     used = serve(steps, 'third')
     node, = cancel(steps, serve(steps, 'big'))
@@ -94,7 +93,7 @@ def test_ready_node_makes_room_when_deletion_of_another_hangs(
     request = steps.addRequest('other')
     assert isWaiting(steps, request)
     assert node.state == State.READY
-    monkeypatch.setattr(reclaim, 'LEAVING_TIME', 0)
+    change(steps.reclaim, leaving_time=0)
     steps.runUntil(lambda: isDone(request))
 
 
@@ -235,11 +234,11 @@ def test_ready_slot_stays_beside_a_used_one(steps, racks):
     assert spare.state == State.READY
 
 
+@pytest.mark.settings(reclaim_interval=1)
 @pytest.mark.crash
 def test_launchers_choose_the_same_ready_nodes_to_delete(
         several, racks, monkeypatch):
     # As ever, what they tell each other takes less.
-    monkeypatch.setattr(reclaim, 'LOOK_INTERVAL', 2 * PUBLISH_INTERVAL)
     launcher = several.add('first')
     several.add('second')
     several.setLayout(limited(4))

@@ -19,11 +19,12 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.racks import DeleteMachine, cloud, finish, isDone
+from tests.fixtures.settings import change
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes import snapshotrecords
-from zuul_nodes.launcher.nodes import newrecords, snapshots, statemachines
+from zuul_nodes.launcher.nodes import newrecords, statemachines
 from zuul_nodes.launcher.nodes import tracing as nodetraces
-from zuul_nodes.launcher.requests import reconciler
+from zuul_nodes.launcher.requests import ends
 from zuul_nodes.launcher.workers import queue
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
@@ -594,10 +595,10 @@ class SnapshotMachine(statemachine.StateMachine):
 
 
 @pytest.fixture
-def snapshot(steps, racks, executor, monkeypatch):
+def snapshot(steps, racks, executor):
     """:return: a function that has a node's snapshot taken, as an executor
         does; gives the snapshot."""
-    monkeypatch.setattr(snapshots, 'SNAPSHOT_INTERVAL', 0.05)
+    change(steps.snapshots, snapshot_interval=0.05)
 
     def snapshot(**attributes):
         steps.setLayout(cloud('one'))
@@ -730,10 +731,10 @@ def test_deletion_that_can_not_begin_is_retried(
     assert racks.instances == {}
 
 
+@pytest.mark.settings(delete_timeout=0.2)
 def test_record_goes_when_deletion_never_succeeds(
         steps, racks, attempts, monkeypatch, log):
     """The clean-up deletes what is left in the cloud."""
-    monkeypatch.setattr(statemachines, 'DELETE_TIMEOUT', 0.2)
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
     node, = steps.serve(request)
@@ -744,9 +745,9 @@ def test_record_goes_when_deletion_never_succeeds(
     assert list(racks.instances) == [node.uuid]
 
 
+@pytest.mark.settings(delete_timeout=0.2)
 def test_record_goes_when_deletion_can_never_begin(
         steps, racks, attempts, monkeypatch, log):
-    monkeypatch.setattr(statemachines, 'DELETE_TIMEOUT', 0.2)
     monkeypatch.setattr(
         ShelfProvider, 'getDeleteStateMachine',
         lambda provider, node, log: {}['network'])
@@ -792,7 +793,7 @@ def test_record_goes_when_deletion_can_never_be_recorded(
     def getPause(attempt):
         attempts.append(attempt)
         if len(attempts) == 3:
-            monkeypatch.setattr(statemachines, 'DELETE_TIMEOUT', 0)
+            change(steps.state_machines, delete_timeout=0)
         return 0.02
     monkeypatch.setattr(statemachines, 'getPause', getPause)
     monkeypatch.setattr(DeleteMachine, 'advance',
@@ -812,7 +813,7 @@ def test_record_goes_when_deletion_can_never_be_recorded(
 def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
     """The launcher does not look at the node before a pause is over."""
     attempts, looks = [], []
-    created = steps.node_reconciler.node_launch._created
+    created = steps.node_launch._created
 
     def getPause(attempt):
         attempts.append(attempt)
@@ -824,17 +825,17 @@ def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
             raise ValueError('unexpected')
         created(*args)
     monkeypatch.setattr(queue, 'getPause', getPause)
-    monkeypatch.setattr(steps.node_reconciler.node_launch, '_created', fail)
+    monkeypatch.setattr(steps.node_launch, '_created', fail)
     steps.setLayout(cloud('one'))
     steps.serve(steps.addRequest('big'))
     assert attempts == list(range(5))
     assert looks[:6] == list(range(6))
-    assert not steps.node_reconciler._failures
+    assert not steps.node_steps._failures
 
 
+@pytest.mark.settings(delete_timeout=0.2)
 def test_request_fails_when_neither_launch_nor_deletion_succeeds(
         steps, racks, attempts, monkeypatch, log):
-    monkeypatch.setattr(statemachines, 'DELETE_TIMEOUT', 0.2)
     steps.setLayout(cloud('one', launch_attempts=1))
     racks.errors['one'] = RuntimeError('it does not boot')
     racks.delete_errors['one'] = ConnectionError('down')
@@ -903,7 +904,7 @@ def spans(monkeypatch):
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, '_TRACER_PROVIDER', provider)
-    for module in (newrecords, nodetraces, reconciler):
+    for module in (newrecords, nodetraces, ends):
         monkeypatch.setattr(module, 'TRACER', provider.get_tracer('zuul'))
     return exporter.get_finished_spans
 

@@ -7,7 +7,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode
 from zuul.model import ProviderNode
 
 from tests.fixtures.racks import cloud, finish, isDone
-from zuul_nodes.launcher.nodes import launch
+from tests.fixtures.settings import change
 
 State = ProviderNode.State
 SLOTS = cloud('one').replace('name: big,', 'name: big, slots: 2,')
@@ -31,7 +31,7 @@ def test_a_host_without_its_slots(
     steps.runUntil(lambda: host in steps.nodes() and not any(
         slot in steps.nodes() for slot in missing))
     if late:
-        monkeypatch.setattr(launch, 'SUBNODE_SYNC_TIME', 0)
+        change(steps.node_launch.start, slot_sync_timeout=0)
     racks.slow.clear()
     # The request goes on to another.
     steps.runUntil(lambda: isDone(request))
@@ -40,7 +40,7 @@ def test_a_host_without_its_slots(
     assert node.main_node_id != host.uuid
     if not late:
         assert host.uuid in racks.instances
-        monkeypatch.setattr(launch, 'SUBNODE_SYNC_TIME', 0)
+        change(steps.node_launch.start, slot_sync_timeout=0)
     steps.runUntil(lambda: list(racks.instances) == [node.main_node_id])
     assert all(node.comment == 'the slots are missing'
                for node in (host, *left))
@@ -58,17 +58,17 @@ def test_a_slot_without_its_host(steps, racks, jump):
     steps.runUntil(lambda: held.append(slot.is_locked) or (
         True in held and not slot.is_locked))
     assert slot.state == State.BUILDING
-    jump(launch.SUBNODE_SYNC_TIME)
+    jump(steps.settings.slot_sync_timeout)
     steps.queue.add(('node', slot.uuid))
     steps.runUntil(lambda: not steps.nodes())
     assert slot.comment == 'the host of the slot is missing'
     assert racks.created == racks.deleted == []
 
 
+@pytest.mark.settings(slot_sync_timeout=0)
 def test_a_host_that_goes_while_its_slots_are_to_be_made(
         steps, monkeypatch, kazoo_client):
     """Nobody else would look at them."""
-    monkeypatch.setattr(launch, 'SUBNODE_SYNC_TIME', 0)
     steps.setLayout(SLOTS)
     host = steps.addNode(steps.getProvider('one'), 'big', state=State.FAILED)
     slot = addSlot(steps, host.uuid)

@@ -13,6 +13,7 @@ from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from zuul_nodes.launcher.nodes import polling, statemachines
 from zuul_nodes.launcher.nodes.statemachines import StateMachines
+from zuul_nodes.launcher.settings import Settings
 
 State = ProviderNode.State
 TIMEOUT = 10
@@ -54,7 +55,7 @@ def test_deletion_ends_after_its_timeout(steps, racks, letPass, monkeypatch):
     steps.addNode(steps.getProvider('one'), 'big', state=State.USED)
     steps.runUntil(lambda: len(racks.deleted) >= 3)
     assert steps.nodes()
-    letPass(statemachines.DELETE_TIMEOUT)
+    letPass(steps.settings.delete_timeout)
     steps.runUntil(lambda: not steps.nodes())
 
 
@@ -149,16 +150,12 @@ def saved():
 
 
 @pytest.fixture
-def subject(rack, saved, monkeypatch):
-    monkeypatch.setattr(statemachines, 'UNRECORDED', -1)
-    return StateMachines(types.SimpleNamespace(
-        pools=rack, images=types.SimpleNamespace(
-            getExternalId=lambda node, provider: None),
-        node_reconciler=types.SimpleNamespace(
-            save=lambda node: saved.append(node.comment)),
-        queue=types.SimpleNamespace(
-            add=lambda key: None,
-            addAfter=lambda key, wait: rack.waits.append(wait))))
+def subject(rack, saved):
+    return StateMachines(
+        types.SimpleNamespace(
+            save=lambda node: saved.append(node.comment),
+            look=lambda node_id: None), None, rack,
+        lambda node, provider: None, Settings(unrecorded_time=0))
 
 
 @pytest.fixture
@@ -279,7 +276,7 @@ def test_poll_without_progress_is_not_reported(passed, polled, rack):
     assert polled.step() == (1, 1)
     assert polled.step() == (1, 1)
     # Also whoever has looked at it meanwhile has it asked for in time.
-    assert rack.waits == [0] + [pytest.approx(polling.SHORTEST_WAIT)] * 3
+    assert rack.waits == [0] + [pytest.approx(Settings.shortest_poll)] * 3
     # It changes in place.
     polled.machine.isThere = lambda: True
     assert polled.step() == (2, 0)
@@ -291,7 +288,8 @@ def test_poll_without_progress_is_not_reported(passed, polled, rack):
 def test_duration_of_one_launch_times_the_look_at_others(
         subject, rack, node, log, passed):
     looks = []
-    subject.launcher.queue.addAt = lambda *look: looks.append(look)
+    subject.nodes.queue = types.SimpleNamespace(
+        addAt=lambda *look: looks.append(look))
     other = ShelfProviderNode()
     other._set(_lock=node._lock)
     found = {node.uuid: Waiting(), other.uuid: Waiting()}
@@ -346,10 +344,10 @@ def test_node_that_was_looked_at_during_a_step_is_queued_at_once(
     letPass(1)
     polled.create()
     keys = []
-    subject.launcher.queue = types.SimpleNamespace(add=keys.append)
+    subject.nodes.look = keys.append
     assert subject.isBusy(node.uuid)
     assert polled.step() == (1, 0)
-    assert keys == [('node', node.uuid)]
+    assert keys == [node.uuid]
     assert not subject.isBusy(node.uuid)
 
 
@@ -409,7 +407,7 @@ def test_node_whose_lock_is_lost_is_not_waited_for(steps, racks):
     assert steps.state_machines._polling._waits
     node = steps.api.getProviderNode(node.uuid)
     node._set(_lock=None)
-    steps.node_reconciler.guard(node, None, 0, None, steps.log)
+    steps.node_steps.guard(node, None, 0, None, steps.log)
     assert not steps.state_machines._polling._waits
 
 

@@ -92,11 +92,11 @@ def test_next_launcher_deletes_nodes_of_removed_provider(
     launcher.runUntil(lambda: sorted(started) == ['other', 'rack'])
 
 
+@pytest.mark.settings(delete_timeout=0)
 @pytest.mark.parametrize('answer', ['error', 'nothing'])
 def test_record_stays_while_cloud_of_removed_provider_is_down(
         steps, racks, monkeypatch, answer):
     """The clean-up does not look for leaked resources there."""
-    monkeypatch.setattr(statemachines, 'DELETE_TIMEOUT', 0)
     monkeypatch.setattr(statemachines, 'getPause', lambda attempt: 0.01)
     steps.setLayout(cloud('one'))
     request, (node,) = steps.serveNew('big')

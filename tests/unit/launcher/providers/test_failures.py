@@ -171,10 +171,10 @@ def test_pause_that_ended_early_does_not_end_the_next(steps, racks):
     steps.setLayout(cloud('one'))
     name = steps.getProvider('one').canonical_name
     racks.setPause(0.1)
-    steps.pauseProvider(name, 'there is no room', for_room=True)
+    steps.supply.pause(name, 'there is no room', for_room=True)
     steps.planner.resume(name)
     racks.setPause(0.2)
-    steps.pauseProvider(name, 'there is no room', for_room=True)
+    steps.supply.pause(name, 'there is no room', for_room=True)
     steps.runUntil(lambda: not steps.planner.getPause(name))
     ends = []
     steps.planner.resume = ends.append
@@ -197,7 +197,8 @@ def test_back_off_grows_and_is_reset_by_success(steps, racks, monkeypatch):
     def getPause(attempt, **kwargs):
         pauses.append(attempt)
         return 0.02
-    monkeypatch.setattr('zuul_nodes.launcher.launcher.getPause', getPause)
+    monkeypatch.setattr(
+        'zuul_nodes.launcher.planner.supply.getPause', getPause)
     racks.errors['one'] = [QuotaException('full')] * 3
     steps.serve(steps.addRequest('big'))
     assert pauses == [0, 1, 2]
@@ -222,7 +223,7 @@ def test_min_ready_pauses_when_a_building_node_vanishes(
 def test_min_ready_pauses_once_for_a_machine_with_slots(
         steps, racks, monkeypatch):
     paused = []
-    monkeypatch.setattr(steps.min_ready, 'pause', paused.append)
+    monkeypatch.setattr(steps.min_ready_state, 'pause', paused.append)
     steps.setLayout(cloud('one').replace('name: big,', 'name: big, slots: 3,'))
     racks.slow.add('one')
     steps.addRequest('big')
@@ -675,7 +676,7 @@ def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
         if silent:
             raise silent.pop()
     monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
-    steps.endpoint_reconciler.interval = 0.2
+    steps.endpoint_reconciler.turns.interval = 0.2
     steps.setLayout(cloud('one', labels='[big]'))
     request = steps.addRequest('big')
     steps.runUntil(lambda: 'one: is being prepared: no route' in (
@@ -701,7 +702,7 @@ def test_request_fails_when_cloud_never_tells_its_needs(
             raise KeyError('not in the cache')
         return known(provider, label)
     monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
-    steps.endpoint_reconciler.interval = interval
+    steps.endpoint_reconciler.turns.interval = interval
     steps.setLayout(cloud('one', labels='[big]'))
     request = steps.addRequest('big')
     steps.runUntil(lambda: isDone(request))

@@ -93,12 +93,12 @@ def test_planner_gets_new_scope_before_layouts_count_as_read(
     """No request fails because of the former layout."""
     before = steps.layouts._read
     known = []
-    setScope = steps.planner.setScope
+    setScope = steps.layouts.adopt
 
     def note(scope):
         known.append(steps.layouts._read)
         setScope(scope)
-    monkeypatch.setattr(steps.planner, 'setScope', note)
+    monkeypatch.setattr(steps.layouts, 'adopt', note)
     steps.setLayout(cloud('one'))
     assert known == [before]
     assert steps.planner.scope is steps.layouts.scope
@@ -125,8 +125,9 @@ def test_launcher_tells_that_it_runs_after_connection_loss(steps, monkeypatch):
     assert json.loads(content)['state'] == component.RUNNING
 
 
+@pytest.mark.settings(drift_grace=0)
 def test_locked_tenant_does_not_delay_others_when_launcher_starts(
-        steps, racks, no_grace):
+        steps, racks):
     """The nodes of the locked tenant stay."""
     text = cloud('one')
     provider, = makeProviders(

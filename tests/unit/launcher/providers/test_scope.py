@@ -164,7 +164,8 @@ def test_a_node_with_an_alias_is_matched_by_its_own_label(steps):
     assert served(steps, 'other') == [node.uuid]
 
 
-def test_a_ready_node_with_an_old_label_is_retired(steps, no_grace):
+@pytest.mark.settings(drift_grace=0)
+def test_a_ready_node_with_an_old_label_is_retired(steps):
     steps.setLayout(cloud(10))
     provider = steps.getProvider('rack')
     old = steps.addNode(provider, 'big', state=State.READY)
@@ -189,7 +190,8 @@ def test_a_waiting_node_with_an_old_label_is_retired(steps):
     steps.runUntil(lambda: steps.nodes() == [])
 
 
-def test_what_another_tenant_still_defines_is_kept(tenants, no_grace):
+@pytest.mark.settings(drift_grace=0)
+def test_what_another_tenant_still_defines_is_kept(tenants):
     node = tenants.addNode(tenants.getProvider('rack', 'first'), 'big',
                            state=State.READY)
     tenants.setLayout(cloud(30), 'first')
@@ -199,8 +201,9 @@ def test_what_another_tenant_still_defines_is_kept(tenants, no_grace):
     tenants.runUntil(lambda: tenants.nodes() == [])
 
 
+@pytest.mark.settings(drift_grace=0)
 def test_nothing_is_retired_by_an_old_layout(
-        steps, no_grace, monkeypatch):
+        steps, monkeypatch):
     steps.setLayout(cloud())
     with monkeypatch.context() as context:
         context.setattr(steps.layouts, 'isUpToDate', lambda: False)

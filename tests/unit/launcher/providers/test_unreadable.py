@@ -69,7 +69,7 @@ def test_request_waits_for_unreadable_provider_with_a_reason(
 
 @pytest.mark.parametrize('what', PROBLEMS)
 def test_request_for_unreadable_provider_fails_in_the_end(steps, log, what):
-    steps.request_reconciler.unhandled_timeout = 0.2
+    steps.request_waits.unhandled_timeout = 0.2
     read(steps, cloud('one'), what)
     request = steps.addRequest('big')
     assert PROBLEMS[what] in steps.waitForReason(request)

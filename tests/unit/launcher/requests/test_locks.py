@@ -101,7 +101,7 @@ def test_one_that_is_ended_while_we_look_at_its_nodes(
     node, = steps.nodes()
     steps.runUntil(lambda: node.state == node.State.READY)
     steps.run()
-    endAfter(monkeypatch, other, steps.request_reconciler, '_getNodes')
+    endAfter(monkeypatch, other, steps.request_records, 'getNodes')
     other.unlock()
     steps.runUntil(lambda: isDone(request))
     steps.run()

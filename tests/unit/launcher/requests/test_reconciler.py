@@ -12,7 +12,6 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
-from zuul_nodes.launcher.requests import reconciler
 
 # The first connection is nobody's, if its launcher goes.
 CLOUDS = cloud('one', labels='[big]') + addSection('other') + addProvider(
@@ -41,6 +40,7 @@ def getEvents(launcher):
 
 # Why they wait
 
+@pytest.mark.settings(reason_interval=0.02)
 def test_new_reason_is_logged_for_the_first_requests_only(
         steps, racks, monkeypatch, caplog):
     """Even if nothing plans these requests anew."""
@@ -48,7 +48,6 @@ def test_new_reason_is_logged_for_the_first_requests_only(
     steps.setLayout(cloud('one', resource_limits='{instances: 2}'))
     running = steps.addRequest('big', 'big')
     serve(steps, running)
-    monkeypatch.setattr(reconciler, 'REASON_INTERVAL', 0.02)
     first, second = steps.addRequest('big'), steps.addRequest('big')
     steps.runUntil(lambda: steps.planner.length() == 2)
     steps.runUntil(lambda: f'Request {first.uuid} waits: ' in caplog.text)
@@ -58,7 +57,7 @@ def test_new_reason_is_logged_for_the_first_requests_only(
     reason = (f'Request {first.uuid} waits: No provider has room for 1 big '
               'now. one: is paused: being repaired')
     steps.runUntil(lambda: reason in caplog.text)
-    steps.request_reconciler.tellReasons()
+    steps.request_reconciler.reconcileWaiting()
     assert caplog.text.count(reason) == 1
     # It waits for the first.
     assert (f'Request {second.uuid} waits: 1 requests that need the same are '
@@ -192,7 +191,7 @@ def test_accepted_request_fails_when_nobody_handles_its_connection(
 def test_accepted_request_is_served_when_its_connection_is_handled(
         several, racks, accepted):
     planner, request = accepted(1000)
-    unhandled = planner.request_reconciler._unhandled
+    unhandled = planner.request_waits._unhandled
     several.runUntil(lambda: request.uuid in unhandled)
     several.add('next', connection_filter='rack')
     several.runUntil(lambda: request.uuid not in unhandled)

@@ -9,7 +9,6 @@ from tests.fixtures.images import ImageLauncher
 from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.openstack.sites import LAYOUT, getConnection
-from zuul_nodes.launcher.images import uploads
 from zuul_nodes.launcher.providers.scope import Scope
 
 DATA = b'QFI\xfb' + bytes(1000)
@@ -42,7 +41,6 @@ def launcher(zuul_conf, tmp_path, clouds_yaml, monkeypatch):
         return connections
 
     monkeypatch.setattr(images, 'makeRegistry', makeRegistryWithCloud)
-    monkeypatch.setattr(uploads, 'RETRY_PAUSE', 0.001)
     launcher = Launcher(zuul_conf, tmp_path, names=())
     launcher.queue.start()
     yield launcher

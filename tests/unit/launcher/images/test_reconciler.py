@@ -7,8 +7,8 @@ import pytest
 
 from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.images.common import NoImageError
 from zuul_nodes.launcher.images.deletion import DELETES
+from zuul_nodes.launcher.images.nodeimages import NoImageError
 from zuul_nodes.launcher.images.retention import getKept
 from zuul_nodes.launcher.workers import queue as workqueue
 
@@ -31,7 +31,7 @@ def request(upload_uuid=None, *image_names):
 
 
 def externalId(launcher, *args, name='rack'):
-    return launcher.images.getExternalId(
+    return launcher.node_images.getExternalId(
         node(*args), launcher.getProvider(name))
 
 
@@ -57,8 +57,8 @@ def test_the_newest_that_is_ready_and_validated(launcher):
 def test_an_image_of_the_cloud(launcher):
     assert externalId(launcher, 'stock') is None
     assert externalId(launcher, 'stock', 'any') is None
-    assert launcher.images.isReady(launcher.getProvider(), 'stock')
-    assert launcher.images.canUse(
+    assert launcher.node_images.isReady(launcher.getProvider(), 'stock')
+    assert launcher.node_images.canUse(
         request('any', 'stock'), launcher.getProvider(), 'stock')
 
 
@@ -66,10 +66,10 @@ def test_no_image_yet(launcher):
     launcher.addReady('unvalidated', validated=False)
     with pytest.raises(NoImageError, match='debian'):
         externalId(launcher, 'debian')
-    assert not launcher.images.isReady(launcher.getProvider(), 'debian')
+    assert not launcher.node_images.isReady(launcher.getProvider(), 'debian')
     launcher.addReady('image')
-    assert launcher.images.isReady(launcher.getProvider(), 'debian')
-    assert not launcher.images.isReady(launcher.getProvider(), 'fedora')
+    assert launcher.node_images.isReady(launcher.getProvider(), 'debian')
+    assert not launcher.node_images.isReady(launcher.getProvider(), 'fedora')
 
 
 def test_an_upload_under_test(launcher):
@@ -109,7 +109,7 @@ def test_who_can_validate(launcher):
     rack, other = map(launcher.getProvider, ('rack', 'other'))
     tested = launcher.addReady('under test', validated=None)
     validation = request(tested.uuid, 'debian')
-    canUse = launcher.images.canUse
+    canUse = launcher.node_images.canUse
     assert canUse(validation, rack, 'debian')
     assert not canUse(validation, other, 'debian')
     # Other nodes of the same request may come from anywhere.
@@ -126,7 +126,7 @@ def test_who_can_validate(launcher):
 def kept(launcher):
     provider = launcher.getProvider()
     image = provider.images['debian']
-    uuids = getKept(launcher.image_upload_registry.getUploadsForImage(
+    uuids = getKept(launcher.uploads.getUploadsForImage(
         image.canonical_name), image, provider)
     return {upload.external_id or upload.state
             for upload in launcher.getUploads() if upload.uuid in uuids}
@@ -160,7 +160,7 @@ def test_old_uploads_are_deleted_and_then_their_artifacts(launcher):
     old = [launcher.addReady(f'{number}', timestamp=number)
            for number in range(1, 5)]
     waitFor(lambda: isGone(launcher, *old[:2]))
-    waitFor(lambda: len(launcher.image_build_registry.getItems()) == 2)
+    waitFor(lambda: len(launcher.builds.getItems()) == 2)
     assert set(launcher.clouds['rack'].images) == {'3', '4'}
     assert not isGone(launcher, old[2]) and not isGone(launcher, old[3])
     for upload in old[:2]:
@@ -175,7 +175,7 @@ def test_an_artifact_that_is_newer_than_any_upload(launcher):
     launcher.images.reconcile()
     launcher.images.retention.deletion.stop()
     launcher.images.retention.deletion.join(TIMEOUT)
-    assert new in launcher.image_build_registry.getItems()
+    assert new in launcher.builds.getItems()
 
 
 def test_what_a_user_wants_deleted(launcher):
@@ -184,7 +184,7 @@ def test_what_a_user_wants_deleted(launcher):
         artifact, external_id='1', validated=True, _state='ready')
     by_upload = launcher.addReady('2', _state='deleting')
     launcher.queue.start()
-    launcher.images.start()
+    launcher.schedule.tell()
     waitFor(lambda: isGone(launcher, by_artifact, by_upload))
     assert not launcher.clouds['rack'].images
 
@@ -206,7 +206,7 @@ def test_an_endpoint_that_others_handle(launcher):
     upload = launcher.addReady('image', _state='deleting')
     pending = launcher.addUpload(launcher.addArtifact())
     launcher.endpoints = {}
-    launcher.ownership.handles = lambda name: False
+    launcher.handled.handles = lambda name: False
     launcher.images.reconcile()
     launcher.images.uploads.stop()
     launcher.images.uploads.join(TIMEOUT)
@@ -219,7 +219,7 @@ def test_an_image_that_the_provider_has_no_more(launcher):
     launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
         '      - fedora\n', '').replace('[debian, fedora, ', '[debian, '))
     launcher.queue.start()
-    launcher.images.start()
+    launcher.schedule.tell()
     waitFor(lambda: isGone(launcher, upload))
 
 
@@ -273,7 +273,7 @@ def test_one_bad_record_concerns_its_image_only(launcher):
            for number in range(1, 4)]
     launcher.addUpload(launcher.addArtifact(), artifact_uuid='unknown')
     launcher.queue.start()
-    launcher.images.start()
+    launcher.schedule.tell()
     waitFor(lambda: isGone(launcher, old[0]))
     for upload in (*bad, *old[1:]):
         assert not isGone(launcher, upload)
@@ -334,7 +334,7 @@ def test_deletes_that_hang_are_given_up(launcher):
     uploads = [launcher.addReady(f'{number}', _state='deleting')
                for number in range(DELETES + 1)]
     launcher.queue.start()
-    launcher.images.start()
+    launcher.schedule.tell()
     waitFor(lambda: len(cloud.calls) > 2 * len(uploads))
     waitFor(lambda: not any(upload.is_locked for upload in uploads))
     assert not isGone(launcher, *uploads)
@@ -356,7 +356,7 @@ def test_a_cloud_that_hangs_does_not_hold_up_a_stop(
             url=f'{file_server.url}/image'))
     before = threading.enumerate()
     launcher.queue.start()
-    launcher.images.start()
+    launcher.schedule.tell()
     waitFor(lambda: cloud.calls == [call])
     launcher.images.stop()
     launcher.pools.stop()

@@ -1,4 +1,4 @@
-"""What a launcher tells statsd, under the names that Zuul's has.
+"""What a launcher tells statsd now and then, under the names that Zuul's has.
 
 What is true of the whole system is told by one launcher, elected among
 all of them, Zuul's own included.  What is true of one launcher it tells
@@ -12,9 +12,7 @@ import logging
 import math
 import threading
 
-from zuul.exceptions import QuotaException
 from zuul.launcher.server import LauncherStatsElection
-from zuul.lib.statsd import normalize_statsd_name
 from zuul.model import (
     ImageUpload,
     NodesetRequest,
@@ -22,50 +20,37 @@ from zuul.model import (
     QuotaInformation,
 )
 
+from zuul_nodes.launcher.metrics.stats import makeSafe
 from zuul_nodes.launcher.providers import getSectionLimits, makeQuota
 
 # The client fills in the launcher's name.
 SERVER = 'zuul.launcher.server.{hostname}'
-# Parts of the launcher that may have a method ``length()`` -> the gauge
-# that says how much waits there.
-LENGTHS = {
-    'queue': f'{SERVER}.work_queue',
-    'pools': f'{SERVER}.endpoint_calls',
-    'planner': f'{SERVER}.waiting_requests',
-}
 # Seconds that the end of the threads is waited for.
 PATIENCE = 10
 
 
-def makeSafe(name):
-    """:return: a name as it can be a part of a metric's."""
-    # Braces are where the client would fill something in.
-    return normalize_statsd_name(str(name)).translate(
-        str.maketrans('/{}', '___'))
-
-
-def getErrorKey(error):
+class Gauges:
     """
-    :param error: an exception, or a word for its kind.
-    :return: what the failure is called, as Nodepool called it.
-    """
-    if isinstance(error, str):
-        return f'error.{makeSafe(error)}'
-    if isinstance(error, QuotaException):
-        return 'error.quota'
-    return getattr(error, 'statsd_key', 'error.unknown')
-
-
-class Stats:
-    """
-    :param Launcher launcher: whose ``statsd`` is a client, or None.
+    :param statsd: a client, or None.
+    :param ZooKeeperClient zk_client: for the election.
+    :param Records records: of all nodes and requests.
+    :param uploads: the cache of all uploads.
+    :param Layouts layouts: with the providers of all tenants.
+    :param dict lengths: name of a gauge of this launcher -> a function that
+        gives how much waits there.
     :param float interval: seconds between reports; may be changed.
     """
 
     log = logging.getLogger('zuul.nodes.metrics')
 
-    def __init__(self, launcher, interval=30.0):
-        self.launcher = launcher
+    def __init__(self, statsd, zk_client, records, uploads, layouts, lengths,
+                 interval=30.0):
+        self.statsd = statsd
+        self.zk_client = zk_client
+        self.records = records
+        self.uploads = uploads
+        self.layouts = layouts
+        self.lengths = lengths
         self.interval = interval
         self._stop_event = threading.Event()
         self._threads = []
@@ -73,15 +58,11 @@ class Stats:
         # Provider -> resources that have been in use.
         self._used = collections.defaultdict(set)
 
-    @property
-    def statsd(self):
-        return self.launcher.statsd
-
     def start(self):
         if not self.statsd:
             # Somebody else has to be elected.
             return
-        self._election = LauncherStatsElection(self.launcher.zk_client)
+        self._election = LauncherStatsElection(self.zk_client)
         for target in (self._runElection, self._runOwn):
             thread = threading.Thread(
                 target=target, name='LauncherStats', daemon=True)
@@ -117,53 +98,11 @@ class Stats:
         """Tell once what is true of this launcher."""
         if not self.statsd:
             return
-        for name, key in LENGTHS.items():
-            part = getattr(self.launcher, name, None)
-            if hasattr(part, 'length'):
-                try:
-                    self.statsd.gauge(key, part.length())
-                except Exception:
-                    self.log.exception('Unable to report %s:', key)
-
-    def reportLaunch(self, node, provider, error=None):
-        """Tell how a launch has ended, and how long it took.
-
-        :param ProviderNode node: in the state that it has come to.
-        :param BaseProvider provider: that made it, or None.
-        :param error: why it failed, if it did: an exception or a word.
-        """
-        if not self.statsd:
-            return
-        try:
-            results = [f'{node.state}']
-            if error is not None:
-                results.append(getErrorKey(error))
-            duration = _getDuration(node)
-            for key in _getLaunchKeys(node, provider):
-                for result in results:
-                    self.statsd.incr(f'{key}.{result}')
-                    if duration is not None:
-                        self.statsd.timing(f'{key}.{result}', duration * 1000)
-        except Exception:
-            self.log.exception('Unable to report the launch of %s:', node)
-
-    def reportHandler(self, duration):
-        """Tell how long the work queue was occupied with a key.
-
-        :param float duration: in seconds.
-        """
-        if self.statsd:
-            self.statsd.timing('zuul.launcher.run_handler', duration * 1000)
-
-    def timeUpload(self, upload):
-        """:return: a context manager around what a cloud does with an
-            upload."""
-        if not self.statsd:
-            return contextlib.nullcontext()
-        image, endpoint = map(
-            makeSafe, (upload.canonical_name, upload.endpoint_name))
-        return self.statsd.timer(
-            f'zuul.image.{image}.upload.{endpoint}.duration')
+        for name, getLength in self.lengths.items():
+            try:
+                self.statsd.gauge(f'{SERVER}.{name}', getLength())
+            except Exception:
+                self.log.exception('Unable to report %s:', name)
 
     def _runElection(self):
         while not self._stop_event.is_set():
@@ -186,7 +125,7 @@ class Stats:
     def _getNodeGauges(self):
         states = collections.Counter()
         usage = collections.defaultdict(QuotaInformation)
-        for node in self.launcher.api.getProviderNodes():
+        for node in self.records.getProviderNodes():
             for key in ((), (node.provider,), (node.provider, node.label)):
                 states[*key, node.state] += 1
             # A record may say anything.
@@ -213,7 +152,7 @@ class Stats:
     def _getProviders(self):
         """:return: canonical name -> the tenants' objects."""
         found = collections.defaultdict(list)
-        for providers in list(self.launcher.tenant_providers.values()):
+        for providers in list(self.layouts.tenant_providers.values()):
             for provider in providers:
                 found[provider.canonical_name].append(provider)
         return found
@@ -239,14 +178,14 @@ class Stats:
     def _getRequestGauges(self):
         states = collections.Counter(
             request.state
-            for request in self.launcher.api.requests_cache.getItems()
+            for request in self.records.requests_cache.getItems()
             if request.state != NodesetRequest.State.TEST_HOLD)
         for state in NodesetRequest.State:
             yield f'zuul.nodeset_requests.state.{state}', states[state]
 
     def _getUploadGauges(self):
         states = collections.defaultdict(collections.Counter)
-        for upload in self.launcher.image_upload_registry.getItems():
+        for upload in self.uploads.getItems():
             states[upload.canonical_name, upload.endpoint_name][
                 upload.state] += 1
         for names, counter in states.items():
@@ -262,26 +201,3 @@ class Stats:
 def _getStateGauges(key, states, selection):
     for state in ProviderNode.State:
         yield f'{key}.nodes.state.{state}', states[*selection, state]
-
-
-def _getDuration(node):
-    """:return: seconds that the launch took, or None if not known."""
-    # Who has taken the node over has no state machine of it yet.
-    start_time = (node.create_state_machine.start_time
-                  if node.create_state_machine
-                  else node.create_state.get('start_time'))
-    return None if start_time is None else node.state_time - start_time
-
-
-def _getLaunchKeys(node, provider):
-    yield 'zuul.nodes.launch'
-    if provider is None:
-        return
-    key = f'zuul.provider.{makeSafe(provider.canonical_name)}'
-    yield f'{key}.nodes.launch'
-    if node.az:
-        yield f'{key}.az.{makeSafe(node.az)}.launch'
-    if label := provider.labels.get(node.label):
-        yield f'{key}.label.{makeSafe(label.name)}.launch'
-        if image := provider.images.get(label.image):
-            yield f'{key}.image.{makeSafe(image.name)}.launch'

@@ -1,0 +1,103 @@
+"""What zuul.conf may say in the section of launchers."""
+
+import configparser
+import dataclasses
+import math
+import pathlib
+
+import pytest
+
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.launcher import settings
+from zuul_nodes.launcher.settings import Settings, getOptions
+from zuul_nodes.reference import formatOptions
+
+ROOT = pathlib.Path(__file__).parents[3]
+NUMBERS = [field for field in dataclasses.fields(Settings)
+           if field.type in (int, float)]
+SECONDS = 'a number of seconds, at least 0.001'
+THREADS = 'an integer of threads, at least 1, at most 1000'
+
+
+def read(**options):
+    config = configparser.ConfigParser()
+    config.read_dict({'launcher': options})
+    return Settings.read(config)
+
+
+def test_without_a_section_there_are_defaults():
+    found = Settings.read(configparser.ConfigParser())
+    assert (found.call_timeout, found.endpoint_workers) == (600.0, 8)
+    assert found.connection_filter == ()
+    assert found.image_sources.has_public
+
+
+@pytest.mark.parametrize('option, text, value', [
+    ('call_timeout', '30', 30.0), ('call_timeout', ' 0.5 ', 0.5),
+    ('endpoint_workers', '2', 2), ('require_image_checksums', 'yes', True),
+    ('require_image_checksums', 'FALSE', False),
+    ('connection_filter', 'west, null,', ('west', 'null')),
+    ('temp_dir', '/var/tmp', '/var/tmp')])
+def test_a_value_is_read(option, text, value):
+    assert getattr(read(**{option: text}), option) == value
+
+
+def test_a_path_may_begin_with_the_home_of_the_user(monkeypatch):
+    monkeypatch.setenv('HOME', '/home/zuul')
+    assert read(temp_dir='~/images').temp_dir == '/home/zuul/images'
+
+
+@pytest.mark.parametrize('option, text, right', [
+    ('call_timeout', 'soon', SECONDS), ('call_timeout', 'inf', SECONDS),
+    ('call_timeout', 'nan', SECONDS), ('call_timeout', '-1', SECONDS),
+    ('endpoint_workers', '0', THREADS), ('endpoint_workers', '1.5', THREADS),
+    ('endpoint_workers', '1001', THREADS),
+    ('require_image_checksums', 'maybe', 'true or false'),
+    ('temp_dir', '', 'a path')])
+def test_a_value_that_is_not_right_is_told_with_what_would_be(
+        option, text, right):
+    with pytest.raises(UserError) as caught:
+        read(**{option: text})
+    shown = caught.value.args[0]
+    assert shown.startswith(f'zuul.conf: "{option}" in [launcher] is "')
+    assert shown.endswith(f'; it has to be {right}')
+
+
+def test_an_image_source_that_is_none_is_told():
+    with pytest.raises(UserError, match='"image_sources" in the section'):
+        read(image_sources='ftp://example.com/')
+
+
+@pytest.mark.parametrize('field', NUMBERS, ids=lambda field: field.name)
+def test_a_number_has_a_unit_limits_and_a_default_within_them(field):
+    least, most = field.metadata['least'], field.metadata['most']
+    assert field.metadata['unit']
+    assert least <= field.default <= (math.inf if most is None else most)
+    with pytest.raises(UserError, match=f'"{field.name}"'):
+        Settings(**{field.name: least - 1})
+
+
+def test_every_setting_says_what_it_is():
+    for field in dataclasses.fields(Settings):
+        assert field.metadata['text'].strip().endswith('.'), field.name
+
+
+def test_settings_do_not_change():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().call_timeout = 1
+
+
+def test_the_documentation_has_all_options_and_no_internal_settings():
+    """It is made of the settings, so it can't be behind them."""
+    page = (ROOT / 'doc/source/operators.rst').read_text()
+    assert '.. options:: zuul_nodes.launcher.settings' in page
+    shown = '\n'.join(formatOptions(settings))
+    options = {field.name for field in getOptions()}
+    assert 'call_timeout' in options
+    for field in dataclasses.fields(Settings):
+        described = f'\n``{field.name}`` (' in f'\n{shown}'
+        assert described is (field.name in options)
+        # By hand, nothing is described a second time.
+        assert f'\n``{field.name}``' not in page
+    assert f'``endpoint_workers`` ({THREADS}; default ``8``)' in shown
+    assert '``embedded`` (true or false; default ``true``)' in shown

@@ -1,0 +1,93 @@
+"""Uploads that are to be made, of what has been built."""
+
+import collections
+import logging
+
+from zuul_nodes import gonefiles
+from zuul_nodes.launcher.images.policy import isRejected
+from zuul_nodes.launcher.images.transfers import findProvider
+
+
+class PendingUploads:
+    """
+    :param ImageRecords records: of all images.
+    :param Schedule schedule: when they are looked at.
+    :param Layouts layouts: with the providers that have them.
+    :param HandledEndpoints endpoints: of which this launcher sees to the
+        uploads.
+    :param Uploads uploads: makes them.
+    """
+
+    log = logging.getLogger('zuul.nodes.images')
+
+    def __init__(self, records, schedule, layouts, endpoints, uploads):
+        self.records = records
+        self.schedule = schedule
+        self.layouts = layouts
+        self.endpoints = endpoints
+        self.uploads = uploads
+
+    def reconcile(self):
+        """Upload what has been built."""
+        pending = collections.defaultdict(list)
+        known = collections.defaultdict(list)
+        gone = gonefiles.getIds(self.records.client)
+        for upload in self.getHandled():
+            with self.schedule.alone(upload):
+                if not self._isWanted(upload):
+                    continue
+                known[upload.artifact_uuid].append(upload)
+                if not self.uploads.isFree(upload):
+                    continue
+                if _isForgotten(upload) or (
+                        _isToBeTried(upload)
+                        and upload.artifact_uuid not in gone
+                        and not self._isPaused(upload)):
+                    self.uploads.recover(upload)
+                if (upload.state == upload.State.PENDING
+                        and not self._isPaused(upload)):
+                    pending[upload.artifact_uuid].append(upload)
+        for artifact_uuid, uploads in pending.items():
+            if artifact := self.records.builds.getItem(artifact_uuid):
+                with self.schedule.alone(artifact):
+                    self.uploads.start(
+                        artifact, uploads, known[artifact_uuid])
+
+    def _isWanted(self, upload):
+        artifact = self._getArtifact(upload)
+        if artifact is None or artifact.state != artifact.State.READY:
+            return False
+        if upload.state == upload.State.DELETING:
+            return False
+        if findProvider(self.layouts.scope, upload) is None:
+            self.log.warning(
+                'Not looking after %s, for none of the providers %s is known '
+                'to have the image', upload, upload.providers)
+            return False
+        return True
+
+    def _isPaused(self, upload):
+        return self.records.steering.isPaused(upload.canonical_name)
+
+    def getHandled(self):
+        """:return: yields the uploads at endpoints that are ours to handle,
+            and are started: we are told when others are."""
+        endpoints = self.endpoints.get()
+        for upload in self.records.uploads.getItems():
+            endpoint = endpoints.get(upload.endpoint_name)
+            if endpoint and endpoint.started:
+                yield upload
+
+    def _getArtifact(self, upload):
+        artifact = self.records.builds.getItem(upload.artifact_uuid)
+        if artifact is None:
+            self.log.warning('Unable to find the artifact of %s', upload)
+        return artifact
+
+
+def _isForgotten(upload):
+    return upload.state == upload.State.UPLOADING and not upload.is_locked
+
+
+def _isToBeTried(upload):
+    return upload.state == upload.State.FAILED and not isRejected(upload)

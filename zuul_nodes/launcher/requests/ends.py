@@ -1,0 +1,93 @@
+"""How requests end, and who is told."""
+
+from opentelemetry import trace
+from zuul.lib import tracing
+from zuul.model import NodesetRequest, NodesProvisionedEvent, ProviderNode
+
+from zuul_nodes import audit, labelproblems
+from zuul_nodes.launcher.zookeeper import setAttributes
+
+State = NodesetRequest.State
+NodeState = ProviderNode.State
+TRACER = trace.get_tracer('zuul')
+
+
+class RequestEnds:
+    """
+    :param Records records: of all nodes and requests.
+    :param Session session: in which requests are written.
+    :param result_events: tenant -> pipeline -> its queue of events.
+    """
+
+    def __init__(self, records, session, result_events):
+        self.records = records
+        self.session = session
+        self.result_events = result_events
+
+    def addFulfilled(self, transaction, node, log):
+        """Fulfil a request along with the last of its nodes, if it is
+        ours.
+
+        :param Transaction transaction: that makes the node ready.
+        """
+        request = self.records.getNodesetRequest(node.request_id)
+        if (request is None or request.state != State.ACCEPTED
+                or not request.hasLock()):
+            return
+        others = [self.records.getProviderNode(node_id)
+                  for node_id in request.nodes if node_id != node.uuid]
+        if len(others) < len(request.nodes) and all(
+                other is not None and other.state == NodeState.READY
+                and other.request_id == request.uuid for other in others):
+            log.debug('Marking request %s as %s', request, State.FULFILLED)
+            self.add(transaction, request, State.FULFILLED)
+
+    def explain(self, request, reason):
+        """:return: a reason, with the errors in the configuration that are
+            behind it."""
+        problems = labelproblems.read(
+            self.session.client, request.tenant_name)
+        found = dict.fromkeys(
+            problems[name] for name in request.labels if name in problems)
+        return '. '.join((str(reason), *found))
+
+    def add(self, transaction, request, state, **attributes):
+        """Have a transaction write how a request ends, and tell the pipeline.
+
+        :param State state: that it comes to.
+        :param attributes: of the request, that are written, too.
+        """
+        if state == State.FULFILLED and audit.isEnabled():
+            for entry in attributes.get(
+                    'provider_node_data', request.provider_node_data):
+                transaction.audit(
+                    audit.Event.USED,
+                    self.records.getProviderNode(entry['uuid']), request)
+        transaction.update(
+            request, state=state,
+            event_state=request.EventState.COMPLETE, **attributes)
+        transaction.unlock(request)
+        transaction.tell(
+            self.result_events[request.tenant_name][
+                request.pipeline_name],
+            NodesProvisionedEvent(request.uuid, request.buildset_uuid))
+        transaction.callAfterwards(_endSpan, request)
+
+    def startSpan(self, request):
+        """What is traced begins when we first look at a request, so that
+        it has the time for which that waits."""
+        if getattr(request, 'span', None) is None:
+            with trace.use_span(tracing.restoreSpan(request.span_info)):
+                setAttributes(request, span=TRACER.start_span(
+                    'NodesetRequestProcessing'))
+
+
+def _endSpan(request):
+    request.span.set_attributes(request.getSpanAttributes())
+    request.span.end()
+
+
+def isDone(request):
+    """:return: whether a launcher has nothing more to do with a request."""
+    return (request.state in request.FINAL_STATES
+            and request.event_state == request.EventState.COMPLETE)
