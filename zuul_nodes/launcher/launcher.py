@@ -128,13 +128,16 @@ class Launcher:
             isHandled=self.ownership.isHandled,
             handles=self.ownership.handles, isAsked=self.answers.isAsked,
             getProblem=self.answers.getProblem, isGiven=self.isGiven,
-            tellName=lambda host: self.queue.add(('name', host)))
+            tellName=lambda host: self.queue.add(('name', host)),
+            limits_lifetime=self.settings.limits_lifetime)
         self.supply = planner.Supply(
             self.planner, self.queue, self.min_ready_state.tell)
         self.demand = planner.Demand(
             self.queue, self.ownership.isShared, self.settings)
         self.lookups = providers.Lookups()
-        self.names = providers.Names(self.lookups, self.planner, self.queue)
+        self.names = providers.Names(
+            self.lookups, self.planner, self.queue,
+            self.settings.name_interval)
         self.former_providers = providers.FormerProviders(
             self.zk_client, self.connections, self.system.system_id)
         self.layouts = providers.Layouts(

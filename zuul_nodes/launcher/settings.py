@@ -12,7 +12,7 @@ import os
 
 from zuul_nodes.drivers import addresses
 from zuul_nodes.exceptions import UserError
-from zuul_nodes.imagefiles import SIZE_LIMIT
+from zuul_nodes.imagefiles import BLOCK_SIZE, SIZE_LIMIT
 
 SECTION = 'launcher'
 SWITCH = {'true': True, 'yes': True, 'on': True, '1': True,
@@ -150,6 +150,11 @@ class Settings:
     reason_interval: float = internal(60.0, '''
         How often the launcher looks for what requests wait.''')
 
+    name_interval: float = internal(60.0, '''
+        How often the names of machines are looked up.''')
+    limits_lifetime: float = internal(5.0, '''
+        How long the planner believes what a driver has said of limits.''')
+
     # Nodes
 
     capacity_interval: float = internal(10.0, '''
@@ -227,6 +232,21 @@ class Settings:
     abandoned_upload_age: float = internal(3600.0, '''
         How long an upload stays after its providers have gone: they may have
         been taken out by mistake, or get another name in two steps.''')
+    download_chunk_size: int = internal(100 * BLOCK_SIZE, '''
+        What one request for a part of an image asks for.''',
+        unit='bytes', least=1)
+    download_connections: int = internal(5, '''
+        How many of these requests there are at a time.''',
+        unit='requests', least=1)
+    download_attempts: int = internal(5, '''
+        How often a download may break without having got on.''',
+        unit='times', least=1)
+    download_check_interval: float = internal(1.0, '''
+        How often the launcher looks whether a download is to go on.''')
+    download_window: float = internal(60.0, '''
+        In which time a download has to get on.''')
+    progress_interval: float = internal(30.0, '''
+        How long between two lines about something that takes its time.''')
     upload_attempts: int = internal(3, '''
         How many times an upload is begun until it counts as failed.''',
         unit='times', least=1)

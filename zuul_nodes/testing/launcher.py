@@ -19,7 +19,7 @@ from zuul.driver.static import staticendpoint
 from zuul_nodes import plugin
 from zuul_nodes.launcher import changes, launcher
 from zuul_nodes.launcher.nodes import statemachines, termination
-from zuul_nodes.launcher.planner import limits, supply
+from zuul_nodes.launcher.planner import supply
 from zuul_nodes.launcher.workers import queue
 from zuul_nodes.testing import faults
 from zuul_nodes.testing.layout import makeConnections
@@ -38,6 +38,7 @@ SETTINGS = {
     'image_first_pause': PAUSE,
     'image_interval': 0.5,
     'image_longest_pause': 0.5,
+    'limits_lifetime': 0.5,
     'lock_removal_interval': 0.5,
     'image_use_pause': PAUSE,
     'snapshot_interval': PAUSE,
@@ -46,12 +47,6 @@ SETTINGS = {
     'image_lock_pause': 0.2,
     'upload_retry_pause': PAUSE,
 }
-# And what no setting says.
-HURRY = (
-    (limits, 'FRESH', 0.5),
-    # Machines that are given, after a failure.
-    (staticendpoint, 'DELETE_RECYCLE_TIME', PAUSE),
-)
 
 
 def _getPause(*args, **kwargs):
@@ -59,9 +54,9 @@ def _getPause(*args, **kwargs):
 
 
 def hurry():
-    for module, name, value in HURRY:
-        assert hasattr(module, name), (module, name)
-        setattr(module, name, value)
+    """Have nothing wait for longer than :data:`PAUSE` after a failure."""
+    # A machine that is there already.
+    staticendpoint.DELETE_RECYCLE_TIME = PAUSE
     for module in (supply, changes, statemachines, termination, queue):
         module.getPause = _getPause
 

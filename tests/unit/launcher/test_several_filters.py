@@ -8,7 +8,6 @@ from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.settings import writeSettings
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher.nodes import minready
-from zuul_nodes.launcher.planner import limits
 
 pytestmark = pytest.mark.crash
 
@@ -71,8 +70,7 @@ def asked(zuul_conf, monkeypatch):
 
     :return: a function that gives the cache of a launcher's provider.
     """
-    writeSettings(zuul_conf, others_interval=0.05)
-    monkeypatch.setattr(limits, 'FRESH', 0)
+    writeSettings(zuul_conf, others_interval=0.05, limits_lifetime=0)
 
     def getCache(provider):
         return provider.getEndpoint().quota_cache

@@ -16,6 +16,7 @@ import threading
 from zuul_nodes.drivers import addresses
 from zuul_nodes.imagefiles import Room
 from zuul_nodes.launcher.images import artifacts, web
+from zuul_nodes.launcher.settings import Settings
 
 BLOCK_SIZE = 1 << 20
 
@@ -195,7 +196,7 @@ def fetch(artifact, directory):
     room = Room(directory, 1 << 30)
     source = web.Source(url, addresses.ImageSources('127.0.0.1'))
     artifacts.download(source, path, lambda: None, room,
-                       artifacts.Pace(60))
+                       artifacts.Pace(Settings(image_timeout=60)))
     artifacts.decompress(path, lambda: None, room)
     artifacts.verify(
         path, {'md5': artifact['metadata']['md5sum'],

@@ -10,13 +10,13 @@ import pytest
 import requests
 
 from tests.fixtures.ending import endWith
-from tests.fixtures.fileserver import FileServer
+from tests.fixtures.fileserver import FileServer, makePace
 from tests.fixtures.images import IMAGE
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.openstack.sites import NAME, getTags
 from zuul_nodes import imagefiles
 from zuul_nodes.drivers import addresses
-from zuul_nodes.launcher.images import artifacts, progress, ranges, web
+from zuul_nodes.launcher.images import artifacts, ranges, web
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.quickstart import ports
@@ -94,7 +94,7 @@ def download(tmp_path, monkeypatch):
         artifacts.download(
             web.Source(url, addresses.ImageSources(sources)), target,
             lambda: None, imagefiles.Room(tmp_path, 10000),
-            artifacts.Pace(30))
+            makePace())
         return target.read_bytes()
     return download
 
@@ -431,11 +431,11 @@ def test_a_tenant_cannot_hold_up_the_images_of_others(
 
 
 def test_a_server_cannot_take_its_time(
-        image_launcher, slow, monkeypatch, caplog):
+        image_launcher, slow, caplog):
     caplog.set_level(logging.INFO, 'zuul')
-    monkeypatch.setattr(progress, 'WINDOW', 0.01)
-    monkeypatch.setattr(artifacts, 'CHECK_INTERVAL', 0.01)
-    image_launcher.change(image_minimum_rate=1)
+    image_launcher.change(
+        image_minimum_rate=1, download_window=0.01,
+        download_check_interval=0.01)
     upload(image_launcher, slow)
     image_launcher.waitForUploads('failed')
     assert caplog.text.count(

@@ -27,13 +27,6 @@ from zuul_nodes.launcher.workers import Threads, getPause
 
 __all__ = ['ArtifactError', 'Pace', 'WrongArtifactError']
 
-# What one request asks for, and how many requests there are at a time.
-CHUNK_SIZE = 100 * BLOCK_SIZE
-CONNECTIONS = 5
-# Whoever waits asks so often whether to go on (seconds).
-CHECK_INTERVAL = 1
-# How often a transfer may break without having got on.
-ATTEMPTS = 5
 # The server may answer another time.
 TEMPORARY = (requests.codes.request_timeout, requests.codes.too_many_requests)
 
@@ -91,12 +84,16 @@ class Download:
         self.check = check
         self.room = room
         self.pace = pace
+        self.chunk_size = pace.settings.download_chunk_size
         self.checked = checked
         # Nobody can end one that waits for a server: it is left alone.
-        self.threads = Threads(None, 'Download', CONNECTIONS)
+        self.threads = Threads(
+            None, 'Download', pace.settings.download_connections)
         self.futures = []
         self.failed = threading.Event()
-        self.progress = Progress(f'Downloading {self.name}', 0, tell)
+        self.progress = Progress(
+            f'Downloading {self.name}', 0, tell,
+            pace.settings.progress_interval)
         # What the first answer has said.
         self.version = None
         self.is_certain = True
@@ -114,9 +111,10 @@ class Download:
         with open(self.path, 'xb'):
             pass
         try:
-            self._submit(0, CHUNK_SIZE)
+            self._submit(0, self.chunk_size)
             while left := [each for each in self.futures if not each.done()]:
-                wait(left, CHECK_INTERVAL, FIRST_EXCEPTION)
+                wait(left, self.pace.settings.download_check_interval,
+                     FIRST_EXCEPTION)
                 self._raiseErrors()
                 self._check()
             self._raiseErrors()
@@ -179,14 +177,15 @@ class Download:
                     raise failure
                 failures = 0 if file.tell() > furthest else failures + 1
                 furthest = max(furthest, file.tell())
-                if failures >= ATTEMPTS:
+                if failures >= self.pace.settings.download_attempts:
                     raise failure
                 if isinstance(failure, PartError) or not self._can_resume:
                     self._rewind(file)
                 log.info('%s broke, going on from byte %s: %s',
                          self.progress.what, file.tell(),
                          messages.withoutSecrets(failure))
-                _pause(getPause(failures), self._check)
+                _pause(getPause(failures), self._check,
+                       self.pace.settings.download_check_interval)
 
     def _continue(self, file, end):
         """Ask for what comes next, and write it.
@@ -216,7 +215,7 @@ class Download:
             that is everything."""
         if not begin and not self.in_parts:
             return None
-        limits = begin + CHUNK_SIZE, self._getLimit(end)
+        limits = begin + self.chunk_size, self._getLimit(end)
         return min(each for each in limits if each is not None)
 
     def _getLimit(self, end):
@@ -266,8 +265,8 @@ class Download:
         self.room.check(size, size)
         file.truncate(size)
         if self.in_parts and not part.is_whole:
-            for start in range(CHUNK_SIZE, size, CHUNK_SIZE):
-                self._submit(start, start + CHUNK_SIZE)
+            for start in range(self.chunk_size, size, self.chunk_size):
+                self._submit(start, start + self.chunk_size)
 
     def _rewind(self, file):
         self.progress.add(-file.tell())
@@ -310,20 +309,21 @@ def _isTemporary(error):
     return response.status_code >= 500 or response.status_code in TEMPORARY
 
 
-def _pause(seconds, check):
+def _pause(seconds, check, interval):
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         check()
-        time.sleep(min(left, CHECK_INTERVAL))
+        time.sleep(min(left, interval))
 
 
-def decompress(path, check, room, tell=None):
+def decompress(path, check, room, tell=None, interval=30.0):
     """Replace a file by what is in it, if it is compressed.
 
     :param str path: of a file.
     :param check: called before each block; what it raises ends it.
     :param Room room:
     :param tell: called with a line about the progress now and then.
+    :param float interval: seconds between two lines.
     :raises ArtifactError: it is broken, or too large.
     :raises EmptyImageError: there is nothing in it.
     """
@@ -334,7 +334,7 @@ def decompress(path, check, room, tell=None):
     with open(path, 'rb') as source:
         target = f'{path}.new'
         progress = Progress(
-            f'Decompressing {os.path.basename(path)}', 0, tell)
+            f'Decompressing {os.path.basename(path)}', 0, tell, interval)
         size = 0
         with contextlib.closing(imagefiles.readBlocks(source)) as blocks, \
                 open(target, 'wb') as file:

@@ -6,11 +6,6 @@ import time
 
 from zuul_nodes.imagefiles import ArtifactError
 
-# Seconds in which a download has to get on.
-WINDOW = 60
-# Seconds between two lines about it in the log.
-PROGRESS_INTERVAL = 30
-
 log = logging.getLogger('zuul.nodes.images')
 
 
@@ -20,14 +15,16 @@ class Progress:
     :param str what: is done.
     :param int total: bytes, or 0 if that is not known.
     :param tell: called with each line, which also goes to the log.
+    :param float interval: seconds between two lines.
     """
 
-    def __init__(self, what, total, tell=None):
+    def __init__(self, what, total, tell=None, interval=30.0):
         self.what = what
         self.total = total
         self.tell = tell
         self._done = 0
-        self._next = time.monotonic() + PROGRESS_INTERVAL
+        self.interval = interval
+        self._next = time.monotonic() + interval
         self._lock = threading.Lock()
 
     def add(self, size):
@@ -37,7 +34,7 @@ class Progress:
             now = time.monotonic()
             if now < self._next:
                 return
-            self._next = now + PROGRESS_INTERVAL
+            self._next = now + self.interval
             line = f'{self.what}: {self}'
         log.info('%s', line)
         if self.tell:
@@ -51,16 +48,16 @@ class Progress:
 
 
 class Pace:
-    """How long a download may take.
+    """How a download goes on, and how long it may take.
 
-    :param float timeout: seconds in all.
-    :param int rate: bytes in a second that have to come at least.
+    :param Settings settings:
     """
 
-    def __init__(self, timeout, rate=0):
-        self.timeout = timeout
-        self.rate = rate
-        self._end = time.monotonic() + timeout
+    def __init__(self, settings):
+        self.settings = settings
+        self.timeout = settings.image_timeout
+        self.rate = settings.image_minimum_rate
+        self._end = time.monotonic() + self.timeout
         self._start = time.monotonic()
         self._size = 0
         self._lock = threading.Lock()
@@ -83,7 +80,7 @@ class Pace:
                 'of zuul.conf')
         with self._lock:
             seconds, size = now - self._start, self._size
-            if seconds < WINDOW:
+            if seconds < self.settings.download_window:
                 return
             self._start, self._size = now, 0
         if size < self.rate * seconds:

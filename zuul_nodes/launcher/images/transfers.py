@@ -341,7 +341,8 @@ class ArtifactJob:
             with contextlib.suppress(artifacts.WrongArtifactError):
                 artifacts.verify(path, checksums, check)
                 checksums = {}
-        artifacts.decompress(path, check, room, self._tell)
+        artifacts.decompress(path, check, room, self._tell,
+                             self.settings.progress_interval)
         artifacts.verify(path, checksums, check)
 
     def _download(self, url, path, room):
@@ -350,10 +351,8 @@ class ArtifactJob:
         try:
             is_certain = artifacts.download(
                 web.Source(url, self.settings.image_sources), path,
-                self.uploads.check, room, artifacts.Pace(
-                    self.settings.image_timeout,
-                    self.settings.image_minimum_rate), self._tell,
-                any(self.checksums.values()))
+                self.uploads.check, room, artifacts.Pace(self.settings),
+                self._tell, any(self.checksums.values()))
             return path, is_certain
         except Stopped:
             raise

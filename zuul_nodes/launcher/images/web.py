@@ -15,20 +15,20 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util.connection import create_connection
 
-# Seconds for a connection, and for whatever the server sends next.
-TIMEOUT = (30, 300)
-
 
 class Source:
     """A file on a web server.
 
     :param str url: of it.
     :param ImageSources sources: what may be contacted.
+    :param tuple timeout: seconds for a connection, and for whatever the
+        server sends next.
     """
 
-    def __init__(self, url, sources):
+    def __init__(self, url, sources, timeout=(30, 300)):
         self.url = url
         self.sources = sources
+        self.timeout = timeout
 
     def send(self, method, headers):
         """
@@ -42,7 +42,7 @@ class Source:
                 session.mount(scheme, Door(self.sources))
             return session.request(
                 method, self.url, headers=headers, stream=True,
-                timeout=TIMEOUT, allow_redirects=True)
+                timeout=self.timeout, allow_redirects=True)
 
 
 class Door(BaseAdapter):

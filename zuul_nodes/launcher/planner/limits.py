@@ -15,8 +15,6 @@ from zuul_nodes import messages
 from zuul_nodes.drivers import MOST_SLOTS
 from zuul_nodes.launcher.providers import describe, getSectionLimits
 
-# Seconds for which the answers of drivers are good.
-FRESH = 5
 # Of cores, GB and the like: less than anybody asks for.
 ROUNDING = 1e-6
 
@@ -97,15 +95,17 @@ class Limits:
     What a key is throughout: an account and the name of a resource.
 
     :param Scope scope:
+    :param float lifetime: seconds for which an answer is remembered.
     :ivar dict users: account -> names of the providers whose nodes count
         in it.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
 
-    def __init__(self, scope, clock=time.monotonic):
+    def __init__(self, scope, clock=time.monotonic, lifetime=5.0):
         self.scope = scope
         self.clock = clock
+        self.lifetime = lifetime
         self.sections = {
             name: section for section, providers in scope.by_section.items()
             for name in providers}
@@ -235,7 +235,7 @@ class Limits:
             except Exception as error:
                 self._note(error, *key)
                 answer = None
-            self._answers[key] = now + FRESH, answer
+            self._answers[key] = now + self.lifetime, answer
         return answer
 
     def _note(self, error, *key):

@@ -60,6 +60,9 @@ class Planner:
     :param tellName: called with the name of such a machine, normalized;
         :meth:`setAddresses` is to be called as long as :meth:`hasHost`.
     :param shuffle: puts a list into another order.
+    :param clock: gives seconds.
+    :param float limits_lifetime: seconds for which what a driver has said of
+        limits is believed.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
@@ -71,11 +74,12 @@ class Planner:
                  getProblem=lambda *args: None,
                  isGiven=lambda name: False,
                  tellName=lambda host: None, shuffle=random.shuffle,
-                 clock=time.monotonic):
+                 clock=time.monotonic, limits_lifetime=5.0):
         self.wake = wake
         self.tellRoom = tellRoom
         self.shuffle = shuffle
         self.clock = clock
+        self.limits_lifetime = limits_lifetime
         self.capacity = Capacity(isGiven, tellName)
         self.waiting = RequestQueue()
         # What has not been written yet: uuid of a request -> its grant,
@@ -194,7 +198,8 @@ class Planner:
     def setScope(self, scope):
         """:param Scope scope: of new layouts."""
         with self._change():
-            self.capacity.setScope(scope, Limits(scope, self.clock))
+            self.capacity.setScope(scope, Limits(
+                scope, self.clock, self.limits_lifetime))
             # It is told anew.
             for name in self._getMissing():
                 self.capacity.unreserve(name)

@@ -9,23 +9,22 @@ nodes say of it is all that is known.
 
 import logging
 
-# Seconds after which a name is looked up again.
-INTERVAL = 60
-
 
 class Names:
     """
     :param Lookups lookups: finds the addresses of hosts.
     :param Planner planner: is told of them.
     :param WorkQueue queue: gets the keys of names.
+    :param float interval: seconds after which a name is looked up again.
     """
 
     log = logging.getLogger('zuul.nodes.providers')
 
-    def __init__(self, lookups, planner, queue):
+    def __init__(self, lookups, planner, queue, interval=60.0):
         self.lookups = lookups
         self.planner = planner
         self.queue = queue
+        self.interval = interval
         # Host -> its look-up.
         self._running = {}
 
@@ -51,4 +50,4 @@ class Names:
             self.log.debug('Unable to look up %s: %s', host, error)
         else:
             self.planner.setAddresses(host, found)
-        self.queue.addAfter(key, INTERVAL)
+        self.queue.addAfter(key, self.interval)

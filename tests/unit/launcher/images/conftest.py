@@ -9,4 +9,3 @@ def small_blocks(monkeypatch):
     """Downloads in many blocks, although what is downloaded is small."""
     monkeypatch.setattr(imagefiles, 'RESERVE', 0)
     monkeypatch.setattr(artifacts, 'BLOCK_SIZE', 10)
-    monkeypatch.setattr(artifacts, 'CHECK_INTERVAL', 0.01)

@@ -15,13 +15,14 @@ import zlib
 import pytest
 import requests
 
-from tests.fixtures.fileserver import makeSource
+from tests.fixtures.fileserver import makePace, makeSource
 from tests.fixtures.images import IMAGE, TIMEOUT
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import imagefiles, messages
 from zuul_nodes.imagefiles import ArtifactError, EmptyImageError, Room
-from zuul_nodes.launcher.images import artifacts, progress, ranges, web
-from zuul_nodes.launcher.images.progress import Pace, Progress
+from zuul_nodes.launcher.images import artifacts, progress, ranges
+from zuul_nodes.launcher.images.progress import Progress
+from zuul_nodes.launcher.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -40,9 +41,10 @@ def download(server, tmp_path, room):
     been downloaded."""
     target = tmp_path / 'image'
 
-    def download(path='/image'):
+    def download(path='/image', timeout=(30, 300), **settings):
         artifacts.download(
-            makeSource(server, path), target, noCheck, room, Pace(TIMEOUT))
+            makeSource(server, path, timeout=timeout), target, noCheck, room,
+            makePace(TIMEOUT, **settings))
         return target.read_bytes()
     return download
 
@@ -58,9 +60,8 @@ def getRanges(server):
 
 @pytest.mark.parametrize('path', [
     '/image', '/whole/image', '/signed/image?token=1', '/moved/image'])
-def test_download(download, server, monkeypatch, path):
-    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 128)
-    assert download(path) == IMAGE
+def test_download(download, server, path):
+    assert download(path, download_chunk_size=128) == IMAGE
     if path == '/image':
         assert len(getRanges(server)) == 8
 
@@ -73,11 +74,10 @@ def test_download_that_breaks_is_resumed(download, server):
 
 
 def test_part_of_a_download_that_breaks_is_resumed(
-        download, server, monkeypatch):
-    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 500)
-    monkeypatch.setattr(artifacts, 'CONNECTIONS', 1)
+        download, server):
     server.breaks = [500, 100]
-    assert download() == IMAGE
+    assert download(
+        download_chunk_size=500, download_connections=1) == IMAGE
     assert getRanges(server) == ['bytes=0-499', 'bytes=500-999',
                                  'bytes=600-999']
 
@@ -104,11 +104,11 @@ def test_download_that_makes_no_progress_fails(download, server):
     server.breaks = [100] + [0] * 100
     with pytest.raises(requests.RequestException):
         download()
-    assert len(getRanges(server)) == 1 + artifacts.ATTEMPTS
+    assert len(getRanges(server)) == 1 + Settings.download_attempts
 
 
 def test_download_that_makes_progress_may_break_more_often(download, server):
-    server.breaks = [10, 0, 0] * artifacts.ATTEMPTS
+    server.breaks = [10, 0, 0] * Settings.download_attempts
     assert download() == IMAGE
 
 
@@ -139,15 +139,14 @@ def test_stop_ends_wait_for_overloaded_server(server, tmp_path, room):
     with pytest.raises(End):
         artifacts.download(
             makeSource(server), tmp_path / 'image', check, room,
-            Pace(TIMEOUT))
+            makePace(TIMEOUT))
 
 
-def test_every_request_has_a_timeout(download, server, monkeypatch):
-    monkeypatch.setattr(web, 'TIMEOUT', (1, 0.1))
+def test_every_request_has_a_timeout(download, server):
     server.answers.clear()
     for path in ('/image', '/signed/image'):
         with pytest.raises(OSError, match='timed out'):
-            download(path)
+            download(path, (1, 0.1))
 
 
 class TestSlow:
@@ -170,10 +169,11 @@ class TestSlow:
             thread for thread in threading.enumerate()
             if thread not in before and thread.name.startswith('Download')]
 
-    def download(self, server, tmp_path, room, check, timeout, rate=0):
+    def download(self, server, tmp_path, room, check, timeout, rate=0,
+                 **settings):
         artifacts.download(
             makeSource(server, '/image?token=secret'), tmp_path / 'image',
-            check, room, Pace(timeout, rate))
+            check, room, makePace(timeout, rate, **settings))
 
     def test_a_download_has_a_timeout_in_all(
             self, server, tmp_path, room, threads):
@@ -189,10 +189,10 @@ class TestSlow:
         waitFor(lambda: not threads())
 
     def test_a_download_has_to_get_on(
-            self, server, tmp_path, room, threads, monkeypatch):
-        monkeypatch.setattr(progress, 'WINDOW', 0.2)
+            self, server, tmp_path, room, threads):
         with pytest.raises(ArtifactError) as caught:
-            self.download(server, tmp_path, room, noCheck, TIMEOUT, 1000)
+            self.download(server, tmp_path, room, noCheck, TIMEOUT, 1000,
+                          download_window=0.2)
         assert re.fullmatch(
             rf'Downloading {server.url}/image is given up: \d bytes have come '
             'in 0 seconds, fewer than "image_minimum_rate" in the section '
@@ -221,13 +221,14 @@ def test_a_download_that_gets_on_may_be_slow(monkeypatch):
     passed = []
     monkeypatch.setattr(progress, 'time', types.SimpleNamespace(
         monotonic=lambda: sum(passed)))
-    pace = Pace(100 * progress.WINDOW, 5)
+    window = 60
+    pace = makePace(100 * window, 5, download_window=window)
     for _ in range(10):
-        passed.append(progress.WINDOW)
-        pace.add(5 * progress.WINDOW)
+        passed.append(window)
+        pace.add(5 * window)
         pace.check('image')
-    passed.append(progress.WINDOW)
-    pace.add(5 * progress.WINDOW - 1)
+    passed.append(window)
+    pace.add(5 * window - 1)
     with pytest.raises(ArtifactError, match='is given up'):
         pace.check('image')
 
@@ -242,7 +243,7 @@ def test_secrets_in_urls_are_not_shown():
 def test_secrets_in_errors_are_not_shown(
         download, server, caplog, path, status):
     caplog.set_level(logging.INFO, 'zuul.nodes.images')
-    server.failures = [status] * artifacts.ATTEMPTS if status else []
+    server.failures = [status] * Settings.download_attempts if status else []
     with pytest.raises(requests.HTTPError) as caught:
         download(f'{path}?token=secret')
     assert 'secret' in str(caught.value)
@@ -387,13 +388,12 @@ def test_zstd_file_needs_the_program_zstd(decompress, tmp_path, monkeypatch):
 
 # What people see
 
-def test_progress(caplog, monkeypatch):
-    monkeypatch.setattr(progress, 'PROGRESS_INTERVAL', 0)
+def test_progress(caplog):
     caplog.set_level(logging.INFO, 'zuul.nodes.images')
-    downloading = Progress('Downloading image', 4 << 20)
+    downloading = Progress('Downloading image', 4 << 20, interval=0)
     downloading.add(1 << 20)
     downloading.add(2 << 20)
-    Progress('Decompressing image', 0).add(5 << 20)
+    Progress('Decompressing image', 0, interval=0).add(5 << 20)
     assert [record.getMessage() for record in caplog.records] == [
         'Downloading image: 1 of 4 MiB, 25 %',
         'Downloading image: 3 of 4 MiB, 75 %',

@@ -7,11 +7,10 @@ import pytest
 import requests
 
 from tests.fixtures.ending import endWith
-from tests.fixtures.fileserver import makeSource
+from tests.fixtures.fileserver import makePace, makeSource
 from tests.fixtures.oddserver import Manners, OddServer
 from zuul_nodes.imagefiles import ArtifactError, Room, WrongArtifactError
 from zuul_nodes.launcher.images import artifacts
-from zuul_nodes.launcher.images.artifacts import Pace
 
 OLD, NEW = (random.Random(seed).randbytes(1000) for seed in (1, 2))
 # As they say when they have failed.
@@ -35,10 +34,11 @@ def serve(request):
 def download(tmp_path):
     """:return: a function of a server; gives what has come, and whether
     that is certain."""
-    def download(server, checked=False):
+    def download(server, checked=False, **settings):
         is_certain = artifacts.download(
             makeSource(server), tmp_path / 'image', lambda: None,
-            Room(tmp_path, 10000), Pace(30), checked=checked)
+            Room(tmp_path, 10000), makePace(**settings),
+            checked=checked)
         return (tmp_path / 'image').read_bytes(), is_certain
     return download
 
@@ -59,35 +59,33 @@ def test_what_head_says_does_not_matter(serve, download, head, length):
     'right', 'none', 'unknown', 'endless', 'short', 'long', 'first',
     'nameless', 'refused'])
 def test_ranges(
-        serve, download, monkeypatch, ranges, tag, length, chunk_size):
+        serve, download, ranges, tag, length, chunk_size):
     if (ranges, length) == ('endless', 'chunked'):
         pytest.skip('It does not say that there is nothing.')
-    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', chunk_size)
     server = serve(ranges=ranges, tag=tag, length=length)
-    assert download(server) == (OLD, True)
+    assert download(
+        server, download_chunk_size=chunk_size) == (OLD, True)
 
 
-def test_a_large_file_comes_in_parts(serve, download, monkeypatch):
-    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 300)
+def test_a_large_file_comes_in_parts(serve, download):
     server = serve(tag='"one"')
-    assert download(server) == (OLD, True)
+    assert download(server, download_chunk_size=300) == (OLD, True)
     assert sorted(server.ranges) == [
         'bytes=0-299', 'bytes=300-599', 'bytes=600-899', 'bytes=900-999']
 
 
 def test_parts_of_who_knows_which_version_are_not_put_together(
-        serve, download, monkeypatch):
-    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 300)
+        serve, download):
     server = serve()
-    assert download(server) == (OLD, True)
+    assert download(server, download_chunk_size=300) == (OLD, True)
     assert server.ranges == ['bytes=0-299', None]
 
 
-def test_a_checksum_tells_of_them(serve, download, monkeypatch):
+def test_a_checksum_tells_of_them(serve, download):
     """And what is wrong then may be right another time."""
-    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', 300)
     server = serve()
-    assert download(server, checked=True) == (OLD, False)
+    assert download(
+        server, checked=True, download_chunk_size=300) == (OLD, False)
     assert len(server.ranges) == 4
 
 
@@ -157,14 +155,13 @@ def test_parts_tell_their_ends_themselves(serve, download, ranges):
     ({}, {})], ids=['tag', 'weak', 'time', 'nothing'])
 @pytest.mark.parametrize('size', [1000, 1001, 600])
 def test_a_file_that_changes_is_not_mixed(
-        serve, download, monkeypatch, ranges, heeds_conditions, old, new,
+        serve, download, ranges, heeds_conditions, old, new,
         size, chunk_size):
-    monkeypatch.setattr(artifacts, 'CHUNK_SIZE', chunk_size)
     data = (NEW + NEW)[:size]
     server = serve(
         **old, ranges=ranges, heeds_conditions=heeds_conditions,
         cuts=[110, None], next=[{'data': data, **new}])
-    assert download(server)[0] == data
+    assert download(server, download_chunk_size=chunk_size)[0] == data
 
 
 @pytest.mark.parametrize('checked', [False, True])

@@ -17,7 +17,6 @@ from zuul.lib.statsd import normalize_statsd_name
 from tests.fixtures.images import IMAGE, TIMEOUT, UploadJob
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers import PermanentError
-from zuul_nodes.launcher.images import artifacts, progress
 from zuul_nodes.launcher.images.schedule import KEY
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.zookeeper.transaction import Transaction
@@ -262,9 +261,8 @@ def test_without_source_there_is_no_copy(copying, addArtifact):
         assert not cloud.images
 
 
-def test_the_record_tells_how_far_it_is(
-        launcher, rack, addArtifact, monkeypatch):
-    monkeypatch.setattr(progress, 'PROGRESS_INTERVAL', 0)
+@pytest.mark.settings(progress_interval=0)
+def test_the_record_tells_how_far_it_is(launcher, rack, addArtifact):
     rack.answers.clear()
     added, = upload(launcher, addArtifact())
 
@@ -340,9 +338,9 @@ def getRemark(launcher, upload):
     return launcher.records.remarks.get(upload.uuid)
 
 
+@pytest.mark.settings(download_attempts=1)
 def test_upload_fails_for_good_after_all_attempts(
-        launcher, rack, server, addArtifact, tmp_path, monkeypatch):
-    monkeypatch.setattr(artifacts, 'ATTEMPTS', 1)
+        launcher, rack, server, addArtifact, tmp_path):
     upload(launcher, addArtifact('/broken/image', sha256=None))
     launcher.waitForUploads('failed')
     failed, = launcher.getUploads()

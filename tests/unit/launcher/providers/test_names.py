@@ -9,7 +9,6 @@ from tests.fixtures.names import AGAIN, NAME, UNKNOWN
 from tests.fixtures.racks import finish, isDone
 from tests.fixtures.staticlayouts import checkedStaticNodes
 from zuul_nodes.drivers import addresses
-from zuul_nodes.launcher.providers import names as names_module
 from zuul_nodes.launcher.providers.sharedmachines import MOST
 
 State = ProviderNode.State
@@ -179,8 +178,8 @@ def test_a_name_that_hangs_does_not_hold_up_the_planner(
 
 
 def test_a_name_is_looked_up_as_long_as_there_is_a_node(
-        steps, names, monkeypatch):
-    monkeypatch.setattr(names_module, 'INTERVAL', 0.02)
+        steps, names):
+    steps.names.interval = 0.02
     names.say([FIRST])
     setMachines(steps, NAME, SHARED)
     number = len(names.asked)
