@@ -56,6 +56,11 @@ from zuul.lib.voluputil import Nullable, Optional, Required
 from zuul_nodes.drivers.api import addresses, bounds
 from zuul_nodes.drivers.api.adapter import Adapter
 from zuul_nodes.drivers.api.check import Check, getUser, getViews
+from zuul_nodes.drivers.api.configuration import (
+    Attributes,
+    ConfigObject,
+    Connection,
+)
 from zuul_nodes.drivers.api.errors import (
     CapacityError,
     DriverError,
@@ -102,8 +107,11 @@ __all__ = [
     'OWN',
     'Ability',
     'Adapter',
+    'Attributes',
     'CapacityError',
     'Check',
+    'ConfigObject',
+    'Connection',
     'Driver',
     'DriverError',
     'GoneError',

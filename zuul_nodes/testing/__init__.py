@@ -16,7 +16,11 @@ ZooKeeper, which it starts, has each call fail in each way, and sees that
 nothing leaks.  It needs pytest, and Debian's ``libzookeeper-java``.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zuul_nodes.testing.conformance import DriverConformance
+    from zuul_nodes.testing.faults import KINDS
 
 __all__ = ['KINDS', 'DriverConformance']
 

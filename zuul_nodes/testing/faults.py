@@ -241,7 +241,7 @@ def install(connections: ConnectionRegistry,
 
     def callAdapter(calls: Calls, name: str, *args: Any) -> Any:
         return faults.perform(name, lambda: call(calls, name, *args))
-    Calls.call = callAdapter  # type: ignore[method-assign]
+    Calls.call = callAdapter  # type: ignore[assignment, method-assign]
     for driver in {connection.driver
                    for connection in connections.connections.values()}:
         if not isinstance(driver, Driver) and hasattr(

@@ -77,3 +77,10 @@ def test_a_host_is_taken(host):
     'fe80::1%a b', 'a..b', '.a', 'x' * 254, '{{ x }}'])
 def test_a_host_is_refused(host):
     assert not addresses.isHost(host)
+
+
+@pytest.mark.parametrize('allowed', [None, '0.0.0.0/0'])
+def test_a_machine_is_not_at_what_is_no_address(allowed):
+    hosts = addresses.Hosts(allowed, 'the option')
+    assert hosts.allows('machine.example.com', '203.0.113.1')
+    assert not hosts.allows('machine.example.com', 'other.example.com')

@@ -5,16 +5,19 @@ They are data: a URL ends up in Ansible's templates and in logs, a host on
 the command lines of SSH.
 """
 
+from collections.abc import Set
 import contextlib
 import functools
 import ipaddress
 import re
 import socket
 import time
+from typing import TypeAlias
 import urllib.parse
 
 import psutil
 
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 # Nothing else may be in a URL, https://www.rfc-editor.org/rfc/rfc3986 ; a
 # brace, above all, would begin a template of Ansible's.
 URL = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
@@ -29,9 +32,9 @@ USER_WORDS = 'the name of a user, without spaces'
 USER = re.compile(r'[A-Za-z0-9_.$][A-Za-z0-9_.$@\\-]{0,255}')
 
 
-def checkUrl(url):
+def checkUrl(url: str) -> urllib.parse.SplitResult:
     """
-    :param str url: that a tenant or a job has written.
+    :param url: that a tenant or a job has written.
     :return: its parts, as of :func:`urllib.parse.urlsplit`.
     :raises ValueError: it is none, or can't be taken.  The message follows
         "it", and says nothing of the URL, for it may have secrets.
@@ -56,7 +59,7 @@ def checkUrl(url):
     return parts
 
 
-def isHost(text):
+def isHost(text: str) -> bool:
     """:return: whether it is the name of a host or an IP address."""
     try:
         ipaddress.ip_address(text)
@@ -66,7 +69,7 @@ def isHost(text):
     return bool(re.fullmatch(r'[0-9A-Fa-f.:]+(%[A-Za-z0-9_.-]+)?', text))
 
 
-def isUser(text):
+def isUser(text: str) -> bool:
     """:return: whether it can be the name of a user who logs in."""
     return bool(USER.fullmatch(text))
 
@@ -89,6 +92,7 @@ NUMBERS = re.compile(r'[0-9a-fA-FxX.]+')
 PUBLIC = 'public'
 PORTS = {'http': 80, 'https': 443}
 
+
 class RefusedError(Exception):
     """The launcher may not contact that; the message names the option that
     can allow it, and has no secret in it."""
@@ -96,9 +100,9 @@ class RefusedError(Exception):
     failure = 'permanent'
 
 
-def readAddress(host):
+def readAddress(host: str) -> Address | None:
     """
-    :param str host: as people or jobs write it.
+    :param host: as people or jobs write it.
     :return: its address, as of :mod:`ipaddress`, whatever way it is
         spelt; or None for a name.
     """
@@ -117,7 +121,7 @@ def readAddress(host):
         return None
 
 
-def unwrap(address):
+def unwrap(address: Address) -> Address:
     """:return: the IPv4 address that one of IPv6 leads to, if it does; or
         the same, without its zone."""
     if address.version == 4:
@@ -131,21 +135,21 @@ def unwrap(address):
     return ipaddress.IPv6Address(number)
 
 
-def getOwnAddresses():
+def getOwnAddresses() -> Set[Address]:
     """:return: a set of the addresses of this machine, a second ago at most.
     """
     return _readOwnAddresses(int(time.monotonic()))
 
 
 @functools.lru_cache(1)
-def _readOwnAddresses(_):
+def _readOwnAddresses(_: int) -> Set[Address]:
     return {unwrap(ipaddress.ip_address(each.address))
             for interface in psutil.net_if_addrs().values()
             for each in interface
             if each.family in (socket.AF_INET, socket.AF_INET6)}
 
 
-def isPublic(address):
+def isPublic(address: Address) -> bool:
     """:return: whether it is one of the Internet, and not of this machine.
     """
     return bool(
@@ -154,7 +158,7 @@ def isPublic(address):
         and address not in OF_CLOUDS and address not in getOwnAddresses())
 
 
-def isLocal(address):
+def isLocal(address: Address) -> bool:
     """:return: whether it leads to this machine, to whatever is on its own
         network segment, or to many."""
     return (address.is_loopback or address.is_link_local
@@ -163,7 +167,7 @@ def isLocal(address):
             or address in getOwnAddresses())
 
 
-def isLocalName(host):
+def isLocalName(host: str) -> bool:
     """:return: whether a name leads to this machine, as far as that is known
         without looking it up."""
     name = normalizeName(host)
@@ -174,23 +178,24 @@ def isLocalName(host):
 class AllowList:
     """Hosts that the operator allows, in an option of ``zuul.conf``.
 
-    :param str text: names of hosts, addresses and networks, with commas
+    :param text: names of hosts, addresses and networks, with commas
         between them.
-    :param str option: how messages call the option.
+    :param option: how messages call the option.
     :raises ValueError: an entry is none of these.
     """
 
     KINDS = 'the name of a host, an address or a network'
 
-    def __init__(self, text, option):
+    def __init__(self, text: str, option: str) -> None:
         self.option = option
-        self.names = set()
-        self.networks = []
+        self.names: set[str] = set()
+        self.networks: list[
+            ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         for entry in filter(None, re.split(r'[\s,]+', text)):
             if not self.add(entry):
                 raise ValueError(f'{option}: "{entry}" is not {self.KINDS}')
 
-    def add(self, entry):
+    def add(self, entry: str) -> bool:
         """:return: whether it is one."""
         try:
             self.networks.append(ipaddress.ip_network(
@@ -201,21 +206,21 @@ class AllowList:
             self.names.add(normalizeName(entry))
         return True
 
-    def hasAddress(self, address):
+    def hasAddress(self, address: Address) -> bool:
         return any(address in network for network in self.networks)
 
 
 class Hosts(AllowList):
     """Machines that are there already, as which nodes may be used.
 
-    :param str text: None for all but those that are local to the launcher.
+    :param text: None for all but those that are local to the launcher.
     """
 
-    def __init__(self, text, option):
+    def __init__(self, text: str | None, option: str) -> None:
         super().__init__(text or '', option)
         self.is_open = text is None
 
-    def allowsName(self, host):
+    def allowsName(self, host: str) -> bool:
         """:return: whether a host is allowed, as far as that is known without
             looking its name up."""
         if normalizeName(host) in self.names:
@@ -224,15 +229,17 @@ class Hosts(AllowList):
             return self._allows(address)
         return not isLocalName(host) if self.is_open else bool(self.networks)
 
-    def allows(self, host, address):
+    def allows(self, host: str, address: str) -> bool:
         """
-        :param str host: as it is configured.
-        :param str address: to which a connection is about to be made.
+        :param host: as it is configured.
+        :param address: to which a connection is about to be made.
         """
         return (normalizeName(host) in self.names
                 or self._allows(readAddress(address)))
 
-    def _allows(self, address):
+    def _allows(self, address: Address | None) -> bool:
+        if address is None:
+            return False
         return (not isLocal(address) if self.is_open
                 else self.hasAddress(address))
 
@@ -241,21 +248,21 @@ class ImageSources(AllowList):
     """From where the launcher may download images, and may have clouds do
     so.
 
-    :param str text: may also have URLs, for all that begin with one, and
+    :param text: may also have URLs, for all that begin with one, and
         ``public``, for all addresses of the Internet; None for the default.
     """
 
     KINDS = ('the name of a host, an address, a network, "public", or the '
              'beginning of a URL, http:// or https://, without "?"')
 
-    def __init__(self, text=None):
-        self.prefixes = []
+    def __init__(self, text: str | None = None) -> None:
+        self.prefixes: list[urllib.parse.SplitResult] = []
         self.has_public = False
         super().__init__(PUBLIC if text is None else text,
                          '"image_sources" in the section "launcher" of '
                          'zuul.conf')
 
-    def add(self, entry):
+    def add(self, entry: str) -> bool:
         if entry == PUBLIC:
             self.has_public = True
         elif '://' in entry:
@@ -268,12 +275,12 @@ class ImageSources(AllowList):
             return super().add(entry)
         return True
 
-    def check(self, url, by_others=False):
+    def check(self, url: str, by_others: bool = False) -> bool:
         """See whether a URL may be contacted, as far as that can be told
         without looking its name up.
 
-        :param str url: of the scheme http or https.
-        :param bool by_others: whether somebody else connects, a cloud or a
+        :param url: of the scheme http or https.
+        :param by_others: whether somebody else connects, a cloud or a
             proxy, of whom nobody knows where the name leads them.
         :return: whether the operator has named what is there, which then
             may have any address; otherwise, see :meth:`resolve`.
@@ -298,7 +305,7 @@ class ImageSources(AllowList):
             raise self._refuse(describeUrl(parts))
         return False
 
-    def resolve(self, host, port):
+    def resolve(self, host: str, port: int) -> list[str]:
         """Look a name up that the operator has not named.
 
         :return: a list of the addresses to connect to, none empty.
@@ -306,7 +313,7 @@ class ImageSources(AllowList):
             contacted.
         :raises OSError: it has none.
         """
-        found = dict.fromkeys(info[4][0] for info in socket.getaddrinfo(
+        found = dict.fromkeys(str(info[4][0]) for info in socket.getaddrinfo(
             host.strip('[]'), port, type=socket.SOCK_STREAM))
         allowed = [each for each in found
                    if self._allows(readAddress(each))]
@@ -314,11 +321,12 @@ class ImageSources(AllowList):
             raise self._refuse(host)
         return allowed
 
-    def _allows(self, address):
-        return self.hasAddress(address) or (
-            self.has_public and isPublic(address))
+    def _allows(self, address: Address | None) -> bool:
+        return address is not None and (
+            self.hasAddress(address)
+            or (self.has_public and isPublic(address)))
 
-    def _refuse(self, what):
+    def _refuse(self, what: str) -> RefusedError:
         # Not the address: jobs could ask for those of internal names.
         return RefusedError(
             f'The launcher may not have images from {what}: {self.option} '
@@ -326,13 +334,13 @@ class ImageSources(AllowList):
                 ', and it has no public address' if self.has_public else ''))
 
 
-def normalizeName(host):
+def normalizeName(host: str) -> str:
     """:return: the same for all spellings of a host's name."""
     return host.lower().rstrip('.')
 
 
 @functools.lru_cache(4096)
-def normalizeHost(host):
+def normalizeHost(host: str) -> str:
     """:return: the same for all spellings of a host: of its address, or of
         its name."""
     address = readAddress(host)
@@ -347,15 +355,15 @@ def normalizeHost(host):
     return f'{address}%{zone}'
 
 
-def describeUrl(parts):
+def describeUrl(parts: urllib.parse.SplitResult) -> str:
     """:return: a URL without what may be a secret in it, for people."""
     return urllib.parse.urlunsplit(parts._replace(query='', fragment=''))
 
 
-def _beginsWith(parts, prefix):
+def _beginsWith(parts: urllib.parse.SplitResult,
+                prefix: urllib.parse.SplitResult) -> bool:
     """:return: whether a URL is in that part of a web server."""
-    if (parts.scheme, normalizeName(parts.hostname), _getPort(parts)) != (
-            prefix.scheme, normalizeName(prefix.hostname), _getPort(prefix)):
+    if _getServer(parts) != _getServer(prefix):
         return False
     segments = re.split(r'[/\\]', urllib.parse.unquote(parts.path))
     if '.' in segments or '..' in segments:
@@ -366,5 +374,7 @@ def _beginsWith(parts, prefix):
             or parts.path.startswith(directory + '/'))
 
 
-def _getPort(parts):
-    return parts.port or PORTS.get(parts.scheme)
+def _getServer(
+        parts: urllib.parse.SplitResult) -> tuple[str, str, int | None]:
+    return (parts.scheme, normalizeName(parts.hostname or ''),
+            parts.port or PORTS.get(parts.scheme))

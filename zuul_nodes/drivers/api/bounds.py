@@ -6,8 +6,11 @@ when its configuration is loaded.  A launcher, whose ``zuul.conf`` may be
 another one, looks again and does without the provider.
 """
 
+from collections.abc import Iterable, Mapping, Set
 import re
+from typing import Any
 
+from zuul.connection import BaseConnection
 from zuul.lib.voluputil import Nullable, Optional
 
 from zuul_nodes.drivers.api.errors import PermanentError
@@ -28,10 +31,11 @@ class BoundError(Exception):
     follow its name."""
 
 
-def getNames(connection, option, default=None):
+def getNames(connection: BaseConnection, option: str,
+             default: frozenset[str] | None = None) -> frozenset[str] | None:
     """
-    :param BaseConnection connection: of any driver.
-    :param str option: in its section of ``zuul.conf``: names, with commas
+    :param connection: of any driver.
+    :param option: in its section of ``zuul.conf``: names, with commas
         between them.
     :return: a frozenset of the names; the default if there is no such
         option.
@@ -42,11 +46,12 @@ def getNames(connection, option, default=None):
     return frozenset(filter(None, re.split(r'[\s,]+', text)))
 
 
-def check(connection, tenant_name, config):
+def check(connection: BaseConnection, tenant_name: str,
+          config: Mapping[str, Any]) -> None:
     """
-    :param BaseConnection connection: of a provider.
-    :param str tenant_name: whose provider it is.
-    :param dict config: its flat configuration.
+    :param connection: of a provider.
+    :param tenant_name: whose provider it is.
+    :param config: its flat configuration.
     :raises BoundError: the operator does not allow that.
     """
     tenants = getNames(connection, TENANTS)
@@ -60,12 +65,14 @@ def check(connection, tenant_name, config):
         check_bounds(connection, config)
 
 
-def checkNames(connection, option, names, what, always=frozenset()):
+def checkNames(connection: BaseConnection, option: str,
+               names: Iterable[object], what: str,
+               always: Set[str] = frozenset()) -> None:
     """
     :param names: that a provider has, or None among them.
-    :param str option: has those that the operator allows, with commas
+    :param option: has those that the operator allows, with commas
         between them; without it, all are allowed.
-    :param str what: says of what a name is, in words before it.
+    :param what: says of what a name is, in words before it.
     :param always: names that are allowed whatever the operator says.
     :raises BoundError: one of them is not allowed.
     """
@@ -79,10 +86,11 @@ def checkNames(connection, option, names, what, always=frozenset()):
                              f'{describe(connection, option)} does not allow')
 
 
-def checkBucket(connection, option, bucket, url):
+def checkBucket(connection: BaseConnection, option: str, bucket: str,
+                url: str) -> None:
     """
-    :param str option: as in :func:`checkNames`.
-    :param str url: of an artifact that is in a bucket.
+    :param option: as in :func:`checkNames`.
+    :param url: of an artifact that is in a bucket.
     :raises PermanentError: the operator does not allow that bucket.
     """
     try:
@@ -92,11 +100,11 @@ def checkBucket(connection, option, bucket, url):
         raise PermanentError(str(error)) from None
 
 
-def checkAddress(connection, host, address):
+def checkAddress(connection: BaseConnection, host: str, address: str) -> None:
     """
-    :param BaseConnection connection: of a node.
-    :param str host: what the node's record has for its address.
-    :param str address: that of the host, to which a connection is about to
+    :param connection: of a node.
+    :param host: what the node's record has for its address.
+    :param address: that of the host, to which a connection is about to
         be made.
     :raises BoundError: the operator does not allow that.
     """
@@ -104,7 +112,7 @@ def checkAddress(connection, host, address):
         check_address(connection, host, address)
 
 
-def describe(connection, option):
+def describe(connection: BaseConnection, option: str) -> str:
     """:return: where the operator has set a bound, for a message."""
     return (f'"{option}" of [connection {connection.connection_name}] in '
             'zuul.conf')

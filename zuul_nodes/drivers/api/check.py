@@ -1,7 +1,9 @@
 """What a cloud can be asked about a configuration, before it is used."""
 
-import collections.abc
+from collections.abc import Callable, Hashable, Iterator
 import dataclasses
+
+from zuul.provider import BaseProvider, BaseProviderLabel
 
 from zuul_nodes.drivers.api.labels import forNode, getOwn, getZones
 
@@ -10,32 +12,34 @@ from zuul_nodes.drivers.api.labels import forNode, getOwn, getZones
 class Check:
     """Something that a configuration names, and that a cloud should have.
 
-    :ivar str subject: what it is: ``image``, ``flavor``, ``network``,
+    :ivar subject: what it is: ``image``, ``flavor``, ``network``,
         ``key``, ``zone``, ``permission``, ``quota``, …
-    :ivar str name: as the cloud should know it.
-    :ivar str used_by: the object of the configuration that names it, such
+    :ivar name: as the cloud should know it.
+    :ivar used_by: the object of the configuration that names it, such
         as ``label debian``.
-    :ivar ask: asks the cloud; called without arguments.  Returns a sentence
+    :ivar ask: asks the cloud.  Returns a sentence
         that says what is wrong and what would be right, or an empty string.
         Whatever it raises is wrong, too.
-    :ivar question: what the answer depends on beside subject and name,
-        hashable: an endpoint is asked once if these three are equal,
+    :ivar question: what the answer depends on beside subject and name: an
+        endpoint is asked once if these three are equal,
         however many labels and providers name it.
-    :ivar bool access: whether nothing else need be asked of the endpoint if
+    :ivar access: whether nothing else need be asked of the endpoint if
         this finds something wrong, as Zuul is not let in then.
     """
 
     subject: str
     name: str
     used_by: str
-    ask: collections.abc.Callable[[], str]
-    question: collections.abc.Hashable = ()
+    ask: Callable[[], str]
+    question: Hashable = ()
     access: bool = False
 
 
-def getViews(provider):
+def getViews(
+        provider: BaseProvider
+) -> Iterator[tuple[BaseProvider, BaseProviderLabel]]:
     """
-    :param BaseProvider provider: of any driver.
+    :param provider: of any driver.
     :return: yields the provider as it makes the nodes of each label, in each
         of the zones that the label names, and the label of that view.
     """
@@ -45,10 +49,10 @@ def getViews(provider):
             yield view, view.labels[name]
 
 
-def getUser(label, kind):
+def getUser(label: BaseProviderLabel, kind: str) -> str:
     """
-    :param ProviderLabel label: of any driver.
-    :param str kind: ``image`` or ``flavor``.
+    :param label: of any driver.
+    :param kind: ``image`` or ``flavor``.
     :return: what names the attributes of the label's image or flavor, for
         ``used_by``.
     """

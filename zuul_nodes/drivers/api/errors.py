@@ -4,15 +4,21 @@ Anything else counts as a failed attempt, unless it is an error of the usual
 libraries that says by itself what it means (see the launcher's failures).
 """
 
+from collections.abc import Callable, Iterator
 import contextlib
+import logging
+from typing import Any, TypeAlias
 
 from zuul.exceptions import QuotaException
+
+# Zuul's loggers say of what event a line is.
+Log: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
 
 class DriverError(Exception):
     """An attempt has failed; another one may succeed.
 
-    :param str message: one line, for people.
+    :param message: one line, for people.
     """
 
     failure = 'attempt'
@@ -51,14 +57,16 @@ class GoneError(PermanentError):
 
 
 @contextlib.contextmanager
-def reportGone(cloud, url, look, is_gone, log):
+def reportGone(cloud: str, url: str, look: Callable[[], object],
+               is_gone: Callable[[Exception], bool],
+               log: Log) -> Iterator[None]:
     """Look for the source of an import that fails.
 
     What clouds say of a source that is not there differs, may come late, and
     may be the same as of one that they may not read.
 
-    :param str cloud: its name, for the message.
-    :param str url: of what an image is made of.
+    :param cloud: its name, for the message.
+    :param url: of what an image is made of.
     :param look: asks the cloud for that, and raises what it answers.
     :param is_gone: called with an error of ``look``; returns whether it says
         that there is no such thing.
@@ -75,7 +83,8 @@ def reportGone(cloud, url, look, is_gone, log):
         raise
 
 
-def _isGone(url, look, is_gone, log):
+def _isGone(url: str, look: Callable[[], object],
+            is_gone: Callable[[Exception], bool], log: Log) -> bool:
     try:
         look()
     except Exception as error:

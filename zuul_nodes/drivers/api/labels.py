@@ -24,7 +24,10 @@ Parts that say nothing are left out, and so is an empty entry.
 """
 
 import copy
+from typing import Any, TypeVar
 import zlib
+
+from zuul.provider import BaseProvider, BaseProviderLabel
 
 # An entry in the configuration of a label, and so an attribute of it.
 OWN = 'zuul_nodes'
@@ -35,27 +38,29 @@ MOST_SLOTS = 1000
 _OF_NO_VIEW = frozenset({
     'section', 'priority', 'node-attributes', 'dynamic-tags'})
 
+Zone = TypeVar('Zone', str, None, str | None)
 
-def getOwn(label):
+
+def getOwn(label: BaseProviderLabel) -> dict[str, Any]:
     """
-    :param ProviderLabel label: of any driver.
+    :param label: of any driver.
     :return: what the label says beyond itself, a dict as described above.
     """
     return getattr(label, OWN, {})
 
 
-def getPriority(label):
+def getPriority(label: BaseProviderLabel) -> int:
     """
-    :param ProviderLabel label: of any driver.
+    :param label: of any driver.
     :return: the priority of the provider that has it: the least comes
         first.
     """
     return getOwn(label).get('priority', DEFAULT_PRIORITY)
 
 
-def getZones(label):
+def getZones(label: BaseProviderLabel) -> list[str]:
     """
-    :param ProviderLabel label: of any driver.
+    :param label: of any driver.
     :return: the zones that it names for its nodes, a list; empty if any
         will do.
     """
@@ -63,9 +68,8 @@ def getZones(label):
     return getOwn(label).get('zones') or ([zone] if zone else [])
 
 
-def turnZones(zones, key):
+def turnZones(zones: list[Zone], key: object) -> list[Zone]:
     """
-    :param list zones:
     :param key: what a zone is chosen by: whatever is the same for all nodes
         of a request, such as the time of the request.
     :return: a list of the zones, of which any may be the first.
@@ -74,11 +78,12 @@ def turnZones(zones, key):
     return zones[start:] + zones[:start]
 
 
-def forNode(provider, label_name, zone):
+def forNode(provider: BaseProvider, label_name: str,
+            zone: str | None) -> BaseProvider:
     """
-    :param BaseProvider provider: of any driver.
-    :param str label_name: the label of a node.
-    :param str zone: one of those that the label names; if it is none of
+    :param provider: of any driver.
+    :param label_name: the label of a node.
+    :param zone: one of those that the label names; if it is none of
         them, it is the first of them.
     :return: the provider as it makes that node: itself, or a copy with
         the label, its image and its flavor as the label wants them.
@@ -106,6 +111,6 @@ def forNode(provider, label_name, zone):
     return view
 
 
-def _getConfig(provider, kind, name):
+def _getConfig(provider: BaseProvider, kind: str, name: str) -> dict[str, Any]:
     return next(config for config in provider.config[kind]
                 if config['name'] == name)

@@ -1,10 +1,15 @@
 """What adapters and the driver API tell one another of a cloud."""
 
+from collections.abc import Mapping
 import dataclasses
 import enum
+from typing import Any
 
 from zuul.model import QuotaInformation
 from zuul.provider import statemachine
+
+from zuul_nodes.drivers.api.configuration import ConfigObject
+from zuul_nodes.drivers.api.errors import DriverError
 
 
 class Ability(enum.StrEnum):
@@ -53,23 +58,26 @@ class State(enum.Enum):
 class Instance(statemachine.Instance):
     """An instance, as the cloud has it now.
 
-    :param str id: by which the cloud finds it again.
-    :param State state:
-    :param dict tags: that it was given; others than ours as well.
-    :param str address: by which the launcher and the executors connect to
+    :param id: by which the cloud finds it again.
+    :param tags: that it was given; others than ours as well.
+    :param address: by which the launcher and the executors connect to
         it; needed of one that is ready.
-    :param dict needs: what it takes of the limits; not needed of ours.
-    :param str message: why it has failed.
-    :param type error: what is raised if it has failed, a
-        :class:`DriverError`; by default one that counts as an attempt.  For
-        a :class:`CapacityError`, another zone is tried, if there is one.
+    :param needs: what it takes of the limits; not needed of ours.
+    :param message: why it has failed.
+    :param error: what is raised if it has failed; by default what counts as
+        an attempt.  For a :class:`CapacityError`, another zone is tried, if
+        there is one.
     :param attributes: whatever ``zuul.provider.statemachine.Instance``
         knows besides, such as ``public_ipv4``, ``az``, ``host_id``,
         ``username``, ``connection_port``, ``host_keys``.
     """
 
-    def __init__(self, id, state, tags, address=None, needs=None,
-                 message=None, error=None, **attributes):
+    def __init__(self, id: str, state: State, tags: Mapping[str, str],
+                 address: str | None = None,
+                 needs: Mapping[str, float] | None = None,
+                 message: str | None = None,
+                 error: type[DriverError] | None = None,
+                 **attributes: Any) -> None:
         super().__init__()
         self.id = id
         self.state = state
@@ -83,42 +91,42 @@ class Instance(statemachine.Instance):
         self.deleted = state is State.DELETED
 
     @property
-    def external_id(self):
+    def external_id(self) -> str:
         return self.id
 
     @property
-    def tags(self):
+    def tags(self) -> Mapping[str, str]:
         return self.metadata
 
     @property
-    def problem(self):
+    def problem(self) -> str | None:
         """Why a node that is ready can't be used with it, or None."""
         if self.state in (State.BUILDING, State.READY):
             return None
         return self.message or f'its instance is {self.state.value}'
 
-    def getQuotaInformation(self):
+    def getQuotaInformation(self) -> QuotaInformation:
         return QuotaInformation(**(self.needs or {'instances': 1}))
 
 
 class Resource(statemachine.Resource):
     """Something in a cloud that can leak.
 
-    :param str type: what it is, alphanumeric: a part of metrics' names.
-    :param str id: by which the cloud finds it again.
-    :param dict tags: that it was given; others than ours as well.
+    :param type: what it is, alphanumeric: a part of metrics' names.
+    :param id: by which the cloud finds it again.
+    :param tags: that it was given; others than ours as well.
     """
 
-    def __init__(self, type, id, tags):
+    def __init__(self, type: str, id: str, tags: Mapping[str, str]) -> None:
         super().__init__(tags, type)
         self.id = id
 
     @property
-    def tags(self):
+    def tags(self) -> Mapping[str, str]:
         return self.metadata
 
     @property
-    def unique_id(self):
+    def unique_id(self) -> str:
         return self.id
 
 
@@ -126,25 +134,25 @@ class Resource(statemachine.Resource):
 class InstanceSpec:
     """An instance that is wanted.
 
-    :ivar str name: no other instance has it; good as a host name.  The
+    :ivar name: no other instance has it; good as a host name.  The
         same whenever this instance is asked for.
-    :ivar dict tags: that it has to have, str -> str.  Without them it is
-        not found again.
-    :ivar provider: an object with the provider's attributes,
-    :ivar label: the label's,
-    :ivar image: the image's,
-    :ivar flavor: and the flavor's, as they were declared.
-    :ivar str image_id: what :meth:`Adapter.uploadImage` or the like has
+    :ivar tags: that it has to have.  Without them it is not found again.
+    :ivar provider: has the attributes that the driver declares for
+        providers,
+    :ivar label: for labels,
+    :ivar image: for images,
+    :ivar flavor: and for flavors.
+    :ivar image_id: what :meth:`Adapter.uploadImage` or the like has
         given, or None for an image that the cloud has anyway.
-    :ivar str zone: where, if the adapter has zones.
+    :ivar zone: where, if the adapter has zones.
     """
 
     name: str
-    tags: dict
-    provider: object
-    label: object
-    image: object
-    flavor: object
+    tags: dict[str, str]
+    provider: ConfigObject
+    label: ConfigObject
+    image: ConfigObject
+    flavor: ConfigObject
     image_id: str | None = None
     zone: str | None = None
 
@@ -153,23 +161,23 @@ class InstanceSpec:
 class ImageSpec:
     """An image that is wanted.
 
-    :ivar str name: no other image has it.
-    :ivar str upload_id: of which nothing else has been made; letters and
+    :ivar name: no other image has it.
+    :ivar upload_id: of which nothing else has been made; letters and
         digits.
-    :ivar dict tags: that it has to have, str -> str.
-    :ivar str format: of the file.
-    :ivar image: an object with the attributes of the image; None for a
-        snapshot.
-    :ivar float timeout: seconds that making it may take.
-    :ivar str md5: checksum of the file, if known,
-    :ivar str sha256: and the other one.
+    :ivar tags: that it has to have.
+    :ivar format: of the file; None for a snapshot.
+    :ivar image: has the attributes that the driver declares for images; None
+        for a snapshot.
+    :ivar timeout: seconds that making it may take.
+    :ivar md5: checksum of the file, if known,
+    :ivar sha256: and the other one.
     """
 
     name: str
     upload_id: str
-    tags: dict
+    tags: dict[str, str]
     format: str | None
-    image: object
+    image: ConfigObject | None
     timeout: float
     md5: str | None = None
     sha256: str | None = None

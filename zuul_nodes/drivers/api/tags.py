@@ -5,10 +5,13 @@ of fields, and no :meth:`str.format`, by which a template could reach into
 objects or ask for text of any length.
 """
 
+from collections.abc import Container, Mapping
 import re
+from typing import Any
 
 import voluptuous as vs
 from zuul.model import NodesetRequest
+from zuul.provider import BaseProvider, BaseProviderLabel
 
 from zuul_nodes.drivers.api.labels import OWN, getOwn
 
@@ -34,7 +37,7 @@ LONGEST = 512
 MOST = 32
 
 
-def findUnknown(template, known):
+def findUnknown(template: str, known: Container[str]) -> str | None:
     """
     :param known: the names of fields that there are.
     :return: the first name in a template that is none of them, or None.
@@ -43,9 +46,9 @@ def findUnknown(template, known):
                  if name not in known), None)
 
 
-def fillIn(template, values):
+def fillIn(template: str, values: Mapping[str, object]) -> str:
     """
-    :param dict values: field -> value; whatever is None or empty is nothing.
+    :param values: field -> value; whatever is None or empty is nothing.
     :return: the template with the values in place of the fields.
     """
     return PLACEHOLDER.sub(
@@ -53,7 +56,7 @@ def fillIn(template, values):
         else match[0], template)
 
 
-def checkDynamicTags(tags):
+def checkDynamicTags(tags: Any) -> dict[str, str] | None:
     """
     :param tags: key -> template as they are written, or None.
     :return: the same.
@@ -70,11 +73,13 @@ def checkDynamicTags(tags):
     return tags
 
 
-def getNodeTags(provider, system_id, label, node_id, request=None):
+def getNodeTags(provider: BaseProvider, system_id: str,
+                label: BaseProviderLabel, node_id: str,
+                request: NodesetRequest | None = None) -> dict[str, str]:
     """
-    :param BaseProvider provider: that makes a node, of any driver.
-    :param ProviderLabel label: of the node.
-    :param NodesetRequest request: that the node is made for, or None.
+    :param provider: that makes a node, of any driver.
+    :param label: of the node.
+    :param request: that the node is made for, or None.
     :return: all of its tags: those of the driver and dynamic ones, which
         count more.  Without a request, a dynamic tag is left out if it says
         something of one.
@@ -95,7 +100,7 @@ def getNodeTags(provider, system_id, label, node_id, request=None):
            if not findUnknown(template, values)}}
 
 
-def _checkTag(key, template):
+def _checkTag(key: object, template: object) -> None:
     if not isinstance(key, str) or not KEY.fullmatch(key):
         raise vs.Invalid(
             f'{key!r:.80} is not a key that any cloud takes: use letters, '

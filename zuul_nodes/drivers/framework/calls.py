@@ -1,13 +1,19 @@
 """Calls to a cloud: their rate, their number, and who waits for them."""
 
 import collections
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 import functools
+import math
 import threading
 import time
+from typing import TYPE_CHECKING, Any
 
 from zuul.driver.util import RateLimiter
 from zuul.lib.statsd import normalize_statsd_name
+
+if TYPE_CHECKING:
+    from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
 
 # How many calls there are at a time of those that nobody waits for.
 WORKERS = 8
@@ -19,20 +25,20 @@ KEY = 'zuul.nodes.driver.{driver}.{connection}.{call}.{outcome}'
 class Calls:
     """
     :param endpoint: whose adapter is called.
-    :ivar Counter numbers: name of a method -> how often it was called.
+    :ivar numbers: name of a method -> how often it was called.
     """
 
-    def __init__(self, endpoint):
+    def __init__(self, endpoint: 'EndpointWithAdapter') -> None:
         self.endpoint = endpoint
         self.rate_limiter = RateLimiter(
             endpoint.name, endpoint.connection.rate)
-        self.numbers = collections.Counter()
+        self.numbers: collections.Counter[str] = collections.Counter()
         # What is under way, or has ended and was not asked for its result.
-        self._tasks = {}
+        self._tasks: dict[tuple[str, str], Task] = {}
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(WORKERS, f'Calls {endpoint.name}')
 
-    def call(self, name, *args):
+    def call(self, name: str, *args: Any) -> Any:
         """Call a method of the adapter, as soon as the rate allows it.
 
         :return: what it returns; of what it lists a list.
@@ -55,13 +61,14 @@ class Calls:
             self._report(name, None, start)
         return result
 
-    def perform(self, key, name, *args, limit=None):
+    def perform(self, key: str, name: str, *args: Any,
+                limit: float | None = None) -> 'Task | None':
         """Call a method of the adapter, unless that is under way already
         for the same thing.  If the method returns a Future, no thread waits
         for the end of it.
 
-        :param str key: what it is done for.
-        :param float limit: seconds that it may take, if that is more than
+        :param key: what it is done for.
+        :param limit: seconds that it may take, if that is more than
             a call usually may; then it is done in the background.
         :return: a :class:`Task` that has ended, or None: come again.
         :raises TimeoutError: it does not come to an end.
@@ -69,7 +76,7 @@ class Calls:
         with self._lock:
             task = self._tasks.get((key, name))
             is_new = task is None
-            if is_new:
+            if task is None:
                 task = self._tasks[key, name] = Task(
                     functools.partial(self.call, name, *args),
                     PATIENCE * (limit or self.endpoint.adapter.timeout))
@@ -87,7 +94,7 @@ class Calls:
             raise TimeoutError(f'{name} has not come to an end')
         return task
 
-    def isIdle(self, key, name):
+    def isIdle(self, key: str, name: str) -> bool:
         """
         :return: whether a method is not being called for something, as far
             as that may still come to an end.
@@ -96,16 +103,17 @@ class Calls:
             task = self._tasks.get((key, name))
         return task is None or task.ended.is_set() or task.isLate()
 
-    def forget(self, key):
+    def forget(self, key: str) -> None:
         """Nobody will ask for results any more."""
         with self._lock:
             for each in [each for each in self._tasks if each[0] == key]:
                 del self._tasks[each]
 
-    def stop(self):
+    def stop(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _report(self, name, error, start):
+    def _report(self, name: str, error: BaseException | None,
+                start: float) -> None:
         driver = self.endpoint.driver
         if driver.statsd:
             outcome = 'success' if error is None else 'error'
@@ -119,19 +127,20 @@ class Calls:
 class Task:
     """A call whose result may come later.
 
-    :ivar float begun: when it was, by the monotonic clock; None as long as
+    :ivar begun: when it was, by the monotonic clock; infinite as long as
         it waits for a thread.
-    :ivar Event ended: whether there is a result.
+    :ivar ended: set when there is a result.
     """
 
-    def __init__(self, function, limit):
+    def __init__(self, function: Callable[[], Any], limit: float) -> None:
         self.function = function
         self.limit = limit
-        self.begun = None
+        self.begun = math.inf
         self.ended = threading.Event()
-        self._result = self._error = None
+        self._result: Any = None
+        self._error: BaseException | None = None
 
-    def run(self):
+    def run(self) -> None:
         self.begun = time.monotonic()
         try:
             result = self.function()
@@ -143,19 +152,18 @@ class Task:
         else:
             self._end(result, None)
 
-    def _endWith(self, future):
+    def _endWith(self, future: Future[Any]) -> None:
         error = future.exception()
         self._end(None if error else future.result(), error)
 
-    def _end(self, result, error):
+    def _end(self, result: Any, error: BaseException | None) -> None:
         self._result, self._error = result, error
         self.ended.set()
 
-    def isLate(self):
-        return (self.begun is not None
-                and time.monotonic() > self.begun + self.limit)
+    def isLate(self) -> bool:
+        return time.monotonic() > self.begun + self.limit
 
-    def getResult(self):
+    def getResult(self) -> Any:
         """
         :return: what was returned.
         :raises BaseException: what was raised.

@@ -8,6 +8,7 @@ refusal counts as an attempt: the request goes to another provider, or fails
 and says why.
 """
 
+from collections.abc import Callable
 import threading
 import time
 
@@ -16,7 +17,7 @@ from zuul_nodes.drivers.api.errors import (
     DriverError,
     TemporaryError,
 )
-from zuul_nodes.drivers.api.model import State
+from zuul_nodes.drivers.api.model import Instance, State
 from zuul_nodes.drivers.framework.statemachine import CreateStateMachine
 
 # Seconds for which refusals without a proof are waited out.
@@ -26,26 +27,27 @@ LIMIT = 3600
 class Refusals:
     """Since when flavors have been refused, at one endpoint.
 
-    :param float limit: seconds.
+    :param limit: seconds.
     :param clock: gives seconds.
     """
 
-    def __init__(self, limit=LIMIT, clock=time.monotonic):
+    def __init__(self, limit: float = LIMIT,
+                 clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = limit
         self.clock = clock
-        self._since = {}
+        self._since: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def note(self, flavor):
+    def note(self, flavor: str) -> float:
         """
-        :param str flavor: that was refused.
+        :param flavor: that was refused.
         :return: seconds since the first refusal after the last proof.
         """
         now = self.clock()
         with self._lock:
             return now - self._since.setdefault(flavor, now)
 
-    def forget(self, flavor):
+    def forget(self, flavor: str) -> None:
         """There is a proof that the flavor fits somewhere."""
         with self._lock:
             self._since.pop(flavor, None)
@@ -54,12 +56,18 @@ class Refusals:
 class BoundedCreateStateMachine(CreateStateMachine):
     """One that does not wait for ever.
 
-    Its endpoint has ``refusals``, a :class:`Refusals`.  Subclasses have
-    ``getFlavorName()``, which gives what the cloud calls the flavor, and
-    ``hasFlavor(instance, name)``, which says whether an instance is of it.
+    Its endpoint has ``refusals``, a :class:`Refusals`.
     """
 
-    def judge(self, error):
+    def getFlavorName(self) -> str:
+        """:return: what the cloud calls the flavor."""
+        raise NotImplementedError
+
+    def hasFlavor(self, instance: Instance, name: str) -> bool:
+        """:return: whether an instance is of a flavor."""
+        raise NotImplementedError
+
+    def judge(self, error: DriverError) -> DriverError:
         if not isinstance(error, CapacityError | TemporaryError):
             return error
         flavor, refusals = self.getFlavorName(), self.endpoint.refusals
@@ -74,7 +82,7 @@ class BoundedCreateStateMachine(CreateStateMachine):
             f'each was refused for {elapsed:.0f} seconds; perhaps no host '
             'can have one')
 
-    def _isProven(self, flavor):
+    def _isProven(self, flavor: str) -> bool:
         # A list from before the refusal will do.
         instances = self.endpoint.listing.get(float('-inf')) or ()
         return any(instance.state is State.READY

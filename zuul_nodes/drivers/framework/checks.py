@@ -1,28 +1,33 @@
 """What any adapter is asked about a configuration, before it is used."""
 
+from collections.abc import Callable, Iterator, Mapping
 import dataclasses
 import functools
+from typing import TYPE_CHECKING, Any
 
 from zuul_nodes.drivers.api.check import Check, getViews
 from zuul_nodes.drivers.api.labels import getZones
-from zuul_nodes.drivers.api.model import Ability
+from zuul_nodes.drivers.api.model import Ability, InstanceSpec
+from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
 from zuul_nodes.drivers.framework.memory import LIFETIME
 
+if TYPE_CHECKING:
+    from zuul_nodes.drivers.framework.provider import ProviderWithAdapter
 
-def makeChecks(provider):
+
+def makeChecks(provider: 'ProviderWithAdapter') -> Iterator[Check]:
     """What any adapter can be asked, and what this one is asked besides.
 
-    :param AdapterProvider provider:
-    :return: yields a :class:`Check` for each thing that a label names; the
+    :return: yields one for each thing that a label names; the
         cloud is not asked before their ``ask`` is called.
     """
     endpoint = provider.getEndpoint()
 
-    def call(name, *args):
+    def call(name: str, *args: Any) -> Any:
         endpoint.start()
         return endpoint.calls.call(name, *args)
 
-    def callOnce(name):
+    def callOnce(name: str) -> Any:
         return endpoint.memory.get(name, lambda: call(name), LIFETIME)
 
     yield Check('permission', 'list instances',
@@ -43,12 +48,13 @@ def makeChecks(provider):
                 _startAndAsk, endpoint, check))
 
 
-def _startAndAsk(endpoint, check):
+def _startAndAsk(endpoint: EndpointWithAdapter, check: Check) -> str:
     endpoint.start()
     return check.ask()
 
 
-def _askZone(callOnce, endpoint, zone):
+def _askZone(callOnce: Callable[[str], Any], endpoint: EndpointWithAdapter,
+             zone: str) -> str:
     if Ability.ZONES not in endpoint.abilities:
         return 'The cloud has no zones'
     zones = callOnce('listZones')
@@ -56,7 +62,9 @@ def _askZone(callOnce, endpoint, zone):
         f'There is no such zone; there are {", ".join(sorted(zones))}')
 
 
-def _askQuota(call, callOnce, endpoint, spec, zones):
+def _askQuota(call: Callable[..., Any], callOnce: Callable[[str], Any],
+              endpoint: EndpointWithAdapter, spec: InstanceSpec,
+              zones: list[str]) -> str:
     """:return: of what one node takes more than there can be."""
     if any(_askZone(callOnce, endpoint, zone) for zone in zones):
         # What a node takes can't be known there; that question says so.
@@ -70,7 +78,8 @@ def _askQuota(call, callOnce, endpoint, spec, zones):
     return '; '.join(filter(None, said))
 
 
-def _compare(needs, limits, allow):
+def _compare(needs: Mapping[str, float], limits: Mapping[str, float],
+             allow: str) -> str:
     return '; '.join(
         f'One node takes {needed:g} of "{resource}", and {allow} '
         f'{limits[resource]:g}' for resource, needed in needs.items()

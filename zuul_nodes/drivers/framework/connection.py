@@ -1,6 +1,8 @@
 """What ``zuul.conf`` says of a cloud."""
 
+from collections.abc import Mapping
 import logging
+from typing import TYPE_CHECKING, Any
 
 import voluptuous as vs
 from zuul.connection import BaseConnection
@@ -9,11 +11,14 @@ from zuul.lib.voluputil import Nullable, Optional, assemble
 from zuul_nodes.drivers.api import bounds
 from zuul_nodes.suggestions import suggest
 
+if TYPE_CHECKING:
+    from zuul_nodes.drivers.framework.driver import Driver
+
 # Zuul's own, in the section of any connection.
 OF_ZUUL = ('driver', 'name')
 
 
-def makeSchema(driver_class):
+def makeSchema(driver_class: 'type[Driver]') -> vs.Schema:
     """:return: the schema of a connection of a driver."""
     return assemble(COMMON, vs.Schema(driver_class.connection_attributes))
 
@@ -41,7 +46,8 @@ class AdapterConnection(BaseConnection):
 
     log = logging.getLogger('zuul.nodes.drivers')
 
-    def __init__(self, driver, connection_name, connection_config):
+    def __init__(self, driver: 'Driver', connection_name: str,
+                 connection_config: Mapping[str, Any]) -> None:
         super().__init__(driver, connection_name, connection_config)
         self.driver_name = driver.name
         schema = driver.connection_schema
@@ -58,7 +64,7 @@ class AdapterConnection(BaseConnection):
                 key: given[key] for key in given if key in known})
         except vs.Invalid as error:
             # Not the value: it may be a secret.
-            key = error.path[0] if error.path else ''
-            raise Exception(f'[connection {connection_name}]: "{key}": '
+            option = error.path[0] if error.path else ''
+            raise Exception(f'[connection {connection_name}]: "{option}": '
                             f'{error.error_message}') from None
         self.__dict__.update(attributes)

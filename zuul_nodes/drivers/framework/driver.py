@@ -1,13 +1,25 @@
 """What makes a provider driver of Zuul's of an adapter."""
 
+from collections.abc import Mapping
 import logging
+from typing import Any, ClassVar
 import urllib.parse
 
+import voluptuous as vs
 from zuul.driver import ConnectionInterface, ProviderInterface
 from zuul.driver import Driver as ZuulDriver
 from zuul.driver.static.staticmodel import StaticProviderNode
-from zuul.provider import BaseProvider, EndpointCacheMixin
+from zuul.model import ProviderNode
+from zuul.provider import (
+    BaseProvider,
+    BaseProviderFlavor,
+    BaseProviderImage,
+    BaseProviderLabel,
+    EndpointCacheMixin,
+)
 
+from zuul_nodes.drivers.api.adapter import Adapter
+from zuul_nodes.drivers.api.configuration import Attributes
 from zuul_nodes.drivers.framework import schemas
 from zuul_nodes.drivers.framework.connection import (
     AdapterConnection,
@@ -27,47 +39,53 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
     ``Required`` or ``Optional`` of :mod:`zuul_nodes.drivers`, with a
     ``doc`` each.  Objects have them with underscores instead of hyphens.
 
-    :cvar str name: that of the entry point.
-    :cvar adapter_class: a subclass of :class:`Adapter`.
-    :cvar dict connection_attributes: options in ``zuul.conf``, which are
+    :cvar name: that of the entry point.
+    :cvar adapter_class: of its adapters.
+    :cvar connection_attributes: options in ``zuul.conf``, which are
         strings there.
-    :cvar dict provider_attributes: of sections and providers,
-    :cvar dict label_attributes: of labels,
-    :cvar dict flavor_attributes: of flavors,
-    :cvar dict image_attributes: of all images,
-    :cvar dict cloud_image_attributes: of those that the cloud has,
-    :cvar dict zuul_image_attributes: and of those that Zuul makes.
+    :cvar provider_attributes: of sections and providers,
+    :cvar label_attributes: of labels,
+    :cvar flavor_attributes: of flavors,
+    :cvar image_attributes: of all images,
+    :cvar cloud_image_attributes: of those that the cloud has,
+    :cvar zuul_image_attributes: and of those that Zuul makes.
     :cvar endpoint_attributes: names of attributes of providers: those with
         other values are at other endpoints.
-    :cvar str default_username: of nodes whose image does not say.
-    :ivar bool steps_have_threads: whether a step of a node may wait for a
+    :cvar default_username: of nodes whose image does not say.
+    :ivar steps_have_threads: whether a step of a node may wait for a
         call to the cloud, for it does not hold up those of other nodes.  A
         launcher that sees to that sets it,
     :ivar statsd: and this, if times of calls are to be reported,
-    :ivar int image_size_limit: and this: the bytes that an image may have,
+    :ivar image_size_limit: and this: the bytes that an image may have,
         decompressed and unpacked,
-    :ivar image_sources: and this, :class:`.addresses.ImageSources`; a driver
-        that has its cloud download from the URL of a job calls ``check``,
-    :ivar bool require_image_checksums: and this: whether a driver that can't
+    :ivar image_sources: and this; a driver that has its cloud download from
+        the URL of a job calls ``check``,
+    :ivar require_image_checksums: and this: whether a driver that can't
         verify the checksum of an artifact has to leave it to the launcher.
     """
 
-    name = None
-    adapter_class = None
-    connection_attributes = {}
-    provider_attributes = {}
-    label_attributes = {}
-    flavor_attributes = {}
-    image_attributes = {}
-    cloud_image_attributes = {}
-    zuul_image_attributes = {}
-    endpoint_attributes = ()
-    default_username = 'zuul'
-    image_size_limit = SIZE_LIMIT
+    name: ClassVar[str]
+    adapter_class: ClassVar[type[Adapter]]
+    connection_attributes: ClassVar[Attributes] = {}
+    provider_attributes: ClassVar[Attributes] = {}
+    label_attributes: ClassVar[Attributes] = {}
+    flavor_attributes: ClassVar[Attributes] = {}
+    image_attributes: ClassVar[Attributes] = {}
+    cloud_image_attributes: ClassVar[Attributes] = {}
+    zuul_image_attributes: ClassVar[Attributes] = {}
+    endpoint_attributes: ClassVar[tuple[str, ...]] = ()
+    default_username: ClassVar[str] = 'zuul'
+    image_size_limit: int = SIZE_LIMIT
+
+    # Made of these for each driver.
+    connection_schema: ClassVar[vs.Schema]
+    image_class: ClassVar[type[BaseProviderImage]]
+    flavor_class: ClassVar[type[BaseProviderFlavor]]
+    label_class: ClassVar[type[BaseProviderLabel]]
 
     _endpoint_class = AdapterEndpoint
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.name is None:
             # What several drivers have in common.
@@ -79,22 +97,23 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
         cls.schema_class = schemas.makeSchemaClass(cls)
         cls.provider_class = _makeProviderClass(cls)
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         # The records of providers say what class they are of by its name.
         # It is that of the driver that is used, of all that have the name.
         BaseProvider._subclasses[self.name.encode()] = self.provider_class
 
-    def getConnection(self, name, config):
+    def getConnection(self, name: str,
+                      config: Mapping[str, Any]) -> AdapterConnection:
         return AdapterConnection(self, name, config)
 
-    def getProviderNodeClass(self):
+    def getProviderNodeClass(self) -> type[ProviderNode]:
         # Executors read the records of nodes, and write them; they may be
         # without our drivers.  All that we put there has a place in the
         # record of any node, so it is one that they know.
         return StaticProviderNode
 
-    def getEndpoint(self, provider):
+    def getEndpoint(self, provider: AdapterProvider) -> AdapterEndpoint:
         """:return: what a provider has in common with others."""
         connection = provider.connection
         place = {name: getattr(provider, name)
@@ -106,16 +125,16 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
             (self, provider.zk_client, connection, name,
              provider.system_id, place))
 
-    def stop(self):
+    def stop(self) -> None:
         self.stopEndpoints()
 
 
-def _makeProviderClass(driver_class):
+def _makeProviderClass(driver_class: type[Driver]) -> type[AdapterProvider]:
     subclasses = BaseProvider._subclasses
     other = subclasses.pop(driver_class.name.encode(), None)
 
     class Provider(AdapterProvider, BaseProvider,
-                   subclass_id=driver_class.name):
+                   subclass_id=driver_class.name):  # type: ignore[call-arg]
         log = logging.getLogger(f'zuul.{driver_class.name}.Provider')
         schema = driver_class.schema_class().getProviderSchema()
         internal_schema = driver_class.schema_class().getProviderSchema(

@@ -1,56 +1,74 @@
 """A cloud or a region of one, as all providers that use it share it."""
 
+from collections.abc import Iterable, Iterator, Mapping
 import logging
+from typing import TYPE_CHECKING, Any
 
 from zuul.model import QuotaInformation
-from zuul.provider import BaseProviderEndpoint
+from zuul.provider import BaseProvider, BaseProviderEndpoint
+from zuul.zk import ZooKeeperClient
 
-from zuul_nodes.drivers.api.model import MAKING_IMAGES, Ability, Resource
+from zuul_nodes.drivers.api.adapter import Adapter
+from zuul_nodes.drivers.api.model import (
+    MAKING_IMAGES,
+    Ability,
+    Instance,
+    Resource,
+)
 from zuul_nodes.drivers.framework.calls import Calls
 from zuul_nodes.drivers.framework.listing import Listing
 from zuul_nodes.drivers.framework.memory import Memory
+
+if TYPE_CHECKING:
+    # With which it is mixed.
+    from zuul.provider import BaseProviderEndpoint as Endpoint
+
+    from zuul_nodes.drivers.framework.connection import AdapterConnection
+    from zuul_nodes.drivers.framework.driver import Driver
+else:
+    Endpoint = object
 
 INSTANCE = 'instance'
 IMAGE = 'image'
 
 
-class EndpointWithAdapter:
+class EndpointWithAdapter(Endpoint):
     """What an endpoint has whose instances an adapter makes, also one of
     a driver of Zuul's.
 
-    :ivar Adapter adapter: which :meth:`setAdapter` is given.
-    :ivar Calls calls: to it.
-    :ivar Listing listing: of its instances.
-    :ivar Memory memory: what ``zuul-nodes check`` was told, for other labels
+    :ivar adapter: which :meth:`setAdapter` is given.
+    :ivar calls: to it.
+    :ivar listing: of its instances.
+    :ivar memory: what ``zuul-nodes check`` was told, for other labels
         and providers.
     """
 
-    def setAdapter(self, adapter):
+    def setAdapter(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.abilities = adapter.abilities
         self.calls = Calls(self)
-        self.listing = self.makeListing('listInstances')
+        self.listing: Listing[Instance] = self.makeListing('listInstances')
         self.memory = Memory()
 
-    def makeListing(self, name):
+    def makeListing(self, name: str) -> Listing[Any]:
         """
-        :param str name: of a method of the adapter that lists something.
-        :return: its :class:`Listing`.
+        :param name: of a method of the adapter that lists something.
         """
         return Listing(self.calls, self.adapter.list_interval, name)
 
-    def stopEndpoint(self):
+    def stopEndpoint(self) -> None:
         self.calls.stop()
         super().stopEndpoint()
 
 
 class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
     """
-    :param dict place: arguments of the adapter.
+    :param place: arguments of the adapter.
     """
 
-    def __init__(self, driver, zk_client, connection, name, system_id,
-                 place):
+    def __init__(self, driver: 'Driver', zk_client: ZooKeeperClient,
+                 connection: 'AdapterConnection', name: str, system_id: str,
+                 place: Mapping[str, str]) -> None:
         # By this name, Zuul keeps quotas; that of a region is the same for
         # other connections.
         super().__init__(driver, zk_client, connection,
@@ -60,22 +78,22 @@ class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
         self.setAdapter(driver.adapter_class(connection, **place))
         # Launchers see by this that rates are kept to already.
         self.rate_limiter = self.calls.rate_limiter
-        self._zones = []
+        self._zones: list[str] = []
 
-    def startEndpoint(self):
+    def startEndpoint(self) -> None:
         self.adapter.start()
 
-    def stopEndpoint(self):
+    def stopEndpoint(self) -> None:
         self.calls.stop()
         self.adapter.stop()
 
-    def getZones(self):
+    def getZones(self) -> list[str]:
         """:return: a list of zones, as the cloud has said once."""
         if not self._zones and Ability.ZONES in self.abilities:
             self._zones = self.calls.call('listZones')
         return self._zones
 
-    def refreshQuotaLimits(self, update):
+    def refreshQuotaLimits(self, update: bool) -> bool:
         if (Ability.LIMITS not in self.abilities
                 or (not update and self.quota_cache.hasLimits())):
             return False
@@ -83,11 +101,12 @@ class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
             QuotaInformation(**self.calls.call('getLimits')))
         return True
 
-    def listInstances(self):
+    def listInstances(self) -> list[Instance]:
         return [instance for instance in self.listing.getNow()
                 if not instance.deleted]
 
-    def listResources(self, providers):
+    def listResources(self,
+                      providers: Iterable[BaseProvider]) -> Iterator[Resource]:
         for instance in self.listInstances():
             yield Resource(INSTANCE, instance.id, instance.tags)
         if self.has_images:
@@ -96,14 +115,14 @@ class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
             yield from self.calls.call('listResources')
 
     @property
-    def has_images(self):
+    def has_images(self) -> bool:
         return bool(self.abilities & (MAKING_IMAGES | {Ability.SNAPSHOTS}))
 
-    def getResourceTypes(self):
+    def getResourceTypes(self) -> list[str]:
         return [INSTANCE, *([IMAGE] if self.has_images else []),
                 *self.adapter.resource_types]
 
-    def deleteResource(self, resource):
+    def deleteResource(self, resource: Resource) -> None:
         if resource.type == INSTANCE:
             self.calls.call('deleteInstance', resource.id)
         elif resource.type == IMAGE:
@@ -111,7 +130,7 @@ class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
         else:
             self.calls.call('deleteResource', resource)
 
-    def deleteImage(self, image_id):
+    def deleteImage(self, image_id: str | None) -> None:
         # Of uploads that never were, too.
         if image_id:
             self.calls.call('deleteImage', image_id)

@@ -6,14 +6,21 @@ ZooKeeper, what defaults may have.  A class of ours has them all again, with
 ours among them.
 """
 
+from collections.abc import Callable, Mapping
 import importlib
 import inspect
 import sys
+from typing import Any, ClassVar, Protocol
 
 import voluptuous as vs
+from zuul.connection import BaseConnection
+from zuul.driver import Driver as ZuulDriver
 from zuul.lib.voluputil import Optional, assemble, discriminate
-from zuul.provider import BaseProvider
+from zuul.provider import BaseProvider, BaseProviderSchema
+from zuul.zk import ZooKeeperClient
 
+from zuul_nodes.drivers.api.addresses import ImageSources
+from zuul_nodes.drivers.api.configuration import Attributes
 from zuul_nodes.drivers.framework.capacity import (
     BoundedCreateStateMachine,
     Refusals,
@@ -52,12 +59,13 @@ __all__ = [
 _OF_DEFAULTS = 'inheritable_'
 
 
-def isOfType(value, alternative):
+def isOfType(value: Mapping[str, Any],
+             alternative: Mapping[str, Any]) -> bool:
     """:return: whether an image is of the type that a schema is for."""
     return value['type'] == alternative['type'].validators[0]
 
 
-def makeOptional(attributes):
+def makeOptional(attributes: Attributes) -> Attributes:
     """:return: the same for defaults, which have what they like of it."""
     return {
         key if isinstance(key, vs.Optional) else Optional(
@@ -66,11 +74,11 @@ def makeOptional(attributes):
         for key, value in attributes.items()}
 
 
-def extendSchema(schema, attributes):
+def extendSchema(schema: Any, attributes: Attributes) -> Any:
     """
     :param schema: of voluptuous, for a mapping; also one of several, or one
         with conditions.
-    :param dict attributes: attribute -> what it may be.
+    :param attributes: attribute -> what it may be.
     :return: the same with the attributes, which take the place of others
         of their names.
     """
@@ -81,17 +89,17 @@ def extendSchema(schema, attributes):
     if isinstance(schema, vs.All):
         first, *conditions = schema.validators
         return vs.All(extendSchema(first, attributes), *conditions)
-    kept = vs.Schema({key: value for key, value in schema.schema.items()
+    kept: Any = vs.Schema({key: value for key, value in schema.schema.items()
                       if key not in attributes}, extra=schema.extra)
     if doc := getattr(schema, 'doc', None):
         kept.doc = doc
     return assemble(kept, vs.Schema(attributes), extra=schema.extra)
 
 
-def extendClass(base, attributes):
+def extendClass(base: Any, attributes: Attributes) -> Any:
     """
     :param base: a class of Zuul's, for flavors or labels.
-    :param dict attributes: what its objects have besides.
+    :param attributes: what its objects have besides.
     :return: a class to derive one's own of.
     """
     inheritable = makeOptional(attributes)
@@ -101,11 +109,12 @@ def extendClass(base, attributes):
         for name in ('schema', 'internal_schema', 'inheritable_schema')})
 
 
-def extendImageClass(base, cloud=None, zuul=None):
+def extendImageClass(base: Any, cloud: Attributes | None = None,
+                     zuul: Attributes | None = None) -> Any:
     """
     :param base: a class of Zuul's, for images.
-    :param dict cloud: what images of type ``cloud`` have besides,
-    :param dict zuul: and those of type ``zuul``.
+    :param cloud: what images of type ``cloud`` have besides,
+    :param zuul: and those of type ``zuul``.
     :return: a class to derive one's own of.
     """
     schemas = {}
@@ -126,43 +135,45 @@ def extendImageClass(base, cloud=None, zuul=None):
     return type(base.__name__, (base,), schemas)
 
 
-def makeSchemaClass(base, image, flavor, label, attributes=None, doc=None):
+def makeSchemaClass(base: Any, image: Any, flavor: Any, label: Any,
+                    attributes: Attributes | None = None,
+                    doc: str | None = None) -> Any:
     """
     :param base: Zuul's class of all schemas of a provider.
     :param image, flavor, label: the classes of its objects.
-    :param dict attributes: what the provider has besides.
-    :param str doc: what is said of the provider, if not by ``base``.
+    :param attributes: what the provider has besides.
+    :param doc: what is said of the provider, if not by ``base``.
     :return: the class of all schemas of ours.
     """
     class ProviderSchema(base):
-        def getLabelSchema(self, internal=False):
+        def getLabelSchema(self, internal: bool = False) -> Any:
             return label.internal_schema if internal else label.schema
 
-        def getImageSchema(self, internal=False):
+        def getImageSchema(self, internal: bool = False) -> Any:
             return image.internal_schema if internal else image.schema
 
-        def getFlavorSchema(self, internal=False):
+        def getFlavorSchema(self, internal: bool = False) -> Any:
             return flavor.internal_schema if internal else flavor.schema
 
-        def getInheritableLabelSchema(self):
+        def getInheritableLabelSchema(self) -> Any:
             return label.inheritable_schema
 
-        def getInheritableImageSchema(self):
+        def getInheritableImageSchema(self) -> Any:
             return image.inheritable_schema
 
-        def getInheritableZuulImageSchema(self):
+        def getInheritableZuulImageSchema(self) -> Any:
             return image.inheritable_zuul_schema
 
-        def getInheritableCloudImageSchema(self):
+        def getInheritableCloudImageSchema(self) -> Any:
             return image.inheritable_cloud_schema
 
-        def getInheritableFlavorSchema(self):
+        def getInheritableFlavorSchema(self) -> Any:
             return flavor.inheritable_schema
 
-        def getZuulImageSchema(self):
+        def getZuulImageSchema(self) -> Any:
             return image.zuul_schema
 
-        def getProviderSchema(self, internal=False):
+        def getProviderSchema(self, internal: bool = False) -> Any:
             schema = extendSchema(
                 super().getProviderSchema(internal), attributes or {})
             if doc:
@@ -172,7 +183,7 @@ def makeSchemaClass(base, image, flavor, label, attributes=None, doc=None):
     return ProviderSchema
 
 
-def yieldRecords(provider_class):
+def yieldRecords(provider_class: type[BaseProvider]) -> None:
     """Have records of a class of Zuul's read by one of ours.
 
     Providers in ZooKeeper say what class they are of by an id.  Zuul makes
@@ -184,6 +195,13 @@ def yieldRecords(provider_class):
     BaseProvider._subclasses.pop(provider_class._subclass_id, None)
 
 
+class Timings(Protocol):
+    """What is told how long calls take: a statsd client."""
+
+    def timing(self, name: str, milliseconds: float, /) -> object:
+        ...
+
+
 class ExtendedDriver:
     """What a driver of ours has, whether it extends one of Zuul's or not.
 
@@ -193,30 +211,32 @@ class ExtendedDriver:
         as of :class:`Driver`.
     """
 
-    provider_class = None
-    schema_class = None
-    steps_have_threads = False
-    statsd = None
-    image_sources = None
-    require_image_checksums = False
+    provider_class: ClassVar[type[BaseProvider]]
+    schema_class: ClassVar[type[BaseProviderSchema]]
+    steps_have_threads: bool = False
+    statsd: Timings | None = None
+    image_sources: ImageSources | None = None
+    require_image_checksums: bool = False
 
-    def getProvider(self, zk_client, connection, tenant_name,
-                    canonical_name, provider_config, system_id):
+    def getProvider(self, zk_client: ZooKeeperClient,
+                    connection: BaseConnection, tenant_name: str,
+                    canonical_name: str, provider_config: Mapping[str, Any],
+                    system_id: str) -> BaseProvider:
         return self.provider_class(
             self, zk_client, connection, tenant_name, canonical_name,
             provider_config, system_id)
 
-    def getProviderClass(self):
+    def getProviderClass(self) -> type[BaseProvider]:
         return self.provider_class
 
-    def getProviderSchema(self, internal=False):
+    def getProviderSchema(self, internal: bool = False) -> Any:
         return self.schema_class().getProviderSchema(internal)
 
-    def getProviderSchemaClass(self):
+    def getProviderSchemaClass(self) -> type[BaseProviderSchema]:
         return self.schema_class
 
 
-def readTimeout(connection, default):
+def readTimeout(connection: BaseConnection, default: float) -> float:
     """
     :param connection: of zuul.conf.
     :return: its option ``api_timeout``, or the default: seconds.
@@ -234,14 +254,14 @@ def readTimeout(connection, default):
     return seconds
 
 
-def chooseDriver(ours, zuuls):
+def chooseDriver(ours: str, zuuls: type[ZuulDriver]) -> type[ZuulDriver]:
     """Load a driver that extends one of Zuul's, if it can be used.
 
     It can not if its cloud's library is not there or not as it should be,
     or if a class of Zuul's is not as the driver knows it.  Then standard
     error has a line that says so.
 
-    :param str ours: the class, as an entry point has it.
+    :param ours: the class, as an entry point has it.
     :param zuuls: Zuul's class.
     :return: one of both.
     """
@@ -261,7 +281,7 @@ def chooseDriver(ours, zuuls):
     return chosen
 
 
-def checkOverrides(cls):
+def checkOverrides(cls: type) -> None:
     """
     :raises TypeError: Zuul would call a method of a class by other
         arguments than it takes.
@@ -280,7 +300,7 @@ def checkOverrides(cls):
                 _compare(method, original)
 
 
-def _compare(method, original):
+def _compare(method: Callable[..., Any], original: Callable[..., Any]) -> None:
     signature, expected = map(inspect.signature, (method, original))
     if list(signature.parameters) != list(expected.parameters):
         raise TypeError(

@@ -1,30 +1,35 @@
 """What a cloud was asked and is not asked again for some time."""
 
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 import threading
 import time
+from typing import Any, TypeVar
 
 # Seconds.
 LIFETIME = 300
+Answer = TypeVar('Answer')
 
 
 class Memory:
     """Answers by what was asked.
 
-    :param float lifetime: seconds for which an answer is good enough.
+    :param lifetime: seconds for which an answer is good enough.
     """
 
-    def __init__(self, lifetime=LIFETIME):
+    def __init__(self, lifetime: float = LIFETIME) -> None:
         self.lifetime = lifetime
-        self._answers = {}
+        # When one was asked for, and the answer.
+        self._answers: dict[Hashable, tuple[float, Future[Any]]] = {}
         self._lock = threading.Lock()
 
-    def get(self, key, ask, patience):
+    def get(self, key: Hashable, ask: Callable[[], Answer],
+            patience: float) -> Answer:
         """
         :param key: what it is that one wants to know.
         :param ask: asks the cloud; whoever wants to know the same meanwhile
             waits for that.
-        :param float patience: seconds, for so long.
+        :param patience: seconds, for so long.
         :return: what it returns.
         :raises Exception: what it raises, which is not remembered.
         :raises TimeoutError: there is no answer.
@@ -45,7 +50,7 @@ class Memory:
                 future.set_exception(error)
         return future.result(patience)
 
-    def clear(self):
+    def clear(self) -> None:
         """The cloud has changed."""
         with self._lock:
             self._answers.clear()

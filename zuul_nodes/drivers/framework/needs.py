@@ -1,6 +1,9 @@
 """What nodes of a label take: asked once, remembered for all launchers."""
 
+from collections.abc import Callable, Mapping
+
 from zuul.model import QuotaInformation
+from zuul.provider import BaseProviderEndpoint, BaseProviderLabel
 
 from zuul_nodes.drivers.api.errors import PermanentError
 
@@ -10,10 +13,10 @@ MARK = 'unknown'
 UNKNOWN = QuotaInformation(instances=1, **{MARK: 0})
 
 
-def getKnownNeeds(endpoint, key):
+def getKnownNeeds(endpoint: BaseProviderEndpoint,
+                  key: str) -> QuotaInformation:
     """
-    :param str key: of the answer in the endpoint's quota cache.
-    :return: a QuotaInformation.
+    :param key: of the answer in the endpoint's quota cache.
     :raises KeyError: the cloud has not been asked yet.
     """
     needs = endpoint.quota_cache.getResource(key)
@@ -21,10 +24,12 @@ def getKnownNeeds(endpoint, key):
     return needs
 
 
-def refreshNeeds(endpoint, key, update, label, getNeeds):
+def refreshNeeds(endpoint: BaseProviderEndpoint, key: str, update: bool,
+                 label: BaseProviderLabel,
+                 getNeeds: Callable[[], Mapping[str, float]]) -> None:
     """
-    :param str key: as of :func:`getKnownNeeds`.
-    :param bool update: whether to ask though the answer is known.
+    :param key: as of :func:`getKnownNeeds`.
+    :param update: whether to ask though the answer is known.
     :param getNeeds: called to ask; gives resource -> amount.
     :raises Exception: whatever that raises, but no
         :class:`~.errors.PermanentError`: nodes are not to wait for an end of

@@ -5,9 +5,12 @@ They are said of a label, or of all of a provider's nodes, and mappings merge
 as ``tags`` do.
 """
 
+from collections.abc import Callable
 import re
+from typing import Any
 
 import voluptuous as vs
+from zuul.provider import BaseProviderLabel
 
 from zuul_nodes.drivers.api.labels import getOwn
 from zuul_nodes.drivers.api.tags import DYNAMIC_TAGS, checkDynamicTags
@@ -25,7 +28,7 @@ MOST = 64
 TEMPLATES = ('{', '#jinja2')
 
 
-def checkNodeAttributes(attributes):
+def checkNodeAttributes(attributes: Any) -> dict[str, str] | None:
     """
     :param attributes: as they are written, or None.
     :return: the same.
@@ -43,7 +46,7 @@ def checkNodeAttributes(attributes):
     return attributes
 
 
-def _checkAttribute(name, value):
+def _checkAttribute(name: object, value: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise vs.Invalid(
             f'{name!r:.80} is not a name: use letters, digits, "_" and "-", '
@@ -67,14 +70,14 @@ def _checkAttribute(name, value):
             'templates of Ansible begin')
 
 
-def getNodeAttributes(label):
+def getNodeAttributes(label: BaseProviderLabel) -> dict[str, str]:
     """
-    :param ProviderLabel label: of any driver.
+    :param label: of any driver.
     :return: what jobs are told of its nodes: name -> text, a new dict.
     """
     return dict(getOwn(label).get(NODE_ATTRIBUTES, {}))
 
 
 # Attribute -> what checks it.
-LABEL_OF_ANY_DRIVER = {NODE_ATTRIBUTES: checkNodeAttributes,
-                       DYNAMIC_TAGS: checkDynamicTags}
+LABEL_OF_ANY_DRIVER: dict[str, Callable[[Any], Any]] = {
+    NODE_ATTRIBUTES: checkNodeAttributes, DYNAMIC_TAGS: checkDynamicTags}

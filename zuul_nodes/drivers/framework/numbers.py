@@ -6,7 +6,7 @@ for all drivers alike, whatever else their schemas say.
 """
 
 import copy
-import typing
+from typing import Any, NamedTuple
 
 import voluptuous as vs
 
@@ -17,12 +17,12 @@ YEAR = 366 * DAY
 LIMITS = 'resource-limits'
 
 
-class Bound(typing.NamedTuple):
+class Bound(NamedTuple):
     least: int
     most: int
     unit: str = ''
 
-    def __str__(self):
+    def __str__(self) -> str:
         unit = self.unit and f' of {self.unit}'
         return f'a whole number{unit} from {self.least} to {self.most}'
 
@@ -55,10 +55,10 @@ BOUNDS = {
 AMOUNT = Bound(0, 2 ** 63)
 
 
-def beStrict(schema, bound=None):
+def beStrict(schema: Any, bound: Bound | None = None) -> Any:
     """
     :param schema: of voluptuous.
-    :param Bound bound: of numbers in it, if there is one.
+    :param bound: of numbers in it, if there is one.
     :return: the same, but that booleans are no numbers, and attributes of
         the table above have their bounds.
     """
@@ -82,7 +82,7 @@ def beStrict(schema, bound=None):
     return schema
 
 
-def beStrictOf(key, schema, bound=None):
+def beStrictOf(key: Any, schema: Any, bound: Bound | None = None) -> Any:
     """As :func:`beStrict`, for the value of a key.
 
     :param key: the name of an attribute, or a marker of it.
@@ -98,11 +98,11 @@ def beStrictOf(key, schema, bound=None):
 
 class _Number:
 
-    def __init__(self, schema, bound):
+    def __init__(self, schema: Any, bound: Bound | None) -> None:
         self.schema = vs.Schema(schema)
         self.bound = bound
 
-    def __call__(self, value):
+    def __call__(self, value: Any) -> Any:
         if isinstance(value, bool):
             raise vs.Invalid('expected a number')
         number = self.schema(value)
@@ -114,11 +114,11 @@ class _Number:
 class _Bounded:
     """Whatever else than a number the schema accepts, as null, is right."""
 
-    def __init__(self, schema, bound):
+    def __init__(self, schema: Any, bound: Bound) -> None:
         self.schema = vs.Schema(beStrict(schema))
         self.bound = bound
 
-    def __call__(self, value):
+    def __call__(self, value: Any) -> Any:
         if type(value) is int and not (
                 self.bound.least <= value <= self.bound.most):
             raise vs.Invalid(f'expected {self.bound}')

@@ -1,11 +1,22 @@
 """The provider of nodes of any adapter: what is configured in git."""
 
+from collections.abc import Iterator, Mapping, Sequence
 import hashlib
 import json
 import math
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from zuul.model import QuotaInformation
+from zuul.connection import BaseConnection
+from zuul.model import ProviderNode, QuotaInformation
+from zuul.provider import (
+    BaseProvider,
+    BaseProviderFlavor,
+    BaseProviderImage,
+    BaseProviderLabel,
+)
 
+from zuul_nodes.drivers.api.check import Check
+from zuul_nodes.drivers.api.errors import Log
 from zuul_nodes.drivers.api.labels import getZones, turnZones
 from zuul_nodes.drivers.api.model import Ability, ImageSpec, InstanceSpec
 from zuul_nodes.drivers.framework.checks import makeChecks
@@ -17,37 +28,55 @@ from zuul_nodes.drivers.framework.statemachine import (
     SnapshotStateMachine,
 )
 
+if TYPE_CHECKING:
+    # With which they are mixed.
+    from zuul.provider import BaseProvider as Provider
 
-class ProviderWithAdapter:
+    from zuul_nodes.drivers.framework.driver import Driver
+    from zuul_nodes.drivers.framework.endpoint import AdapterEndpoint
+else:
+    Provider = object
+
+# The flat configuration of an object.
+Config: TypeAlias = Mapping[str, Any]
+
+
+class ProviderWithAdapter(Provider):
     """What a provider has whose nodes an adapter makes, also one of a
     driver of Zuul's.
 
     :cvar create_class, delete_class: of the state machines of its nodes.
     """
 
-    create_class = CreateStateMachine
-    delete_class = DeleteStateMachine
+    create_class: ClassVar[type[CreateStateMachine]] = CreateStateMachine
+    delete_class: ClassVar[type[DeleteStateMachine]] = DeleteStateMachine
 
-    def getCreateStateMachine(self, node, image_external_id, log):
+    def getCreateStateMachine(self, node: ProviderNode,
+                              image_external_id: str | None,
+                              log: Log) -> CreateStateMachine:
         return self.create_class(self, node, image_external_id, log)
 
-    def getDeleteStateMachine(self, node, log):
+    def getDeleteStateMachine(self, node: ProviderNode,
+                              log: Log) -> DeleteStateMachine:
         return self.delete_class(self, node, log)
 
-    def makeSpec(self, label, name='', tags=None, **attributes):
-        """:return: what an adapter is to be asked for, InstanceSpec."""
+    def makeSpec(self, label: BaseProviderLabel, name: str = '',
+                 tags: dict[str, str] | None = None,
+                 **attributes: str | None) -> InstanceSpec:
+        """:return: what an adapter is to be asked for."""
         return InstanceSpec(
             name=name, tags=tags or {}, provider=self, label=label,
             image=self.images[label.image],
             flavor=self.flavors[label.flavor], **attributes)
 
-    def getZones(self, node):
+    def getZones(self, node: ProviderNode) -> list[str | None]:
         """
         :return: a list of the zones where a node may be, the one that is
             best first; of None if there are no zones.
         """
         label = self.labels[node.label]
-        zones = getZones(label) or self.endpoint.getZones() or [None]
+        zones: list[str | None] = (
+            [*getZones(label)] or [*self.endpoint.getZones()] or [None])
         # It may be given with others that are in a zone already.
         for zone in (getattr(label, 'az', None), node.az):
             if zone in zones:
@@ -55,15 +84,16 @@ class ProviderWithAdapter:
                 return zones[start:] + zones[:start]
         return turnZones(zones, node.request_time)
 
-    def getConsoleLog(self, label, node):
+    def getConsoleLog(self, label: BaseProviderLabel,
+                      node: ProviderNode) -> str | None:
         instance_id = node.create_state.get('instance_id')
         if instance_id is None or (
                 Ability.CONSOLE not in self.endpoint.abilities):
             return None
         return self.endpoint.calls.call('getConsoleLog', instance_id)
 
-    def getChecks(self):
-        """:return: yields a Check for all that the configuration names."""
+    def getChecks(self) -> Iterator[Check]:
+        """:return: yields one for all that the configuration names."""
         return makeChecks(self)
 
 
@@ -71,40 +101,46 @@ class AdapterProvider(ProviderWithAdapter):
     """All that the providers of drivers have in common; each driver has a
     subclass of this and Zuul's ``BaseProvider``."""
 
-    def parseImage(self, image_config, provider_config, connection):
+    driver_class: ClassVar['type[Driver]']
+
+    def parseImage(self, image_config: Config, provider_config: Config,
+                   connection: BaseConnection) -> BaseProviderImage:
         return self.driver_class.image_class(image_config, provider_config)
 
-    def parseFlavor(self, flavor_config, provider_config, connection):
+    def parseFlavor(self, flavor_config: Config, provider_config: Config,
+                    connection: BaseConnection) -> BaseProviderFlavor:
         return self.driver_class.flavor_class(flavor_config, provider_config)
 
-    def parseLabel(self, label_config, provider_config, connection):
+    def parseLabel(self, label_config: Config, provider_config: Config,
+                   connection: BaseConnection) -> BaseProviderLabel:
         return self.driver_class.label_class(label_config, provider_config)
 
     @property
-    def endpoint(self):
+    def endpoint(self) -> 'AdapterEndpoint':
         return self.getEndpoint()
 
-    def getEndpoint(self):
+    def getEndpoint(self) -> 'AdapterEndpoint':
         return self.driver.getEndpoint(self)
 
-    def getSnapshotStateMachine(self, node, log):
+    def getSnapshotStateMachine(self, node: ProviderNode,
+                                log: Log) -> SnapshotStateMachine | None:
         if Ability.SNAPSHOTS not in self.endpoint.abilities:
             return None
         return SnapshotStateMachine(self, node, log)
 
     # Zones
 
-    def getAZs(self):
+    def getAZs(self) -> Sequence[str | None]:
         return self.endpoint.getZones() or [None]
 
     # Quota
 
-    def getEndpointLimits(self):
+    def getEndpointLimits(self) -> QuotaInformation:
         if Ability.LIMITS in self.endpoint.abilities:
             return self.endpoint.quota_cache.getLimits()
         return QuotaInformation(default=math.inf)
 
-    def getQuotaForLabel(self, label):
+    def getQuotaForLabel(self, label: BaseProviderLabel) -> QuotaInformation:
         """
         :raises KeyError: the cloud has not been asked yet.
         """
@@ -112,14 +148,15 @@ class AdapterProvider(ProviderWithAdapter):
             return getKnownNeeds(self.endpoint, self._getNeedsKey(label))
         return QuotaInformation(instances=1)
 
-    def refreshQuotaForLabel(self, label, update):
+    def refreshQuotaForLabel(self, label: BaseProviderLabel,
+                             update: bool) -> None:
         endpoint = self.endpoint
         if Ability.NEEDS in endpoint.abilities:
             refreshNeeds(
                 endpoint, self._getNeedsKey(label), update, label,
                 lambda: endpoint.calls.call('getNeeds', self.makeSpec(label)))
 
-    def _getNeedsKey(self, label):
+    def _getNeedsKey(self, label: BaseProviderLabel) -> str:
         """:return: the same for labels whose nodes take the same."""
         driver_class = self.driver_class
         parts = [
@@ -137,14 +174,16 @@ class AdapterProvider(ProviderWithAdapter):
 
     # Images
 
-    def downloadUrl(self, url, path):
+    def downloadUrl(self, url: str, path: str) -> str | None:
         if Ability.DOWNLOAD not in self.endpoint.abilities:
             return None
         return path if self.endpoint.calls.call(
             'downloadUrl', url, path) else None
 
-    def getImageImportJob(self, url, provider_image, image_name,
-                          image_format, metadata, md5, sha256):
+    def getImageImportJob(self, url: str, provider_image: BaseProviderImage,
+                          image_name: str, image_format: str,
+                          metadata: dict[str, str], md5: str | None,
+                          sha256: str | None) -> ImageJob | None:
         endpoint = self.endpoint
         spec = _makeImageSpec(provider_image, image_name, image_format,
                               metadata, md5, sha256)
@@ -153,8 +192,11 @@ class AdapterProvider(ProviderWithAdapter):
             return None
         return ImageJob(endpoint.calls, 'importImage', lambda: (spec, url))
 
-    def getImageCopyJob(self, source_provider, provider_image, image_name,
-                        image_format, metadata, md5, sha256):
+    def getImageCopyJob(self, source_provider: BaseProvider,
+                        provider_image: BaseProviderImage, image_name: str,
+                        image_format: str, metadata: dict[str, str],
+                        md5: str | None,
+                        sha256: str | None) -> ImageJob | None:
         endpoint = self.endpoint
         if (Ability.COPY not in endpoint.abilities
                 or source_provider.driver is not self.driver):
@@ -165,8 +207,10 @@ class AdapterProvider(ProviderWithAdapter):
         return ImageJob(endpoint.calls, 'copyImage',
                         lambda image_id: (spec, image_id, source))
 
-    def getImageUploadJob(self, provider_image, image_name, image_format,
-                          metadata, md5, sha256):
+    def getImageUploadJob(self, provider_image: BaseProviderImage,
+                          image_name: str, image_format: str,
+                          metadata: dict[str, str], md5: str | None,
+                          sha256: str | None) -> ImageJob | None:
         endpoint = self.endpoint
         if Ability.IMAGES not in endpoint.abilities:
             return None
@@ -175,11 +219,13 @@ class AdapterProvider(ProviderWithAdapter):
         return ImageJob(endpoint.calls, 'uploadImage',
                         lambda path: (spec, path))
 
-    def deleteImage(self, external_id):
+    def deleteImage(self, external_id: str | None) -> None:
         self.endpoint.deleteImage(external_id)
 
 
-def _makeImageSpec(image, name, image_format, tags, md5, sha256):
+def _makeImageSpec(image: BaseProviderImage, name: str, image_format: str,
+                   tags: dict[str, str], md5: str | None,
+                   sha256: str | None) -> ImageSpec:
     return ImageSpec(
         name=name, upload_id=tags['zuul_upload_uuid'], tags=tags,
         format=image_format, image=image, timeout=image.import_timeout,

@@ -6,17 +6,27 @@ launcher goes on from there; what was done since then is found in the cloud
 by the node's tags.
 """
 
+from collections.abc import Iterable, Iterator, Mapping
 import math
 import time
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from zuul.model import ProviderNode
 from zuul.provider import statemachine
 
-from zuul_nodes.drivers.api.errors import CapacityError, DriverError
+from zuul_nodes.drivers.api.errors import CapacityError, DriverError, Log
 from zuul_nodes.drivers.api.model import (
     Ability,
     ImageSpec,
+    Instance,
+    InstanceSpec,
     State,
 )
+from zuul_nodes.drivers.framework.listing import Listing
+
+if TYPE_CHECKING:
+    from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
+    from zuul_nodes.drivers.framework.provider import ProviderWithAdapter
 
 NODE_TAG = 'zuul_node_uuid'
 # What adapters do.
@@ -27,18 +37,41 @@ APPEARANCE = 120
 REPEAT = 60
 
 
+class Listed(Protocol):
+    """An instance, or what else a node has, as the cloud lists it."""
+
+    @property
+    def id(self) -> str:
+        ...
+
+    @property
+    def state(self) -> State:
+        ...
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        ...
+
+
+Found = TypeVar('Found', bound=Listed)
+
+
 class CreateStateMachine(statemachine.StateMachine):
     """
-    :param AdapterProvider provider: that makes the node.
-    :param ProviderNode node: that is to be made.
-    :param str image_external_id: of the upload, if the image has any.
+    :param provider: that makes the node.
+    :param node: that is to be made.
+    :param image_external_id: of the upload, if the image has any.
     """
+
+    state: str
+    complete: bool
 
     MOVING = 'the instance goes to another zone'
     ASKED = 'asked for an instance'
     BOOTING = 'the instance boots'
 
-    def __init__(self, provider, node, image_external_id, log):
+    def __init__(self, provider: 'ProviderWithAdapter', node: ProviderNode,
+                 image_external_id: str | None, log: Log) -> None:
         super().__init__(node.create_state)
         self.log = log
         self.provider = provider
@@ -47,22 +80,22 @@ class CreateStateMachine(statemachine.StateMachine):
         # By this name, launchers see what images are in use.
         self.image_external_id = node.create_state.get(
             'image_external_id', image_external_id)
-        self.instance_id = node.create_state.get('instance_id')
+        self.instance_id: str | None = node.create_state.get('instance_id')
         # Zones that have no room.
-        self.full = list(node.create_state.get('full', ()))
+        self.full: list[str | None] = list(node.create_state.get('full', ()))
         # Whether it is known what there is of the node.
         self.is_sure = Ability.UNIQUE_NAMES in self.endpoint.abilities
         # Of an instance in a zone that has no room.
-        self.removal = None
+        self.removal: Removal | None = None
         # What is listed from now on has what others have made for us.
         self.since = time.monotonic()
 
-    def toDict(self):
+    def toDict(self) -> dict[str, Any]:
         return super().toDict() | {
             'image_external_id': self.image_external_id,
             'instance_id': self.instance_id, 'full': self.full}
 
-    def advance(self):
+    def advance(self) -> Instance | None:
         """
         :return: the instance, when it is ready.
         :raises Exception: it will not be.
@@ -91,15 +124,15 @@ class CreateStateMachine(statemachine.StateMachine):
         self.node._set(create_state=self.toDict())
         return instance
 
-    def judge(self, error):
+    def judge(self, error: DriverError) -> DriverError:
         """
-        :param DriverError error: that the last zone refuses the instance
+        :param error: that the last zone refuses the instance
             with.
         :return: what is raised: by default, the same.
         """
         return error
 
-    def _mayAsk(self):
+    def _mayAsk(self) -> bool:
         """:return: whether it is known what there is of the node."""
         if self.is_sure:
             return True
@@ -116,7 +149,7 @@ class CreateStateMachine(statemachine.StateMachine):
         self.is_sure = True
         return True
 
-    def _ask(self):
+    def _ask(self) -> bool:
         """:return: whether the cloud has accepted it."""
         if self.instance_id:
             return True
@@ -137,7 +170,7 @@ class CreateStateMachine(statemachine.StateMachine):
         self.since = time.monotonic()
         return True
 
-    def _leaveZone(self):
+    def _leaveZone(self) -> bool:
         """:return: whether nothing is left of the instance in a zone that
             has no room."""
         if self.removal is None:
@@ -148,19 +181,19 @@ class CreateStateMachine(statemachine.StateMachine):
         self.full.append(self._getZones()[0])
         return True
 
-    def _getZones(self):
+    def _getZones(self) -> list[str | None]:
         """:return: a list of those that have not turned out to be full, the
             one that is used first."""
         zones = self.provider.getZones(self.node)
         return [zone for zone in zones if zone not in self.full] or zones[:1]
 
-    def _getSpec(self, zone):
+    def _getSpec(self, zone: str | None) -> InstanceSpec:
         return self.provider.makeSpec(
             self.provider.labels[self.node.label],
             name=f'np{self.node.uuid}', tags=self.node.tags,
             image_id=self.image_external_id, zone=zone)
 
-    def _look(self):
+    def _look(self) -> Instance | None:
         """:return: the instance if it is ready."""
         instances = self.endpoint.listing.get(self.since)
         if instances is None:
@@ -189,13 +222,17 @@ class CreateStateMachine(statemachine.StateMachine):
 
 class DeleteStateMachine(statemachine.StateMachine):
     """
-    :param AdapterProvider provider: that has made the node.
-    :param ProviderNode node: that is to go.
+    :param provider: that has made the node.
+    :param node: that is to go.
     """
+
+    state: str
+    complete: bool
 
     REMOVING = 'the instance is removed'
 
-    def __init__(self, provider, node, log):
+    def __init__(self, provider: 'ProviderWithAdapter', node: ProviderNode,
+                 log: Log) -> None:
         super().__init__(node.delete_state)
         self.log = log
         self.endpoint = provider.getEndpoint()
@@ -203,7 +240,7 @@ class DeleteStateMachine(statemachine.StateMachine):
         self.removal = Removal(
             self.endpoint, node, node.create_state.get('instance_id'))
 
-    def advance(self):
+    def advance(self) -> None:
         if self.state == self.START:
             # What is asked for now might be made behind our back.
             if not self.endpoint.calls.isIdle(self.node.uuid, CREATE):
@@ -221,29 +258,29 @@ class Removal:
     """Whatever instances a node has are removed, or what else there may be
     of one kind.
 
-    :param AdapterEndpoint endpoint: where they are.
-    :param ProviderNode node:
-    :param str instance_id: of one that is known to be the node's, or None.
-    :param Listing listing: of all of the kind; by default, of instances.
-    :param str method: of the adapter, which removes one.
+    :param endpoint: where they are.
+    :param instance_id: of one that is known to be the node's, or None.
+    :param listing: of all of the kind; by default, of instances.
+    :param method: of the adapter, which removes one.
     """
 
-    def __init__(self, endpoint, node, instance_id, listing=None,
-                 method='deleteInstance'):
+    def __init__(self, endpoint: 'EndpointWithAdapter', node: ProviderNode,
+                 instance_id: str | None, listing: Listing[Any] | None = None,
+                 method: str = 'deleteInstance') -> None:
         self.endpoint = endpoint
         self.node = node
         self.instance_id = instance_id
         self.listing = listing or endpoint.listing
         self.method = method
         # What the cloud was asked to remove, and when.
-        self.asked = {}
+        self.asked: dict[str, float] = {}
         self.begin()
 
-    def begin(self):
+    def begin(self) -> None:
         """What is listed from now on is all there is."""
         self.since = time.monotonic()
 
-    def isComplete(self):
+    def isComplete(self) -> bool:
         """To be called until it is so.
 
         :return: whether there is none any more.
@@ -259,9 +296,9 @@ class Removal:
             self._remove(instance.id)
         return not found
 
-    def _remove(self, thing_id, method=None):
+    def _remove(self, thing_id: str, method: str | None = None) -> bool:
         """
-        :param str method: of the adapter, if it is another one.
+        :param method: of the adapter, if it is another one.
         :return: whether the cloud has been asked for it.
         """
         now = time.monotonic()
@@ -278,19 +315,23 @@ class Removal:
 
 class SnapshotStateMachine(statemachine.StateMachine):
     """
-    :param AdapterProvider provider: that has made the node.
-    :param ProviderNode node: of which an image is to be made.
+    :param provider: that has made the node.
+    :param node: of which an image is to be made.
     """
+
+    state: str
+    complete: bool
 
     COPYING = 'the image is made'
 
-    def __init__(self, provider, node, log):
+    def __init__(self, provider: 'ProviderWithAdapter', node: ProviderNode,
+                 log: Log) -> None:
         super().__init__(node.snapshot.snapshot_state)
         self.log = log
         self.endpoint = provider.getEndpoint()
         self.node = node
 
-    def advance(self):
+    def advance(self) -> str | None:
         """:return: what the artifact has for its URL, when it is there."""
         self.state = self.COPYING
         node = self.node
@@ -314,10 +355,11 @@ class SnapshotStateMachine(statemachine.StateMachine):
         return result
 
 
-def findInstances(instances, node, instance_id=None):
+def findInstances(instances: Iterable[Found], node: ProviderNode,
+                  instance_id: str | None = None) -> Iterator[Found]:
     """
-    :param list instances: that there are.
-    :param str instance_id: of one that is known to be the node's.
+    :param instances: that there are.
+    :param instance_id: of one that is known to be the node's.
     :return: yields those that were made for a node and are not gone.
     """
     return (instance for instance in instances

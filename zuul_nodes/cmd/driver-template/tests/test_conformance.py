@@ -1,6 +1,9 @@
 """What Zuul expects of any driver: the lives of nodes and images in a real
 launcher, with a fault at each call."""
 
+import pathlib
+from collections.abc import Iterable
+
 import pytest
 from zuul_nodes.testing import DriverConformance
 
@@ -34,18 +37,18 @@ class Cloud:
 
     configuration = CONFIGURATION
 
-    def __init__(self, path):
+    def __init__(self, path: pathlib.Path) -> None:
         self.connection = {'path': path}
         self.toy = ToyCloud(path)
 
-    def list(self):
+    def list(self) -> Iterable[str]:
         return [*(server['name'] for server in self.toy.listServers()),
                 *(image['id'] for image in self.toy.listImages())]
 
-    def addForeign(self):
+    def addForeign(self) -> None:
         self.toy.createServer('not-of-zuul', STOCK_IMAGE, 'small', {})
 
-    def setLimit(self, number):
+    def setLimit(self, number: int) -> None:
         self.toy.setLimit(number)
 
 
@@ -53,5 +56,5 @@ class TestAcme(DriverConformance):
     driver_class = AcmeDriver
 
     @pytest.fixture
-    def cloud(self, tmp_path):
+    def cloud(self, tmp_path: pathlib.Path) -> Cloud:
         return Cloud(tmp_path / 'cloud')

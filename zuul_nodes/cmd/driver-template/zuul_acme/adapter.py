@@ -1,11 +1,14 @@
 """What Zuul needs of acme, in acme's own words."""
 
 import contextlib
+from collections.abc import Iterator
 
 from zuul_nodes.drivers import (
     Ability,
     Adapter,
+    ImageSpec,
     Instance,
+    InstanceSpec,
     PermanentError,
     QuotaError,
     Resource,
@@ -22,7 +25,7 @@ STATES = {
 
 
 @contextlib.contextmanager
-def translateErrors():
+def translateErrors() -> Iterator[None]:
     """Say what errors of the cloud mean.
 
     Time-outs, broken connections and answers with a status of 5xx or 429
@@ -44,11 +47,11 @@ class AcmeAdapter(Adapter):
     # What can be uploaded, the usual one first.
     image_formats = ('raw', 'qcow2')
 
-    def start(self):
+    def start(self) -> None:
         # A real cloud's client goes here; give it self.timeout.
         self.cloud = toycloud.ToyCloud(self.connection.path)
 
-    def createInstance(self, spec):
+    def createInstance(self, spec: InstanceSpec) -> Instance:
         # Ask for it, with all tags, and do not wait until it runs.
         with translateErrors(), contextlib.suppress(toycloud.AlreadyExists):
             self.cloud.createServer(
@@ -57,32 +60,32 @@ class AcmeAdapter(Adapter):
         # The toy knows servers by their names; most clouds give an id.
         return Instance(spec.name, State.BUILDING, spec.tags)
 
-    def listInstances(self):
+    def listInstances(self) -> Iterator[Instance]:
         # All of them, all pages; who waits for one finds it in here.
         for server in self.cloud.listServers():
             yield Instance(
                 server['name'], STATES.get(server['status'], State.FAILED),
                 server['tags'], address=server['address'])
 
-    def deleteInstance(self, instance_id):
+    def deleteInstance(self, instance_id: str) -> None:
         # That it is gone already is no error.
         with contextlib.suppress(toycloud.NotFound):
             self.cloud.deleteServer(instance_id)
 
-    def getLimits(self):
+    def getLimits(self) -> dict[str, float]:
         # What the account may have; "cores" and "ram" can be there, too.
         return {'instances': self.cloud.getLimit()}
 
-    def uploadImage(self, spec, path):
+    def uploadImage(self, spec: ImageSpec, path: str) -> str:
         # Here one does wait until the image can be used.
         with translateErrors():
             return self.cloud.uploadImage(spec.name, path, spec.tags)
 
-    def listImages(self):
+    def listImages(self) -> Iterator[Resource]:
         # Also those that are not complete, for they have to be removed.
         for image in self.cloud.listImages():
             yield Resource('image', image['id'], image['tags'])
 
-    def deleteImage(self, image_id):
+    def deleteImage(self, image_id: str) -> None:
         with contextlib.suppress(toycloud.NotFound):
             self.cloud.deleteImage(image_id)

@@ -8,9 +8,12 @@ address is this machine.  When the adapter calls acme, remove this.
 import contextlib
 import fcntl
 import json
+import os
 import pathlib
 import time
 import uuid
+from collections.abc import Iterator
+from typing import Any
 
 # An image that everybody has.
 STOCK_IMAGE = 'debian'
@@ -19,6 +22,9 @@ ADDRESS = '127.0.0.1'
 LIMIT = 50
 # Seconds until a server runs.
 BOOT_TIME = 0.1
+
+# A server or an image: what is in its file.
+Thing = dict[str, Any]
 
 
 class NotFound(Exception):
@@ -35,17 +41,18 @@ class LimitExceeded(Exception):
 
 class ToyCloud:
     """
-    :param str path: of the directory.
+    :param path: of the directory.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.servers = pathlib.Path(path, 'servers')
         self.images = pathlib.Path(path, 'images')
         self.limit = pathlib.Path(path, 'limit')
         for directory in (self.servers, self.images):
             directory.mkdir(parents=True, exist_ok=True)
 
-    def createServer(self, name, image_id, size, tags):
+    def createServer(self, name: str, image_id: str, size: str,
+                     tags: dict[str, str]) -> None:
         with self._lock():
             if (self.servers / name).exists():
                 raise AlreadyExists(f'there is a server {name}')
@@ -57,48 +64,46 @@ class ToyCloud:
             _write(self.servers / name, name=name, image=image_id, size=size,
                    tags=tags, address=ADDRESS, created=time.time())
 
-    def listServers(self):
-        """:return: a list of dicts."""
+    def listServers(self) -> list[Thing]:
         now = time.time()
         return [
             server | {'status': 'running' if server['created'] + BOOT_TIME
                       < now else 'starting'}
             for server in _readAll(self.servers)]
 
-    def deleteServer(self, name):
+    def deleteServer(self, name: str) -> None:
         _remove(self.servers / name)
 
-    def getLimit(self):
+    def getLimit(self) -> int:
         try:
             return int(self.limit.read_text())
         except FileNotFoundError:
             return LIMIT
 
-    def setLimit(self, number):
+    def setLimit(self, number: int) -> None:
         self.limit.write_text(str(number))
 
-    def uploadImage(self, name, path, tags):
+    def uploadImage(self, name: str, path: str, tags: dict[str, str]) -> str:
         """:return: the id of the new image."""
         image_id = uuid.uuid4().hex
         _write(self.images / image_id, id=image_id, name=name, tags=tags,
                size=pathlib.Path(path).stat().st_size)
         return image_id
 
-    def listImages(self):
-        """:return: a list of dicts."""
+    def listImages(self) -> list[Thing]:
         return _readAll(self.images)
 
-    def deleteImage(self, image_id):
+    def deleteImage(self, image_id: str) -> None:
         _remove(self.images / image_id)
 
     @contextlib.contextmanager
-    def _lock(self):
+    def _lock(self) -> Iterator[None]:
         with open(self.servers.with_name('lock'), 'w') as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
 
 
-def _readAll(directory):
+def _readAll(directory: pathlib.Path) -> list[Thing]:
     found = []
     for path in directory.iterdir():
         # What is not written to its end has a suffix.
@@ -108,13 +113,13 @@ def _readAll(directory):
     return found
 
 
-def _write(path, **content):
+def _write(path: pathlib.Path, **content: object) -> None:
     part = path.with_suffix('.part')
     part.write_text(json.dumps(content))
     part.replace(path)
 
 
-def _remove(path):
+def _remove(path: pathlib.Path) -> None:
     try:
         path.unlink()
     except FileNotFoundError:
