@@ -151,6 +151,12 @@ _CHECKS = {
 }
 
 
+def getEndpointClass(driver_class):
+    """:return: the class of a driver's endpoints, of Zuul's or of another
+        driver; None if it has none."""
+    return getattr(driver_class, '_endpoint_class', None)
+
+
 def getZuulDrivers():
     """:return: name -> class of the drivers that Zuul itself has."""
     # Imports every one of them.

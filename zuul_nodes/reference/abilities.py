@@ -5,6 +5,7 @@ import dataclasses
 from zuul.provider import BaseProvider
 
 from zuul_nodes.drivers import Ability
+from zuul_nodes.plugin.extensions import getEndpointClass
 from zuul_nodes.reference.attributes import describe, getZuuls
 
 NOT = '\N{EN DASH}'
@@ -66,7 +67,8 @@ def hasAbility(driver_class, column):
     if column.method:
         return _isThere(driver.getProviderClass(), column.method)
     # One is that of nodes, whatever their cloud calls them.
-    return len(list(driver_class._endpoint_class.getResourceTypes(None))) > 1
+    endpoint_class = getEndpointClass(driver_class)
+    return len(list(endpoint_class.getResourceTypes(None))) > 1
 
 
 def _getNames(schema):

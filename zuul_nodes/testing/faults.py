@@ -21,6 +21,7 @@ from zuul.lib.connections import ConnectionRegistry
 
 from zuul_nodes.drivers import Driver, TemporaryError
 from zuul_nodes.drivers.framework.calls import Calls
+from zuul_nodes.plugin.extensions import getEndpointClass
 
 # Seconds that a driver may take for a call, and that one takes that hangs.
 CALL_TIMEOUT = 2
@@ -262,7 +263,7 @@ def _installOther(faults: Faults, driver: ZuulDriver) -> None:
                   name + ': {0.state}')
     _wrapMade(faults, provider_class, 'getSnapshotStateMachine', 'advance',
               'createSnapshot')
-    if endpoint_class := getattr(driver, '_endpoint_class', None):
+    if endpoint_class := getEndpointClass(driver):
         for method in ('listInstances', 'listResources'):
             faults.wrap(endpoint_class, method)
         faults.wrap(endpoint_class, 'deleteResource',

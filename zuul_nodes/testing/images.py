@@ -1,6 +1,7 @@
 """The lives of images."""
 
 from collections.abc import Iterable, Iterator
+import contextlib
 import functools
 import hashlib
 import http.server
@@ -14,6 +15,7 @@ import pytest
 from zuul.model import ImageBuildArtifact, ImageUpload
 
 from zuul_nodes.drivers import Ability
+from zuul_nodes.launcher.zookeeper.zuulrecords import getProviderNode, inState
 from zuul_nodes.testing.cloud import Cloud, ImageStorage
 from zuul_nodes.testing.configuration import change
 from zuul_nodes.testing.faults import KINDS, Fault
@@ -126,7 +128,7 @@ class ImageScenarios(Scenarios):
         nodeset = site.begin(request)
         site.journal.begin(
             Fault('createSnapshot', kind) if kind else None)
-        node = nodeset.getNodes()[0]._provider_node
+        node = getProviderNode(nodeset.getNodes()[0])
         # It waits for the launcher, and if that does nothing, for ever.
         thread = threading.Thread(daemon=True, target=lambda: list(
             site.client.snapshotNodeset(nodeset, [node.uuid])))
@@ -208,7 +210,7 @@ def addArtifact(site: Site, storage: ImageStorage) -> ImageBuildArtifact:
             url=storage.add(f'{name}.{image.format}', content),
             md5sum=hashlib.md5(content).hexdigest(),
             sha256=hashlib.sha256(content).hexdigest(),
-            timestamp=time.time(), _state=None)
+            timestamp=time.time())
         ImageUpload.new(
             context, uuid=uuid.uuid4().hex, artifact_uuid=name,
             canonical_name=image.canonical_name,
@@ -216,9 +218,9 @@ def addArtifact(site: Site, storage: ImageStorage) -> ImageBuildArtifact:
             providers=[provider.canonical_name],
             config_hash=image.zuul_config_hash, timestamp=time.time(),
             # No job looks at it.
-            validated=True, _state=ImageUpload.State.PENDING)
+            validated=True, **inState(ImageUpload.State.PENDING))
         # The last: from now on, launchers look at it.
-        artifact.updateAttributes(context, _state=artifact.State.READY)
+        artifact.updateAttributes(context, **inState(artifact.State.READY))
     return artifact
 
 
@@ -240,13 +242,8 @@ def getUploads(site: Site) -> list[ImageUpload]:
     found = []
     with site.context() as context:
         for name in site.getRecords('image upload'):
-            upload = ImageUpload()
-            upload._set(uuid=name)
-            try:
-                upload.refresh(context)
-            except NoNodeError:
-                continue
-            found.append(upload)
+            with contextlib.suppress(NoNodeError):
+                found.append(ImageUpload.fromZK(context, None, uuid=name))
     return found
 
 
@@ -254,4 +251,5 @@ def deleteArtifact(site: Site, artifact: ImageBuildArtifact) -> None:
     """Have an image removed, as a user can do."""
     with site.context() as context:
         artifact.refresh(context)
-        artifact.updateAttributes(context, _state=artifact.State.DELETING)
+        artifact.updateAttributes(
+            context, **inState(artifact.State.DELETING))

@@ -369,5 +369,5 @@ def _getEndpoint(site: Site) -> BaseProviderEndpoint:
 
 def _read(site: Site, node: ProviderNode) -> dict[str, Any]:
     """:return: what the record says."""
-    data, _ = site.zk_client.client.get(ProviderNode._getPath(node.uuid))
+    data, _ = site.zk_client.client.get(node.getPath())
     return json.loads(zlib.decompress(data.partition(b'\0')[2]))

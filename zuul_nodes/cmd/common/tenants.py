@@ -11,11 +11,10 @@ from urllib.parse import quote_plus
 
 from kazoo.exceptions import KazooException, NoNodeError
 from zuul.configloader import ConfigLoader, TenantParser
-from zuul.connection import ReadOnlyBranchCacheError, ZKBranchCacheMixin
+from zuul.connection import ReadOnlyBranchCacheError
 from zuul.lib.ansible import AnsibleManager
 from zuul.lib.connections import ConnectionRegistry
 from zuul.model import Abide, TenantTPCRegistry
-from zuul.zk.branch_cache_new import BranchCacheNew
 from zuul.zk.config_cache import SystemConfigCache, UnparsedConfigCache
 from zuul.zk.layout import LayoutStateStore
 from zuul.zk.locks import TENANT_LOCK_ROOT, SessionAwareReadLock, locked
@@ -23,6 +22,7 @@ from zuul.zk.system import SYSTEM_ROOT, ZuulSystem
 
 from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper, WriteRefused
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.plugin.branchcaches import readBranches
 from zuul_nodes.suggestions import suggest
 
 SCHEDULER = 'See whether the scheduler is running'
@@ -107,7 +107,7 @@ class Tenants:
         self.ansible_manager = AnsibleManager(
             default_version=zuul_globals.default_ansible_version)
         for connection in self.connections.connections.values():
-            self._giveBranches(connection)
+            readBranches(connection, self.zk_client)
         self.abide = Abide()
         self.loader = ConfigLoader(
             self.connections, ZuulSystem(self.zk_client), self.zk_client,
@@ -173,17 +173,6 @@ class Tenants:
                 if tpc.load_classes:
                     keep(tpc)
         self.abide.setTPCRegistry(name, kept)
-
-    def _giveBranches(self, connection):
-        """Have a connection know the branches that schedulers know.
-
-        Its own onLoad() does so as well, but some ask their server for
-        more, or make queues of events.
-        """
-        if isinstance(connection, ZKBranchCacheMixin):
-            connection.read_only = True
-            connection._branch_cache = BranchCacheNew(
-                self.zk_client, connection, None)
 
 
 @contextlib.contextmanager

@@ -104,8 +104,8 @@ class Changes:
         for record in self._getUploads(build, args.endpoint):
             with self._change(ImageUpload, record['uuid']) as upload:
                 if upload.state == upload.State.READY:
-                    upload._set(validated=False,
-                                build_uuid=build['build_uuid'] or '')
+                    upload.validated = False
+                    upload.build_uuid = build['build_uuid'] or ''
                     number += 1
         if not number:
             raise UserError(f'the build {describe(build)} has no upload that '
@@ -122,10 +122,11 @@ class Changes:
                 if upload.state not in (
                         upload.State.READY, upload.State.FAILED):
                     continue
-                upload._set(validated=None, build_uuid=None)
+                upload.validated = upload.build_uuid = None
                 if upload.state == upload.State.FAILED:
                     # It is in no cloud.
-                    upload._set(external_id=None, attempt=0)
+                    upload.external_id = None
+                    upload.attempt = 0
                     upload.state = upload.State.PENDING
                 number += 1
             # What there was of pauses is over.
@@ -166,10 +167,8 @@ class Changes:
 
     @contextlib.contextmanager
     def _lock(self, record_class, uuid):
-        record = record_class()
-        record._set(uuid=uuid)
         try:
-            record = record_class.fromZK(self.context, record.getPath())
+            record = record_class.fromZK(self.context, None, uuid=uuid)
             with record.locked(self.context, timeout=self.timeout,
                                ensure_path=False):
                 record.refresh(self.context)

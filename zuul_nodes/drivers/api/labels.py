@@ -92,22 +92,32 @@ def forNode(provider: BaseProvider, label_name: str,
     own = getOwn(label)
     if own.keys() <= _OF_NO_VIEW:
         return provider
-    view = copy.copy(provider)
+    changes = {}
     if zones := own.get('zones'):
         label = copy.copy(label)
         label.az = zone if zone in zones else zones[0]
-        view._set(labels={**provider.labels, label_name: label})
+        changes['labels'] = {**provider.labels, label_name: label}
     if attributes := own.get('image'):
-        view._set(images={**provider.images, label.image: provider.parseImage(
-            _getConfig(provider, 'images', label.image) | attributes,
-            provider.config, provider.connection)})
+        changes['images'] = {**provider.images, label.image: (
+            provider.parseImage(
+                _getConfig(provider, 'images', label.image) | attributes,
+                provider.config, provider.connection))}
     if attributes := own.get('flavor'):
-        view._set(flavors={
-            **provider.flavors, label.flavor: provider.parseFlavor(
+        changes['flavors'] = {**provider.flavors, label.flavor: (
+            provider.parseFlavor(
                 _getConfig(provider, 'flavors', label.flavor) | attributes,
-                provider.config, provider.connection)})
+                provider.config, provider.connection))}
     for name, value in own.get('provider', {}).items():
-        view._set(**{name.replace('-', '_'): value})
+        changes[name.replace('-', '_')] = value
+    return makeView(provider, **changes)
+
+
+def makeView(provider, **attributes):
+    """:return: a copy of a provider with other attributes, which nothing
+        writes."""
+    view = copy.copy(provider)
+    # Zuul lets attributes of records be set only to write them.
+    vars(view).update(attributes)
     return view
 
 

@@ -52,10 +52,10 @@ class AwsAdapter(Adapter):
     def deleteInstance(self, instance_id):
         """:return: a Future: it waits for others, to go with them in one
             call."""
-        return self.endpoint._deleteInstance(instance_id)
+        return self.endpoint.deleteInstance(instance_id)
 
     def deleteHost(self, host_id):
-        self.endpoint._releaseHost(host_id)
+        self.endpoint.releaseHost(host_id)
 
 
 def isGone(thing):

@@ -153,7 +153,7 @@ class Questions:
             return (f'Bucket "{name}" can not be used: '
                     f'{errors.translate(error)}')
         with self.endpoint.non_mutating_rate_limiter:
-            region = self.endpoint._getBucketRegion(name)
+            region = self.endpoint.getBucketRegion(name)
         if region != self.provider.region:
             return (f'Bucket "{name}" is in {region}, and images are '
                     f'imported from buckets in {self.provider.region} only')
@@ -277,9 +277,9 @@ class Questions:
 
     def _getNeeds(self, label, flavor, instance_type):
         if flavor.dedicated_host:
-            return self.endpoint._getQuotaForHostType(instance_type)
+            return self.endpoint.getNeedsOfHost(instance_type)
         needs = QuotaInformation()
-        needs.add(self.endpoint._getQuotaForInstanceType(
+        needs.add(self.endpoint.getNeedsOfInstance(
             instance_type,
             SPOT if flavor.market_type == places.SPOT else ON_DEMAND))
         return needs
@@ -296,14 +296,14 @@ class Questions:
             image_id = found[0]['ImageId']
         else:
             try:
-                image_id = endpoint._getImageId(image)
+                image_id = images.findImage(endpoint, image)
             except DriverError:
                 # That of the image says so.
                 return ''
         zone = next(iter(places.orderZones(label)), None)
         place = places.Place(flavor.market_type, zone)
         error = self._tryDry('run_instances', **(
-            endpoint._getInstanceConfiguration(
+            endpoint.makeRequest(
                 *place.apply(label, flavor), image_id,
                 {'zuul_system_id': 'check'}, None)))
         return str(errors.translate(error)) if error else ''

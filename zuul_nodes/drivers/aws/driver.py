@@ -2,7 +2,6 @@
 
 import zuul.driver.aws
 from zuul.driver.aws.awsconnection import AwsConnection as ZuulsConnection
-from zuul.provider import BaseProvider
 
 from zuul_nodes.drivers import bounds, extension
 from zuul_nodes.drivers.aws import allowed
@@ -43,7 +42,7 @@ class AwsDriver(extension.ExtendedDriver, zuul.driver.aws.AwsDriver):
     def __init__(self):
         super().__init__()
         # Records are read by the driver that is used, of all of its name.
-        BaseProvider._subclasses[self.name.encode()] = self.provider_class
+        extension.setProviderClass(self.name, self.provider_class)
 
     def getConnection(self, name, config):
         return AwsConnection(self, name, config)

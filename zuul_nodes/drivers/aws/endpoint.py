@@ -184,7 +184,54 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         # It may be in no list yet.
         return {'InstanceId': instance_id, 'State': {'Name': 'creating'}}
 
+    # Of Zuul's, for other modules of this driver
+
+    def refresh(self, thing):
+        """:return: what lists say of an instance or a host by now, as they
+            describe it; the thing itself if they do not have it."""
+        return self._refresh(thing)
+
+    def makeRequest(self, label, flavor, image_id, tags, dedicated_host_id):
+        """:return: what RunInstances is asked for, a dictionary."""
+        return self._getInstanceConfiguration(
+            label, flavor, image_id, tags, dedicated_host_id)
+
+    def listTemplates(self):
+        """:return: a list of the launch templates that are ours."""
+        return self._listLaunchTemplates()
+
+    def forgetTemplates(self):
+        """Have the launch templates listed anew."""
+        self._listLaunchTemplates.cache_clear()
+
+    def getTemplateName(self, request):
+        """
+        :param dict request: what the template is asked for.
+        :return: the name of its launch template.
+        """
+        return self._getLaunchTemplateName(request)
+
+    def getBucketRegion(self, name):
+        return self._getBucketRegion(name)
+
+    def getNeedsOfHost(self, host_type):
+        """:return: QuotaInformation."""
+        return self._getQuotaForHostType(host_type)
+
+    def getNeedsOfInstance(self, instance_type, market_type_option):
+        """:return: QuotaInformation."""
+        return self._getQuotaForInstanceType(
+            instance_type, market_type_option)
+
     # Deletion
+
+    def deleteInstance(self, external_id):
+        """:return: a Future."""
+        return self._deleteInstance(external_id)
+
+    def releaseHost(self, external_id):
+        """:return: a Future."""
+        return self._releaseHost(external_id)
 
     def _deleteInstance(self, external_id, log=None, immediate=False):
         """:return: a Future."""
@@ -321,7 +368,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         tags = {}
         for bucket in buckets:
             # Not from the cache, which knows but one bucket.
-            for item in type(self)._listObjects(self, bucket):
+            for item in super()._listObjects(bucket):
                 key = bucket, item.key, item.last_modified
                 if key not in self._object_tags:
                     try:

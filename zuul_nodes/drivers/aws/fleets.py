@@ -41,7 +41,7 @@ class Fleets:
         """
         found, failures = {}, []
         known = {template['LaunchTemplateName']
-                 for template in self.endpoint._listLaunchTemplates()}
+                 for template in self.endpoint.listTemplates()}
         for label_name in provider.labels:
             # It may have a flavor of its own.
             view = forNode(provider, label_name, '')
@@ -50,7 +50,7 @@ class Fleets:
             if not flavor.fleet:
                 continue
             request = self._makeTemplate(provider, label, flavor)
-            name = self.endpoint._getLaunchTemplateName(request)
+            name = self.endpoint.getTemplateName(request)
             found[label_name] = name
             if name in known:
                 continue
@@ -75,11 +75,11 @@ class Fleets:
             if not errors.exists(error):
                 raise
         # Other providers may have the same.
-        self.endpoint._listLaunchTemplates.cache_clear()
+        self.endpoint.forgetTemplates()
 
     def _makeTemplate(self, provider, label, flavor):
         """:return: what CreateLaunchTemplate is asked for, but the name."""
-        launch = self.endpoint._getInstanceConfiguration(
+        launch = self.endpoint.makeRequest(
             label, flavor, None, {}, None)
         data = {name: launch[name] for name in TEMPLATE
                 if launch.get(name) is not None}
@@ -106,7 +106,7 @@ class Fleets:
         if not template:
             raise TemporaryError(
                 f'Label "{label.name}" has no launch template yet')
-        launch = self.endpoint._getInstanceConfiguration(
+        launch = self.endpoint.makeRequest(
             label, flavor, image_id, tags, None)
         options, capacity = (
             ('SpotOptions', 'spot') if flavor.market_type == SPOT

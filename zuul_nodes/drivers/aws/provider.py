@@ -115,9 +115,8 @@ class AwsProvider(awsprovider.AwsProvider, subclass_id='aws'):
     # Quota
 
     def getEndpointLimits(self):
-        view = copy.copy(self)
         # There are limits for either market.
-        view._set(flavors=self.flavors | {
+        view = extension.makeView(self, flavors=self.flavors | {
             (name, places.ON_DEMAND): places.toOnDemand(flavor)
             for name, flavor in self.flavors.items()
             if places.mayLeaveSpot(flavor)})

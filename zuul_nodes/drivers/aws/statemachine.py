@@ -27,7 +27,7 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         if host_id:
             # Zuul's forgets it if there is an instance already.
             node.aws_dedicated_host_id = host_id
-            self.host = endpoint._refresh(
+            self.host = endpoint.refresh(
                 {'HostId': host_id, 'State': 'pending'})
         self.wanted = label, flavor
         # Places that have no room, and whether that is why.

@@ -65,7 +65,7 @@ class AzureAdapter(Adapter):
 
     @property
     def client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     @property
     def timeout(self):

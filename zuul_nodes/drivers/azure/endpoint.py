@@ -32,6 +32,10 @@ class AzureEndpoint(extension.EndpointWithAdapter,
         self.interfaces = self.makeListing('listInterfaces')
         self.addresses = self.makeListing('listAddresses')
 
+    @property
+    def client(self):
+        return self._client
+
     def _getClient(self):
         return Client(self.connection)
 

@@ -70,7 +70,7 @@ class UploadJob(BaseImageUploadJob):
 
     @property
     def _client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     @property
     def _disks(self):

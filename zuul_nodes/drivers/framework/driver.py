@@ -28,6 +28,10 @@ from zuul_nodes.drivers.framework.connection import (
 from zuul_nodes.drivers.framework.endpoint import AdapterEndpoint
 from zuul_nodes.drivers.framework.extension import ExtendedDriver
 from zuul_nodes.drivers.framework.provider import AdapterProvider
+from zuul_nodes.drivers.framework.providerclasses import (
+    setProviderClass,
+    takeProviderClass,
+)
 from zuul_nodes.imagefiles import SIZE_LIMIT
 
 
@@ -101,7 +105,7 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
         super().__init__()
         # The records of providers say what class they are of by its name.
         # It is that of the driver that is used, of all that have the name.
-        BaseProvider._subclasses[self.name.encode()] = self.provider_class
+        setProviderClass(self.name, self.provider_class)
 
     def getConnection(self, name: str,
                       config: Mapping[str, Any]) -> AdapterConnection:
@@ -130,8 +134,7 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
 
 
 def _makeProviderClass(driver_class: type[Driver]) -> type[AdapterProvider]:
-    subclasses = BaseProvider._subclasses
-    other = subclasses.pop(driver_class.name.encode(), None)
+    other = takeProviderClass(driver_class.name)
 
     class Provider(AdapterProvider, BaseProvider,
                    subclass_id=driver_class.name):  # type: ignore[call-arg]
@@ -142,5 +145,5 @@ def _makeProviderClass(driver_class: type[Driver]) -> type[AdapterProvider]:
 
     Provider.driver_class = driver_class
     if other is not None:
-        subclasses[driver_class.name.encode()] = other
+        setProviderClass(driver_class.name, other)
     return Provider

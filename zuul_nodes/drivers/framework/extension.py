@@ -21,6 +21,7 @@ from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.drivers.api.addresses import ImageSources
 from zuul_nodes.drivers.api.configuration import Attributes
+from zuul_nodes.drivers.api.labels import makeView
 from zuul_nodes.drivers.framework.capacity import (
     BoundedCreateStateMachine,
     Refusals,
@@ -28,6 +29,10 @@ from zuul_nodes.drivers.framework.capacity import (
 from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
 from zuul_nodes.drivers.framework.listing import BLIND
 from zuul_nodes.drivers.framework.provider import ProviderWithAdapter
+from zuul_nodes.drivers.framework.providerclasses import (
+    setProviderClass,
+    yieldRecords,
+)
 from zuul_nodes.drivers.framework.statemachine import (
     APPEARANCE,
     CreateStateMachine,
@@ -52,6 +57,8 @@ __all__ = [
     'extendSchema',
     'makeOptional',
     'makeSchemaClass',
+    'makeView',
+    'setProviderClass',
     'yieldRecords',
 ]
 
@@ -183,18 +190,6 @@ def makeSchemaClass(base: Any, image: Any, flavor: Any, label: Any,
     return ProviderSchema
 
 
-def yieldRecords(provider_class: type[BaseProvider]) -> None:
-    """Have records of a class of Zuul's read by one of ours.
-
-    Providers in ZooKeeper say what class they are of by an id.  Zuul makes
-    them of the class that has the id in this process; it may be given
-    again after this.  Zuul's own class goes on working.
-
-    :param provider_class: Zuul's.
-    """
-    BaseProvider._subclasses.pop(provider_class._subclass_id, None)
-
-
 class Timings(Protocol):
     """What is told how long calls take: a statsd client."""
 
@@ -228,6 +223,10 @@ class ExtendedDriver:
 
     def getProviderClass(self) -> type[BaseProvider]:
         return self.provider_class
+
+    @classmethod
+    def getEndpointClass(cls) -> Any:
+        return cls._endpoint_class
 
     def getProviderSchema(self, internal: bool = False) -> Any:
         return self.schema_class().getProviderSchema(internal)
@@ -268,15 +267,15 @@ def chooseDriver(ours: str, zuuls: type[ZuulDriver]) -> type[ZuulDriver]:
     module, _, name = ours.partition(':')
     try:
         chosen = getattr(importlib.import_module(module), name)
-        for cls in (chosen, chosen.provider_class, chosen._endpoint_class):
+        for cls in (chosen, chosen.provider_class,
+                    chosen.getEndpointClass()):
             checkOverrides(cls)
     except Exception as error:
         print(f'zuul-nodes: the driver "{zuuls.name}" is that of Zuul, '
               f'without what zuul-nodes adds to it: {ours}: '
               f'{type(error).__name__}: {error}', file=sys.stderr)
         # A class of ours may have been made already.
-        BaseProvider._subclasses[zuuls.name.encode()] = (
-            zuuls().getProviderClass())
+        setProviderClass(zuuls.name, zuuls().getProviderClass())
         return zuuls
     return chosen
 

@@ -121,7 +121,7 @@ class CreateStateMachine(statemachine.StateMachine):
         self.state = self.COMPLETE
         self.complete = True
         # For who deletes it; the machine is not asked any more then.
-        self.node._set(create_state=self.toDict())
+        self.node.create_state = self.toDict()
         return instance
 
     def judge(self, error: DriverError) -> DriverError:

@@ -25,6 +25,10 @@ class OpenstackDriver(extension.ExtendedDriver,
     def getConnection(self, name, config):
         return OpenstackConnection(self, name, config)
 
+    def getEndpointOf(self, zk_client, connection, region, system_id):
+        """:return: the endpoint of providers in a region."""
+        return self._getEndpoint(zk_client, connection, region, system_id)
+
     def checkBounds(self, connection, config):
         """
         :raises BoundError: an image of Zuul's would be seen by more than

@@ -46,6 +46,11 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         self._quota = Quota(self)
         self._resources = Resources(self)
 
+    @property
+    def client(self):
+        """:return: an openstacksdk connection; None before the start."""
+        return self._client
+
     def stopEndpoint(self):
         # Images may take long.
         self.stopping.set()

@@ -68,7 +68,7 @@ class OpenstackProvider(extension.ProviderWithAdapter,
 
     def parseImage(self, image_config, provider_config, connection):
         # The provider has no endpoint yet.
-        endpoint = connection.driver._getEndpoint(
+        endpoint = connection.driver.getEndpointOf(
             self.zk_client, connection, provider_config.get('region'),
             self.system_id)
         return OpenstackImage(

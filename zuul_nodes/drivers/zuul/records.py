@@ -141,10 +141,7 @@ def _ensure(context, record_class, **attributes):
     except NodeExistsError:
         log.info('%s %s is there already', record_class.__name__,
                  attributes['uuid'])
-    record = record_class()
-    record._set(uuid=attributes['uuid'])
-    record.refresh(context)
-    return record
+    return record_class.fromZK(context, None, uuid=attributes['uuid'])
 
 
 def _makeId(*parts):

@@ -71,10 +71,7 @@ def readRecord(context, record_class, record_id):
     :return: the record.
     :raises NoNodeError: it is not there.
     """
-    record = record_class()
-    record._set(uuid=record_id)
-    record.refresh(context)
-    return record
+    return record_class.fromZK(context, None, uuid=record_id)
 
 
 def _describeArtifact(artifact):

@@ -59,6 +59,11 @@ def hasExpired(node):
     return node._hasExpired()
 
 
+def getProviderNode(node):
+    """:return: the record behind a node of a nodeset that a job uses."""
+    return node._provider_node
+
+
 def isWrittenAs(record, data):
     """:return: whether a record has these data, bytes, in ZooKeeper."""
     return hash(data) == record._zkobject_hash

@@ -11,6 +11,7 @@ from zuul.zk.branch_cache_new import BranchCacheNew
 
 from zuul_nodes.cmd.common.tenants import Tenants, connect
 from zuul_nodes.cmd.common.waiting import Waiting
+from zuul_nodes.plugin.branchcaches import readBranches
 
 CONNECTIONS = {
     'connection hub': {'driver': 'github'},
@@ -49,7 +50,7 @@ def test_branches(zuul_conf, connections, scheduler_client, name):
     tenants = Tenants(zuul_conf, connections, Waiting(10))
     tenants.zk_client.connect(10)
     try:
-        tenants._giveBranches(connection)
+        readBranches(connection, tenants.zk_client)
         assert connection.getProjectBranches(known, tenant) == ['main']
         with pytest.raises(ReadOnlyBranchCacheError):
             connection.getProjectBranches(unknown, tenant)

@@ -21,7 +21,7 @@ PATIENCE = 3
 
 class Lookups:
     """
-    :param endpoint: with ``_client``, an openstacksdk connection.
+    :param endpoint: with ``client``, an openstacksdk connection.
 
     Methods raise :class:`PermanentError` if there is no such thing, and say
     what there is.
@@ -33,7 +33,7 @@ class Lookups:
 
     @property
     def client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     def clear(self):
         self.memory.clear()

@@ -78,7 +78,7 @@ class Quota:
 
     @property
     def client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     def getLimits(self):
         """:return: a QuotaInformation of what the project may have."""

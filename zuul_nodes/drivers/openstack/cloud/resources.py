@@ -59,7 +59,7 @@ class Resources:
 
     @property
     def client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     def list(self, providers):
         """

@@ -53,7 +53,7 @@ class Images:
 
     @property
     def client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     def makeUploadJob(self, provider_image, *args):
         """

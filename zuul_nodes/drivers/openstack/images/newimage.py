@@ -171,7 +171,7 @@ class NewImage:
 
     @property
     def _client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     def _create(self):
         tags = self.metadata

@@ -26,7 +26,7 @@ class ImageReader:
         :raises ImageFailed: it is not.
         """
         try:
-            return self.endpoint._client.image.get_image(image_id)
+            return self.endpoint.client.image.get_image(image_id)
         except ERRORS as error:
             raise ImageFailed(f'Unable to get image {image_id} of '
                               f'{self.endpoint.name}: {error}') from None
@@ -38,7 +38,7 @@ class ImageReader:
         :raises ImageFailed: it has no file, as it is with images of
             volumes.
         """
-        response = self.endpoint._client.image.get(
+        response = self.endpoint.client.image.get(
             f'/images/{image.id}/file', stream=True)
         with contextlib.closing(response):
             raise_from_response(response)

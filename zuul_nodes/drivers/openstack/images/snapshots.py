@@ -90,7 +90,7 @@ class SnapshotStateMachine(statemachine.StateMachine):
 
     @property
     def _client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     def _findVolume(self):
         """:return: the id of the volume that the server boots from, or

@@ -77,7 +77,7 @@ class OpenstackAdapter(Adapter):
 
     @property
     def client(self):
-        return self.endpoint._client
+        return self.endpoint.client
 
     @property
     def timeout(self):
