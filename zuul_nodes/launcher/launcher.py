@@ -37,7 +37,7 @@ from zuul_nodes.launcher import (
 )
 from zuul_nodes.launcher.recordevents import RecordEvents
 from zuul_nodes.launcher.settings import Settings
-from zuul_nodes.launcher.workers import EndpointPools, WorkQueue, takenInTurn
+from zuul_nodes.launcher.workers import EndpointPools, WorkQueue
 from zuul_nodes.launcher.zookeeper import (
     Disconnect,
     Records,
@@ -69,16 +69,15 @@ class Launcher:
         self.statsd = get_statsd(
             config, {'hostname': _hostname or socket.getfqdn()})
         providers.prepareDrivers(connections, self.settings, self.statsd)
-        with takenInTurn():
-            self._connect(config)
-            self._makeCommonParts()
-            self._makePlanner()
-            self._makeRecords()
-            self._makeNodeParts()
-            self._makeRequestParts()
-            self._makeEndpointParts()
-            self._makeImageParts()
-            self._makeHandlers()
+        self._connect(config)
+        self._makeCommonParts()
+        self._makePlanner()
+        self._makeRecords()
+        self._makeNodeParts()
+        self._makeRequestParts()
+        self._makeEndpointParts()
+        self._makeImageParts()
+        self._makeHandlers()
 
     def _connect(self, config):
         self.zk_client = ZooKeeperClient.fromConfig(config)
@@ -334,11 +333,10 @@ class Launcher:
     # Start and end
 
     def start(self):
-        with takenInTurn():
-            self.host_key_scanner.start()
-            self.image_schedule.tell()
-            self.queue.start()
-            self.gauges.start()
+        self.host_key_scanner.start()
+        self.image_schedule.tell()
+        self.queue.start()
+        self.gauges.start()
         self.queue.add(changes.LAYOUT)
 
     def stop(self):

@@ -4,7 +4,6 @@ from zuul_nodes.launcher.workers.calls import Calls
 from zuul_nodes.launcher.workers.endpointpool import EndpointPools
 from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.launcher.workers.queue import WorkQueue, getPause
-from zuul_nodes.launcher.workers.schedpolicy import takenInTurn
 from zuul_nodes.launcher.workers.threads import Stopped, Threads
 
 __all__ = [
@@ -15,5 +14,4 @@ __all__ = [
     'Threads',
     'WorkQueue',
     'getPause',
-    'takenInTurn',
 ]
