@@ -66,19 +66,6 @@ def test_life(launcher, kazoo_client, tmp_path):
     assert left == set()
 
 
-def test_only_its_own_threads_are_taken_in_turn(findThreads, launcher):
-    """Those of a scheduler, in the same process, are as before."""
-    launcher.start()
-    own = [launcher.zk_client.client._connection._connection_routine,
-           *findThreads()]
-    policies = {os.sched_getscheduler(thread.native_id) for thread in own}
-    launcher.stop()
-    launcher.join()
-    assert len(own) > launcher.settings.workers
-    assert policies == {os.SCHED_BATCH}
-    assert os.sched_getscheduler(0) == os.SCHED_OTHER
-
-
 def test_names_differ():
     assert makeName() != makeName()
 

@@ -112,7 +112,7 @@ def forNode(provider: BaseProvider, label_name: str,
     return makeView(provider, **changes)
 
 
-def makeView(provider, **attributes):
+def makeView(provider: BaseProvider, **attributes: Any) -> BaseProvider:
     """:return: a copy of a provider with other attributes, which nothing
         writes."""
     view = copy.copy(provider)
