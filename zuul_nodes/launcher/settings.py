@@ -6,9 +6,12 @@ is made of them.  Settings that no operator should need are internal: they are
 read like the others, and not documented.
 """
 
+from collections.abc import Callable
+import configparser
 import dataclasses
 import math
 import os
+from typing import Any
 
 from zuul_nodes.drivers import addresses
 from zuul_nodes.exceptions import UserError
@@ -26,41 +29,43 @@ class Kind:
     :ivar read: makes the value of a text; raises ValueError.
     :ivar str expected: in words, what the text has to be.
     """
-    read: object
+    read: Callable[[str], object]
     expected: str
 
 
-def _readPath(text):
+def _readPath(text: str) -> str:
     if not text:
         raise ValueError
     return os.path.expanduser(text)
 
 
-def _readNames(text):
+def _readNames(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(','))))
 
 
-KINDS = {
+KINDS: dict[Any, Kind] = {
     bool: Kind(lambda text: SWITCH[text.lower()], 'true or false'),
     int: Kind(int, 'an integer'),
     float: Kind(float, 'a number'),
     str: Kind(_readPath, 'a path'),
-    tuple: Kind(_readNames, 'names with commas between them'),
+    tuple[str, ...]: Kind(_readNames, 'names with commas between them'),
     addresses.ImageSources: Kind(addresses.ImageSources, 'image sources'),
 }
 
 
-def option(default, text, unit=None, least=None, most=None, shown=None,
-           internal=False):
+def option(default: Any, text: str, unit: str | None = None,
+           least: float | None = None, most: float | None = None,
+           shown: str | None = None, internal: bool = False) -> Any:
     """:return: a field of :class:`Settings`.
 
-    :param str text: what the setting is, in reStructuredText.
-    :param str unit: of a number.
+    :param default: the value, or a class that makes it.
+    :param text: what the setting is, in reStructuredText.
+    :param unit: of a number.
     :param least: the smallest number that is allowed.
     :param most: the largest one.
-    :param str shown: the default as zuul.conf would have it, if that is not
-        how Python writes it.
-    :param bool internal: whether it is left out of the documentation.
+    :param shown: the default as zuul.conf would have it, if that is not how
+        Python writes it.
+    :param internal: whether it is left out of the documentation.
     """
     metadata = {'text': text, 'unit': unit, 'least': least, 'most': most,
                 'shown': shown, 'internal': internal}
@@ -69,9 +74,10 @@ def option(default, text, unit=None, least=None, most=None, shown=None,
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def internal(default, text, unit='seconds', least=0, most=None):
+def internal(default: float, text: str, unit: str = 'seconds',
+             least: float = 0) -> Any:
     """:return: a field for what no operator should need to set."""
-    return option(default, text, unit, least, most, internal=True)
+    return option(default, text, unit, least, internal=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +89,7 @@ class Settings:
 
     embedded: bool = option(True, '''
         Whether the schedulers run a launcher.''')
-    connection_filter: tuple = option((), '''
+    connection_filter: tuple[str, ...] = option((), '''
         The connections that this launcher looks after, with commas between
         their names.  Without it, the launcher looks after all.''', shown='')
     temp_dir: str = option('/tmp', '''
@@ -255,9 +261,9 @@ class Settings:
         last.''')
 
     @classmethod
-    def read(cls, config):
+    def read(cls, config: configparser.ConfigParser) -> 'Settings':
         """
-        :param ConfigParser config: zuul.conf
+        :param config: zuul.conf
         :raises UserError: it has a value that is not right.
         """
         values = {}
@@ -267,19 +273,19 @@ class Settings:
                     field, config.get(SECTION, field.name).strip())
         return cls(**values)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             if field.type in (int, float):
                 _checkLimits(field, getattr(self, field.name))
 
 
-def getOptions():
+def getOptions() -> list[dataclasses.Field[Any]]:
     """:return: a list of the fields that operators may set."""
     return [field for field in dataclasses.fields(Settings)
             if not field.metadata['internal']]
 
 
-def describeValue(field):
+def describeValue(field: dataclasses.Field[Any]) -> str:
     """:return: in words, what an option has for a value."""
     words = KINDS[field.type].expected
     if unit := field.metadata['unit']:
@@ -292,31 +298,32 @@ def describeValue(field):
     return words
 
 
-def describeDefault(field):
+def describeDefault(field: dataclasses.Field[Any]) -> str:
     """:return: the default, as zuul.conf would have it."""
-    shown, default = field.metadata['shown'], field.default
-    if shown is not None:
-        return shown
+    default = field.default
+    if (shown := field.metadata['shown']) is not None:
+        return str(shown)
     if isinstance(default, bool):
         return str(default).lower()
     return f'{default:g}' if isinstance(default, float) else str(default)
 
 
-def _readValue(field, text):
+def _readValue(field: dataclasses.Field[Any], text: str) -> object:
     try:
         return KINDS[field.type].read(text)
     except (KeyError, ValueError) as error:
         raise _makeError(field, text, str(error)) from None
 
 
-def _checkLimits(field, value):
+def _checkLimits(field: dataclasses.Field[Any], value: float) -> None:
     least, most = field.metadata['least'], field.metadata['most']
     if not (math.isfinite(value) and (least is None or value >= least)
             and (most is None or value <= most)):
         raise _makeError(field, value)
 
 
-def _makeError(field, value, reason=''):
+def _makeError(field: dataclasses.Field[Any], value: object,
+               reason: str = '') -> UserError:
     if field.type is addresses.ImageSources:
         # It says all that there is to say.
         return UserError(f'zuul.conf: {reason}')
