@@ -1,1 +1,1 @@
-"""Configuration objects: parsed, flattened, and held to rules."""
+"""The configuration loader: parses, flattens and checks what tenants write."""

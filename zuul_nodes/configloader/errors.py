@@ -1,8 +1,8 @@
-"""Errors in what people write, as Zuul shows them.
+"""Configuration errors, with messages for the people who wrote the file.
 
-Zuul adds the project, branch, file and line of the stanza that it is
-dealing with, and a picture of it.  The message says the rest: what is
-wrong, where else one has to look, and what would be right.
+Zuul prefixes each message with the project, branch, file and line of the
+stanza that it is loading, and quotes the stanza.  The message adds what is
+wrong, the location of every other stanza involved, and what would be right.
 """
 
 from zuul.exceptions import ConfigurationSyntaxError
@@ -21,7 +21,7 @@ class UnknownNameError(ConfigurationSyntaxError):
 
 
 class UnknownConnectionError(ConfigurationSyntaxError):
-    # As Zuul calls its own.
+    # The same name as the error that Zuul raises itself.
     zuul_error_name = 'Unknown Connection'
     zuul_error_problem = 'unknown connection'
 
@@ -33,12 +33,12 @@ class UnknownAttributeError(ConfigurationSyntaxError):
 
 class AttributePlaceError(ConfigurationSyntaxError):
     zuul_error_name = 'Attribute Place'
-    zuul_error_problem = 'attribute at an object that can not have it'
+    zuul_error_problem = 'misplaced attribute'
 
 
 class AttributeValueError(ConfigurationSyntaxError):
     zuul_error_name = 'Attribute Value'
-    zuul_error_problem = 'attribute with a value that can not be'
+    zuul_error_problem = 'invalid attribute value'
 
 
 class ValueNotAllowedError(ConfigurationSyntaxError):
@@ -48,46 +48,48 @@ class ValueNotAllowedError(ConfigurationSyntaxError):
 
 class BoundError(ConfigurationSyntaxError):
     zuul_error_name = 'Beyond a Bound'
-    zuul_error_problem = 'provider that is more than the operator allows'
+    zuul_error_problem = 'provider outside the bounds that the operator sets'
 
 
 class SpellingError(ConfigurationSyntaxError):
     zuul_error_name = 'Attribute Given Twice'
-    zuul_error_problem = 'attribute that is given twice'
+    zuul_error_problem = 'attribute given under two names'
 
 
 class FinalError(ConfigurationSyntaxError):
     zuul_error_name = 'Final'
-    zuul_error_problem = 'change of something final'
+    zuul_error_problem = 'change to a final definition'
 
 
 def describe(config_object, line=None):
-    """
+    """Name a configuration object and its location in git.
+
     :param config_object: an image, flavor, label, section or provider.
-    :param int line: where in its file to look, from 0; it begins there if
-        None.
-    :return: what it is, with its place in git.
+    :param int line: the line in its file to point at, counted from 0; None
+        for the first line of the stanza.
+    :return: for example ``section "s" (project p, branch b, file f, line 1)``.
     """
     return (f'{getKind(config_object)} "{config_object.name}" '
-            f'({describePlace(config_object, line)})')
+            f'({describeLocation(config_object, line)})')
 
 
 def getKind(config_object):
-    """:return: what it is called in git: "image", "provider", ..."""
+    """:return: the kind as written in git: "image", "provider", ..."""
     return type(config_object).__name__.removesuffix('Config').lower()
 
 
-def describePlace(config_object, line=None):
-    """:return: project, branch, file and line, in words."""
-    return formatPlace(config_object.source_context,
+def describeLocation(config_object, line=None):
+    """:return: project, branch, file and line, as text."""
+    return formatLocation(config_object.source_context,
                        getLineNumber(config_object, line))
 
 
-def formatPlace(context, line_number):
-    """
-    :param SourceContext context: of a stanza.
-    :param int line_number: counted from 1, or None if not known.
-    :return: project, branch, file and line, in words.
+def formatLocation(context, line_number):
+    """Format the location of a stanza.
+
+    :param SourceContext context: the file that contains the stanza.
+    :param int line_number: counted from 1, or None if unknown.
+    :return: project, branch, file and line, as text.
     """
     line = '' if line_number is None else f', line {line_number}'
     return (f'project {context.project_canonical_name}, branch '
@@ -95,10 +97,11 @@ def formatPlace(context, line_number):
 
 
 def getLineNumber(config_object, line=None):
-    """
-    :param int line: within the stanza, as Zuul counts: from 0; where the
-        stanza begins if None.
-    :return: the number, counted from 1; None if it is not known.
+    """Convert a line number of Zuul's to one that people count from 1.
+
+    :param int line: a line of the stanza as Zuul counts it, from 0; None
+        for the first line of the stanza.
+    :return: the number, counted from 1; None if unknown.
     """
     if line is None and config_object.start_mark:
         line = config_object.start_mark.line
@@ -106,19 +109,21 @@ def getLineNumber(config_object, line=None):
 
 
 def explainUnknown(who, kind, name, known):
-    """
-    :param str who: refers to something that is not there.
-    :param known: the names of what there is of that kind.
-    :return: a sentence that says so, and one with what would be right.
+    """Explain a reference to an object that the tenant does not have.
+
+    :param str who: the object that contains the reference.
+    :param known: the names of the tenant's objects of this kind.
+    :return: a sentence with the error, and one with the nearest name.
     """
     return (f'{who} refers to the {kind} {quote(name)}, which this tenant '
             f'does not have. {suggest(name, known)}')
 
 
 def explainConnection(config_object, name, connections):
-    """
-    :param str name: of the connection that the object has.
-    :param connections: those of zuul.conf, by name.
+    """Explain a reference to a connection that zuul.conf does not have.
+
+    :param str name: the connection that the object names.
+    :param connections: the connections of zuul.conf, by name.
     :return: the UnknownConnectionError to raise.
     """
     return UnknownConnectionError(
@@ -126,12 +131,13 @@ def explainConnection(config_object, name, connections):
         f'which zuul.conf does not have. {suggest(name, connections)}')
 
 
-def explainPlace(name, kind, place):
-    """
-    :param str name: of an attribute.
-    :param str kind: of the object that it stands at.
-    :param str place: what it belongs to, in the plural.
-    :return: what to tell of it, once it has been said whose it is.
+def explainMisplaced(name, kind, place):
+    """Explain that an attribute is set on the wrong kind of object.
+
+    :param str name: the attribute.
+    :param str kind: the kind of object that the attribute is set on.
+    :param str place: the kinds that accept the attribute, in the plural.
+    :return: the rest of a sentence that begins with the object.
     """
     here = 'sections and providers' if kind == 'provider' else f'{kind}s'
     return (f'has the attribute "{name}", which belongs to {place}, not to '

@@ -1,8 +1,9 @@
-"""Nothing but plain data goes from git into ZooKeeper.
+"""Restrict configuration to plain data before it reaches ZooKeeper.
 
-What YAML can express beyond that would raise wherever it is first
-written down: dates, encrypted data, numbers of any size, strings that
-are no Unicode text, structures that contain themselves.
+YAML can express values that JSON and ZooKeeper cannot store: dates, encrypted
+data, unbounded numbers, strings that are not valid Unicode, and structures
+that contain themselves.  Without this check, such a value raises wherever
+Zuul first serializes it.
 """
 
 import math
@@ -12,27 +13,28 @@ from zuul import model
 from zuul_nodes.configloader.errors import ValueNotAllowedError
 from zuul_nodes.suggestions import quote
 
-# Far more than anybody writes; far less than what an alias of an alias
-# of an alias can stand for.
+# Far more than a real stanza has, and far less than nested YAML aliases can
+# expand to.
 MAX_VALUES = 100_000
 MAX_DEPTH = 40
 MAX_NUMBER = 2 ** 63
-# Names are part of paths, keys of messages; some keys of annotations in
-# Kubernetes are longer than any name.
+# Names become parts of paths and keys become parts of messages.  Some keys
+# of Kubernetes annotations are longer than any name.
 MAX_NAME = 250
 MAX_KEY = 400
-# Zuul's YAML loader adds them to every mapping that looks like a stanza.
+# Zuul's YAML loader adds these to every mapping that looks like a stanza.
 MARKS = {'_source_context': model.SourceContext,
          '_start_mark': model.ZuulMark}
 
 
 def copyStanza(conf):
-    """
-    :param dict conf: a stanza as Zuul's YAML loader returns it; is
-        relieved of what Zuul can't show with an error.
-    :return: a copy that may be changed; with the loader's marks.
-    :raises ValueNotAllowedError: it has something that is no plain data,
-        or no name that can be part of a path in ZooKeeper.
+    """Copy a stanza and check that it is plain data.
+
+    :param dict conf: a stanza as Zuul's YAML loader returns it.  Values that
+        Zuul cannot show in an error are removed from it.
+    :return: a copy that may be changed, with the loader's marks.
+    :raises ValueNotAllowedError: a value is not plain data, or the name
+        cannot be part of a path in ZooKeeper.
     """
     values = dict(conf)
     _removeUnshowable(conf)
@@ -41,18 +43,20 @@ def copyStanza(conf):
     name = copy.get('name')
     if isinstance(name, str) and (
             name in ('', '.', '..') or len(name) > MAX_NAME):
-        raise ValueNotAllowedError(f'{quote(name)} is not a name. Give it '
-                                   f'another, of up to {MAX_NAME} characters')
+        raise ValueNotAllowedError(f'{quote(name)} is not a valid name. '
+                                   f'Choose another, of at most {MAX_NAME} '
+                                   f'characters')
     return copy | marks
 
 
 def _removeUnshowable(conf):
-    """
-    Whatever is wrong with a stanza, Zuul shows its name and its place, as
-    they are: aliases of aliases until the memory is full, and what is
-    written in place of the loader's marks not at all, for it raises.
+    """Remove what Zuul cannot show in an error message.
 
-    :raises ValueNotAllowedError: there is something in place of a mark.
+    Every error of Zuul's shows the name and the location of the stanza as
+    they are.  A name made of nested aliases would fill the memory, and a
+    value in place of a loader's mark would raise.
+
+    :raises ValueNotAllowedError: the stanza sets one of the loader's marks.
     """
     if not isinstance(conf.get('name', ''), str):
         del conf['name']
@@ -62,26 +66,25 @@ def _removeUnshowable(conf):
         del conf[mark]
     if written:
         error = ValueNotAllowedError(
-            f'"{written[0]}" is an attribute that Zuul itself adds. Take it '
-            f'out')
-        # Or Zuul would take what is there for the file it is in.
+            f'"{written[0]}" is an attribute that Zuul itself adds. Remove it')
+        # Otherwise Zuul would take the written value for the file's location.
         error.source_context = None
         raise error
 
 
 class Mapping(dict):
-    """A mapping as it stands in a file.
+    """A mapping as it is written in a file.
 
-    ``line`` is where it begins, counted from 0; None if not known.
+    ``line`` is its first line, counted from 0; None if unknown.
     """
 
     line = None
 
 
 class Replacement(list):
-    """A list that takes the place of what is said elsewhere.
+    """A list that replaces inherited values instead of extending them.
 
-    It is written as a mapping: ``replace: [...]``.
+    In YAML it is a mapping: ``replace: [...]``.
     """
 
 
@@ -89,12 +92,13 @@ REPLACE = 'replace'
 
 
 def keepReplacing(conf, parse):
-    """
+    """Keep the :class:`Replacement` lists of a stanza through parsing.
+
     :param dict conf: a copied stanza.
-    :param parse: a function that makes a configuration object of it, with
-        plain lists of entries.
-    :return: the object, with lists in its ``config`` that replace where those
-        of the stanza do.
+    :param parse: a function that makes a configuration object of the stanza
+        and returns plain lists.
+    :return: the object; the lists in its ``config`` are of the class
+        Replacement where those of the stanza are.
     """
     replacing = [name for name, value in conf.items()
                  if isinstance(value, Replacement)]
@@ -110,7 +114,7 @@ class _Copier:
         self.count = 0
 
     def copy(self, value, path):
-        """:param tuple path: the keys and indexes that lead to it."""
+        """:param tuple path: the keys and indexes that lead to the value."""
         self.count += 1
         if self.count > MAX_VALUES:
             _refuse(path[:1], f'more than {MAX_VALUES} values in one stanza')
@@ -133,9 +137,9 @@ class _Copier:
             if isinstance(key, str) and len(key) > MAX_KEY:
                 _refuse(path, f'a key of more than {MAX_KEY} characters')
         if len({_getOrder(key) for key in keys}) > 1:
-            # They can't be sorted, and so no hash can be made of them.
+            # Zuul sorts the keys to compute hashes.
             _refuse(path, 'keys of several kinds: strings, numbers, null')
-        # The loader's keys know their line, and are slow for it.
+        # Plain strings: the loader's keys carry a line and are slow.
         copy = Mapping((str(key) if isinstance(key, str) else key,
                         self.copy(mapping[key], (*path, key)))
                        for key in keys)
@@ -150,7 +154,7 @@ def _isReplacement(mapping):
 
 
 def _getOrder(key):
-    """:return: what keys have in common that can be sorted."""
+    """:return: a value that is equal for keys that sort together."""
     if key is None:
         return None
     return str if isinstance(key, str) else float
@@ -171,14 +175,14 @@ def _checkScalar(value, path):
         if not math.isfinite(value):
             _refuse(path, 'not a finite number')
     else:
-        _refuse(path, f'a value of the type {type(value).__name__}; put it '
-                f'in quotes if it is meant as text')
+        _refuse(path, f'a value of the type {type(value).__name__}; quote it '
+                f'if it is meant as text')
     return value
 
 
 def _refuse(path, what):
     where = ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}'
                     for key in path).lstrip('.')
-    # No more than is readable, and that as readable characters.
+    # Short and printable, whatever the keys contain.
     where = ascii(where[:80])[1:-1] or 'the stanza'
     raise ValueNotAllowedError(f'At {where}: {what}')

@@ -68,7 +68,8 @@ def test_in_place_of_a_mark(kind, mark, value):
 @pytest.mark.parametrize('kind', PARSERS)
 @pytest.mark.parametrize('name', ['', '.', '..', 'x' * 251])
 def test_no_name(kind, name):
-    with pytest.raises(ValueNotAllowedError, match='is not a name') as caught:
+    with pytest.raises(ValueNotAllowedError,
+                       match='is not a valid name') as caught:
         parse(f'- {kind}: {{name: "{name}"}}')
     assert len(str(caught.value)) < 400
 

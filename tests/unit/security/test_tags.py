@@ -12,8 +12,8 @@ from zuul_nodes.configloader.errors import AttributeValueError
 @pytest.mark.parametrize('level', ['label', 'image', 'provider'])
 def test_nothing_but_names_is_filled_in(level, value):
     with pytest.raises(AttributeValueError, match=(
-            r'has a wrong tag "owner": in braces, only a name such as '
-            r'\{job_name\} is filled in\. It is set by the ')):
+            r'has an invalid value for the tag "owner": braces may contain '
+            r'only a name such as \{job_name\}\. It is set by the ')):
         load(**{level: {'tags': {'owner': value}}})
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from zuul_nodes.configloader.errors import formatPlace
+from zuul_nodes.configloader.errors import formatLocation
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.suggestions import suggest
 
@@ -51,4 +51,4 @@ def findError(layout, provider_name):
 def _getPlace(key):
     if key.context is None:
         return 'its place is not known'
-    return formatPlace(key.context, key.mark.line + 1 if key.mark else None)
+    return formatLocation(key.context, key.mark.line + 1 if key.mark else None)

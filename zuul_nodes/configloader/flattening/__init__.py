@@ -1,1 +1,1 @@
-"""Many stanzas become one flat configuration of a provider."""
+"""Flattening: combines many stanzas into the configuration of one provider."""

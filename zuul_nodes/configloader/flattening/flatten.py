@@ -1,8 +1,9 @@
-"""One flat configuration of a provider, as Zuul keeps it in ZooKeeper.
+"""The flat configuration of a provider, as Zuul stores it in ZooKeeper.
 
-It lists images, flavors and labels, each with its final attributes, and
-passes the driver's own schemas.  Whatever a label says of its image, its
-flavor or its provider goes where :mod:`zuul_nodes.drivers` describes.
+It lists images, flavors and labels with their final attributes, and passes
+the driver's own schemas.  The attributes that a label sets for its image,
+flavor or provider are stored with the label, as :mod:`zuul_nodes.drivers`
+describes.
 """
 
 import typing
@@ -41,10 +42,10 @@ ALL_NODE_LABELS = 'include-all-node-labels'
 
 
 class Explanation(typing.NamedTuple):
-    """Where the value of an attribute comes from.
+    """The origin of the value of an attribute.
 
     ``settings``
-        [(source, the value there)], the weakest first.
+        [(source, the value it sets)], the weakest first.
     """
     attribute: str
     value: object
@@ -52,14 +53,14 @@ class Explanation(typing.NamedTuple):
 
 
 class Flattening:
-    """Makes the flat configuration of one provider.
+    """Computes the flat configuration of one provider.
 
     :param ProviderConfig provider_config: the stanza.
-    :param list sections: the one it names and those that inherits from.
-    :param Layout layout: what the tenant has.
-    :param Driver driver: that of the connection.
-    :param OtherDrivers others: of the tenant.
-    :raises ConfigurationSyntaxError: what is written can't be combined.
+    :param list sections: the provider's section and its ancestors.
+    :param Layout layout: the tenant's objects.
+    :param Driver driver: the driver of the connection.
+    :param OtherDrivers others: the other drivers of the tenant.
+    :raises ConfigurationSyntaxError: the stanzas cannot be combined.
     """
 
     def __init__(self, provider_config, sections, layout, driver, others):
@@ -75,11 +76,11 @@ class Flattening:
         # Kind -> made-up name -> (label, flat configuration), for labels
         # without image or flavor.
         self.made_up = {'image': {}, 'flavor': {}}
-        # By the names of labels: what they say beyond themselves, and
-        # what of them no driver's schema has.
+        # By the name of the label: the attributes that it sets for other
+        # parts, and those that no driver's schema has.
         self.own = {}
         self.alone = {}
-        # What no driver's schema has of the provider.
+        # The attributes of the provider that no driver's schema has.
         self.provider_alone = {
             name: value for name, value in self.parts.settings.items()
             if name in PROVIDER_ALONE}
@@ -87,7 +88,7 @@ class Flattening:
     def flatten(self):
         """
         :return: the flat configuration, a dict, without Zuul's hashes.
-        :raises ConfigurationSyntaxError: it is not right for the driver.
+        :raises ConfigurationSyntaxError: a driver's schema rejects it.
         """
         images, flavors = (
             {name: self._flattenPart(part)
@@ -105,9 +106,9 @@ class Flattening:
         return config
 
     def finish(self, config):
-        """Add what is no part of Zuul's hashes of a label.
+        """Add attributes that are not part of Zuul's hash of a label.
 
-        Other nodes are not made when it changes.
+        A change of these attributes does not replace ready nodes.
 
         :param dict config: the flat configuration; changed.
         """
@@ -124,10 +125,10 @@ class Flattening:
                 label.setdefault(OWN, {}).update(of_provider)
 
     def resolve(self, label):
-        """
-        :param Part label: of this provider.
-        :return: attribute -> what sets it, the weakest first: of the
-            label's nodes, from all that have a say.
+        """Find every setting that applies to the nodes of a label.
+
+        :param Part label: a label of this provider.
+        :return: attribute -> [(source, value)], the weakest first.
         """
         image, flavor = (
             getattr(self.parts, kind).get(label.structure.get(kind))
@@ -142,14 +143,14 @@ class Flattening:
         return found
 
     def collectPart(self, part):
-        """
+        """Find the settings of an image or a flavor that all labels share.
+
         :param Part part: an image or a flavor of this provider.
-        :return: attribute -> what sets it, the weakest first: of the part
-            as all labels share it.
+        :return: attribute -> [(source, value)], the weakest first.
         """
-        # What is said of all nodes is left to the label if that knows it:
-        # images shall not differ, and be uploaded again, for what only
-        # nodes have.
+        # Attributes of all nodes stay with the label where labels have them.
+        # Otherwise a change of a node's attribute would change the image and
+        # cause another upload.
         bodies = [source._replace(attributes={
             name: value for name, value in source.attributes.items()
             if name not in self.vocabulary.label})
@@ -159,10 +160,11 @@ class Flattening:
         return found
 
     def explain(self, label_name):
-        """
-        :param str label_name: of this provider.
-        :return: a list of :class:`Explanation`, for each attribute that is
-            set, of the label's nodes and of the provider.
+        """Explain where the attributes of a label and its provider come from.
+
+        :param str label_name: a label of this provider.
+        :return: a list of :class:`Explanation`, one for each attribute that is
+            set for the label's nodes or for the provider.
         :raises UnknownNameError: the provider does not have the label.
         """
         if label_name not in self.parts.label:
@@ -180,7 +182,7 @@ class Flattening:
                 + sorted(of_provider.items())]
 
     def _underCeiling(self, name, settings, parts):
-        """:return: the settings without those that change what is final."""
+        """:return: the settings without those that change a final part."""
         depth = min(part.ceiling for part in parts
                     if part.kind == 'label' or (
                         name in getattr(self.vocabulary, part.kind)
@@ -189,7 +191,7 @@ class Flattening:
                 if source.depth <= depth]
 
     def _addNodeLabels(self):
-        """Check the labels of static nodes, and add them if asked to."""
+        """Check the labels of static nodes, and add them if configured."""
         settings = self.parts.settings
         try:
             labels = self.driver.getNodeLabels(settings, aliases=False)
@@ -200,36 +202,38 @@ class Flattening:
                 for source in self.parts.provider_sources
                 if 'nodes' in source.attributes)
             raise AttributeValueError(
-                f'The {describe(self.provider_config)} has a wrong "nodes": '
-                f'{error}. It is set by the {origins}') from None
+                f'The {describe(self.provider_config)} has an invalid value '
+                f'for "nodes": {error}. It is set by the {origins}') from None
         for name in () if self._isCentral() else labels:
             if name not in self.layout.labels:
                 raise UnknownNameError(
-                    f'Label {quote(name)} is not attached to '
-                    f'{describe(self.provider_config)}, of which a node has '
-                    f'it: this tenant does not have that label. '
+                    f'Label {quote(name)} of a node of the '
+                    f'{describe(self.provider_config)} is not attached: '
+                    f'this tenant does not have that label. '
                     f'{suggest(name, self.layout.labels)}')
         if settings.get(ALL_NODE_LABELS):
             for name in names:
-                # An alias need not be a label that there is.
+                # An alias does not have to be a label of the tenant.
                 if name in self.layout.labels:
                     self.parts.addLabel(name)
 
     def _isCentral(self):
-        """:return: whether the list of static nodes is one of another
-            project: for several tenants, each of which takes the nodes whose
-            labels it has."""
+        """:return: whether another project defines the static nodes.
+
+        Such a list serves several tenants.  Each tenant uses the nodes whose
+        labels it has.
+        """
         own = self.provider_config.source_context.project_canonical_name
         return any(source.origin.source_context.project_canonical_name != own
                    for source in self.parts.provider_sources
                    if 'nodes' in source.attributes)
 
     def _getSettings(self):
-        """:return: what the provider itself has, as its driver knows it."""
+        """:return: the provider's own attributes, as its driver knows them."""
         settings = {name: value for name, value in self.parts.settings.items()
                     if name not in PROVIDER_ALONE}
         if LABEL_DEFAULTS in settings:
-            # Labels have these already, and the driver does not know them.
+            # Each label has these already, and no driver's schema does.
             settings[LABEL_DEFAULTS] = {
                 name: value
                 for name, value in settings[LABEL_DEFAULTS].items()
@@ -251,7 +255,8 @@ class Flattening:
     def _flattenLabel(self, part, images, flavors):
         values = {name: combine(settings)
                   for name, settings in self.resolve(part).items()}
-        # Zuul's configurations always have aliases, and so its hashes.
+        # Zuul's own configurations always have aliases, which its hashes
+        # include.
         label = self._getStructure(part) | {'aliases': []} | {
             name: value for name, value in values.items()
             if name in self.vocabulary.label}
@@ -279,16 +284,20 @@ class Flattening:
         return label
 
     def _getAttributes(self, config, kind):
-        """:return: the names of the attributes that suit a part.
-        :param dict config: its flat configuration."""
+        """
+        :param dict config: the flat configuration of an image or a flavor.
+        :return: the names of the attributes that it may have.
+        """
         return getattr(self.vocabulary, config.get('type', kind))
 
     def _takeZones(self, attributes, owner):
-        """Drivers that know one zone get one; more are the launcher's.
+        """Remove a list of several zones, for the launcher to choose one.
 
-        :param dict attributes: of a label, or of all; changed.
-        :param str owner: whose they are, for the message.
-        :return: a list of zones, or None if there are not several.
+        Drivers accept a single zone, so a list of one becomes a string.
+
+        :param dict attributes: of a label, or of all labels; changed.
+        :param str owner: the object with the attributes, for the message.
+        :return: the list of zones; None if there are not several.
         """
         zones = attributes.get(ZONES)
         if not isinstance(zones, list) or ZONES not in self.vocabulary.label:
@@ -296,7 +305,7 @@ class Flattening:
         if not all(isinstance(zone, str) for zone in zones):
             raise AttributeValueError(
                 f'The {owner} of the {describe(self.provider_config)} has '
-                f'availability zones that are no names')
+                f'availability zones that are not names')
         del attributes[ZONES]
         zones = list(dict.fromkeys(zones))
         if len(zones) > 1:
@@ -305,12 +314,12 @@ class Flattening:
         return None
 
     def _makeUp(self, part, kind, values):
-        """Zuul wants every label to have an image and a flavor."""
+        """Make up an image or flavor, as Zuul requires both for a label."""
         if getattr(self.driver, 'labels_need_image', True):
             raise UnknownNameError(
                 f'The {describe(part.stanza)} has no {kind}, which the '
                 f'driver {self.driver.name} of the '
-                f'{describe(self.provider_config)} needs. Give it one')
+                f'{describe(self.provider_config)} needs. Add one')
         name = madeup.makeName(
             part.name, getattr(self.layout, f'{kind}s'))
         config = {'name': name}

@@ -1,7 +1,8 @@
-"""What the other drivers of a tenant know.
+"""The attributes that the other drivers of a tenant know.
 
 Images, flavors, labels and sections without a connection are shared by
-providers of several clouds, each of which has attributes of its own.
+providers of several clouds.  They may have attributes of any driver that the
+tenant uses.
 """
 
 import functools
@@ -13,9 +14,9 @@ from zuul_nodes.configloader.flattening.vocabulary import getVocabulary
 
 class OtherDrivers:
     """
-    :param Layout layout: what the tenant has.
+    :param Layout layout: the tenant's objects.
     :param dict connections: name -> connection
-    :param driver: whose attributes do not count.
+    :param driver: the driver whose attributes are not considered.
     """
 
     def __init__(self, layout, connections, driver):
@@ -24,11 +25,11 @@ class OtherDrivers:
         self.driver = driver
 
     def know(self, name):
-        """:return: whether an attribute means anything to one of them."""
+        """:return: whether one of these drivers knows an attribute."""
         return any(vocabulary.knows(name)
                    for vocabulary in self._vocabularies)
 
-    # Hardly ever needed, and it looks at all sections.
+    # Rarely needed, and it reads all sections.
     @functools.cached_property
     def _vocabularies(self):
         names = {config_object.config.get('connection')

@@ -1,8 +1,8 @@
-"""What a provider is put together from.
+"""The parts that a provider is combined from.
 
-Sections, the oldest first, and the provider's stanza: all of them say
-something of the provider, of all its nodes, and of single images,
-flavors and labels.
+A chain of stanzas, the oldest section first and the provider last, sets
+attributes of the provider, of all its nodes, and of single images, flavors
+and labels.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from zuul_nodes.configloader.errors import (
     UnknownAttributeError,
     UnknownNameError,
     describe,
-    explainPlace,
+    explainMisplaced,
     explainUnknown,
 )
 from zuul_nodes.configloader.flattening.precedence import (
@@ -42,7 +42,7 @@ LISTS = frozenset(f'{kind}s' for kind in KINDS)
 
 
 class Levels(typing.NamedTuple):
-    """The places where attributes of one kind of object are set."""
+    """The levels at which the attributes of one kind of object are set."""
     stanza: Level
     defaults: Level
     in_section: Level
@@ -61,16 +61,16 @@ LEVELS = {
 
 @dataclasses.dataclass
 class Part:
-    """An image, a flavor or a label as a provider has it.
+    """An image, a flavor or a label, with its settings in one provider.
 
     ``structure``
-        what it is: name, description, type, image, flavor.
+        name, description, type, image and flavor, as far as they apply.
     ``final``
-        what is said of that, if anything.
+        the value of "final" that applies to the part; None if not set.
     ``ceiling``
-        the depth below which nothing changes it any more.
+        the depth below which no setting changes the part.
     ``sources``
-        of its attributes: stanza, defaults and entries.
+        the sources of its attributes: stanza, defaults and entries.
     """
     kind: str
     stanza: object
@@ -85,23 +85,25 @@ class Part:
 
 
 class Parts:
-    """
+    """Reads a chain of stanzas.
+
     :param list chain: sections, the oldest first, and the provider.
-    :param Layout layout: what the tenant has.
-    :param Vocabulary vocabulary: what the driver knows.
+    :param Layout layout: the tenant's objects.
+    :param Vocabulary vocabulary: the attributes that the driver knows.
     :param str driver_name: for messages.
-    :param OtherDrivers others: of the tenant.
-    :raises ConfigurationSyntaxError: something in the chain is unknown to
-        the tenant or to the driver, or changes what is final.
+    :param OtherDrivers others: the other drivers of the tenant.
+    :raises ConfigurationSyntaxError: a stanza names something that the tenant
+        or the driver does not know, or changes a final part.
 
     ``settings``
-        what they say of the provider itself, a dict.
+        the attributes of the provider itself, a dict.
     ``section_settings``
-        the same without the provider's own.
+        the same without those that the provider's stanza sets.
     ``provider_sources``
-        a list of the :class:`Source` of each, for the provider itself.
+        a list with the :class:`Source` of the provider's attributes in each
+        stanza.
     ``bodies``
-        the same for all nodes.
+        the same for attributes of all nodes.
     ``image``, ``flavor``, ``label``
         dicts of the parts by name.
     """
@@ -117,11 +119,12 @@ class Parts:
         self.bodies = []
         # kind -> name -> [(depth, config object, entry, its line)]
         self._entries = {kind: {} for kind in KINDS}
-        # kind -> [(depth, config object, what it says of all of a kind,
-        # the line of that)]
+        # kind -> [(depth, config object, the defaults of the kind, their
+        # line)]
         self._defaults = {kind: [] for kind in KINDS}
         self._depth = len(chain)
-        # What is above the connection may be for several drivers.
+        # Sections above the one with the connection may serve several
+        # drivers.
         self._connection_depth = next(
             depth for depth, config_object in enumerate(chain, 1)
             if config_object.config.get('connection'))
@@ -167,11 +170,13 @@ class Parts:
                               config_object)
 
     def _take(self, attributes, depth, origin):
-        """
-        :param dict attributes: as they are written.
-        :return: those that concern the driver, by the names that it knows.
-            What other drivers of the tenant know may stand where several
-            drivers read it.
+        """Select the attributes that concern the driver.
+
+        Where several drivers read a stanza, attributes of the other drivers
+        are skipped.
+
+        :param dict attributes: names and values as written.
+        :return: the attributes, under the names that the driver knows.
         """
         if depth < self._connection_depth:
             attributes = {
@@ -186,8 +191,8 @@ class Parts:
             return
         if not isinstance(settings[key], dict):
             raise AttributeValueError(
-                f'The {describe(config_object)} has "{key}" that are no '
-                f'attributes. Write a mapping of attributes to values')
+                f'The {describe(config_object)} has a "{key}" that is not a '
+                f'mapping. Write a mapping of attributes to values')
         line = getattr(settings[key], 'line', None)
         settings[key] = self._take(settings[key], depth, config_object)
         known = set(self.vocabulary.inheritable[kind])
@@ -204,7 +209,7 @@ class Parts:
 
     def _readEntries(self, kind, entries, depth, config_object):
         if isinstance(entries, Replacement):
-            # Of those that are there above, these stay as they are.
+            # The named entries of sections above stay; the others go.
             names = [entry.get('name') for entry in entries]
             self._entries[kind] = {
                 name: above for name, above in self._entries[kind].items()
@@ -224,7 +229,8 @@ class Parts:
                 f'The {describe(config_object)}', kind, name, known))
         entries = self._entries[kind].setdefault(name, [])
         if entries and entries[-1][0] == depth:
-            # Listed twice in one place: the last one counts, as in Zuul.
+            # If one stanza lists a name twice, the last entry counts, as in
+            # Zuul.
             entries.pop()
         entries.append((
             depth, config_object, self._take(entry, depth, config_object),
@@ -251,8 +257,10 @@ class Parts:
         return part
 
     def _addEntry(self, part, own, depth, config_object, entry, line):
-        """
-        :param dict own: what the stanza and the entries above say.
+        """Apply the entry of one stanza to a part.
+
+        :param dict own: the attributes of the object's stanza and of the
+            entries above.
         :return: the attributes that this entry sets.
         """
         self._checkFinal(part, config_object, line)
@@ -288,10 +296,12 @@ class Parts:
                     fillIn(said, own), line))
 
     def _split(self, level, attributes):
-        """
-        To Zuul, what a label or a flavor says itself counts more than what
-        any entry for its image says.  What only images have comes after
-        what the provider says of all nodes.
+        """Split an entry of a provider by the strength of its attributes.
+
+        In Zuul, an attribute in the stanza of a label or a flavor is stronger
+        than the same attribute in an entry for the image.  Attributes that
+        only images have are stronger than the provider's attributes for all
+        nodes.
 
         :return: [(level, attributes)]
         """
@@ -304,10 +314,10 @@ class Parts:
                          if key not in shared})]
 
     def _lowerRetainLimit(self, part, own, last):
-        """A default lowers a limit from above, as Zuul has it.
+        """Let a default lower a limit that is set above it, as Zuul does.
 
-        :param dict own: what stanza and entries say.
-        :param dict last: what the last entry says.
+        :param dict own: the attributes of the stanza and the entries.
+        :param dict last: the attributes of the last entry.
         """
         limit = own.get(RETAIN_LIMIT)
         if RETAIN_LIMIT in last or not isinstance(limit, int):
@@ -321,7 +331,7 @@ class Parts:
                     {RETAIN_LIMIT: lower}, line))
 
     def _getDefault(self, kind, depth):
-        """:return: what is said of all of a kind being final, or None."""
+        """:return: the default of "final" for a kind; None if not set."""
         return next((defaults[FINAL] for where, _, defaults, _
                      in reversed(self._defaults[kind])
                      if where <= depth and FINAL in defaults), None)
@@ -332,13 +342,13 @@ class Parts:
             raise FinalError(
                 f'The {describe(config_object, line)} has an entry for the '
                 f'{part.kind} "{part.name}", but the '
-                f'{describe(above.origin, above.line)} makes it final. Take '
-                f'the entry out, or make it "final: allow-override" there')
+                f'{describe(above.origin, above.line)} makes it final. Remove '
+                f'the entry, or write "final: allow-override" there')
 
     def _checkAttributes(self, part, source):
         known = self.vocabulary.known
         if part.kind == 'image':
-            # What is known of the other type only is out of place here.
+            # An attribute of the other type of image is misplaced here.
             known = (self.vocabulary.label | self.vocabulary.flavor
                      | OF_A_NODE | getattr(self.vocabulary,
                                            part.structure['type']))
@@ -354,15 +364,15 @@ class Parts:
                         f'the {describe(source.origin, source.line)}')
             elif name == FINAL:
                 raise UnknownAttributeError(
-                    f'{what} is "final", which only an entry for it in a '
-                    f'section or a provider can be. Move it there')
+                    f'{what} has the attribute "final", which only an entry '
+                    f'in a section or a provider can have. Move it there')
             self._refuseAttribute(name, part.kind, what, known)
 
     def _refuseAttribute(self, name, kind, what, known):
         if self.vocabulary.knows(name) and (
                 place := self.vocabulary.findPlace(name, kind)):
             raise AttributePlaceError(
-                f'{what} {explainPlace(name, kind, place)}')
+                f'{what} {explainMisplaced(name, kind, place)}')
         raise UnknownAttributeError(
             f'{what} has the attribute "{name}", which the driver '
             f'{self.driver_name} of the {describe(self.provider_config)} '
@@ -376,15 +386,15 @@ def _checkStructure(part, key, value, origin):
     if not right():
         raise AttributeValueError(
             f'The entry for the {part.kind} "{part.name}" of the '
-            f'{describe(origin)} has a "{key}" that can not be. ' + (
-                'It is "cloud" or "zuul"' if key == 'type'
+            f'{describe(origin)} has an invalid value for "{key}". ' + (
+                'Write "cloud" or "zuul"' if key == 'type'
                 else f'Write the name of a {key}'))
 
 
 def _checkRetainCount(above, below, origin, what):
-    """Zuul's rule: a limit can be lowered, never raised."""
+    """Apply Zuul's rule that a limit can be lowered and never raised."""
     limit, wanted = above.get(RETAIN_LIMIT), below.get(RETAIN_LIMIT)
     if isinstance(limit, int) and isinstance(wanted, int) and wanted > limit:
         raise FinalError(
             f'The {describe(origin)} raises the "{RETAIN_LIMIT}" of {what} to '
-            f'{wanted}, but above it is {limit}. Give it at most {limit}')
+            f'{wanted}, but above it is {limit}. Lower it to at most {limit}')

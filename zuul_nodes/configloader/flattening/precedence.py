@@ -1,9 +1,9 @@
-"""Which of several values an attribute has, and why.
+"""Precedence: which of several settings of an attribute applies.
 
-An attribute may be set in eight places (specification, "Configuration"),
-and by what Zuul has besides: defaults, and entries for labels in
-sections and for images in providers.  Of two places the one further
-down in :class:`Level` counts; of a section and its parent, the section.
+An attribute may be set in eight places (specification, "Configuration").
+Zuul adds defaults, entries for labels in sections, and entries for images in
+providers.  The later level in :class:`Level` overrides the earlier one, and a
+section overrides its parent.
 """
 
 import enum
@@ -12,15 +12,15 @@ import typing
 from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER
 
-# Of these, defaults fill in what is missing, key by key.
+# Mappings for which defaults fill in missing keys one by one.
 MAPPINGS = ('tags', *LABEL_OF_ANY_DRIVER)
 
 
 class Level(enum.IntEnum):
-    """The places where an attribute may be set, the weakest first.
+    """The levels at which an attribute may be set, the weakest first.
 
-    Defaults fill in what neither the stanza nor the entries of an object
-    say, as in Zuul.
+    Defaults apply only to attributes that neither the stanza nor the entries
+    of an object set, as in Zuul.
     """
     IMAGE = enum.auto()
     FLAVOR = enum.auto()
@@ -43,12 +43,13 @@ class Level(enum.IntEnum):
 
 
 class Source(typing.NamedTuple):
-    """Attributes that are set together.
+    """A set of attributes that one stanza or one entry sets.
 
-    ``depth`` counts sections from the one that has no parent; the stanzas
-    of images, flavors and labels have 0, the provider has the highest.
-    ``origin`` is the configuration object in which they stand, ``line``
-    where the entry for them begins there, if there is one: from 0.
+    ``depth`` counts sections from the one without a parent, from 1.  The
+    stanzas of images, flavors and labels have depth 0; the provider has the
+    highest.  ``origin`` is the configuration object that contains the
+    attributes.  ``line`` is the first line of the entry, counted from 0; None
+    if the attributes are not in an entry.
     """
     level: Level
     depth: int
@@ -58,9 +59,10 @@ class Source(typing.NamedTuple):
 
 
 def collect(sources):
-    """
-    :param sources: :class:`Source` s in any order.
-    :return: attribute -> [(source, the value there)], the weakest first.
+    """Group settings by attribute.
+
+    :param sources: an iterable of :class:`Source`, in any order.
+    :return: attribute -> [(source, the value it sets)], the weakest first.
     """
     found = {}
     for source in sorted(sources, key=_getStrength):
@@ -70,10 +72,10 @@ def collect(sources):
 
 
 def exclude(found, groups):
-    """Let the strongest of what excludes one another stay.
+    """Keep only the strongest of attributes that exclude each other.
 
-    :param dict found: as of :func:`collect`; changed.
-    :param groups: sets of attributes of which there can be one.
+    :param dict found: as :func:`collect` returns it; changed.
+    :param groups: sets of attributes of which one may be set.
     """
     for group in groups:
         if len(members := group & found.keys()) > 1:
@@ -85,10 +87,13 @@ def exclude(found, groups):
 
 
 def combine(settings):
-    """
-    :param list settings: of one attribute, as of :func:`collect`.
-    :return: its value.  Scalars override, dicts merge, lists concatenate but
-        for those that replace.
+    """Combine the settings of one attribute.
+
+    Scalars override, dicts merge and lists concatenate.  A Replacement
+    overrides a list.
+
+    :param list settings: as :func:`collect` returns them.
+    :return: the value.
     """
     value = settings[0][1]
     for _, over in settings[1:]:
@@ -97,7 +102,7 @@ def combine(settings):
 
 
 def merge(under, over):
-    """:return: what two values come to; neither is changed."""
+    """:return: the combination of two values; neither is changed."""
     if isinstance(under, dict) and isinstance(over, dict):
         merged = {**under, **over}
         for key in under.keys() & over.keys():
@@ -110,7 +115,7 @@ def merge(under, over):
 
 
 def _copy(value):
-    """:return: plain data that may be changed; quicker than deepcopy."""
+    """:return: a copy of plain data; faster than deepcopy."""
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -119,16 +124,17 @@ def _copy(value):
 
 
 def fillIn(defaults, own):
-    """
-    :param dict defaults: what is said of all objects of a kind.
-    :param dict own: what one object's stanza and entries say.
-    :return: what of the defaults there is left for that object.
+    """Remove from defaults what an object sets itself.
+
+    :param dict defaults: the defaults for all objects of a kind.
+    :param dict own: the attributes of one object's stanza and entries.
+    :return: the defaults that apply to that object.
     """
     left = {name: value for name, value in defaults.items()
             if name not in own}
     for name in MAPPINGS:
         values, own_values = defaults.get(name), own.get(name)
-        # Whatever else they are is found by the schema.
+        # The schema reports values of any other type.
         if isinstance(values, dict) and isinstance(own_values, dict):
             left[name] = {key: value for key, value in values.items()
                           if key not in own_values}

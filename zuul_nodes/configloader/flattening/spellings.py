@@ -1,7 +1,8 @@
-"""The names that one attribute goes by.
+"""Attribute aliases: the different names of one attribute.
 
-The specification, Nodepool and Zuul's drivers call the same thing by
-different names.  All are accepted; a driver is given the name it knows.
+The specification, Nodepool and Zuul's drivers use different names for the
+same attribute.  All of them are accepted and translated to the name that the
+driver knows.
 """
 
 from zuul_nodes.configloader.errors import SpellingError, describe
@@ -19,7 +20,7 @@ SPELLINGS = (
 def getSpellings(known):
     """
     :param set known: the names of the attributes that a driver knows.
-    :return: another name -> the name that the driver knows.
+    :return: alias -> the name that the driver knows.
     """
     spellings = {}
     for group in SPELLINGS:
@@ -31,12 +32,13 @@ def getSpellings(known):
 
 
 def spell(attributes, spellings, origin):
-    """
-    :param dict attributes: as they are written.
-    :param dict spellings: another name -> name, of a driver.
-    :param origin: the configuration object they are written in.
-    :return: the same, by the names that the driver knows.
-    :raises SpellingError: an attribute is there by two names.
+    """Translate attribute names to those that a driver knows.
+
+    :param dict attributes: names and values as written.
+    :param dict spellings: alias -> name, of a driver.
+    :param origin: the configuration object that contains them.
+    :return: the attributes under the driver's names.
+    :raises SpellingError: an attribute is given under two names.
     """
     if spellings.keys().isdisjoint(attributes):
         return attributes
@@ -48,6 +50,6 @@ def spell(attributes, spellings, origin):
                          if spellings.get(other, other) == known)
             raise SpellingError(
                 f'The {describe(origin)} has both "{first}" and "{name}", '
-                f'which are one attribute. Take one of them out')
+                f'which are names of the same attribute. Remove one of them')
         spelled[known] = value
     return spelled

@@ -1,7 +1,7 @@
-"""The flat configuration of a provider against its driver's schemas.
+"""Validation of a flat configuration against its driver's schemas.
 
-Piece by piece, so that what is wrong can be told by the place where
-somebody wrote it.
+The schemas are applied to one part at a time, so that an error can name the
+stanza that sets the value.
 """
 
 import string
@@ -16,7 +16,7 @@ from zuul_nodes.configloader.flattening.vocabulary import (
 )
 from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER, addresses
 
-# No message of Zuul's own is longer.
+# Characters; no message of Zuul's own is longer.
 LONGEST = 1000
 _LABEL_ALONE = vs.Schema(LABEL_ALONE)
 _PROVIDER_ALONE = vs.Schema(PROVIDER_ALONE)
@@ -25,8 +25,8 @@ _LABEL_OF_ANY_DRIVER = vs.Schema(LABEL_OF_ANY_DRIVER)
 
 class Validation:
     """
-    :param Flattening flattening: whose result is validated.
-    :param dict config: the flat configuration.
+    :param Flattening flattening: the computation to validate.
+    :param dict config: its result, the flat configuration.
     """
 
     def __init__(self, flattening, config):
@@ -37,8 +37,11 @@ class Validation:
         self.vocabulary = flattening.vocabulary
 
     def run(self):
-        """:raises AttributeValueError: the driver can't have it like that,
-            or something is more than it may be."""
+        """Check the whole configuration.
+
+        :raises AttributeValueError: the driver's schema rejects a value, or a
+            value exceeds its limit.
+        """
         for kind in KINDS:
             for part in self.config[f'{kind}s']:
                 self._check(self.vocabulary.validators[kind], part, kind,
@@ -54,13 +57,13 @@ class Validation:
             self._checkAccess(image)
 
     def _checkProvider(self, changes, kind, name):
-        # The lists have been checked.
+        # The lists have been checked part by part.
         self._check(self.vocabulary.provider_schema,
                     self.config | {key: [] for key in LISTS} | changes,
                     kind, name)
 
     def _checkLabels(self):
-        """Check what labels say that is not in their own schema."""
+        """Check the attributes of labels that no label schema contains."""
         configs = {kind: {part['name']: part for part
                           in self.config[f'{kind}s']}
                    for kind in ('image', 'flavor')}
@@ -79,22 +82,22 @@ class Validation:
 
     def _check(self, schema, config, kind, name):
         """
-        :param str kind: what it is, for the message.
-        :raises AttributeValueError: the schema does not hold.
+        :param str kind: the kind of object, for the message.
+        :raises AttributeValueError: the schema rejects the configuration.
         """
         try:
             schema(config)
         except vs.Invalid as invalid:
             error = getattr(invalid, 'errors', [invalid])[0]
             path = [str(key) for key in error.path]
-            # Of what it quotes, no more than one can read.
+            # The schema may quote a long value.
             what = error.error_message[:LONGEST]
         except (LookupError, TypeError) as error:
-            # A schema with alternatives looks at what tells them apart.
-            path, what = [str(error).strip("'")], 'can not be checked'
+            # A schema with alternatives reads the keys that distinguish them.
+            path, what = [str(error).strip("'")], 'the driver cannot check it'
         else:
             return
-        # A schema with alternatives may not tell which attribute it is.
+        # A schema with alternatives may not name the invalid attribute.
         for attribute, value in config.items():
             if (self.vocabulary.knows(attribute) and
                     (fault := self.vocabulary.findFault(attribute, value))):
@@ -103,7 +106,7 @@ class Validation:
         attribute = path[0] if path else None
         if attribute not in (self.vocabulary.known
                              | self.vocabulary.provider):
-            # Something about several of them together.
+            # The error concerns several attributes together.
             attribute, path = None, []
         where = ' at ' + '.'.join(path[1:]) if path[1:] else ''
         owner = describe(self.provider_config)
@@ -111,32 +114,38 @@ class Validation:
             owner = f'{kind} "{name}" of the {owner}'
         raise AttributeValueError(
             f'The {owner} '
-            + (f'has a wrong "{attribute}"' if attribute else 'is wrong')
+            + (f'has an invalid value for "{attribute}"' if attribute
+               else 'is invalid')
             + f'{where}: {what}. '
             + self._describeOrigins(kind, name, attribute))
 
     def _checkTags(self, label):
-        """Zuul fills tags in by ``str.format``: a width would take all of
-        the launcher's memory."""
+        """Reject tags that use more of ``str.format`` than names.
+
+        Zuul formats tags with ``str.format``, and a large width would exhaust
+        the launcher's memory.
+        """
         for key, value in (label.get('tags') or {}).items():
             if any(spec or conversion or {'.', '['} & set(name)
                    for _, name, spec, conversion in _parse(value)
                    if name is not None):
                 raise AttributeValueError(
-                    f'The label "{label["name"]}" has a wrong tag "{key}": '
-                    f'in braces, only a name such as {{job_name}} is filled '
-                    f'in. '
+                    f'The label "{label["name"]}" has an invalid value for '
+                    f'the tag "{key}": braces may contain only a name such '
+                    f'as {{job_name}}. '
                     + self._describeOrigins('label', label['name'], 'tags'))
 
     def _checkAccess(self, image):
-        """Check how to log in to nodes of an image: it is on command lines
-        and in Ansible's inventory."""
+        """Check the user name for nodes of an image.
+
+        The name is used on command lines and in Ansible's inventory.
+        """
         user = image.get('username')
-        # Zuul takes these for none.
+        # Zuul treats both as no user name.
         if user not in (None, '') and not addresses.isUser(user):
             raise AttributeValueError(
-                f'The image "{image["name"]}" has a wrong "username": it has '
-                f'to be {addresses.USER_WORDS}. '
+                f'The image "{image["name"]}" has an invalid value for '
+                f'"username": it must be {addresses.USER_WORDS}. '
                 + self._describeOrigins('image', image['name'], 'username'))
 
     def _checkRetainCount(self, image):
@@ -155,7 +164,7 @@ class Validation:
             return f'See the stanza of the {kind} and the entries for it'
         sources = self._getSources(kind, name, attribute)
         if not sources:
-            return (f'It is set nowhere: set it in the provider, its '
+            return (f'No stanza sets it: set it in the provider, its '
                     f'section or the stanza of the {kind}')
         return 'It is set by the ' + ' and the '.join(
             describe(source.origin, source.line) for source in sources)
@@ -174,8 +183,8 @@ class Validation:
 
 
 def _parse(template):
-    """:return: what ``str.format`` would fill in, a list; empty if it would
-        raise."""
+    """:return: a list of the fields that ``str.format`` would fill in; empty
+        if it would raise."""
     try:
         return list(string.Formatter().parse(template))
     except ValueError:

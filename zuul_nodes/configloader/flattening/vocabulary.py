@@ -1,4 +1,4 @@
-"""Which attributes a driver knows; its schemas say so."""
+"""Vocabulary: the attributes that a driver knows, read from its schemas."""
 
 import collections
 import functools
@@ -9,7 +9,7 @@ import voluptuous as vs
 from zuul_nodes.configloader.flattening.spellings import getSpellings
 from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER, beStrict, beStrictOf
 
-# What an object is, as opposed to what it is like.
+# The keys that identify an object, as opposed to its attributes.
 STRUCTURE = {
     'image': frozenset({'name', 'description', 'type'}),
     'flavor': frozenset({'name', 'description'}),
@@ -26,8 +26,8 @@ def show(value):
     return 'null' if value is None else f'a {type(value).__name__}'
 
 
-# Zuul takes these from the label's stanza alone; no driver's schema has
-# them, but its records do.
+# Zuul reads these from the label's stanza only.  No driver's schema has them,
+# but Zuul's records do.
 LABEL_ALONE = beStrict({'min-ready': vs.Any(None, int),
                         'max-nodes': vs.Any(None, int)})
 
@@ -40,27 +40,27 @@ def _checkPriority(value):
 
 
 PRIORITY = 'priority'
-# What the stanzas of providers and sections have with every driver, though
-# no driver's schema has it.  There it is the provider's, whatever else has
-# an attribute of that name, as flavors of Azure have.
+# Attributes of provider and section stanzas with any driver, though no
+# driver's schema has them.  In these stanzas, the name always means the
+# provider's attribute: flavors of Azure have another "priority".
 PROVIDER_ALONE = {PRIORITY: _checkPriority}
-# Attributes of a provider that may as well be said of a label.
+# Attributes of a provider that a label may set as well.
 OF_A_NODE = frozenset({'launch-timeout'})
-# As many parts of each kind are remembered as being right.
+# The number of valid parts of each kind that a validator remembers.
 REMEMBERED = 10_000
 # Zuul accepts these on the stanza of any image.
 OF_ANY_IMAGE = frozenset({'retain-count', 'max-retain-count'})
-# What Zuul accepts on cloud images, too, though only uploads have it.
+# Zuul accepts these on cloud images, too, though only uploads use them.
 OF_UPLOADS = frozenset({'import-timeout'})
-# Said of several labels, these would make them one.
+# Several labels that share these would be the same label.
 OF_ONE_LABEL = frozenset({'aliases'})
 
 
 @functools.cache
 def getVocabulary(schema_class):
     """
-    :param schema_class: the subclass of
-        :class:`zuul.provider.BaseProviderSchema` that a driver has.
+    :param schema_class: a driver's subclass of
+        :class:`zuul.provider.BaseProviderSchema`.
     :return: its :class:`Vocabulary`.
     """
     return Vocabulary(schema_class())
@@ -70,26 +70,26 @@ class Vocabulary:
     """The attributes that a driver knows.
 
     ``label``, ``flavor``, ``cloud``, ``zuul``
-        of a label, a flavor and the two types of image: sets of names.
+        the attributes of a label, a flavor and the two types of image: sets
+        of names.
     ``image``
-        of either type of image.
+        the attributes of either type of image.
     ``known``
         all of these.
     ``uploads``
-        of images that are uploaded, and of no node: a set of names.
+        the attributes of uploaded images that are not attributes of nodes.
     ``provider``
-        of a provider, a set of names.
+        the attributes of a provider.
     ``provider_schema``
-        that of a provider: Zuul makes one each time that it is asked.
+        the schema of a provider.  Zuul makes a new one on every call.
     ``validators``
-        kind -> function that raises if a part is not right; each is a
-        :class:`Validator`.
+        kind -> :class:`Validator`, which raises if a part is invalid.
     ``inheritable``
-        kind or type -> what ``<kind>-defaults`` may give it.
+        kind or type -> the attributes that ``<kind>-defaults`` may set.
     ``spellings``
-        another name -> the name that the driver knows.
+        alias -> the name that the driver knows.
     ``exclusive``
-        sets of attributes of which there can be one.
+        sets of attributes of which one may be set.
     """
 
     def __init__(self, schema):
@@ -130,16 +130,17 @@ class Vocabulary:
             for group in _exclusiveGroups(validator.schema)]
 
     def knows(self, name):
-        """:return: whether an attribute means anything to the driver, by any
-            of its names and at any object."""
+        """:return: whether the driver has an attribute, under any of its names
+            and on any kind of object."""
         return (name in self.known or name in self.provider
                 or name in self.spellings)
 
     def findPlace(self, name, kind):
         """
-        :param str name: of an attribute that the driver knows.
-        :param str kind: of the object that it stands at.
-        :return: what it belongs to, in the plural; None if that is here.
+        :param str name: an attribute that the driver knows.
+        :param str kind: the kind of object that the attribute is set on.
+        :return: the kinds that accept it, in the plural; None if this kind
+            does.
         """
         name = self.spellings.get(name, name)
         if name not in self.known:
@@ -152,13 +153,13 @@ class Vocabulary:
 
     def findFault(self, name, value):
         """
-        :param str name: of an attribute that the driver knows.
-        :param value: as it is written, at any object.
-        :return: what is wrong with it, or None.
+        :param str name: an attribute that the driver knows.
+        :param value: as written, on any object.
+        :return: the mistake in the value, or None.
         """
         name = self.spellings.get(name, name)
         if name == ZONES and isinstance(value, list):
-            # Where a driver knows one, the launcher takes one of several.
+            # The launcher chooses one zone for a driver that accepts one.
             return next(filter(None, (
                 self.findFault(name, zone) for zone in value)), None)
         return findFaultOfAll(findFault(schema, value)
@@ -166,20 +167,20 @@ class Vocabulary:
 
 
 class Validator:
-    """A schema that remembers what has been right.
+    """A schema that remembers the parts that it has accepted.
 
-    Providers of one cloud have many parts in common, and schemas are what
-    takes longest.
+    Providers of one cloud have many parts in common, and the schemas take
+    most of the time of loading.
     """
 
     def __init__(self, schema):
         self.schema = schema
-        # Hashes: what is written may be long.
+        # Hashes, because parts may be long.
         self.right = set()
 
     def __call__(self, part):
         """
-        :param dict part: of a flat configuration.
+        :param dict part: a part of a flat configuration.
         :raises: what the schema raises.
         """
         digest = hashlib.sha256(repr(part).encode()).digest()
@@ -191,8 +192,7 @@ class Validator:
 
 
 def _getSchemas(schemas):
-    """:return: name of an attribute -> the schemas that its value may have,
-        those of labels first."""
+    """:return: name of an attribute -> its schemas, those of labels first."""
     found = collections.defaultdict(list)
     for schema in schemas:
         for alternative in getAlternatives(schema):
@@ -208,9 +208,8 @@ def _getSchemas(schemas):
 
 def findFaultOfAll(faults):
     """
-    :param faults: an iterator over what is wrong, or None, by each schema of
-        which one is enough.
-    :return: the first, if all of them say that something is; or None.
+    :param faults: for each of several schemas, the mistake or None.
+    :return: the first mistake, if all schemas reject the value; or None.
     """
     first = None
     for fault in faults:
@@ -222,15 +221,15 @@ def findFaultOfAll(faults):
 
 def findFault(schema, value):
     """
-    :param vs.Schema schema: for one attribute.
-    :param value: that may be a part of what it comes to.
-    :return: what is wrong with it, or None.
+    :param vs.Schema schema: the schema of one attribute.
+    :param value: a value, possibly a part of a mapping that is merged.
+    :return: the mistake in the value, or None.
     """
     try:
         schema(value)
     except vs.Invalid as invalid:
         error = getattr(invalid, 'errors', [invalid])[0]
-        # The rest of a mapping may be said elsewhere.
+        # Another stanza may set the missing keys of a mapping.
         if not error.path or not isinstance(value, dict):
             where = ''.join(f' at {key}' for key in error.path)
             return f'{error.error_message}{where}'
@@ -244,13 +243,13 @@ def _attributes(kind, schema):
 
 
 def _keys(schema):
-    """:return: the names that are keys in any of a schema's alternatives."""
+    """:return: the names of the keys in all alternatives of a schema."""
     return {getName(key) for alternative in getAlternatives(schema)
             for key in alternative if isinstance(getName(key), str)}
 
 
 def _exclusiveGroups(schema):
-    """:return: yields the sets of names that exclude one another."""
+    """:return: yields the sets of names that exclude each other."""
     for alternative in getAlternatives(schema):
         groups = collections.defaultdict(set)
         for key in alternative:
@@ -260,7 +259,7 @@ def _exclusiveGroups(schema):
 
 
 def getAlternatives(schema):
-    """:return: an iterator over the dictionaries that a schema is made of."""
+    """:return: an iterator over the dictionaries that a schema contains."""
     if isinstance(schema, dict):
         yield schema
     elif hasattr(schema, 'validators'):
@@ -284,7 +283,7 @@ def _ofType(schema, image_type):
 
 
 def getName(key):
-    """:return: what a key is inside, be it required, optional or both."""
+    """:return: the value of a key that may be marked required or optional."""
     while isinstance(key, vs.Marker):
         key = key.schema
     return key

@@ -1,1 +1,1 @@
-"""What people write: image, flavor, label, section and provider, parsed."""
+"""Parsers of the stanzas: image, flavor, label, section and provider."""

@@ -1,8 +1,9 @@
-"""What images, flavors and labels have in common: attributes.
+"""The attributes of images, flavors and labels.
 
-Zuul's parsers let them have a name and little more.  Here they have
-whatever the drivers know of whose providers use them, which only shows
-when a provider brings the two together.
+Zuul's parsers accept few attributes on these objects.  The parsers here
+accept every attribute.  The drivers of the providers that use the object
+define which attributes are valid, so a provider checks them when it combines
+its parts.
 """
 
 import voluptuous as vs
@@ -14,10 +15,10 @@ from zuul_nodes.configloader.plain import MARKS, copyStanza
 
 
 class WithAttributes:
-    """Added to a class of Zuul's model.
+    """Mixin that adds attributes to a class of Zuul's model.
 
-    ``attributes`` are those of the stanza, by the names and with the
-    values that stand there.
+    ``attributes`` holds the attributes of the stanza, with names and values
+    as written.
     """
 
     attributes = {}
@@ -26,37 +27,41 @@ class WithAttributes:
         return (super().__eq__(other)
                 and self.attributes == other.attributes)
 
-    # As of the class of Zuul's; what is compared can't be hashed.
+    # Zuul's class is not hashable either: it compares by value.
     __hash__ = None
 
 
 def openSchema(schema, changes=None):
-    """
-    :param vs.Schema schema: of one of Zuul's parsers.
+    """Accept any attribute in a stanza.
+
+    :param vs.Schema schema: the schema of one of Zuul's parsers.
     :param dict changes: keys to add or to replace.
-    :return: the same, open to any attribute.
+    :return: a copy of the schema that allows unknown keys.
     """
     return schema.extend(changes or {}, extra=vs.ALLOW_EXTRA)
 
 
 def recast(cls, parsed):
-    """:return: what a parser of Zuul's has made, as an object of ``cls``,
-        a subclass of its class."""
+    """:return: an object that Zuul's parser made, as an instance of ``cls``,
+        a subclass of the object's class."""
     ours = cls.__new__(cls)
     vars(ours).update(vars(parsed))
     return ours
 
 
 def parse(cls, parser, fromYaml, conf):
-    """
-    Attributes with a fault are not Zuul's to parse: it would leave the object
-    out.  It stays, so nothing else is in error for the lack of it, and has
+    """Parse a stanza and keep its attributes, including invalid ones.
+
+    Zuul's parser would reject the whole object for one invalid attribute, and
+    every provider that uses the object would then be in error.  This function
+    hides invalid attributes from Zuul's parser and records them as
     ``faults``.
 
-    :param cls: the class that the object shall have.
+    :param cls: the class of the object to return.
     :param parser: with ``pcontext`` and ``schema``.
-    :param fromYaml: the method of Zuul's that parses a stanza.
-    :param dict conf: the stanza; it is relieved of what Zuul can't show.
+    :param fromYaml: Zuul's method that parses a stanza.
+    :param dict conf: the stanza.  Values that Zuul cannot show in an error
+        are removed from it.
     :return: what the method returns, as an object of ``cls``.
     :raises: ConfigurationSyntaxError, or voluptuous.Invalid.
     """

@@ -1,4 +1,4 @@
-"""The flavor: how large a node is, whatever the clouds call that."""
+"""The flavor: the size of a node, independent of the cloud."""
 
 from zuul import model
 import zuul.configloader
@@ -20,7 +20,8 @@ class FlavorParser(zuul.configloader.FlavorParser):
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is relieved of what Zuul can't show.
+        :param dict conf: the stanza.  Values that Zuul cannot show in an
+            error are removed from it.
         :return: a :class:`Flavor`.
         """
         return parse(Flavor, self, super().fromYaml, conf)

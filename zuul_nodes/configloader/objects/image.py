@@ -1,4 +1,4 @@
-"""The image: what a node boots from, built by Zuul or the cloud's own."""
+"""The image: what a node boots from, built by Zuul or provided by a cloud."""
 
 from zuul import model
 import zuul.configloader
@@ -20,7 +20,8 @@ class ImageParser(zuul.configloader.ImageParser):
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is relieved of what Zuul can't show.
+        :param dict conf: the stanza.  Values that Zuul cannot show in an
+            error are removed from it.
         :return: an :class:`Image`.
         """
         return parse(Image, self, super().fromYaml, conf)

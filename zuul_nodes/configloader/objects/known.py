@@ -1,9 +1,10 @@
-"""What is wrong whatever driver it is for, told where it is written, at once.
+"""Checks of attributes that do not depend on a provider.
 
-A provider checks all that it is made of, for its own driver.  What no provider
-uses, or not yet, is looked at here: whether any driver knows such an attribute
-at such an object, and whether the value can be meant.  Drivers without a
-connection count, too: several Zuuls may share a project with images.
+A provider checks its parts against the schemas of its own driver.  Objects
+that no provider uses, and sections, are checked here against all drivers: at
+least one driver must know the attribute, accept it on that kind of object and
+accept its value.  The checks include drivers without a connection, because
+several Zuul installations may share a project with images.
 """
 
 import re
@@ -17,7 +18,7 @@ from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownAttributeError,
     describe,
-    explainPlace,
+    explainMisplaced,
 )
 from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
@@ -35,19 +36,20 @@ DEFAULTS = {f'{kind}-defaults': kind for kind in STRUCTURE}
 OF_SECTIONS = frozenset({
     'name', 'description', 'parent', 'abstract', 'connection',
     *LISTS, *DEFAULTS})
-# At the end of what is wrong with a part of a list: which part.
+# Ends the message about one item of a list: names the item.
 PART = re.compile(r' at \S+\Z')
 OF_ENTRIES = frozenset({FINAL}).union(*STRUCTURE.values())
 
 
 class Fault(typing.NamedTuple):
-    """
+    """A mistake in one attribute.
+
     ``attribute``
-        the name of that which is wrong.
+        the name of the attribute.
     ``error_class``
         a subclass of ConfigurationSyntaxError.
     ``what``
-        goes on where whose attribute it is has been said.
+        the mistake, as the rest of a sentence that begins with the object.
     """
     attribute: str
     error_class: type
@@ -55,13 +57,15 @@ class Fault(typing.NamedTuple):
 
 
 def findFaults(pcontext, kind, attributes, schemas=None):
-    """
-    :param ParseContext pcontext: or None, where there are no drivers.
-    :param str kind: of the object that they stand at; "provider" for a
-        section.
-    :param dict attributes: as they are written.
-    :param dict schemas: those that Zuul has for some of them, if any.
-    :return: yields a :class:`Fault` for each that is wrong.
+    """Find the attributes that no driver accepts as they are written.
+
+    :param ParseContext pcontext: the installed drivers; None if there are
+        none.
+    :param str kind: the kind of object that has the attributes; "provider"
+        for a section.
+    :param dict attributes: names and values as written.
+    :param dict schemas: the schemas that Zuul has for some of them, if any.
+    :return: yields a :class:`Fault` for each invalid attribute.
     """
     vocabularies = _getVocabularies(pcontext)
     for name, value in attributes.items():
@@ -74,22 +78,22 @@ def findFaults(pcontext, kind, attributes, schemas=None):
                 f'has the attribute {quote(str(name))}, which no '
                 f'driver knows. {_suggest(name, kind, vocabularies)}')
         elif places and all(places):
-            yield Fault(name, AttributePlaceError, explainPlace(
+            yield Fault(name, AttributePlaceError, explainMisplaced(
                 name, kind, places[0]))
         elif fault := _findFault(name, value, schemas or {}, knowing):
             yield Fault(name, AttributeValueError,
-                        f'has a wrong "{name}": {fault}')
+                        f'has an invalid value for "{name}": {fault}')
 
 
 def keepFaults(pcontext, config_object, who, faults):
-    """Have faults told by the rule that knows what else is told.
+    """Record faults for the rule that reports them with the other errors.
 
-    :param ParseContext pcontext: or None, where there is no such rule.
-    :param config_object: gets them as ``faults``: a list of the attribute of
-        each, and of an error.
-    :param str who: has the attributes, in words.
-    :param faults: each a :class:`Fault`.
-    :raises ConfigurationSyntaxError: there is no rule.
+    :param ParseContext pcontext: None if no rule will report the faults.
+    :param config_object: its ``faults`` become a list of (attribute, error).
+    :param str who: the object, as the beginning of each message.
+    :param faults: an iterable of :class:`Fault`.
+    :raises ConfigurationSyntaxError: there are faults and no rule reports
+        them.
     """
     errors = [(fault.attribute, fault.error_class(f'{who} {fault.what}'))
               for fault in faults]
@@ -101,7 +105,7 @@ def keepFaults(pcontext, config_object, who, faults):
 
 
 def keepFaultsOfSection(pcontext, section):
-    """As :func:`keepFaults`, for all that a section says."""
+    """Record the faults of a section, its entries and its defaults."""
     config, who = section.config, f'the {describe(section)}'
     keepFaults(pcontext, section, f'T{who[1:]}', findFaults(
         pcontext, 'provider', _without(config, OF_SECTIONS)))
@@ -124,10 +128,10 @@ def _without(attributes, names):
 
 
 def _findFault(name, value, schemas, vocabularies):
-    """:return: what is wrong with a value for all that know the attribute, or
-        None."""
+    """:return: the mistake in a value, if every driver that knows the
+        attribute rejects the value; or None."""
     if name in schemas:
-        # Zuul parses the object, whoever uses it.
+        # Zuul itself parses the attribute, with any driver.
         fault = findFault(
             vs.Schema(beStrictOf(name, schemas[name])), value)
     else:
@@ -148,7 +152,7 @@ def _suggest(name, kind, vocabularies):
 
 
 def _getVocabularies(pcontext):
-    """:return: a list of those of all drivers that are installed."""
+    """:return: a list with the vocabularies of all installed drivers."""
     drivers = getattr(getattr(pcontext, 'connections', None), 'drivers', {})
     return [getVocabulary(driver.getProviderSchemaClass())
             for driver in drivers.values()

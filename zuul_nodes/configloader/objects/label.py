@@ -1,4 +1,4 @@
-"""The label: what jobs ask for, an image and a flavor by one name."""
+"""The label: what jobs request, an image and a flavor under one name."""
 
 import voluptuous as vs
 from zuul import model
@@ -19,7 +19,7 @@ from zuul_nodes.configloader.objects.attributes import (
 class Label(WithAttributes, model.Label):
 
     def validateReferences(self, layout):
-        """Check the names of image, flavor and aliases.
+        """Check that the image, the flavor and the aliases exist.
 
         :raises UnknownNameError: the tenant has no object of that name.
         """
@@ -44,15 +44,16 @@ class LabelParser(zuul.configloader.LabelParser):
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is relieved of what Zuul can't show.
+        :param dict conf: the stanza.  Values that Zuul cannot show in an
+            error are removed from it.
         :return: a :class:`Label`.
         """
         label = parse(Label, self, self._fromYaml, conf)
         if 'aliases' in label.attributes:
-            # One may be given without a list.
+            # Zuul accepts a single alias without a list.
             label.attributes['aliases'] = label.aliases
         return label
 
     def _fromYaml(self, conf):
-        # Zuul's parser takes them for granted.
+        # Zuul's parser requires both keys.
         return super().fromYaml({'image': None, 'flavor': None} | conf)

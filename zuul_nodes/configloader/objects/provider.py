@@ -23,17 +23,18 @@ from zuul_nodes.drivers import bounds
 
 
 class ProviderConfig(model.ProviderConfig):
-    """What a provider stanza says, and what becomes of it."""
+    """A provider stanza, and the configuration that results from it."""
 
     def flattenConfig(self, layout, connections):
         """Combine the stanza with its section and that section's parents.
 
-        :param Layout layout: what the tenant has.
+        :param Layout layout: the tenant's objects.
         :param dict connections: name -> connection
-        :return: the complete configuration of a provider, a dict; that
-            which was good last if this one is in error, and the layout has
-            such ones.
-        :raises ConfigurationSyntaxError: it can not be used as it is.
+        :return: the flat configuration of the provider, a dict.  If the
+            provider is in error, this is its last good configuration, where
+            the layout keeps such configurations.
+        :raises ConfigurationSyntaxError: the provider is in error and has no
+            last good configuration.
         """
         try:
             flattening = self.getFlattening(layout, connections)
@@ -46,21 +47,23 @@ class ProviderConfig(model.ProviderConfig):
             flattening.finish(config)
             return config
         except Exception as error:
-            # Zuul shows the stanza of the provider whose turn it is, but
+            # Zuul shows the stanza of the provider that it is loading, but
             # takes project and branch from the error.
             error.source_context = self.source_context
             last_good = getattr(layout, 'last_good', None)
-            config = last_good and last_good.stay(self.canonical_name, error)
+            config = last_good and last_good.keepConfig(
+                self.canonical_name, error)
             if not config:
                 raise
             return config
 
     def getFlattening(self, layout, connections):
         """
-        :param Layout layout: what the tenant has.
+        :param Layout layout: the tenant's objects.
         :param dict connections: name -> connection
         :return: the :class:`Flattening` of the provider.
-        :raises ConfigurationSyntaxError: its parts do not fit together.
+        :raises ConfigurationSyntaxError: the parts of the provider do not
+            fit together.
         """
         sections = self.getSections(layout)
         connection = self._getConnection(sections, connections)
@@ -73,12 +76,12 @@ class ProviderConfig(model.ProviderConfig):
                  if (name := config_object.config.get('connection'))]
         if not names:
             raise SectionError(
-                f'Neither the {describe(sections[0])} nor one that it '
-                f'inherits from has a "connection". Give it one')
+                f'Neither the {describe(sections[0])} nor a section that it '
+                f'inherits from has a "connection". Add one')
         if len(names) > 1:
             raise SectionError(
                 f'The {describe(names[0][0])} changes the connection of the '
-                f'{describe(names[1][0])}. Take one of them out')
+                f'{describe(names[1][0])}. Remove one of the two')
         config_object, name = names[0]
         if name not in connections:
             raise explainConnection(config_object, name, connections)
@@ -87,7 +90,7 @@ class ProviderConfig(model.ProviderConfig):
             raise SectionError(
                 f'The {describe(config_object)} has the connection "{name}",'
                 f' whose driver {connection.driver.name} has no nodes. Name '
-                f'the connection of a cloud')
+                f'the connection of a cloud instead')
         return connection
 
     def _checkBounds(self, connection, layout, config):
@@ -99,11 +102,12 @@ class ProviderConfig(model.ProviderConfig):
                 project=self.source_context.project_canonical_name,
                 provider=self.canonical_name, reason=error)
             raise BoundError(
-                f'The {describe(self)} may not be like that: {error}. Ask '
-                'the operator, or name another connection') from None
+                f'The {describe(self)} exceeds what the operator allows: '
+                f'{error}. Ask the operator, or name another connection'
+            ) from None
 
     def _withMadeUp(self, layout, flattening):
-        """:return: what Zuul looks at when it adds its hashes."""
+        """:return: the objects that Zuul reads to compute its hashes."""
         images, flavors = dict(layout.images), dict(layout.flavors)
         for name in flattening.made_up['image']:
             images[name] = model.Image(name, 'cloud', None)
@@ -116,41 +120,42 @@ class ProviderConfig(model.ProviderConfig):
 
     def getSections(self, layout):
         """
-        :return: a list of the section and those it inherits from.
-        :raises SectionError: the section can't be used by a provider, or
-            one of those it inherits from is missing or inherits from it.
+        :return: a list of the section and the sections it inherits from.
+        :raises SectionError: the section is abstract, or one of the sections
+            is missing or inherits from itself.
         """
         section = getSection(layout, self.section,
                              f'The provider "{self.name}"')
         if section.abstract:
             raise SectionError(
                 f'The provider "{self.name}" is attached to the abstract '
-                f'{describe(section)}. Attach it to a section that has '
-                f'"{section.name}" for its parent')
+                f'{describe(section)}. Attach it to a section whose parent is '
+                f'"{section.name}"')
         return getLineage(layout, section)
 
 
 class ProviderParser(zuul.configloader.ProviderParser):
 
-    # Sections have these in their schema.
+    # Zuul allows these attributes in sections only.
     schema = zuul.configloader.ProviderParser.schema.extend(
         {'connection': str, 'flavors': [vs.Any(str, dict)]})
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is relieved of what Zuul can't show.
+        :param dict conf: the stanza.  Values that Zuul cannot show in an
+            error are removed from it.
         :return: a :class:`ProviderConfig`.
         """
         conf = copyStanza(conf)
         self.schema(conf)
         provider_config = recast(
             ProviderConfig, keepReplacing(conf, self._fromYaml))
-        # It is accepted here, but no driver's schema has it.
+        # No driver's schema has a description.
         provider_config.config.pop('description', None)
         return provider_config
 
     def _fromYaml(self, conf):
-        # Zuul allows no flavors here.
+        # Zuul's parser does not accept flavors in a provider.
         flavors = conf.pop('flavors', [])
         provider_config = super().fromYaml(conf)
         provider_config.config['flavors'] = [

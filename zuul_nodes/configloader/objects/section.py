@@ -11,13 +11,13 @@ from zuul_nodes.configloader.errors import (
 from zuul_nodes.configloader.objects.known import keepFaultsOfSection
 from zuul_nodes.configloader.plain import copyStanza, keepReplacing
 
-# What "connection: null" stands for.  The static driver has a connection
-# of this name wherever providers are dealt with, whatever zuul.conf says.
+# Replaces "connection: null".  The static driver registers a connection of
+# this name in every process that loads providers, independent of zuul.conf.
 NULL_CONNECTION = 'null'
 
 
 class SectionParser(zuul.configloader.SectionParser):
-    """Parses a section, also one without a connection.
+    """Parses a section, with or without a connection.
 
     Static nodes "are configured on a section with a null connection"
     (specification, "Configuration").
@@ -28,14 +28,15 @@ class SectionParser(zuul.configloader.SectionParser):
 
     def fromYaml(self, conf):
         """
-        :param dict conf: the stanza; it is relieved of what Zuul can't show.
+        :param dict conf: the stanza.  Values that Zuul cannot show in an
+            error are removed from it.
         :return: a :class:`zuul.model.Section`.
         """
         conf = copyStanza(conf)
         if conf.get('connection', ...) is None:
             conf['connection'] = NULL_CONNECTION
         section = keepReplacing(conf, super().fromYaml)
-        # It is accepted here, but no driver's schema has it.
+        # No driver's schema has a description.
         section.config.pop('description', None)
         keepFaultsOfSection(self.pcontext, section)
         return section
@@ -43,9 +44,9 @@ class SectionParser(zuul.configloader.SectionParser):
 
 def getLineage(layout, section):
     """
-    :param Layout layout: what the tenant has.
-    :param Section section: one of it.
-    :return: a list of the section and those it inherits from.
+    :param Layout layout: the tenant's objects.
+    :param Section section: one of them.
+    :return: a list of the section and the sections it inherits from.
     :raises SectionError: one of these is missing, or inherits from itself.
     """
     seen = [section]
@@ -57,15 +58,15 @@ def getLineage(layout, section):
                 f'"{each.name}"' for each in [*seen, section])
             raise SectionError(
                 f'The {describe(section)} inherits from itself: {path}. '
-                f'Take the parent from one of them')
+                f'Remove "parent" from one of them')
         seen.append(section)
     return seen
 
 
 def getSection(layout, name, who):
     """
-    :param str who: refers to it.
-    :raises SectionError: there is none of that name.
+    :param str who: the object that refers to the section, for the message.
+    :raises SectionError: the layout has no section of that name.
     """
     try:
         return layout.sections[name]

@@ -1,5 +1,4 @@
-"""Configuration of nodes and images read without a tenant around it: of
-files that are not merged yet, of examples, and of tests."""
+"""Parse configuration without a tenant: unmerged files, examples and tests."""
 
 from zuul import model
 import zuul.configloader
@@ -20,10 +19,12 @@ PARSERS = {
 
 
 def parse(text, context, parsers=PARSERS):
-    """
-    :param str text: of a file, as a tenant writes it.
-    :param SourceContext context: where it is from.
-    :return: a list of the configuration objects of these kinds in it.
+    """Parse the text of one file.
+
+    :param str text: the YAML that a tenant writes.
+    :param SourceContext context: the project, branch and path of the file.
+    :return: a list of the image, flavor, label, section and provider objects
+        in the file.
     """
     # With Zuul's own YAML loader, which adds source context and mark.
     stanzas = zuul.configloader.safe_load_yaml(text, context)
@@ -33,9 +34,10 @@ def parse(text, context, parsers=PARSERS):
 
 
 def addTo(layout, parsed):
-    """
-    :param Layout layout: that is to have the objects.
-    :param parsed: as :func:`parse` returns them.
+    """Add objects to a layout.
+
+    :param Layout layout: receives the objects.
+    :param parsed: objects that :func:`parse` returned.
     """
     add = {model.Image: layout.addImage, model.Flavor: layout.addFlavor,
            model.Label: layout.addLabel, model.Section: layout.addSection,

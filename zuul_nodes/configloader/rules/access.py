@@ -1,14 +1,13 @@
-"""Which labels nodesets may name.
+"""Access to labels: the labels that nodesets may name.
 
-In a tenant with ``use-nodepool: false`` a label is known if there is a
-label object of that name and a provider of the tenant offers it.  Zuul
-itself is content with the label object, and the job then ends with
-NODE_FAILURE.  In any other tenant the labels that no provider offers are
-Nodepool's.
+In a tenant with ``use-nodepool: false``, a nodeset may name a label if the
+tenant has a label object of that name and one of its providers offers it.
+Zuul itself requires only the label object, and the job then ends with
+NODE_FAILURE.  In any other tenant, Nodepool provides the labels that no
+provider offers.
 
-That a label is an alias of one that is offered is not enough: an alias
-lets a request take a node that is there, but Zuul first chooses the
-provider for it, among those that have the label itself.
+An alias of an offered label is not sufficient.  An alias lets a request use
+an existing node, but Zuul first selects a provider that has the label itself.
 """
 
 from zuul.exceptions import ConfigurationSyntaxError, LabelNotFoundError
@@ -29,15 +28,15 @@ class LabelNotOfferedError(UnknownLabelError):
 
 
 class Access:
-    """The rule that Zuul asks about each nodeset of a layout."""
+    """Layout rule that checks each nodeset of a layout."""
 
     def checkNodeset(self, nodeset, layout):
         """
-        :raises UnknownLabelError: it has a label which no node can have.
+        :raises UnknownLabelError: no node can have a label of the nodeset.
         """
         if layout.tenant.use_nodepool:
             return
-        # Of a change under review, what it comes to when it has merged.
+        # For a change under review, the layout as it will be once merged.
         layout = getattr(layout, 'proposed', layout)
         for name in sorted(nodeset.flattenAlternativeLabels()):
             if not isOffered(name, layout):
@@ -45,19 +44,24 @@ class Access:
 
 
 def isOffered(name, layout):
-    """:return: whether a provider of the layout has the label."""
+    """:return: whether a provider of the layout offers the label."""
     return any(name in provider.labels
                for provider in layout.providers.values())
 
 
 def _raiseError(name, layout):
-    """:raises UnknownLabelError: always, but where a provider is an error
-        itself, which may well be the one that offers the label."""
+    """Raise the error for a label that no provider offers.
+
+    Return without an error if a provider is itself in error: that provider
+    may offer the label.
+
+    :raises UnknownLabelError: always otherwise.
+    """
     known = name in layout.labels
     if known and layout.provider_configs.keys() - layout.providers.keys():
         return
-    # Many jobs may have the same label, and to find what is like it takes
-    # its time.
+    # Many jobs may use the same label, and searching for similar names is
+    # slow.
     messages = vars(layout).setdefault('label_messages', {})
     if name not in messages:
         explain = _explainNotOffered if known else _explainUnknown
@@ -67,12 +71,13 @@ def _raiseError(name, layout):
 
 
 def getCurrent(layout):
-    """
-    To Zuul, an error with another text is another error, and a change is to
-    blame for it.  What messages say about other objects is thus taken
-    from what is there without the change.
+    """Return the layout that messages about other objects must refer to.
 
-    :return: the layout that the tenant has, or is just about to get.
+    Zuul blames a change for every error whose text is new.  A message that
+    mentions other objects therefore describes them as they are without the
+    change.
+
+    :return: the tenant's layout, or the one that it is about to get.
     """
     return layout.tenant.layout or layout
 
@@ -91,6 +96,6 @@ def _explainNotOffered(name, layout):
     if providers:
         advice = f'Attach it to one of: {providers}'
     else:
-        advice = 'Add a provider that does, for there are none'
+        advice = 'Add a provider that offers it: this tenant has none'
     return (f'The {describe(label)} exists, but no provider of this tenant '
             f'offers it. {advice}')

@@ -1,11 +1,11 @@
-"""Two definitions of the same name: an error that says where both are."""
+"""Duplicate names: an error that gives the locations of both definitions."""
 
 from zuul.exceptions import ConfigurationSyntaxError
 
-from zuul_nodes.configloader.errors import describePlace
+from zuul_nodes.configloader.errors import describeLocation
 from zuul_nodes.configloader.rules.access import getCurrent
 
-# What Zuul calls it -> where a layout has it.
+# Zuul's name of a kind -> the attribute of a layout.
 KINDS = {
     'Image': 'images',
     'Flavor': 'flavors',
@@ -21,15 +21,15 @@ class DuplicateError(ConfigurationSyntaxError):
 
 
 class Duplicates:
-    """The rule that Zuul asks when it refuses a second definition."""
+    """Layout rule that Zuul asks when it rejects a second definition."""
 
     def explain(self, error, layout, obj_type, first, second):
         """
-        :param Exception error: what Zuul says about it.
-        :param str obj_type: one of KINDS, or another that is no concern
-            of ours.
-        :param first: the definition that stands.
-        :param second: the one that is refused.
+        :param Exception error: Zuul's own error.
+        :param str obj_type: Zuul's name of the kind; a kind that is not in
+            KINDS keeps Zuul's error.
+        :param first: the definition that stays.
+        :param second: the definition that Zuul rejects.
         :return: the exception to raise instead.
         """
         if obj_type not in KINDS:
@@ -43,10 +43,10 @@ class Duplicates:
             advice = ('In the branches of one project, the definitions must '
                       'be identical')
         else:
-            advice = 'Rename one of them, or take it out'
+            advice = 'Rename or remove one of them'
         return DuplicateError(
-            f'{error}: there is one in {describePlace(standing)}, and one '
-            f'in {describePlace(second)}. {advice}')
+            f'{error}: one definition is in {describeLocation(standing)}, the '
+            f'other in {describeLocation(second)}. {advice}')
 
 
 def _isSameFile(one, other):

@@ -1,12 +1,13 @@
-"""A provider in error goes on as it was.
+"""Keep the last good definition of a provider that is in error.
 
-Zuul leaves it out of the layout, so that a typo deletes its ready nodes and
-sends what asks for its labels elsewhere.  Here the definition that was good
-last stays in use, with the error shown, until it is right again or gone.
+Zuul removes such a provider from the layout, so a typo deletes its ready
+nodes and sends requests for its labels to other providers.  With this rule,
+the last good definition stays in use and the error is shown, until the
+provider is corrected or removed.
 
-ZooKeeper has that definition: what the schedulers have written of the layout
-before, for launchers.  So all processes find the same one, also after a
-restart.  What the operator allows the tenant is checked anew.
+The last good definition is the one that the schedulers wrote to ZooKeeper for
+the launchers with the previous layout.  All processes therefore find the same
+one, also after a restart.  The operator's bounds are checked again.
 """
 
 import logging
@@ -28,18 +29,18 @@ log = logging.getLogger('zuul.nodes.configloader')
 
 
 class KeepLastGood:
-    """The rule for layouts that are in force."""
+    """Layout rule for layouts that are in force."""
 
     def keep(self, zk_client, layout, tenant, parsed_config, parse_context):
-        """To be called before a layout is made.
+        """Prepare a layout; to be called before Zuul fills it.
 
-        :param ZooKeeperClient zk_client: or None where there is none.
-        :param Layout layout: gets ``last_good``, which its providers ask.
+        :param ZooKeeperClient zk_client: None where there is no ZooKeeper.
+        :param Layout layout: gets ``last_good``, which its providers use.
         :param Tenant tenant:
-        :param ParsedConfig parsed_config: of the tenant.
+        :param ParsedConfig parsed_config: the tenant's configuration.
         :param ParseContext parse_context:
-        :return: the ParsedConfig to use: with a stand-in for each provider
-            that was there and of which nothing can be read any more.
+        :return: the ParsedConfig to use, with a stand-in for each existing
+            provider whose stanza can no longer be parsed.
         """
         if zk_client is None:
             return parsed_config
@@ -60,7 +61,7 @@ class KeepLastGood:
 
 
 class LastGood:
-    """The definitions of a tenant's providers that were good last."""
+    """The last good definitions of a tenant's providers."""
 
     def __init__(self, zk_client, tenant_name, parse_context):
         self.zk_client = zk_client
@@ -72,10 +73,10 @@ class LastGood:
         return providerrecords.getNames(
             self.zk_client.client, self.tenant_name)
 
-    def get(self, canonical_name):
+    def getConfig(self, canonical_name):
         """
-        :return: the flat configuration of a provider, or None if there is
-            none, or the tenant may not have it any more.
+        :return: the flat configuration of a provider; None if ZooKeeper has
+            none, or if the operator no longer allows it.
         """
         path = providerrecords.getPath(self.tenant_name, canonical_name)
         try:
@@ -88,37 +89,43 @@ class LastGood:
         except NoNodeError:
             return None
         except bounds.BoundError as error:
-            log.warning('The provider %s of the tenant %s does not stay as '
-                        'it was, for it may not be like that any more: %s',
+            log.warning('Not keeping the last good definition of the '
+                        'provider %s of the tenant %s, which exceeds what '
+                        'the operator allows: %s',
                         canonical_name, self.tenant_name, error)
             return None
         except Exception:
-            # Its driver or its connection may be gone.
-            log.warning('Unable to read what the provider %s of the tenant '
-                        '%s was:', canonical_name, self.tenant_name,
+            # Its driver or its connection may have been removed.
+            log.warning('Unable to read the last good definition of the '
+                        'provider %s of the tenant %s:',
+                        canonical_name, self.tenant_name,
                         exc_info=True)
             return None
         return provider.config
 
-    def stay(self, canonical_name, error):
+    def keepConfig(self, canonical_name, error):
+        """Return the last good configuration and report the error.
+
+        :param Exception error: why the provider is in error.
+        :return: as :meth:`getConfig`.  Without a last good configuration,
+            the error is not reported here.
         """
-        :param Exception error: what is wrong with the provider.
-        :return: as :meth:`get`.  The error is shown then.
-        """
-        config = self.get(canonical_name)
+        config = self.getConfig(canonical_name)
         if config is not None:
             if isinstance(error, ConfigurationSyntaxError):
-                error.args = (f'{error}. Until then, the provider stays as '
-                              'it was before',)
+                error.args = (f'{error}. Until this is corrected, the '
+                              'previous definition of the provider stays in '
+                              'use',)
             self.parse_context.accumulator.addError(error)
         return config
 
 
 class StandIn(ProviderConfig):
-    """In place of a stanza that can't be read.
+    """Replaces a provider whose stanza cannot be parsed.
 
     :param str canonical_name: of the provider.
-    :param ConfigurationError error: which is shown already.
+    :param ConfigurationError error: the error in the stanza, which Zuul
+        shows already.
     """
 
     def __init__(self, canonical_name, error):
@@ -128,11 +135,12 @@ class StandIn(ProviderConfig):
         self.start_mark = error.key.mark
 
     def flattenConfig(self, layout, connections):
-        """:return: what it was."""
-        config = layout.last_good.get(self.canonical_name)
+        """:return: the last good configuration of the provider."""
+        config = layout.last_good.getConfig(self.canonical_name)
         if config is None:
             raise LookupError(
-                f'The provider "{self.name}" can not stay as it was before')
+                f'The provider "{self.name}" has no previous definition that '
+                f'can stay in use')
         return config
 
 
@@ -142,16 +150,16 @@ def _getErrorLists(parsed_config):
 
 
 def _isAboutProviders(error):
-    """:return: whether a provider may be missing because of it."""
+    """:return: whether an error may have removed a provider."""
     if error.severity != SEVERITY_ERROR or error.key.context is None:
         return False
-    # Of a file that can't be read at all, there is no stanza.
+    # An error about a whole file has no stanza.
     return error.key.mark is None or (
         error.key.mark.snippet.lstrip().startswith('provider:'))
 
 
 def _findError(tenant, canonical_name, errors):
-    """:return: an error that a provider is missing for, or None."""
+    """:return: an error that may have removed a provider, or None."""
     project, _, name = map(
         urllib.parse.unquote_plus, canonical_name.rpartition('/'))
     tpc = tenant.getTPC(project)
@@ -165,8 +173,7 @@ def _findError(tenant, canonical_name, errors):
 
 
 def _getName(error):
-    """:return: the name in a provider's stanza, or None if it can't be
-        read."""
+    """:return: the name in a provider's stanza; None if it cannot be read."""
     if error.key.mark is None:
         return None
     try:

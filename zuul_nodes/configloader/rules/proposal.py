@@ -1,17 +1,16 @@
-"""What a change under review proposes is not what its jobs run with.
+"""Changes under review: what their jobs use, and what they propose.
 
 Images, flavors, labels, sections and providers "will be non-speculative
 (like pipelines and semaphores - changes must merge before they take
-effect)" (specification, "Configuration").  Zuul does so with sections and
-providers.  Here the same goes for flavors and labels, and for images
-that the tenant has.
+effect)" (specification, "Configuration").  Zuul implements this for sections
+and providers.  This rule implements it for flavors and labels, and for images
+that the tenant already has.
 
-Only an image that the change adds is in its layout: nothing but the jobs
-that build it can refer to it there, and they are to be tried, too.
+An image that the change adds is in the change's layout.  Only the jobs that
+build it can refer to it there, and the change must be able to test them.
 
-What the change writes is validated all the same, in a layout of its own,
-which is there until the change's layout is complete: its attribute
-``proposed``.
+The proposed objects are validated as well, in a second layout.  It is the
+attribute ``proposed`` of the change's layout until that layout is complete.
 """
 
 import itertools
@@ -22,22 +21,23 @@ from zuul_nodes.configloader.errors import describe
 from zuul_nodes.configloader.rules.access import isOffered
 from zuul_nodes.configloader.rules.duplicates import KINDS
 
-# What is parsed, with the errors of its own.
+# Parsed objects of each kind, and the errors of their stanzas.
 PARSED = [name for kind in ('image', 'flavor', 'label', 'section', 'provider')
           for name in (f'{kind}s', f'{kind}_errors')]
-# A comment on a change must not be too long.
+# Limits the length of the comment on a change.
 MANY = 30
 
 
 class Proposal:
-    """The rule for layouts that are made for a change under review."""
+    """Layout rule for layouts of changes under review."""
 
     def addItems(self, add, layout, tenant, parsed_config, parse_context):
-        """Add to a layout whatever it is to have.
+        """Fill the layout of a change.
 
-        :param add: Zuul's method that does so with all of its arguments.
-        :param Layout layout: of the change; it gets what the change may
-            have at once, and ``proposed``.
+        :param add: Zuul's method that adds objects to a layout, with its own
+            arguments.
+        :param Layout layout: the layout of the change.  It gets the objects
+            that the change may use before merging, and ``proposed``.
         """
         layout.proposed = model.Layout(tenant)
         theirs, others = _split(parsed_config)
@@ -45,9 +45,9 @@ class Proposal:
         with (parse_context.errorContext(error_list=errors),
               parse_context.accumulator.catchErrors()):
             add(layout.proposed, tenant, theirs, parse_context)
-        # Zuul itself drops those of sections and providers here.  It tells
-        # by the text which of them the change is not to blame for, and a
-        # text may name other places, which a change moves.
+        # Zuul drops the errors of sections and providers here.  It compares
+        # texts to find the errors that exist without the change.  A text may
+        # name locations that the change moves, so known errors keep theirs.
         known = {_identify(error): error
                  for error in tenant.layout.loading_errors.errors}
         for error in (*layout.proposed.loading_errors.errors, *errors):
@@ -59,29 +59,29 @@ class Proposal:
         layout.labels = tenant.layout.labels
 
     def warn(self, item, layout):
-        """Say on the change what of it has to merge first.
+        """Warn on a change about the objects that must merge first.
 
-        :param QueueItem item: the change, with those it depends on.
-        :param Layout layout: is relieved of ``proposed``.  If it has none,
-            it is not for running jobs at all: that of a config project.
+        :param QueueItem item: the change, and those it depends on.
+        :param Layout layout: loses ``proposed``.  A layout without it is not
+            for running jobs: it belongs to a change of a config project.
         """
         proposed = vars(layout).pop('proposed', layout)
         messages = _findDifferences(item, layout, proposed)
         if proposed is not layout:
             messages = itertools.chain(
                 _findNeeds(item, layout, proposed), messages)
-        # A layout may be made more than once.
+        # Zuul may compute the layout of an item more than once.
         seen = item.current_build_set.warning_messages
         new = [message for message in dict.fromkeys(messages)
                if message not in seen]
         if len(new) > MANY:
-            new[MANY:] = [f'And {len(new) - MANY} more of that kind.']
+            new[MANY:] = [f'{len(new) - MANY} more objects must merge first.']
         if new:
             item.warning(new)
 
 
 def _split(parsed_config):
-    """:return: what providers are made of, and the rest."""
+    """:return: the objects that providers use, and the rest."""
     theirs, others = model.ParsedConfig(), parsed_config.copy()
     for name in PARSED:
         setattr(theirs, name, getattr(parsed_config, name))
@@ -90,7 +90,7 @@ def _split(parsed_config):
 
 
 def _findDifferences(item, layout, proposed):
-    """Yield a warning for each object that the change would change."""
+    """Yield a warning for each object that the change modifies."""
     broken = {_getFile(error.key.context) for error
               in layout.loading_errors.errors if error.key.context}
     for kind in KINDS.values():
@@ -101,18 +101,18 @@ def _findDifferences(item, layout, proposed):
             if before == after:
                 continue
             if not any(_isTouched(item, each) for each in (before, after)):
-                # This is the doing of a change ahead.
+                # A change ahead in the queue modifies it.
                 continue
             if before is None:
-                yield (f'The {describe(after)} is there when this change '
-                       f'has merged, and not before.')
+                yield (f'The {describe(after)} does not exist until this '
+                       f'change has merged.')
             elif after is not None:
                 yield (f'The {describe(after)} changes when this change has '
-                       f'merged. Until then jobs use it as it is now.')
-            # Else it may be gone, or not be readable any more.
+                       f'merged. Until then, jobs use its current version.')
+            # Otherwise its file may be unreadable, so nothing is known.
             elif _getFile(before.source_context) not in broken:
-                yield (f'The {describe(before)} goes away when this change '
-                       f'has merged. Until then jobs use it.')
+                yield (f'The {describe(before)} is removed when this change '
+                       f'has merged. Until then, jobs use it.')
 
 
 def _findNeeds(item, layout, proposed):
@@ -122,9 +122,9 @@ def _findNeeds(item, layout, proposed):
                if isOffered(name, proposed) and not isOffered(name, current)}
     if not pending:
         return
-    meanwhile = 'no node can be had'
+    meanwhile = 'requests for it fail'
     if layout.tenant.use_nodepool:
-        meanwhile = 'Nodepool is asked for nodes'
+        meanwhile = 'Zuul requests such nodes from Nodepool'
     for user, nodeset in _getNodesets(layout):
         labels = nodeset.flattenAlternativeLabels() & pending.keys()
         for label in sorted(labels):
@@ -136,7 +136,7 @@ def _findNeeds(item, layout, proposed):
 
 
 def _getNodesets(layout):
-    """Yield what has a nodeset, and the nodeset."""
+    """Yield each object that has a nodeset, and the nodeset."""
     for nodeset in layout.nodesets.values():
         yield nodeset, nodeset
     jobs = itertools.chain(
@@ -150,7 +150,7 @@ def _getNodesets(layout):
 
 
 def _identify(error):
-    """:return: the stanza that is in error, and by what kind of error."""
+    """:return: a key of the stanza and the kind of an error."""
     key = error.key
     if not (key.context and key.mark):
         return key.error_text
@@ -162,7 +162,7 @@ def _getFile(context):
 
 
 def _isTouched(item, config_object):
-    """:return: whether it is in a file that the change itself changes."""
+    """:return: whether the item's own changes touch the object's file."""
     if config_object is None:
         return False
     context = config_object.source_context

@@ -1,7 +1,7 @@
-"""The rule for what no provider uses, or not yet.
+"""Checks of objects that no provider uses.
 
-A provider tells what is wrong with all that it is made of.  What it does not
-tell is told at the object itself, so that one mistake gives one error.
+A provider reports the mistakes in all its parts.  This rule reports the
+mistakes that no provider has reported, so that one mistake gives one error.
 """
 
 from zuul_nodes.configloader.errors import (
@@ -19,8 +19,8 @@ class CheckUnused:
     def check(self, layout, parse_context):
         """
         :param Layout layout: with all of its objects.
-        :param ParseContext parse_context: has the errors of its providers, and
-            gets others.
+        :param ParseContext parse_context: contains the errors of the
+            layout's providers, and gets further errors.
         """
         attached = _getAttached(layout)
         for section in layout.sections.values():
@@ -30,17 +30,17 @@ class CheckUnused:
                 if section.name not in attached:
                     _checkConnection(parse_context, section)
                     _checkEntries(layout, section)
-        told = [error.short_error for error in parse_context.error_list]
+        reported = [error.short_error for error in parse_context.error_list]
         for kind in (*STRUCTURE, 'section'):
             for config_object in getattr(layout, f'{kind}s').values():
                 with parse_context.errorContext(
                         stanza=kind, conf=config_object):
-                    for error in _findUntold(config_object, told):
+                    for error in _findUnreported(config_object, reported):
                         parse_context.accumulator.addError(error)
 
 
 def _getAttached(layout):
-    """:return: the names of the sections that providers are made of."""
+    """:return: the names of the sections that providers use."""
     found = set()
     for provider_config in layout.provider_configs.values():
         name = provider_config.section
@@ -53,7 +53,7 @@ def _getAttached(layout):
 def _checkConnection(parse_context, section):
     connections = parse_context.connections.connections
     name = section.config.get('connection')
-    # Processes that deal with no providers have none.
+    # Processes that do not manage providers have no connections.
     if connections and name is not None and name not in connections:
         raise explainConnection(section, name, connections)
 
@@ -68,12 +68,12 @@ def _checkEntries(layout, section):
                     f'The {describe(section)}', kind, str(name), known))
 
 
-def _findUntold(config_object, told):
+def _findUnreported(config_object, reported):
     """
-    :param told: messages of other errors.
-    :return: yields the errors of an object that none of them has told.
+    :param reported: the messages that have been reported.
+    :return: yields the errors of an object that are not reported yet.
     """
     for attribute, error in getattr(config_object, 'faults', ()):
         who, name = describe(config_object), f'"{attribute}"'
-        if not any(who in message and name in message for message in told):
+        if not any(who in message and name in message for message in reported):
             yield error

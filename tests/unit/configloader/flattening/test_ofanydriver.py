@@ -88,8 +88,9 @@ def test_jobs_get_no_more_than_there_is():
 @pytest.mark.parametrize('level', ['label', 'section'])
 def test_what_jobs_can_not_be_told(level, value, message):
     with pytest.raises(AttributeValueError, match=(
-            f'The label "node" of the provider "desk" {PLACE} has a wrong '
-            rf'"node-attributes": .*{message}.*It is set by the {level} ')):
+            f'The label "node" of the provider "desk" {PLACE} has an '
+            rf'invalid value for "node-attributes": .*{message}.*It is set by '
+            rf'the {level} ')):
         load(**{level: {'node-attributes': value}})
 
 
@@ -122,6 +123,6 @@ def test_levels_have_no_more_together():
     ({f'a{number}': '' for number in range(33)}, '33 tags; 32 are allowed')])
 def test_tags_that_can_not_be_filled_in(value, message):
     with pytest.raises(AttributeValueError, match=(
-            f'The label "node" of the provider "desk" {PLACE} has a wrong '
-            rf'"dynamic-tags": .*{message}')):
+            f'The label "node" of the provider "desk" {PLACE} has an '
+            rf'invalid value for "dynamic-tags": .*{message}')):
         load(label={'dynamic-tags': value})

@@ -61,16 +61,17 @@ def test_attribute_of_the_other_type_of_image():
     ('username', '(image|label)', '.*')])
 def test_wrong_value(level, expected, attribute, kind, name):
     with pytest.raises(AttributeValueError, match=(
-            rf'The {kind} "{name}" of the provider "desk" {PLACE} has a wrong'
-            rf' "{attribute}": expected .*{expected}')):
+            rf'The {kind} "{name}" of the provider "desk" {PLACE} has an '
+            rf'invalid value for "{attribute}": expected .*{expected}')):
         load(**{level: {attribute: ['wrong']}})
 
 
 def test_wrong_value_where_schemas_differ_by_type_names_the_attribute():
     text = document(image={'type': 'zuul', 'username': 3})
     with pytest.raises(AttributeValueError, match=(
-            r'The image "debian" of the provider "desk" .* has a wrong '
-            r'"username": expected str. It is set by the image "debian"')):
+            r'The image "debian" of the provider "desk" .* has an invalid '
+            r'value for "username": expected str. It is set by the image '
+            r'"debian"')):
         makeProvider(text.replace(', "image-id": "ami-1"', ''), ZUUL_CONF)
 
 
@@ -100,8 +101,9 @@ def test_aliases_belong_to_one_label(level):
 def test_missing_value():
     text = document().replace('"instance-type": "t3.small"', '')
     with pytest.raises(AttributeValueError, match=(
-            r'The flavor "small" of the provider "desk" .* is wrong: Provide '
-            r'either "instance-type", or "fleet" keys. See the stanza of')):
+            r'The flavor "small" of the provider "desk" .* is invalid: '
+            r'Provide either "instance-type", or "fleet" keys. See the '
+            r'stanza of')):
         makeProvider(text.replace('"small", }', '"small"}'), ZUUL_CONF)
 
 
@@ -120,8 +122,9 @@ def test_wrong_value_of_common_attribute_names_the_label(
 def test_more_slots_than_a_machine_has():
     assert load(label={'slots': 1000}).labels['node'].slots == 1000
     with pytest.raises(AttributeValueError, match=(
-            r'The label "node" of the provider "desk" .* has a wrong "slots": '
-            r'expected a whole number from 0 to 1000\. It is set by the '
+            r'The label "node" of the provider "desk" .* has an invalid value '
+            r'for "slots": expected a whole number from 0 to 1000\. It is set '
+            r'by the '
             r'section "desk"')):
         load(section={'slots': 1001})
 
@@ -161,7 +164,8 @@ def test_spellings(spelled, known, value):
                                    'image in section'])
 def test_two_spellings_of_one_attribute(level):
     with pytest.raises(SpellingError, match=(
-            r'has both "tags" and "meta", which are one attribute')):
+            r'has both "tags" and "meta", which are names of the same '
+            r'attribute')):
         load(**{level: {'tags': {}, 'meta': {}}})
 
 
@@ -192,7 +196,7 @@ def test_label_without_image_in_a_cloud():
     text = document().replace('"image": "debian", "flavor"', '"flavor"', 1)
     with pytest.raises(UnknownNameError, match=(
             r'The label "node" .* has no image, which the driver aws .* '
-            r'needs. Give it one')):
+            r'needs. Add one')):
         makeProvider(text, ZUUL_CONF)
 
 
@@ -276,7 +280,8 @@ def test_final_by_default(defaults, final):
 
 def test_final_in_a_stanza_is_an_error():
     with pytest.raises(UnknownAttributeError, match=(
-            r'The label "node" .* is "final", which only an entry for it')):
+            r'The label "node" .* has the attribute "final", which only an '
+            r'entry in')):
         load(label={'final': True})
 
 
@@ -302,7 +307,7 @@ def test_error_names_the_line_of_the_entry():
 - provider: {name: desk, section: desk}
 '''
     with pytest.raises(AttributeValueError, match=(
-            r'wrong "image-id": expected str. It is set by the section '
+            r'value for "image-id": expected str. It is set by the section '
             r'"desk" .*, line 10\)')):
         makeProvider(text, ZUUL_CONF)
 
@@ -322,6 +327,6 @@ def test_equality_sees_attributes(stanza):
     (['a'], {'a': 'b'}), (3, {'a': 'b'}),
 ])
 def test_tags_of_a_wrong_type_are_an_error(own, defaults):
-    with pytest.raises(AttributeValueError, match='has a wrong "'):
+    with pytest.raises(AttributeValueError, match='invalid value for "'):
         load(label={'tags': own},
              section={'label-defaults': {'tags': defaults}})

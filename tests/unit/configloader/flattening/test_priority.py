@@ -100,8 +100,9 @@ def test_labels_do_not_share_their_entry():
     ('base section', 'section "base"')])
 def test_wrong_value(level, origin, value):
     with pytest.raises(AttributeValueError, match=(
-            rf'The provider "desk" {PLACE} has a wrong "priority": expected '
-            rf'an integer, 0 or more\. .* set by the {origin} {PLACE}')):
+            rf'The provider "desk" {PLACE} has an invalid value for '
+            rf'"priority": expected an integer, 0 or more\. .* set by the '
+            rf'{origin} {PLACE}')):
         load(**{level: {'priority': value}})
 
 

@@ -39,11 +39,12 @@ def load(text):
     ('- section: {name: desk, connection: null, nodes: [{name: "desk:22", '
      'label: big}]}',
      'The section "desk" (project example.com/nodes, branch main, file '
-     'zuul.d/objects.yaml, line 1) has a wrong "nodes": A node in "nodes" '
-     'has the address "desk:22", which is no host name or IP address. Write '
-     'the address as "desk" and the port as "connection-port: 22" at 0'),
+     'zuul.d/objects.yaml, line 1) has an invalid value for "nodes": A '
+     'node in "nodes" has the address "desk:22", which is no host name or IP '
+     'address. Write the address as "desk" and the port as "connection-port: '
+     '22" at 0'),
     ('- section: {name: desk, connection: null, nodes: 7}',
-     'has a wrong "nodes": expected a list, not 7'),
+     'has an invalid value for "nodes": expected a list, not 7'),
     ('- section: {name: desk, connection: nul}',
      'has the connection "nul", which zuul.conf does not have. Did you mean '
      '"null"?'),
@@ -51,25 +52,25 @@ def load(text):
      'refers to the section "dask", which this tenant does not have'),
     ('- label: {name: debian, min-ready: -3}',
      'The label "debian" (project example.com/nodes, branch main, file '
-     'zuul.d/objects.yaml, line 1) has a wrong "min-ready": expected a whole '
-     'number from 0 to 1000000, not -3'),
+     'zuul.d/objects.yaml, line 1) has an invalid value for "min-ready": '
+     'expected a whole number from 0 to 1000000, not -3'),
     ('- label: {name: debian, min-ready: true}', '1000000, not True'),
     ('- label: {name: debian, boot-timeout: -3}',
      'a whole number of seconds from 0 to 604800, not -3'),
     ('- label: {name: debian, min-retention-time: [1]}', 'not a list'),
     ('- label: {name: debian, min-ready: two}',
      'The label "debian" (project example.com/nodes, branch main, file '
-     'zuul.d/objects.yaml, line 1) has a wrong "min-ready": expected a whole '
-     "number from 0 to 1000000, not 'two'"),
+     'zuul.d/objects.yaml, line 1) has an invalid value for "min-ready": '
+     "expected a whole number from 0 to 1000000, not 'two'"),
     ('- image: {name: debian, type: zuul, username: 3}',
      'The image "debian" (project example.com/nodes, branch main, file '
-     'zuul.d/objects.yaml, line 1) has a wrong "username": expected str, not '
-     '3'),
+     'zuul.d/objects.yaml, line 1) has an invalid value for "username": '
+     'expected str, not 3'),
     ('- image: {name: debian, type: zuul, retain-count: 0}',
-     'has a wrong "retain-count": expected a whole number from 1 to 1000, '
-     'not 0'),
+     'has an invalid value for "retain-count": expected a whole number from '
+     '1 to 1000, not 0'),
     ('- flavor: {name: small, public-ipv4: maybe}',
-     """has a wrong "public-ipv4": expected bool, not 'maybe'"""),
+     """has an invalid value for "public-ipv4": expected bool, not 'maybe'"""),
     ('- label: {name: debian, retain-count: 2}',
      'The label "debian" (project example.com/nodes, branch main, file '
      'zuul.d/objects.yaml, line 1) has the attribute "retain-count", which '
@@ -86,7 +87,7 @@ def load(text):
     ('- section: {name: desk, connection: null, image-defaults: '
      '{usrname: zuul}}', 'Did you mean "username"?'),
     ('- section: {name: desk, connection: null, az: [1]}',
-     'has a wrong "az": expected str'),
+     'has an invalid value for "az": expected str'),
     ('- image: {name: debian, type: zuul}\n'
      '- section: {name: desk, connection: null, images: [debain]}',
      'The section "desk" (project example.com/nodes, branch main, file '
@@ -97,7 +98,7 @@ def load(text):
     ('- image: {name: debian, type: zuul, import-timeout: [1]}',
      'not a list'),
     ('- section: {name: desk, connection: null, launch-timeout: true}',
-     'has a wrong "launch-timeout"'),
+     'has an invalid value for "launch-timeout"'),
 ])
 def test_an_object_that_nobody_uses(text, expected):
     error, = load(text)

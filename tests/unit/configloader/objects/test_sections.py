@@ -69,8 +69,8 @@ def test_abstract_section():
     with pytest.raises(SectionError, match=(
             r'The provider "desk-provider" is attached to the abstract '
             r'section "base" \(project example.com/nodes, branch main, file '
-            r'zuul.d/nodes.yaml, line 6\). Attach it to a section that has '
-            r'"base" for its parent')):
+            r'zuul.d/nodes.yaml, line 6\). Attach it to a section whose '
+            r'parent is "base"')):
         flatten(BUILDING_BLOCKS + BASE + DESK
                 + PROVIDER.replace('section: desk', 'section: base'))
 

@@ -40,7 +40,7 @@ ALIAS = {**ONE_MORE, LABELS_FILE: LABELS.replace(
      'The label "x" was not found. There are: "debian"'),
     (ONE_MORE, NOT_OFFERED + 'Attach it to one of: "desk"'),
     (NO_PROVIDER,
-     NOT_OFFERED + 'Add a provider that does, for there are none'),
+     NOT_OFFERED + 'Add a provider that offers it: this tenant has none'),
     # The provider for a request is one that has the label itself.
     (ALIAS, NOT_OFFERED + 'Attach it to one of: "desk"'),
 ])

@@ -25,16 +25,16 @@ def test_name_in_two_projects_is_an_error():
     kinds = ['Image', 'Flavor', 'Label', 'Section', 'Provider']
     assert [error.split()[0] for error in errors] == kinds
     assert errors[2] == (
-        'Label debian already defined in project config: there is one in '
-        'project example.com/config, branch main, file zuul.yaml, line 9, '
-        'and one in project example.com/nodes, branch main, file '
-        'zuul.d/labels.yaml, line 5. Rename one of them, or take it out')
+        'Label debian already defined in project config: one definition is '
+        'in project example.com/config, branch main, file zuul.yaml, line 9, '
+        'the other in project example.com/nodes, branch main, file '
+        'zuul.d/labels.yaml, line 5. Rename or remove one of them')
 
 
 def test_name_twice_in_one_file_is_an_error():
     error, = Tenant({**FILES, LABELS_FILE: LABELS
                      + '- flavor: {name: small}\n'}).errors
-    assert 'line 3, and one' in error
+    assert 'line 3, the other' in error
     assert 'line 10. Rename' in error
 
 
@@ -45,7 +45,7 @@ def test_identical_definitions_in_two_branches_are_no_error():
 def test_different_definitions_in_two_branches_are_an_error():
     error, = Tenant({
         **FILES, STABLE_FILE: LABELS.replace('Stable', 'Old')}).errors
-    assert 'branch main, file zuul.d/labels.yaml, line 5, and' in error
+    assert 'branch main, file zuul.d/labels.yaml, line 5, the other' in error
     assert 'branch stable, file zuul.d/labels.yaml, line 5. In the' in error
     assert error.endswith('the definitions must be identical')
 

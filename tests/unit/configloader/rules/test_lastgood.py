@@ -121,7 +121,8 @@ def test_the_error_says_that_it_stays(tenant):
     error, = tenant.errors
     assert 'bot-timeout' in error
     assert error.endswith(
-        'Until then, the provider stays as it was before')
+        'Until this is corrected, the previous definition of the provider '
+        'stays in use')
 
 
 def test_a_provider_is_as_written_when_it_is_right_again(tenant):
@@ -184,4 +185,4 @@ def test_a_change_under_review_gets_the_error(tenant):
     layout, _ = tenant.propose({DESK: BROKEN['attribute']})
     error, = layout.loading_errors.errors
     assert 'bot-timeout' in error.error
-    assert 'stays as it was' not in error.error
+    assert 'stays in use' not in error.error

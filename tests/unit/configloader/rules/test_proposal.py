@@ -61,12 +61,12 @@ def test_jobs_are_speculative(tenant):
 @pytest.mark.parametrize('files, but, expected', [
     ({LABELS_FILE: LABELS + NEW_LABEL}, '',
      'The label "sid" (project example.com/nodes, branch main, file '
-     'zuul.d/labels.yaml, line 11) is there when this change has merged, '
-     'and not before.'),
+     'zuul.d/labels.yaml, line 11) does not exist until this change has '
+     'merged.'),
     ({LABELS_FILE: LABELS.replace('Stable', 'Old')}, '',
      'The label "debian" (project example.com/nodes, branch main, file '
      'zuul.d/labels.yaml, line 5) changes when this change has merged. '
-     'Until then jobs use it as it is now.'),
+     'Until then, jobs use its current version.'),
     ({LABELS_FILE: LABELS.replace('cloud', 'zuul'),
       PROVIDER_FILE: (SECTION + PROVIDER)}, '', 'The image "debian" '),
     ({LABELS_FILE: LABELS.replace('name: small', 'name: small, '
@@ -96,8 +96,8 @@ def test_warnings_name_removed_objects(tenant):
     assert getErrors(layout) == []
     assert warnings[2] == (
         'The label "debian" (project example.com/nodes, branch main, file '
-        'zuul.d/labels.yaml, line 5) goes away when this change has merged. '
-        'Until then jobs use it.')
+        'zuul.d/labels.yaml, line 5) is removed when this change has merged. '
+        'Until then, jobs use it.')
     assert len(warnings) == 5
     check(tenant, layout)
 
@@ -138,7 +138,7 @@ def test_number_of_warnings_is_limited(tenant):
                      for number in range(200))
     _, warnings = tenant.propose({LABELS_FILE: LABELS + labels})
     assert len(warnings) == 31
-    assert warnings[-1] == 'And 170 more of that kind.'
+    assert warnings[-1] == '170 more objects must merge first.'
 
 
 @pytest.mark.parametrize('files, expected', [
@@ -189,7 +189,7 @@ def test_warning_names_job_that_needs_a_new_label(tenant):
         'zuul.d/jobs.yaml, line 2) needs the label "sid" (project '
         'example.com/nodes, branch main, file zuul.d/labels.yaml, line 11), '
         'which must merge first: until then no provider of this tenant '
-        'offers this label, and no node can be had.')
+        'offers this label, and requests for it fail.')
     assert len(warnings) == 3
     check(tenant, layout)
 
@@ -210,7 +210,7 @@ def test_warning_names_nodepool_when_it_is_used():
     layout, warnings = tenant.propose(
         {**NEW_ON_PROVIDER, JOBS_FILE: JOB % 'sid'})
     assert getErrors(layout) == []
-    assert warnings[0].endswith('and Nodepool is asked for nodes.')
+    assert warnings[0].endswith('and Zuul requests such nodes from Nodepool.')
 
 
 def test_error_in_the_plugin_is_a_warning(tenant, monkeypatch):

@@ -169,7 +169,7 @@ def test_a_change_alters_nothing_until_it_has_merged(review):
             'The job "on-spare" (project', 'needs the label "spare" (project',
             'which must merge first',
             'The section "spare" (project',
-            'is there when this change has merged, and not before.'):
+            'does not exist until this change has merged.'):
         assert expected in message
     assert review.labels() == {'debian-local'}
     assert len(review.site.api.nodes()) == 1

@@ -313,7 +313,7 @@ def test_wrong_labels(label, attribute, message):
         load(write(label))
     text = str(info.value)
     assert text.startswith('The label "node" of the provider "cluster"')
-    assert f'has a wrong "{attribute}"' in text
+    assert f'has an invalid value for "{attribute}"' in text
 
 
 WIKIMEDIA = '''
@@ -342,9 +342,9 @@ WIKIMEDIA = '''
 def test_a_namespace_with_a_spec_is_told_what_to_write():
     """As there is one at Wikimedia, in shape."""
     with pytest.raises(AttributeValueError, match=(
-            r'label "namespace" of the provider "untrusted" .* has a wrong '
-            '"spec": a label of the kind "namespace" has no pod; take it '
-            'out, or make the kind "pod"')):
+            r'label "namespace" of the provider "untrusted" .* has an '
+            'invalid value for "spec": a label of the kind "namespace" has no '
+            'pod; take it out, or make the kind "pod"')):
         load(WIKIMEDIA)
     # All the rest is as it should be.
     assert set(load(WIKIMEDIA.replace(
