@@ -1,15 +1,15 @@
 """The ``zuul-nodes`` command.
 
-Each subcommand is a module, or a folder if it needs several, and has
+A subcommand is a module or, if it needs several, a folder.  It defines
 
 ``addArguments(parser)``
-    its arguments,
+    adds its arguments,
 ``run(args)``
-    the work; returns the exit status, raises
-    :class:`~zuul_nodes.exceptions.UserError` for what the user can put
-    right.
+    does the work and returns the exit status; raises
+    :class:`~zuul_nodes.exceptions.UserError` for errors that the user can
+    correct.
 
-A subcommand's module is imported only when it is used: ``zuul-nodes
+A subcommand's module is imported only when it is used, so ``zuul-nodes
 --help`` does not import Zuul.
 """
 
@@ -20,15 +20,14 @@ import sys
 import zuul_nodes
 from zuul_nodes.exceptions import UserError
 
-# name -> what it is for; the module is zuul_nodes.cmd.<name>, without
-# hyphens.
+# name -> help text.  The module is zuul_nodes.cmd.<name>, without hyphens.
 SUBCOMMANDS = {
-    'check': 'ask a cloud whether it has what a provider names',
-    'dib-test': 'try an image file in an OpenStack cloud',
-    'doctor': 'check that the plugin is whole and fits the installed Zuul',
-    'explain': 'tell where the attributes of a node come from',
-    'images': 'show the builds of images, and steer them',
-    'launcher': 'run the launcher as a process of its own',
+    'check': 'check that a cloud has the resources that a provider names',
+    'dib-test': 'boot and test an image file in an OpenStack cloud',
+    'doctor': 'check that the plugin is complete and fits the installed Zuul',
+    'explain': 'explain where the attributes of a node are set',
+    'images': 'list the builds of images and manage them',
+    'launcher': 'run the launcher as a separate process',
     'new-driver': 'write a package with a driver for another cloud',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'run': "run one of Zuul's commands with the plugin installed",
@@ -40,7 +39,8 @@ def createParser(name=None):
     parser = argparse.ArgumentParser(
         prog='zuul-nodes',
         description='Node and image management inside the Zuul scheduler.',
-        epilog='"zuul-nodes COMMAND --help" tells more about a command.')
+        epilog='See "zuul-nodes COMMAND --help" for the arguments of a '
+               'command.')
     parser.add_argument(
         '--version', action='version',
         version=f'zuul-nodes {zuul_nodes.__version__}')
@@ -59,7 +59,7 @@ def createParser(name=None):
 
 
 def main(argv=None):
-    """:return: the exit status: 0 done, 1 failed, 2 wrong usage."""
+    """:return: the exit status: 0 success, 1 failure, 2 wrong usage."""
     argv = sys.argv[1:] if argv is None else argv
     name = next((arg for arg in argv if arg in SUBCOMMANDS), None)
     args = createParser(name).parse_args(argv)

@@ -1,4 +1,4 @@
-"""``zuul-nodes doctor``: is the plugin whole, and does it fit this Zuul?"""
+"""``zuul-nodes doctor``: checks the plugin and its fit with this Zuul."""
 
 import dataclasses
 import importlib.metadata
@@ -14,9 +14,9 @@ from zuul_nodes.cmd.common import output
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import extensions, seams
 
-# Seconds; an interpreter that starts slower than this is a finding too.
+# Seconds; an interpreter that starts more slowly is a finding too.
 PROBE_TIMEOUT = 180
-# Runs under the name of one of Zuul's commands, as such a command would.
+# Runs under the name of one of Zuul's commands, as the plugin requires.
 PROBE = '''\
 import sys
 import zuul.cmd
@@ -49,20 +49,20 @@ def run(args):
             ['check', 'subject', 'state', 'detail'],
             [(f.check, f.subject, 'ok' if f.ok else 'WRONG', f.detail)
              for f in findings]))
-        print('All is well.' if healthy else 'Something is wrong.')
+        print('No problems found.' if healthy else 'Problems found.')
     return 0 if healthy else 1
 
 
 def examine():
-    """:return: an iterator of every :class:`Finding`."""
+    """:return: an iterator over every :class:`Finding`."""
     with tempfile.TemporaryDirectory() as directory:
         probe = startProbe(directory)
         try:
-            # The probe and this process import Zuul at the same time.
-            parts = {function.__name__: list(_tolerate(function))
+            # Both import Zuul, which takes long, so they run in parallel.
+            parts = {function.__name__: list(_reportErrors(function))
                      for function in (examineVersions, examineSeams,
                                       examineEntryPoints, examineDrivers)}
-            environment = list(_tolerate(examineEnvironment, probe))
+            environment = list(_reportErrors(examineEnvironment, probe))
         finally:
             probe.kill()
             probe.communicate()
@@ -72,8 +72,8 @@ def examine():
         yield from findings
 
 
-def _tolerate(function, *arguments):
-    """What is broken does not keep the rest from being told."""
+def _reportErrors(function, *arguments):
+    """Report an exception as a finding and continue with the next check."""
     try:
         yield from function(*arguments)
     except Exception as error:
@@ -87,14 +87,13 @@ def examineVersions():
     version, wanted = seams.getVersions()
     mismatch = seams.findVersionMismatch()
     yield Finding('version', 'zuul', not mismatch,
-                  mismatch or f'{version}, wanted is {wanted}')
+                  mismatch or f'{version}, required: {wanted}')
 
 
 def startProbe(directory):
-    """Start what one of Zuul's commands would be.
+    """Start a process that imports Zuul like one of Zuul's commands.
 
-    :param str directory: for its program; it has to stay until the probe
-        has ended.
+    :param str directory: for the program; must exist until the process ends.
     :return: a Popen.
     """
     program = pathlib.Path(directory, 'zuul-probe')
@@ -105,28 +104,28 @@ def startProbe(directory):
 
 
 def examineEnvironment(probe):
-    """Would one of Zuul's commands, started like this, load the plugin?
+    """Check whether Zuul's commands in this environment load the plugin.
 
-    :param Popen probe: as of :func:`startProbe`.
+    :param Popen probe: from :func:`startProbe`.
     """
     disabled = plugin.isDisabled()
     yield Finding(
         'environment', plugin.DISABLE_VARIABLE, not disabled,
-        'set: the plugin is switched off' if disabled else 'not set')
+        'set: the plugin is disabled' if disabled else 'not set')
     try:
         _, errors = probe.communicate(timeout=PROBE_TIMEOUT)
         loaded = probe.returncode == 0
         message = errors.strip().rpartition('\n')[2]
     except subprocess.TimeoutExpired:
         loaded = False
-        message = f'it did not answer within {PROBE_TIMEOUT} s'
+        message = f'no answer within {PROBE_TIMEOUT} s'
     if loaded:
         message = 'stock commands load the plugin'
     elif disabled:
         message = 'stock commands do not load the plugin'
     elif not message:
-        message = ('stock commands do not load the plugin; install the '
-                   'package again with pip, or use "zuul-nodes run"')
+        message = ('stock commands do not load the plugin; reinstall the '
+                   'package with pip, or use "zuul-nodes run"')
     yield Finding('environment', 'start-up file', loaded, message)
 
 
@@ -149,7 +148,7 @@ def examineEntryPoints():
 
 
 def examineDrivers():
-    """Where each driver that a connection could name comes from."""
+    """Report the source of each driver that a connection can name."""
     ours = extensions.find(extensions.DRIVERS)
     zuuls = extensions.getZuulDrivers()
     version = importlib.metadata.version('zuul')

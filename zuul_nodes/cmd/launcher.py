@@ -1,14 +1,14 @@
-"""``zuul-nodes launcher``: the launcher as a process of its own."""
+"""``zuul-nodes launcher``: runs the launcher as a separate process."""
 
 from zuul_nodes import plugin, zuulconf
 from zuul_nodes.exceptions import UserError
 
-# Options in [launcher] that name a file to be made, and Zuul's defaults.
-PLACES = {
+# Options in [launcher] with paths of files to create, and Zuul's defaults.
+PATH_OPTIONS = {
     'command_socket': '/var/lib/zuul/launcher.socket',
     'pidfile': '/var/run/zuul/launcher.pid',
 }
-# The option in [launcher] with the names of connections.
+# The option in [launcher] that lists connections.
 FILTER = 'connection_filter'
 
 
@@ -20,12 +20,12 @@ def addArguments(parser):
                         help='stay in the foreground')
     parser.add_argument(
         '--connection', dest='connections', metavar='NAME', action='append',
-        help='a connection whose nodes and images to look after, instead of '
-             'those in connection_filter in zuul.conf; may be given several '
-             'times')
+        help='a connection whose nodes and images to manage, instead of '
+             'those in connection_filter in zuul.conf; may be repeated')
     parser.add_argument(
         'command', nargs='?', choices=('stop', 'repl', 'norepl'),
-        help='tell the running launcher to do this, instead of starting one')
+        help='send this command to the running launcher instead of starting '
+             'one')
 
 
 def run(args):
@@ -33,41 +33,40 @@ def run(args):
     zuulconf.requireZooKeeper(config)
     args.nodaemon = bool(args.foreground or args.command)
     if not args.command:
-        zuulconf.requireDirectories(config, 'launcher', PLACES)
+        zuulconf.requireDirectories(config, 'launcher', PATH_OPTIONS)
     if not plugin.install():
-        raise UserError('the plugin can not be used here; '
-                        '"zuul-nodes doctor" tells why')
+        raise UserError('the plugin cannot be used here; '
+                        '"zuul-nodes doctor" explains why')
     if not args.command:
         filterConnections(config, args.connections)
-    # Only now is it known that Zuul is as it should be.
+    # Imports Zuul, which plugin.install() has checked.
     from zuul_nodes.launcher.daemon import LauncherApp
     try:
         LauncherApp(args, config).main()
     except (FileNotFoundError, ConnectionRefusedError) as error:
         if args.command:
-            place = config.get('launcher', 'command_socket',
-                               fallback=PLACES['command_socket'])
-            raise UserError(f'no launcher listens at {place}; is it '
-                            f'running, with this zuul.conf?') from error
+            path = config.get('launcher', 'command_socket',
+                               fallback=PATH_OPTIONS['command_socket'])
+            raise UserError(f'no launcher listens at {path}; check that it '
+                            f'is running with this zuul.conf') from error
         raise
     return 0
 
 
 def filterConnections(config, names):
-    """Have the launcher look after some connections only, if asked to.
+    """Restrict the launcher to some connections, if configured.
 
-    :param ConfigParser config: zuul.conf; is given the names, where the
-        launcher reads them.
-    :param list names: of connections, from the command line, or None.
-    :raises UserError: there is no such connection, or zuul.conf is not
-        right.
+    :param ConfigParser config: zuul.conf; the names are written to it, where
+        the launcher reads them.
+    :param list names: connections from the command line, or None.
+    :raises UserError: there is no such connection, or zuul.conf is invalid.
     """
     from zuul_nodes.suggestions import quote, suggest
     who = '--connection'
     if names is None:
         who = f'zuul.conf: "{FILTER}" in [launcher]'
         names = filter(None, [config.get('launcher', FILTER, fallback=None)])
-    # In zuul.conf they are in one line, and may be so here.
+    # zuul.conf has a comma-separated list; the command line may too.
     names = [name.strip() for each in names for name in each.split(',')]
     if not names:
         return
@@ -76,15 +75,15 @@ def filterConnections(config, names):
         if name not in known:
             raise UserError(f'{who}: there is no connection {quote(name)} '
                             f'that has nodes. {suggest(name, known)}')
-    # A percent sign would refer to another option.
+    # ConfigParser would interpolate a percent sign.
     config.read_dict({'launcher': {
         FILTER: ','.join(dict.fromkeys(names)).replace('%', '%%')}})
 
 
 def getConnections(config):
-    """:return: the names of the connections that a launcher deals with.
+    """:return: the names of the connections that a launcher can manage.
 
-    :raises UserError: zuul.conf is not right.
+    :raises UserError: zuul.conf is invalid.
     """
     from zuul.driver import ProviderInterface
     from zuul.lib.connections import ConnectionRegistry
@@ -93,6 +92,6 @@ def getConnections(config):
         connections.configure(config, providers=True)
     except Exception as error:
         raise UserError(f'zuul.conf: {error}') from error
-    # Zuul adds those of its oldest sections, whatever it is asked for.
+    # Zuul always adds connections of its legacy sections.
     return [name for name, connection in connections.connections.items()
             if isinstance(connection.driver, ProviderInterface)]

@@ -1,4 +1,4 @@
-"""``zuul-nodes new-driver``: a package with a driver, to begin with."""
+"""``zuul-nodes new-driver``: writes a package with a driver to start from."""
 
 import argparse
 import importlib.metadata
@@ -10,15 +10,15 @@ import shlex
 from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
-Write a Python package with a driver for a cloud that Zuul does not know.
-It works at once, with a toy cloud, and passes its tests: replace the toy by
-calls to your cloud, method by method.
+Write a Python package with a driver for a cloud that Zuul does not support.
+The driver works at once, with a toy cloud, and passes its tests.  Replace the
+toy cloud by calls to your cloud, method by method.
 
-The driver has the name that connections in zuul.conf give for "driver".
-The guide for authors of drivers goes through the files.'''
+NAME is the value of "driver" in connections in zuul.conf.
+The guide for driver authors explains the files.'''
 
 TEMPLATE = pathlib.Path(__file__).parent / 'driver-template'
-# What is written, and what it is for.
+# Path -> purpose of the file.
 FILES = {
     'README.rst': 'how the driver is installed and configured',
     'pyproject.toml': 'the package, with the entry point',
@@ -27,7 +27,7 @@ FILES = {
     'zuul_acme/toycloud.py': 'the toy cloud, to be removed in the end',
     'tests/test_conformance.py': 'the tests, which are the conformance kit',
 }
-# In the template, the driver's name is acme.
+# "acme" in the template stands for the name of the driver.
 PLACEHOLDER = re.compile('zuul_acme|acme|Acme')
 
 
@@ -36,20 +36,19 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         'name', type=_name, metavar='NAME',
-        help='of the driver: lowercase letters, digits and "-"')
+        help='name of the driver: lowercase letters, digits and "-"')
     parser.add_argument(
         '--directory', type=pathlib.Path,
-        help='where to write the package; an empty or a new directory '
-             '(default: zuul-NAME)')
+        help='directory for the package, empty or new (default: zuul-NAME)')
 
 
 def _name(text):
     if not re.fullmatch(r'[a-z][a-z0-9]*(-[a-z0-9]+)*', text):
         near = '-'.join(re.findall(r'[a-z0-9]+', text.lower())) or 'cloud'
         raise argparse.ArgumentTypeError(
-            f'"{text}" is not made of lowercase letters, digits and single '
-            f'"-", with a letter first; '
-            f'"{near if near[0].isalpha() else f"my-{near}"}" would be')
+            f'"{text}" does not consist of lowercase letters, digits and '
+            f'single "-", with a letter first; '
+            f'use "{near if near[0].isalpha() else f"my-{near}"}"')
     return text
 
 
@@ -63,7 +62,7 @@ def run(args):
     width = max(map(len, written))
     for path, purpose in written.items():
         print(f'  {path:{width}}  {purpose}')
-    print(f'\nTo install it in this environment, and to run its tests:\n'
+    print(f'\nTo install it in this environment and run its tests:\n'
           f'  cd {shlex.quote(str(directory))}\n'
           f"  pip install -e '.[test]'\n"
           f'  pytest')
@@ -72,7 +71,7 @@ def run(args):
 
 def checkName(name):
     """
-    :raises UserError: somebody has the name of the driver or the package.
+    :raises UserError: the name of the driver or the package is taken.
     """
     from zuul_nodes.plugin import extensions
     owners = {driver: 'Zuul' for driver in extensions.getZuulDrivers()}
@@ -80,14 +79,14 @@ def checkName(name):
         owners[driver] = extensions.getPackage(entry_points[0])
     if name in owners:
         raise UserError(
-            f'{owners[name]} has a driver "{name}" already; take another '
-            f'name, such as "my-{name}".  These are taken: '
+            f'{owners[name]} already has a driver "{name}"; choose another '
+            f'name, such as "my-{name}". These names are taken: '
             f'{", ".join(sorted(owners))}')
     package, module = f'zuul-{name}', getModule(name)
     if _isInstalled(package) or importlib.util.find_spec(module):
         raise UserError(
-            f'a package {package} or a module {module} is installed already; '
-            f'take another name, such as "my-{name}"')
+            f'a package {package} or a module {module} is already installed; '
+            f'choose another name, such as "my-{name}"')
 
 
 def _isInstalled(package):
@@ -100,7 +99,7 @@ def _isInstalled(package):
 
 def checkDirectory(directory):
     """
-    :raises UserError: there is something at that place.
+    :raises UserError: the directory is not empty or cannot be used.
     """
     try:
         if next(directory.iterdir(), None) is None:
@@ -109,8 +108,8 @@ def checkDirectory(directory):
     except FileNotFoundError:
         return
     except OSError as error:
-        problem = f'can not be used: {error.strerror}'
-    raise UserError(f'{directory} {problem}; name an empty or a new '
+        problem = f'cannot be used: {error.strerror}'
+    raise UserError(f'{directory} {problem}; name an empty or new '
                     f'directory with --directory')
 
 
@@ -119,8 +118,8 @@ def write(name, directory):
 
     :param str name: of the driver.
     :param Path directory: of the package.
-    :return: path in the directory -> what it is for.
-    :raises UserError: the directory can not be written.
+    :return: path in the directory -> purpose of the file.
+    :raises UserError: the directory cannot be written.
     """
     written = {}
     for template, purpose in FILES.items():
@@ -130,14 +129,14 @@ def write(name, directory):
             (directory / path).write_text(
                 fill((TEMPLATE / template).read_text(), name))
         except OSError as error:
-            raise UserError(f'can not write {directory / path}: '
+            raise UserError(f'cannot write {directory / path}: '
                             f'{error.strerror}') from error
         written[path] = purpose
     return written
 
 
 def fill(text, name):
-    """:return: a text of the template with the name of a driver."""
+    """:return: a text of the template, filled in for a driver."""
     values = {
         'zuul_acme': getModule(name),
         'acme': name,
@@ -147,5 +146,5 @@ def fill(text, name):
 
 
 def getModule(name):
-    """:return: the name of the module of a driver."""
+    """:return: the name of a driver's module."""
     return f'zuul_{name.replace("-", "_")}'

@@ -1,4 +1,4 @@
-"""``zuul-nodes quickstart``: a complete Zuul on this machine."""
+"""``zuul-nodes quickstart``: runs a complete Zuul on this machine."""
 
 import argparse
 import contextlib
@@ -22,10 +22,11 @@ from zuul_nodes.quickstart.steps import FAILED, Steps
 DESCRIPTION = '''\
 Run a complete Zuul on this machine, without containers: ZooKeeper, a
 scheduler with the launcher inside it, an executor, the web interface, git
-repositories, and an sshd as the first node.  There Zuul builds an image,
-and validates it; push a commit, and its job runs on a node of that image.
-Two more builds of the image retire the first.  Show how long each step
-took.  Everything listens on loopback only, and is stopped at the end.
+repositories, and an sshd as the first node.  Zuul builds an image on that
+node and validates it.  Then a commit is pushed, and its job runs on a node of
+the new image.  Two more builds of the image replace the first.  The command
+prints the duration of each step.  All services listen on loopback only, and
+are stopped at the end.
 
 The exit status is 0 if the build succeeded.'''
 
@@ -35,20 +36,20 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         '--directory', type=pathlib.Path, default=defaultDirectory(),
-        help='where its state lives; an empty or a new directory, or that '
-             'of an earlier quickstart (default: %(default)s)')
+        help='directory for its state: empty, new, or that of an earlier '
+             'quickstart (default: %(default)s)')
     parser.add_argument(
         '--web-port', type=arguments.port, metavar='PORT',
-        help='port of the web interface (default: 9000, or another one if '
+        help='port of the web interface (default: 9000, or another port if '
              'that is in use)')
     parser.add_argument(
         '--keep', action='store_true',
-        help='leave it running after the build, until Ctrl-C')
+        help='keep it running after the build, until Ctrl-C')
     addFormatArgument(parser)
 
 
 def run(args):
-    # With JSON, standard output is for the result alone.
+    # With JSON, standard output has the result only.
     progress = sys.stderr if args.format == 'json' else sys.stdout
     steps = Steps(_Printer(progress))
     quickstart = Quickstart(
@@ -66,14 +67,14 @@ def run(args):
     except KeyboardInterrupt:
         return 128 + interruption.signal
     finally:
-        # Nothing may get in the way of stopping.
+        # Further signals must not interrupt the shutdown.
         interruption.ignore()
         quickstart.stop()
     _printResult(args.format, quickstart, build)
     if failure:
         _printFailure(failure, steps)
         return 1
-    print('Everything is stopped again; with --keep it is left running.',
+    print('Everything is stopped; use --keep to keep it running.',
           file=progress)
     return 0
 
@@ -83,11 +84,11 @@ def _work(quickstart):
     quickstart.prepare()
     quickstart.start()
     step, images = quickstart.steps.step, quickstart.images
-    with step('Build the image, which is missing'):
+    with step('Build the missing image'):
         first = images.waitForArtifact()
-    with step('Make it known to the provider'):
+    with step('Upload it to the provider'):
         images.waitForUpload(first)
-    with step('Validate it on a node of its own'):
+    with step('Validate it on a test node'):
         images.waitForService(first)
     with step('Validate it in the other tenant, in another format'):
         quickstart.guest_images.waitForService(
@@ -105,22 +106,22 @@ def _work(quickstart):
     with step('Validate both'):
         images.waitForService(second)
         images.waitForService(third)
-    with step('Delete the first build and its file'):
+    with step('Delete the first build and its artifact'):
         images.waitForEnd(first)
     return build
 
 
 def _keep(quickstart, progress):
-    """Returns on Ctrl-C; raises Failure if a process ends before."""
-    print(f'\nAll of it is left running.  To run the job again, commit and '
-          f'push in\n  {quickstart.demo_checkout}\nCtrl-C stops.',
+    """Wait for Ctrl-C; raise Failure if a process ends earlier."""
+    print(f'\nAll services keep running.  To run the job again, commit and '
+          f'push in\n  {quickstart.demo_checkout}\nPress Ctrl-C to stop.',
           file=progress, flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         quickstart.watch()
 
 
 class _Printer(Progress):
-    """Also prints what is noticed in the middle of a step."""
+    """Also prints notes in the middle of a step."""
 
     def started(self, step):
         self.say(f'{step.name} ...')
@@ -133,7 +134,7 @@ class _Printer(Progress):
 
 
 def _printResult(output_format, quickstart, build):
-    """:param build: None if there is no successful one."""
+    """:param build: None if no build was successful."""
     result = build['result'] if build else 'FAILURE'
     urls = quickstart.urls(build) if build else {}
     steps = list(quickstart.steps)
@@ -148,12 +149,12 @@ def _printResult(output_format, quickstart, build):
         return
     rows = [(step.name, step.result, f'{step.seconds:.1f}')
             for step in steps]
-    rows.append(('Together', result,
+    rows.append(('Total', result,
                  f'{sum(step.seconds for step in steps):.1f}'))
     lines = ['', formatTable(('Step', 'Result', 'Seconds'), rows), '']
     if build:
         said = quickstart.builds.said(build)
-        lines += ['The job said:', *(f'    {line}' for line in said), '']
+        lines += ['Output of the job:', *(f'    {line}' for line in said), '']
     lines += [f'{name}: {url}' for name, url in urls.items()]
     lines.append(f'Logs: {quickstart.state.logs}')
     print('\n'.join(lines), flush=True)

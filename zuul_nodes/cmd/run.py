@@ -1,4 +1,4 @@
-"""``zuul-nodes run``: one of Zuul's commands, with the plugin, explicitly."""
+"""``zuul-nodes run``: runs one of Zuul's commands with the plugin."""
 
 import argparse
 import importlib.metadata
@@ -7,7 +7,7 @@ import sys
 from zuul_nodes import plugin, zuulconf
 from zuul_nodes.exceptions import UserError
 
-# They need ZooKeeper, and their arguments are those of a daemon.
+# These need ZooKeeper and take the arguments of a daemon.
 SERVICES = ('zuul-scheduler', 'zuul-web', 'zuul-executor', 'zuul-launcher',
             'zuul-merger')
 
@@ -30,18 +30,18 @@ def run(args):
     path, is_service = zuulconf.parseArguments(args.arguments)
     if is_service and args.zuul_command in SERVICES:
         zuulconf.requireZooKeeper(zuulconf.read(path))
-    # The command shall see itself as if it had been called by its name.
+    # The command parses sys.argv as if it had been called directly.
     sys.argv = [args.zuul_command, *args.arguments]
     main = commands[args.zuul_command].load()
     if plugin.isDisabled():
-        print(f'zuul-nodes is switched off by {plugin.DISABLE_VARIABLE}; '
-              f'running {args.zuul_command} without it', file=sys.stderr)
+        print(f'{plugin.DISABLE_VARIABLE} disables zuul-nodes; running '
+              f'{args.zuul_command} without it', file=sys.stderr)
     plugin.install()
     return main()
 
 
 def getZuulCommands():
-    """:return: name -> entry point of the commands Zuul installs."""
+    """:return: name -> entry point of the commands that Zuul installs."""
     return {entry_point.name: entry_point for entry_point
             in importlib.metadata.distribution('zuul').entry_points
             if entry_point.group == 'console_scripts'}

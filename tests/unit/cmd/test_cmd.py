@@ -71,7 +71,7 @@ def test_run_warns_when_the_plugin_is_switched_off(zuulNodes):
     result = zuulNodes('run', 'zuul-web', '--version',
                        ZUUL_NODES_DISABLE='1')
     assert result.returncode == 0
-    assert 'switched off by ZUUL_NODES_DISABLE' in result.stderr
+    assert 'ZUUL_NODES_DISABLE disables zuul-nodes' in result.stderr
 
 
 def test_run_refuses_a_command_that_is_not_zuuls(zuulNodes):

@@ -6,7 +6,7 @@ from tests.fixtures.packages import writePackage
 def test_healthy(zuulNodes):
     result = zuulNodes('doctor')
     assert result.returncode == 0, result.stdout
-    assert 'All is well.' in result.stdout
+    assert 'No problems found.' in result.stdout
     for expected in ('zuul.scheduler.Scheduler.prime',
                      'stock commands load the plugin',
                      "in place of Zuul's"):
@@ -32,7 +32,7 @@ def examine(zuulNodes, **environ):
 def test_switched_off(zuulNodes):
     wrong = examine(zuulNodes, ZUUL_NODES_DISABLE='1')
     assert wrong == {('environment', 'ZUUL_NODES_DISABLE'):
-                     'set: the plugin is switched off',
+                     'set: the plugin is disabled',
                      ('environment', 'start-up file'):
                      'stock commands do not load the plugin'}
 

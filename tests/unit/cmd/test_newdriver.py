@@ -128,16 +128,16 @@ def test_whole_template_is_written():
 ])
 def test_names_that_are_refused(name, proposal, tmp_path, refuse):
     line = refuse(name, '--directory', tmp_path / 'new', status=2)
-    assert f'"{name}" is not made of' in line
-    assert f'"{proposal}" would be' in line
+    assert f'"{name}" does not consist of' in line
+    assert f'use "{proposal}"' in line
     assert not (tmp_path / 'new').exists()
 
 
 @pytest.mark.parametrize(('name', 'owner'), [
-    ('gerrit', 'Zuul has a driver "gerrit"'),
-    ('static', 'zuul-nodes .* has a driver "static"'),
-    ('hill', 'hill-maker 3 has a driver "hill"'),
-    ('nodes', 'a package zuul-nodes or a module zuul_nodes is installed'),
+    ('gerrit', 'Zuul already has a driver "gerrit"'),
+    ('static', 'zuul-nodes .* already has a driver "static"'),
+    ('hill', 'hill-maker 3 already has a driver "hill"'),
+    ('nodes', 'a package zuul-nodes or a module zuul_nodes is already'),
 ])
 def test_names_that_are_taken(name, owner, tmp_path, refuse, monkeypatch):
     writePackage(tmp_path / 'packages', 'hill-maker', '3', {
@@ -153,10 +153,10 @@ def test_directory_with_something_in_it(tmp_path, refuse):
     (tmp_path / 'file').touch()
     for directory, problem in (
             (tmp_path, 'is not empty'),
-            (tmp_path / 'file', 'can not be used: Not a directory'),
-            (tmp_path / 'file/new', 'can not be used: Not a directory')):
+            (tmp_path / 'file', 'cannot be used: Not a directory'),
+            (tmp_path / 'file/new', 'cannot be used: Not a directory')):
         line = refuse('hill', '--directory', directory)
-        assert f'{directory} {problem}; name an empty or a new' in line
+        assert f'{directory} {problem}; name an empty or new' in line
     assert getFiles(tmp_path) == ['file']
 
 

@@ -28,16 +28,16 @@ STEPS = [
     'Start the node',
     'Start Zuul',
     'Wait for the node',
-    'Build the image, which is missing',
-    'Make it known to the provider',
-    'Validate it on a node of its own',
+    'Build the missing image',
+    'Upload it to the provider',
+    'Validate it on a test node',
     'Validate it in the other tenant, in another format',
     'Push to the demo, and to the image',
     'Run the job on a node of the image',
     'Build the image a second time',
     'Build it a third time',
     'Validate both',
-    'Delete the first build and its file',
+    'Delete the first build and its artifact',
     'Stop everything',
 ]
 
@@ -154,7 +154,7 @@ def getKept(directory):
 
 def test_from_nothing_to_success_and_kept_until_ctrl_c(run):
     first = run('--keep')
-    first.waitForProgress('Ctrl-C stops')
+    first.waitForProgress('Press Ctrl-C to stop')
     first.popen.send_signal(signal.SIGINT)
     status, output = first.finish()
     assert status == 0, first.output.read_text()

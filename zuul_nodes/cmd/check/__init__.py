@@ -1,4 +1,4 @@
-"""``zuul-nodes check``: has the cloud what the configuration names?"""
+"""``zuul-nodes check``: checks a provider's resources in its cloud."""
 
 from zuul_nodes.cmd.check.command import addArguments, run
 

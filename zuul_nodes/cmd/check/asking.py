@@ -1,4 +1,4 @@
-"""Asking clouds several things at a time, none of them for ever."""
+"""Ask clouds several questions at a time, each with a time-out."""
 
 import collections
 import dataclasses
@@ -9,26 +9,27 @@ import time
 
 from zuul_nodes import messages
 
-# Questions that an endpoint is asked at a time.
+# Number of questions that one endpoint is asked at the same time.
 AT_A_TIME = 4
-# Options whose values are nobody's business; a file that has one, or the
-# public part of a pair, is no secret.
+# Options with secret values.  The name of a file that contains a secret and
+# the public part of a key pair are not secret.
 SECRET = re.compile(
     'password|passphrase|secret|token|(private|api|access)_?key',
     re.IGNORECASE)
 PUBLIC = re.compile('(file|path|dir|url|id)$', re.IGNORECASE)
-# What is shorter is in many a word by chance.
+# Shorter values occur in other words by chance.
 SHORTEST = 6
 
 
 @dataclasses.dataclass
 class Result:
-    """
-    :ivar list providers, objects: names of those that name the thing, each
-        once, the first that does so first.
-    :ivar str what, name: as :class:`zuul_nodes.drivers.Check` has subject
-        and name.
-    :ivar str problem: what is wrong, or an empty string.
+    """The answer to one question.
+
+    :ivar list providers, objects: names of the providers and objects that use
+        the resource, in the order of their first use.
+    :ivar str what, name: subject and name of the
+        :class:`zuul_nodes.drivers.Check`.
+    :ivar str problem: what is wrong with the resource; empty if nothing is.
     """
 
     providers: list
@@ -40,7 +41,7 @@ class Result:
     def toDict(self, join=', '.join):
         """
         :param join: makes a string of a list of names.
-        :return: column -> what is shown there.
+        :return: column -> text of the cell.
         """
         return {'provider': join(self.providers),
                 'object': join(self.objects), 'what': self.what,
@@ -49,11 +50,12 @@ class Result:
 
 @dataclasses.dataclass
 class Report:
-    """
-    :ivar list results: a Result for each thing that was asked.
-    :ivar dict errors: provider -> why nothing can be asked about it.
-    :ivar int left_out: questions that were not asked, as there is no access
-        to their endpoint.
+    """The answers to all questions.
+
+    :ivar list results: a Result for each question that was asked.
+    :ivar dict errors: provider -> why it could not be checked.
+    :ivar int left_out: number of questions that were not asked because their
+        endpoint is not accessible.
     """
 
     results: list = dataclasses.field(default_factory=list)
@@ -62,11 +64,12 @@ class Report:
 
 
 def ask(providers, timeout, stream, full=False):
-    """
+    """Check the resources of providers in their clouds.
+
     :param providers: an iterable of BaseProvider, of any driver.
-    :param float timeout: seconds that each question may take.
-    :param stream: where to say how far it is.
-    :param bool full: whether only operators read it.
+    :param float timeout: seconds per question.
+    :param stream: for progress messages.
+    :param bool full: whether only operators read the result.
     :return: a Report.
     """
     show = messages.withoutSecrets if full else messages.forTenants
@@ -77,7 +80,7 @@ def ask(providers, timeout, stream, full=False):
             checks = list(getChecks(provider, stream))
         except Exception as error:
             report.errors[provider.name] = (
-                f'the provider "{provider.name}" can not be asked about: '
+                f'the provider "{provider.name}" cannot be checked: '
                 + show(_hide(f'{type(error).__name__}: {error}',
                              _getSecrets(provider.connection))))
             continue
@@ -87,7 +90,7 @@ def ask(providers, timeout, stream, full=False):
             endpoint.addCheck(check, provider.name)
     for endpoint in endpoints.values():
         endpoint.announce()
-    # A cloud that does not answer keeps no other from being asked.
+    # In threads, so that a cloud without an answer does not delay the others.
     threads = [threading.Thread(target=endpoint.ask, args=(timeout,),
                                 daemon=True)
                for endpoint in endpoints.values()]
@@ -102,8 +105,8 @@ def ask(providers, timeout, stream, full=False):
 
 
 def _merge(endpoints, show):
-    """:return: a list of Results; what is the same at several endpoints of a
-        connection is one."""
+    """:return: a list of Results; the same answer at several endpoints of a
+        connection becomes one Result."""
     results = {}
     for endpoint in endpoints:
         hidden = _getSecrets(endpoint.connection)
@@ -122,10 +125,10 @@ def _merge(endpoints, show):
 
 @dataclasses.dataclass
 class Question:
-    """
-    :ivar Check check: the first of those that ask the same.
-    :ivar dict providers, objects: names of those that want to know; as keys,
-        for the order.
+    """A question, and the providers and objects that need the answer.
+
+    :ivar Check check: the first of the checks with this question.
+    :ivar dict providers, objects: their names as keys, in order.
     """
 
     check: object
@@ -135,12 +138,13 @@ class Question:
 
 
 class Endpoint:
-    """What an endpoint is asked, each thing once.
+    """Asks one endpoint each question once.
 
     :param connection: of the endpoint.
-    :param stream: where to say how far it is.
-    :ivar list asked: questions, with their answers.
-    :ivar int left_out: how many are not asked, as there is no access.
+    :param stream: for progress messages.
+    :ivar list asked: the questions that were asked, with their answers.
+    :ivar int left_out: number of questions that were not asked because the
+        endpoint is not accessible.
     """
 
     def __init__(self, connection, stream):
@@ -149,7 +153,7 @@ class Endpoint:
         self.providers = {}
         self.asked = []
         self.left_out = 0
-        # What is asked -> Question.
+        # (subject, name, question) -> Question
         self._questions = {}
 
     def addCheck(self, check, provider_name):
@@ -167,7 +171,7 @@ class Endpoint:
                   f'{what}{", ".join(names)} ...')
 
     def ask(self, timeout):
-        """:param float timeout: seconds that each question may take."""
+        """:param float timeout: seconds per question."""
         questions = list(self._questions.values())
         steps = [[each] for each in questions if each.check.access]
         steps.append([each for each in questions if not each.check.access])
@@ -180,7 +184,7 @@ class Endpoint:
                 self.left_out = len(questions) - len(self.asked)
                 self._say(
                     f'The connection {self.connection.connection_name} gives '
-                    f'no access: {count(self.left_out, "question")} left out.')
+                    f'no access: skipping {count(self.left_out, "question")}.')
                 return
 
     def _say(self, text):
@@ -188,12 +192,12 @@ class Endpoint:
 
 
 def count(number, noun):
-    """:return: so many of them, in words."""
+    """:return: the number and the noun, in the plural if needed."""
     return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
 
 
 def getChecks(provider, stream):
-    """:return: yields what a provider of any driver can be asked."""
+    """:return: yields the checks of a provider of any driver."""
     if hasattr(provider, 'getChecks'):
         yield from provider.getChecks()
         return
@@ -204,16 +208,18 @@ def getChecks(provider, stream):
         endpoint.start()
         list(endpoint.listInstances())
         return ''
-    print(f'The driver {provider.driver.name} has no checks. All that is '
-          'asked is whether instances can be listed.', file=stream)
+    print(f'The driver {provider.driver.name} has no checks. Checking only '
+          'whether instances can be listed.', file=stream)
     yield Check('permission', 'list instances',
                 f'connection {provider.connection.connection_name}', askList,
                 access=True)
 
 
 def askAll(questions, timeout):
-    """
+    """Ask questions in parallel, each with its own time-out.
+
     :param questions: functions that return a problem, or nothing.
+    :param float timeout: seconds per question.
     :return: a list of problems, strings, in the order of the questions.
     """
     problems = [None] * len(questions)
@@ -237,15 +243,15 @@ def askAll(questions, timeout):
                 0, min(deadlines.values()) - time.monotonic()))
         except queue.Empty:
             index = min(deadlines, key=deadlines.get)
-            answer = f'There was no answer within {timeout:g} s'
-        # Answers that come too late do not count.
+            answer = f'No answer within {timeout:g} s'
+        # Ignore answers that arrive after their time-out.
         if deadlines.pop(index, None) is not None:
             problems[index] = answer
     return problems
 
 
 def _getSecrets(connection):
-    # The longest first: one may be part of another.
+    # The longest first, because one may be part of another.
     return sorted((
         str(value) for name, value in connection.connection_config.items()
         if SECRET.search(name) and not PUBLIC.search(name)

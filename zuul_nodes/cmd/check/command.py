@@ -1,4 +1,4 @@
-"""``zuul-nodes check``: has the cloud what the configuration names?"""
+"""``zuul-nodes check``: checks a provider's resources in its cloud."""
 
 import argparse
 import atexit
@@ -14,28 +14,28 @@ from zuul_nodes.cmd.common import arguments, output
 from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
-Ask the cloud whether what the configuration of a provider names is there:
-images, flavors, networks, keys, zones, permissions, quota.  What is wrong
-is printed as a table.  Nothing is changed.
+Check that the cloud has every resource that the configuration of a provider
+names: images, flavors, networks, keys, zones, permissions, quota.  Print the
+problems as a table.  The command changes nothing.
 
-Without files, a provider is checked as it is in the running Zuul.  With
-files, it is checked as it is there, before anyone merges it: all that it is
-made of has to be among them.  All providers in the files are checked, unless
-some are named.  zuul.conf has the connections.
+Without files, check a provider of the running Zuul.  With files, check the
+providers in them before they merge: the files must contain every object that
+the providers use.  All providers in the files are checked, unless some are
+named.  Connections are read from zuul.conf.
 
     zuul-nodes check PROVIDER
     zuul-nodes check zuul.d/*.yaml
     zuul-nodes check --files . PROVIDER'''
 EPILOG = '''\
 exit status:
-  0  nothing is wrong
-  1  something is wrong, or the cloud did not answer
-  2  nothing could be asked: wrong usage, no such provider, an error in the
+  0  no problems
+  1  there are problems, or the cloud did not answer
+  2  nothing could be checked: wrong usage, no such provider, an error in the
      configuration of each provider, no ZooKeeper'''
 WRONG, UNABLE = 1, 2
-# Names that a cell of the table has at most.
+# Maximum number of names in a cell of the table.
 MOST_NAMES = 3
-# Seconds that clouds and libraries have to end.
+# Seconds that clouds and libraries have to shut down.
 ENDING = 5
 COLUMNS = ('provider', 'object', 'what', 'name', 'problem')
 WIDTHS = {'provider': 20, 'object': 30, 'name': 40, 'problem': 60}
@@ -49,28 +49,27 @@ def addArguments(parser):
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         '--files', action='append', metavar='PATH',
-        help='a YAML file of Zuul, or the directory of a project that has '
-             'some (zuul.yaml, zuul.d, .zuul.yaml or .zuul.d); may be '
-             'repeated')
+        help='a YAML file with Zuul configuration, or the directory of a '
+             'project that contains some (zuul.yaml, zuul.d, .zuul.yaml or '
+             '.zuul.d); may be repeated')
     source.add_argument(
         '--tenant', metavar='NAME',
-        help='the tenant of a running Zuul; needed if several have a '
+        help='the tenant of a running Zuul; needed if several tenants have a '
              'provider of that name')
     parser.add_argument(
         '--timeout', type=arguments.seconds, default=60, metavar='SECONDS',
-        help='how long each question to the cloud may take '
-             '(default: %(default)s)')
+        help='time-out for each question to the cloud (default: %(default)s)')
     parser.add_argument(
         '--full', action='store_true',
         help="show clouds' messages with the accounts, addresses and file "
-             'names in them, which are not for all who read the logs of jobs')
+             'names in them, which readers of job logs should not see')
     parser.add_argument('--all', action='store_true',
-                        help='show what is right as well')
+                        help='also show what has no problem')
     output.addFormatArgument(parser)
     parser.add_argument(
         'provider', nargs='*', metavar='PROVIDER|FILE',
-        help='the name of a provider; or a path as for --files, if it ends '
-             'with .yaml or has a slash in it')
+        help='the name of a provider, or a path as for --files if it ends '
+             'with .yaml or contains a slash')
 
 
 def run(args):
@@ -95,15 +94,15 @@ def _fail(error):
 
 
 def _doInTime(function):
-    """A question that has no answer yet is no reason to wait for long."""
+    """Run a function in a thread, and wait for it only for a limited time."""
     thread = threading.Thread(target=function, daemon=True)
     thread.start()
     thread.join(ENDING)
 
 
 def leave(status):
-    """End the process, whatever its threads still wait for."""
-    # Some libraries have keys in temporary files until then.
+    """End the process, even if threads still wait for a cloud."""
+    # Some libraries remove temporary files with keys in exit functions.
     _doInTime(atexit._run_exitfuncs)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -112,7 +111,7 @@ def leave(status):
 
 def check(args, closing):
     """
-    :param ExitStack closing: gets what is to be closed.
+    :param ExitStack closing: receives the callbacks that release resources.
     :return: the exit status.
     """
     _sortArguments(args)
@@ -120,9 +119,9 @@ def check(args, closing):
     if not args.files:
         zuulconf.requireZooKeeper(config)
     if not plugin.install():
-        raise UserError('the plugin can not be used here; '
-                        '"zuul-nodes doctor" tells why')
-    # Libraries of clouds log what they ask, and some of it is secret.
+        raise UserError('the plugin cannot be used here; '
+                        '"zuul-nodes doctor" explains why')
+    # Client libraries log their requests, which contain secrets.
     logging.basicConfig(handlers=[logging.NullHandler()])
     from zuul_nodes.cmd.check import providers
     find = (providers.findInFiles if args.files else providers.findInZuul)
@@ -146,19 +145,20 @@ def check(args, closing):
             COLUMNS, [[each.toDict(_shorten)[name] for name in COLUMNS]
                       for each in shown], WIDTHS))
     asked = count(len(results), 'question')
-    print((f'Of {asked}, {len(wrong)} found something wrong.' if wrong
-           else f'Nothing is wrong: {asked}.') + (
-        f' Not asked, without access: {report.left_out}.'
+    print((f'{len(wrong)} of {asked} found a problem.' if wrong
+           else f'No problems: {asked}.') + (
+        f' Skipped, without access: {report.left_out}.'
         if report.left_out else ''))
     return WRONG if wrong else 0
 
 
 def _sortArguments(args):
-    """Have those arguments that are files be among ``args.files``.
+    """Move those arguments that are files to ``args.files``.
 
-    :raises UserError: it is not said what to check, or two ways.
+    :raises UserError: neither a provider nor files are named, or the options
+        contradict each other.
     """
-    # So that a shell may expand a pattern.
+    # Positional arguments, so that the shell can expand a pattern.
     paths = [each for each in args.provider
              if ('/' in each or each.endswith('.yaml'))
              and os.path.exists(each)]
@@ -167,12 +167,12 @@ def _sortArguments(args):
     if not args.files and not args.provider:
         raise UserError('name a provider of the running Zuul, or files')
     if args.files and args.tenant:
-        raise UserError('--tenant is for providers of the running Zuul; '
-                        'those in files have none')
+        raise UserError('--tenant selects a provider of the running Zuul; it '
+                        'cannot be used with files')
 
 
 def _shorten(names):
-    """:return: some names, and how many more there are."""
+    """:return: the first names, and the number of the others."""
     more = len(names) - MOST_NAMES
     return ', '.join(names[:MOST_NAMES]) + (
         f' and {more} more' if more > 0 else '')

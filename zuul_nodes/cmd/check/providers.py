@@ -1,4 +1,4 @@
-"""Providers, of a running Zuul or of files that are not merged yet."""
+"""Find providers in a running Zuul, or in files that are not merged yet."""
 
 import contextlib
 import pathlib
@@ -15,15 +15,15 @@ from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.suggestions import suggest
 
-# Where Zuul looks in a project; the first that is there counts.
-PLACES = ('zuul.yaml', 'zuul.d', '.zuul.yaml', '.zuul.d')
+# Where Zuul looks for the configuration of a project, in this order.
+CONFIG_PATHS = ('zuul.yaml', 'zuul.d', '.zuul.yaml', '.zuul.d')
 
 
 def findInZuul(config, args):
     """
-    :return: a list of the providers as schedulers have loaded them, and a
-        dictionary: provider -> what is wrong with its configuration.
-    :raises UserError: there is none of that name.
+    :return: a list of the providers that the schedulers have loaded, and a
+        dictionary: provider -> error in its configuration.
+    :raises UserError: there is no provider of that name.
     """
     waiting = Waiting(args.timeout)
     tenants = Tenants(config, connect(config), waiting)
@@ -31,23 +31,23 @@ def findInZuul(config, args):
     def find():
         tenants.open()
         names = [args.tenant] if args.tenant else tenants.loaded
-        loaded = [tenants.load(name) for name in names]
+        loaded = [tenants.loadTenant(name) for name in names]
         return _makeAll([(choose(loaded, name).layout, name)
                          for name in args.provider], tenants.connections)
     try:
-        return waiting.run(find)
+        return waiting.runWork(find)
     finally:
-        # No scheduler shall wait for our lock while clouds are asked.
+        # Release the lock, so that no scheduler waits for it meanwhile.
         with contextlib.suppress(Exception):
             tenants.close()
 
 
 def findInFiles(config, args):
     """
-    :return: the same, of the providers that files have: those that are
-        named, or else all.
-    :raises UserError: there is none, or none of that name; or a file is
-        wrong.
+    :return: as :func:`findInZuul`, for the named providers in the files; for
+        all providers in them if none is named.
+    :raises UserError: the files contain no provider, or none of that name, or
+        a file is invalid.
     """
     layout = model.Layout(model.Tenant('files'))
     for path in args.files:
@@ -74,7 +74,7 @@ def _makeAll(found, connections):
 
 
 class ProviderError(UserError):
-    """A provider is there, and its configuration is wrong."""
+    """The configuration of an existing provider is in error."""
 
 
 def _make(layout, name, connections):
@@ -99,13 +99,13 @@ def _make(layout, name, connections):
 def _findFiles(path):
     if path.is_file():
         return [path]
-    for place in PLACES:
-        if (path / place).is_file():
-            return [path / place]
-        if (path / place).is_dir():
-            return sorted((path / place).rglob('*.yaml'))
+    for name in CONFIG_PATHS:
+        if (path / name).is_file():
+            return [path / name]
+        if (path / name).is_dir():
+            return sorted((path / name).rglob('*.yaml'))
     raise UserError(f'{path} is neither a file nor a directory with '
-                    f'{", ".join(PLACES)}')
+                    f'{", ".join(CONFIG_PATHS)}')
 
 
 def _load(layout, file):
@@ -119,9 +119,10 @@ def _load(layout, file):
 
 
 class NoZooKeeper:
-    """In place of a client: there is nothing, and nothing is written.
+    """Replaces the client of ZooKeeper: reads nothing and writes nothing.
 
-    Endpoints read a cache of quotas.  What is checked is asked for anew.
+    Endpoints read cached quotas from ZooKeeper; checks query the cloud
+    instead.
     """
 
     _state = KazooState.CONNECTED

@@ -1,1 +1,1 @@
-"""What several subcommands share."""
+"""Helpers that several subcommands share."""

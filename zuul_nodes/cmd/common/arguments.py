@@ -1,19 +1,21 @@
-"""Types of arguments, as argparse has them.  It names them in messages."""
+"""Argument types for argparse, which shows their names in messages."""
 
 import argparse
 
 
 def port(text):
-    """:return: the number of a port."""
+    """:return: a port number."""
     number = int(text)
     if not 0 < number < 65536:
-        raise argparse.ArgumentTypeError(f'{text} is not from 1 to 65535')
+        raise argparse.ArgumentTypeError(
+            f'{text} is not a port number from 1 to 65535')
     return number
 
 
 def seconds(text):
-    """:return: a time that passes."""
+    """:return: a positive duration in seconds."""
     number = float(text)
     if not 0 < number < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text} is not a time')
+        raise argparse.ArgumentTypeError(
+            f'{text} is not a positive number of seconds')
     return number

@@ -1,4 +1,4 @@
-"""Which tenant has a provider, and what is wrong with a provider."""
+"""Find the tenant of a provider, and the error of a provider."""
 
 import re
 
@@ -9,9 +9,9 @@ from zuul_nodes.suggestions import suggest
 
 def choose(tenants, provider_name):
     """
-    :param tenants: all there are.
-    :return: the one that has the provider, be it in error.
-    :raises UserError: none has, or several.
+    :param tenants: all tenants, with their layouts.
+    :return: the tenant that has the provider, valid or in error.
+    :raises UserError: no tenant has it, or several have.
     """
     found, known = [], set()
     for tenant in tenants:
@@ -32,23 +32,23 @@ def choose(tenants, provider_name):
 
 def findError(layout, provider_name):
     """
-    :param Layout layout: a tenant's.
-    :return: why Zuul made nothing of a provider, in one line; None if it
-        did, or if it does not say.
+    :param Layout layout: the layout of a tenant.
+    :return: the error of a provider, in one line; None if the provider is
+        valid, or if Zuul reports no error for it.
     """
     if provider_name in layout.providers:
         return None
-    # That is all there is in an error to tell about whom it is.
+    # Only the text of an error names its stanza.
     stanza = re.compile(
         rf'the "{re.escape(provider_name)}" provider\s+stanza')
     for error in layout.loading_errors.errors:
         if stanza.search(error.error):
-            message = f'{error.short_error} ({_getPlace(error.key)})'
+            message = f'{error.short_error} ({_getLocation(error.key)})'
             return ' '.join(message.split())
     return None
 
 
-def _getPlace(key):
+def _getLocation(key):
     if key.context is None:
-        return 'its place is not known'
+        return 'at an unknown location'
     return formatLocation(key.context, key.mark.line + 1 if key.mark else None)

@@ -1,21 +1,21 @@
-"""Work that ends: in time, or when a person or a service asks for it.
+"""Limits on work: a time-out, and signals that ask the process to end.
 
-Both come as signals, so both work whatever the work waits for.  This is
-for the main thread.
+Both are implemented with signals, so they interrupt any wait.  Signals
+reach the main thread only.
 """
 
 import contextlib
 import signal
 import time
 
-# Seconds.  A signal's exception can get lost in a destructor.
+# Seconds between alarms: an exception can get lost in a destructor.
 AGAIN = 5
-# Seconds between looks at something that changes: short at first.
+# Seconds between polls; the interval grows.
 SHORTEST, LONGEST, GROWTH = 0.1, 5, 1.5
 
 
 class Interruption:
-    """Lets the first signal that asks to end raise KeyboardInterrupt.
+    """Raises KeyboardInterrupt on the first signal that asks to end.
 
     :ivar int signal: the number of that signal, or None.
     """
@@ -37,21 +37,21 @@ class Interruption:
             signal.signal(number, signal.SIG_IGN)
 
     def end(self):
-        """Signals do again what they did before."""
+        """Restore the previous signal handlers."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
 
 class _Expired(BaseException):
-    """Is not for ``except Exception``: libraries have some of these."""
+    """Not an Exception, because libraries catch those."""
 
 
 @contextlib.contextmanager
 def limit(seconds, makeError):
-    """The work in the ``with`` block may take so long.  Not to be nested.
+    """Limit the time of the ``with`` block.  Must not be nested.
 
     :param float seconds: more than 0.
-    :param makeError: gives the exception to raise if it takes longer.
+    :param makeError: returns the exception to raise after that time.
     """
     def expire(number, frame):
         raise _Expired
@@ -66,16 +66,16 @@ def limit(seconds, makeError):
     except _Expired:
         raise makeError() from None
     finally:
-        # It may have expired just before it was stopped.
+        # The alarm may have rung just before it was stopped.
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
 
 
 def poll(look):
-    """Look until there is something; to be used with :func:`limit`.
+    """Call a function until it returns something; used within :func:`limit`.
 
     :param look: called without arguments.
-    :return: what it gave, which is true.
+    :return: its first true result.
     """
     interval = SHORTEST
     while not (found := look()):

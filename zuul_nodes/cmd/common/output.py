@@ -1,4 +1,4 @@
-"""How every subcommand prints a table: for people, or as JSON."""
+"""Output of the subcommands: a table for people, or JSON."""
 
 import json
 
@@ -8,21 +8,21 @@ import prettytable
 def addFormatArgument(parser):
     parser.add_argument(
         '--format', choices=('text', 'json'), default='text',
-        help='how to print the result')
+        help='output format (default: %(default)s)')
 
 
 def formatTable(columns, rows, widths=None):
     """
-    :param dict widths: column -> how wide it may get, if there is a limit;
-        lines are broken and rows are told apart by rules then.
-    :return: the rows as a table for people, left aligned.
+    :param dict widths: column -> maximum width.  With it, lines are wrapped
+        and rules separate the rows.
+    :return: a left-aligned table, as text.
     """
     table = prettytable.PrettyTable(columns)
     table.align = 'l'
     if widths:
         table.max_width.update(widths)
         table.hrules = prettytable.HRuleStyle.ALL
-        # Names are to be found again as they are written.
+        # Keep names whole, so that they can be searched for.
         table.break_on_hyphens = False
     table.add_rows(rows)
     return table.get_string()

@@ -1,4 +1,4 @@
-"""Steps on a stream: a line for each, with how long it took."""
+"""Progress output: a line for each step, with its duration."""
 
 import os
 
@@ -7,7 +7,7 @@ from zuul_nodes.quickstart.steps import Listener
 
 class Progress(Listener):
     """
-    :param stream: of text, and of a file.
+    :param stream: a text stream with a file descriptor.
     """
 
     def __init__(self, stream):
@@ -17,8 +17,7 @@ class Progress(Listener):
         try:
             print(text, end=end, file=self.stream, flush=True)
         except OSError:
-            # That nobody listens any more is no reason to stop in the
-            # middle, nor to fail over what can not be said.
+            # The reader is gone.  Finish the work without progress output.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.stream.fileno())
             os.close(nowhere)

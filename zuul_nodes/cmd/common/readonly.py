@@ -1,8 +1,8 @@
-"""ZooKeeper for commands that only look: nothing can be written.
+"""ZooKeeper clients for commands; the read-only one refuses to write.
 
-Much of Zuul makes what it does not find there, and much of that stays.
-The one thing that is written here are read locks: ephemeral nodes, by
-which nobody changes what is being read.
+Much of Zuul's code creates missing nodes when it reads, and many of these
+nodes would stay.  The read-only client allows a single kind of write: read
+locks, which are ephemeral and keep others from changing what is read.
 """
 
 from kazoo.handlers.threading import KazooTimeoutError
@@ -12,18 +12,19 @@ from zuul.zk.vendor.client import ZuulKazooClient
 
 from zuul_nodes.exceptions import UserError
 
-# What kazoo calls the node of a read lock, after a unique prefix.
+# kazoo's name of the node of a read lock, after a unique prefix.
 READ_LOCK = '__rlock__'
-# Seconds.  So long is a tenant locked by a command that was killed;
-# Zuul's services would be given two minutes.
+# Seconds until ZooKeeper releases the locks of a command that was killed.
+# Zuul's services use two minutes.
 SESSION_TIMEOUT = 15
 
 
 class WriteRefused(Exception):
-    """Something of Zuul's was about to write."""
+    """Zuul's code tried to write with the read-only client."""
 
     def __init__(self, path):
-        super().__init__(f'{path} was not written: this only reads')
+        super().__init__(
+            f'{path} was not written: this command only reads ZooKeeper')
 
 
 class ReadOnlyKazooClient(ZuulKazooClient):
@@ -42,8 +43,8 @@ class ReadOnlyKazooClient(ZuulKazooClient):
         return super().delete_async(path, version)
 
     def ensure_path_async(self, path, acl=None):
-        # What is not there is as good as empty to those who ask for it;
-        # to have a read lock there, it has to be there.
+        # Readers treat a missing node as empty.  The parents of a read lock
+        # exist whenever the lock is needed.
         done = self.handler.async_result()
         done.set(True)
         return done
@@ -66,17 +67,20 @@ def _isReadLock(path):
 
 
 class CommandZooKeeper(ZooKeeperClient):
-    """Of a command that changes records.  Made by ``fromConfig(config)``, as
-    Zuul's own client."""
+    """ZooKeeper client of a command that changes records.
+
+    Created by ``fromConfig(config)``, like Zuul's own client.
+    """
 
     kazoo_class = ZuulKazooClient
 
     def connect(self, timeout):
-        """
-        Zuul's own would try for ever, and write to see what it can do.
+        """Connect with a time-out.
+
+        Zuul's own method would retry forever, and write to check permissions.
 
         :param float timeout: seconds.
-        :raises UserError: ZooKeeper is not to be reached.
+        :raises UserError: ZooKeeper cannot be reached.
         """
         self.client = self.kazoo_class(
             hosts=self.hosts, timeout=min(self.timeout, SESSION_TIMEOUT),
@@ -88,12 +92,12 @@ class CommandZooKeeper(ZooKeeperClient):
         except KazooTimeoutError as error:
             raise UserError(
                 f'ZooKeeper does not answer at {self.hosts} within '
-                f'{timeout:g} s. See whether it is running, and whether '
-                f'"hosts" and the certificates in [zookeeper] of zuul.conf '
-                f'are right') from error
+                f'{timeout:g} s. Check that it is running, and that "hosts" '
+                f'and the certificates in [zookeeper] of zuul.conf are correct'
+            ) from error
 
 
 class ReadOnlyZooKeeper(CommandZooKeeper):
-    """Of a command that only looks."""
+    """ZooKeeper client of a command that only reads."""
 
     kazoo_class = ReadOnlyKazooClient

@@ -1,8 +1,8 @@
-"""The layouts of tenants, read beside a running Zuul.
+"""The layouts of tenants, loaded beside a running Zuul.
 
-As zuul-web does, from what schedulers leave in ZooKeeper, without
-mergers.  Of each tenant only what has to do with nodes is read: images,
-flavors, labels, sections and providers.  That leaves out most projects.
+Like zuul-web, this module loads them from ZooKeeper, where the schedulers
+store them, and does not use mergers.  It loads only images, flavors, labels,
+sections and providers, and skips projects that cannot define any.
 """
 
 from collections import defaultdict
@@ -25,16 +25,16 @@ from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin.branchcaches import readBranches
 from zuul_nodes.suggestions import suggest
 
-SCHEDULER = 'See whether the scheduler is running'
+SCHEDULER = 'Check that the scheduler is running'
 
 
 def connect(config):
-    """Configure the connections of zuul.conf; none of them connects.
+    """Configure the connections of zuul.conf without connecting.
 
     :param ConfigParser config: zuul.conf
-    :return: a ConnectionRegistry, as zuul-web has it, but without the
-        database: that has no say in nodes.
-    :raises UserError: zuul.conf is not right.
+    :return: a ConnectionRegistry as in zuul-web, without the database, which
+        does not concern nodes.
+    :raises UserError: zuul.conf is invalid.
     """
     connections = ConnectionRegistry()
     try:
@@ -46,9 +46,9 @@ def connect(config):
 
 
 class NoKeys:
-    """In place of the key storage, which makes keys it does not find.
+    """Replaces the key storage, which would create missing keys.
 
-    Neither secrets nor anything else that needs a key is read here.
+    None of the loaded objects needs a key.
     """
 
     def getProjectSecretsKeys(self, connection_name, project_name):
@@ -62,12 +62,13 @@ class NoKeys:
 
 
 class Tenants:
-    """
+    """Loads the layouts of tenants from ZooKeeper.
+
     :param ConfigParser config: zuul.conf
-    :param ConnectionRegistry connections: as of :func:`connect`.
-    :param Waiting waiting: is told what is done.
-    :ivar names: the names of all tenants; after :meth:`open`.
-    :ivar loaded: of those that a scheduler has loaded.
+    :param ConnectionRegistry connections: from :func:`connect`.
+    :param Waiting waiting: informed of each step.
+    :ivar names: the names of all tenants; set by :meth:`open`.
+    :ivar loaded: the names of the tenants that a scheduler has loaded.
     """
 
     def __init__(self, config, connections, waiting):
@@ -78,17 +79,17 @@ class Tenants:
         self.loaded = []
 
     def open(self):
-        """Connect to ZooKeeper, and read what tenants there are.
+        """Connect to ZooKeeper, and read the list of tenants.
 
-        :raises UserError: ZooKeeper is not to be reached, or no scheduler
-            has written to it.
+        :raises UserError: ZooKeeper cannot be reached, or no scheduler has
+            written to it.
         """
         self.waiting.begin(
-            'Connecting to ZooKeeper', 'See whether it is running')
-        # What it raises itself says more than that it is overdue.
+            'Connecting to ZooKeeper', 'Check that it is running')
+        # A shorter time-out, because its own error is more specific.
         self.zk_client.connect(self.waiting.timeout * .9)
         self.waiting.begin('Reading the configuration of Zuul', SCHEDULER)
-        with _told('the configuration of Zuul'):
+        with _convertErrors('the configuration of Zuul'):
             self._open()
 
     def _open(self):
@@ -97,9 +98,9 @@ class Tenants:
         if not (kazoo_client.exists(config_cache.conf_path)
                 and kazoo_client.exists(SYSTEM_ROOT)):
             raise UserError(
-                f'ZooKeeper at {self.zk_client.hosts} has no configuration '
-                f'of a Zuul: no scheduler has run there yet. Start the '
-                f'scheduler, or take another zuul.conf with -c')
+                f'ZooKeeper at {self.zk_client.hosts} has no Zuul '
+                f'configuration: no scheduler has run there yet. Start the '
+                f'scheduler, or name another zuul.conf with -c')
         self.unparsed_abide, zuul_globals = config_cache.get()
         self.names = sorted(self.unparsed_abide.tenants)
         self.states = LayoutStateStore(self.zk_client, _ignore)
@@ -117,23 +118,23 @@ class Tenants:
         self.loader.loadSemaphores(self.abide, self.unparsed_abide)
 
     def close(self):
-        """Give back all locks; what still waits for one gets an error."""
+        """Release all locks; whatever waits for one gets an error."""
         self.zk_client.disconnect()
 
-    def load(self, name):
+    def loadTenant(self, name):
         """
         :param str name: of a tenant.
         :return: the tenant, a :class:`zuul.model.Tenant`, with its layout.
-        :raises UserError: there is no such tenant, or it can not be read
-            at this time.
+        :raises UserError: there is no such tenant, or it cannot be read at
+            this time.
         """
         if name not in self.names:
             raise UserError(f'there is no tenant "{name}". '
                             f'{suggest(name, self.names)}')
-        with _told(f'the tenant "{name}"'):
-            return self._load(name)
+        with _convertErrors(f'the tenant "{name}"'):
+            return self._loadTenant(name)
 
-    def _load(self, name):
+    def _loadTenant(self, name):
         self.waiting.begin(
             f'Waiting for the lock of the tenant {name}',
             'A scheduler is about to reconfigure it. Try again later, or '
@@ -143,12 +144,12 @@ class Tenants:
                 f'{TENANT_LOCK_ROOT}/{quote_plus(name)}')):
             self.waiting.begin(
                 f'Reading the configuration of the tenant {name}',
-                'See whether its git servers answer')
+                'Check that its git servers answer')
             state = self.states.get(name)
             if state is None:
                 raise UserError(
                     f'no scheduler has loaded the tenant "{name}" yet. '
-                    f'{SCHEDULER}, and what its log says')
+                    f'{SCHEDULER}, and read its log')
             self.loader.loadTPCs(self.abide, self.unparsed_abide, [name])
             self._leaveOutProjects(name)
             return self.loader.loadTenant(
@@ -159,7 +160,7 @@ class Tenants:
                 branch_cache_min_ltimes=state.branch_cache_min_ltimes)
 
     def _leaveOutProjects(self, name):
-        """Keep only what of a tenant's projects may be about nodes."""
+        """Skip the projects that cannot define providers or their parts."""
         registry = self.abide.getTPCRegistry(name)
         kept = TenantTPCRegistry()
         for tpcs, keep in (
@@ -167,8 +168,8 @@ class Tenants:
                 (registry.getUntrustedTPCs(), kept.addUntrustedTPC)):
             for tpc in tpcs:
                 tpc.load_classes &= frozenset(TenantParser.provider_classes)
-                # It says whose jobs come first, of projects that may be
-                # left out.
+                # These name projects whose jobs take precedence; some of
+                # them are skipped.
                 tpc.shadow_projects = []
                 if tpc.load_classes:
                     keep(tpc)
@@ -176,19 +177,19 @@ class Tenants:
 
 
 @contextlib.contextmanager
-def _told(what):
-    """Raise errors of ZooKeeper as :class:`UserError`."""
+def _convertErrors(what):
+    """Convert errors of ZooKeeper to :class:`UserError`."""
     try:
         yield
     except (ReadOnlyBranchCacheError, NoNodeError) as error:
-        # What everything else is below is there.
-        raise UserError(f'{what} is just being changed by a scheduler. Try '
-                        f'again later') from error
+        # The parent nodes exist, so a scheduler is writing below them.
+        raise UserError(f'a scheduler is changing {what} right now. Try again '
+                        f'later') from error
     except (KazooException, WriteRefused) as error:
         raise UserError(
-            f'{what} can not be read from ZooKeeper: '
+            f'{what} cannot be read from ZooKeeper: '
             f'{type(error).__name__}: {error}. Try again') from error
 
 
 def _ignore():
-    """What changes while it is read is of no interest."""
+    """Ignore changes that happen during the read."""

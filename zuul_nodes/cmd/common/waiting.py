@@ -1,4 +1,4 @@
-"""Waiting no longer than a person would, and saying what for."""
+"""Waiting with a time-out for each step, and with progress messages."""
 
 import os
 import sys
@@ -7,24 +7,24 @@ import time
 
 from zuul_nodes.exceptions import UserError
 
-# Seconds.  What takes longer than this is worth a word.
+# Seconds after which a step is announced.
 MOMENT = 2
-# How often it is looked how long it takes.
+# Seconds between checks of the elapsed time.
 TICK = 0.1
 
 
 class Overdue(UserError):
-    """A step took too long; a thread is still busy with it."""
+    """A step exceeded its time-out; a thread is still working on it."""
 
 
 class Waiting:
-    """Does work step by step, none of which may take for ever.
+    """Runs work in steps, each with a time-out.
 
-    What Zuul and its drivers wait for knows no time-outs, so the work has
-    a thread of its own.
+    Zuul and its drivers wait without time-outs, so the work runs in a
+    separate thread.
 
-    :param float timeout: the seconds that each step may take.
-    :param stream: where to say what takes more than a moment.
+    :param float timeout: seconds per step.
+    :param stream: for messages about steps that take longer than a moment.
     """
 
     def __init__(self, timeout, stream=None):
@@ -35,17 +35,17 @@ class Waiting:
     def begin(self, what, hint):
         """Begin the next step; called by the work.
 
-        :param str what: is done, "Reading ...".
-        :param str hint: what to look at if it does not come to an end.
+        :param str what: the step, for example "Reading ...".
+        :param str hint: what to check if the step does not finish.
         """
         self._step = (what, hint, time.monotonic())
 
-    def run(self, work):
+    def runWork(self, work):
         """
-        :param work: is called in another thread.
-        :return: what it returns.
-        :raises: what it raises.
-        :raises Overdue: a step took too long.
+        :param work: a function; called in another thread.
+        :return: the result of the function.
+        :raises: what the function raises.
+        :raises Overdue: a step exceeded its time-out.
         """
         done = threading.Event()
         outcome = {}
@@ -58,23 +58,23 @@ class Waiting:
             finally:
                 done.set()
         threading.Thread(target=target, name='work', daemon=True).start()
-        told = None
+        announced = None
         while not done.wait(TICK):
             step = what, hint, begun = self._step
             seconds = time.monotonic() - begun
             if seconds > self.timeout:
                 raise Overdue(f'{what}: not done within '
                               f'{self.timeout:g} s. {hint}')
-            if seconds > MOMENT and step is not told:
+            if seconds > MOMENT and step is not announced:
                 print(f'{what} ...', file=self.stream, flush=True)
-                told = step
+                announced = step
         if 'error' in outcome:
             raise outcome['error']
         return outcome['result']
 
 
 def leave(message):
-    """End the process, whatever its threads still wait for.
+    """End the process, even if its threads are still waiting.
 
     :param str message: the line for standard error.
     """

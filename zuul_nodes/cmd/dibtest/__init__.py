@@ -1,4 +1,4 @@
-"""``zuul-nodes dib-test``: does an image work in an OpenStack cloud?"""
+"""``zuul-nodes dib-test``: tests an image in an OpenStack cloud."""
 
 from zuul_nodes.cmd.dibtest.command import addArguments, run
 

@@ -1,4 +1,4 @@
-"""``zuul-nodes dib-test``: does an image work in an OpenStack cloud?"""
+"""``zuul-nodes dib-test``: tests an image in an OpenStack cloud."""
 
 import argparse
 import pathlib
@@ -18,25 +18,25 @@ from zuul_nodes.exceptions import UserError
 from zuul_nodes.quickstart.steps import Steps
 
 DESCRIPTION = '''\
-Upload an image file to an OpenStack cloud, boot a server of it, log in
-with ssh, compare the host key with that on the server's console, run a
-command, and remove all of it again.
+Upload an image file to an OpenStack cloud, boot a server from it, log in with
+ssh, compare the host key with the one on the server's console, run a command,
+and remove everything again.
 
-It needs openstacksdk and a clouds.yaml, and OpenSSH's client; it needs no
-Zuul.'''
+The command needs openstacksdk, a clouds.yaml and the OpenSSH client.  It does
+not need Zuul.'''
 EPILOG = '''\
-The exit status is 0 if the image works; 1 if it does not: the server does
-not become active, ssh does not answer or has the wrong host key, or the
-command fails; 2 for anything that is not the image's fault: wrong usage,
-an error of the cloud, something that could not be removed; 128 and the
-number of the signal if it was interrupted.'''
+The exit status is 0 if the image works.  It is 1 if the image is broken: the
+server does not become active, ssh does not answer or has the wrong host key,
+or the command fails.  It is 2 if the image is not at fault: wrong usage, an
+error of the cloud, a resource that could not be removed.  It is 128 plus the
+number of the signal if the test was interrupted.'''
 
 WORKS, BROKEN, ERROR = 0, 1, 2
 RESULTS = {WORKS: 'SUCCESS', BROKEN: 'FAILURE', ERROR: 'ERROR'}
 INTERRUPTED = 'INTERRUPTED'
-# What Glance calls them, which is how their files end.
+# Glance's names of disk formats, which are also the suffixes of their files.
 DISK_FORMATS = ('qcow2', 'raw', 'vhd', 'vhdx', 'vmdk', 'vdi', 'iso')
-# Lines of the console that are shown when something fails.
+# Lines of the console to show after a failure.
 CONSOLE_LINES = 40
 
 
@@ -44,80 +44,83 @@ def addArguments(parser):
     parser.description = DESCRIPTION
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument('image', type=_file, help='the file of the image')
+    parser.add_argument('image', type=_file, help='the image file')
     parser.add_argument(
         '--disk-format', choices=DISK_FORMATS,
-        help='what the file is (default: how its name ends)')
+        help='format of the file (default: from its suffix)')
     parser.add_argument(
         '--property', dest='properties', type=_property, action='append',
         default=[], metavar='KEY=VALUE',
-        help='a property of the image, as hw_disk_bus=scsi; may be given '
-             'several times')
+        help='a property of the image, such as hw_disk_bus=scsi; may be '
+             'repeated')
 
     cloud = parser.add_argument_group('the cloud')
     cloud.add_argument('--cloud', metavar='NAME',
-                       help='in clouds.yaml (default: OS_CLOUD)')
-    cloud.add_argument('--region', metavar='NAME', help='of the cloud')
+                       help='its name in clouds.yaml (default: OS_CLOUD)')
+    cloud.add_argument('--region', metavar='NAME',
+                       help='a region of the cloud')
     cloud.add_argument(
         '--name', type=_name, default='dib-test', metavar='PREFIX',
-        help='how the names of what is made begin (default: %(default)s)')
+        help='prefix of the names of all resources (default: %(default)s)')
 
     server = parser.add_argument_group('the server')
     size = server.add_mutually_exclusive_group()
-    size.add_argument('--flavor', metavar='NAME', help='or id')
+    size.add_argument('--flavor', metavar='NAME',
+                      help='name or id of the flavor')
     size.add_argument(
         '--min-ram', type=int, default=1024, metavar='MB',
-        help='take the smallest flavor with so much memory '
+        help='use the smallest flavor with at least this much memory '
              '(default: %(default)s)')
     server.add_argument(
         '--network', dest='networks', action='append', default=[],
-        metavar='NAME', help='or id; may be given several times')
+        metavar='NAME', help='name or id of a network; may be repeated')
     server.add_argument(
         '--security-group', dest='security_groups', action='append',
         default=[], metavar='NAME',
-        help='that lets ssh in; may be given several times')
+        help='a security group that allows ssh; may be repeated')
     server.add_argument(
         '--floating-ip', action=argparse.BooleanOptionalAction,
-        help='make one (default: if the server has no other address that '
-             'can be reached)')
+        help='create a floating IP (default: if the server has no other '
+             'reachable address)')
     server.add_argument(
         '--config-drive', action=argparse.BooleanOptionalAction,
-        default=True, help='give it one (default: yes)')
+        default=True, help='attach a config drive (default: yes)')
     server.add_argument('--user-data', type=_file, metavar='FILE',
-                        help='for cloud-init or glean')
+                        help='user data for cloud-init or glean')
 
     login = parser.add_argument_group('the login')
     login.add_argument(
         '--username', default='root', metavar='NAME',
-        help='to log in as; the simple-init element lets root in, '
-             'cloud-init the user of the distribution, devuser that of the '
-             'name (default: %(default)s)')
+        help='user to log in as: root for images with the simple-init '
+             "element, the distribution's user with cloud-init, the "
+             'configured user with devuser (default: %(default)s)')
     login.add_argument(
         '--key-name', metavar='NAME',
-        help='of a key pair in the cloud (default: make one)')
+        help='a key pair in the cloud (default: create one)')
     login.add_argument(
         '--private-key', type=_file, metavar='FILE',
-        help='of --key-name (default: what ssh finds itself)')
+        help='private key of --key-name (default: the keys that ssh finds)')
     login.add_argument(
         '--ssh-port', type=arguments.port, default=22, metavar='PORT',
         help='(default: %(default)s)')
     login.add_argument(
         '--command', default='uname -a', metavar='COMMAND',
-        help='to run; has to succeed (default: "%(default)s")')
+        help='command to run; must succeed (default: "%(default)s")')
 
     for name, seconds, what in (
-            ('api', 60, 'one call of the cloud'),
-            ('upload', 3600, 'the upload, until the image can be used'),
-            ('boot', 600, 'the server, until it is active'),
-            ('ssh', 300, 'ssh, from then until a login works'),
+            ('api', 60, 'each API call'),
+            ('upload', 3600, 'the upload, until the image is active'),
+            ('boot', 600, 'the boot, until the server is active'),
+            ('ssh', 300, 'ssh, from the boot until a login works'),
             ('command', 300, 'the command'),
-            ('cleanup', 300, 'each kind of thing that is removed')):
+            ('cleanup', 300, 'the removal of each kind of resource')):
         parser.add_argument(
             f'--{name}-timeout', type=arguments.seconds, default=seconds,
-            metavar='SECONDS', help=f'for {what} (default: %(default)s)')
+            metavar='SECONDS',
+            help=f'time-out for {what} (default: %(default)s)')
     parser.add_argument(
         '--keep', action='store_true',
-        help='remove nothing, and tell how to log in')
+        help='keep all resources, and print how to log in')
     output.addFormatArgument(parser)
 
 
@@ -128,25 +131,27 @@ def _file(text):
             return path
     except OSError as error:
         raise argparse.ArgumentTypeError(
-            f'can not read {text}: {error.strerror}') from error
+            f'cannot read {text}: {error.strerror}') from error
 
 
 def _property(text):
     name, equals, value = text.partition('=')
     if not (name and equals):
-        raise argparse.ArgumentTypeError(f'{text} is not KEY=VALUE')
+        raise argparse.ArgumentTypeError(
+            f'{text} does not have the form KEY=VALUE')
     return name, value
 
 
 def _name(text):
     if not re.fullmatch(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}', text):
         raise argparse.ArgumentTypeError(
-            f'{text} is not up to 64 letters, digits, "-", "_" and "."')
+            f'{text} does not consist of 1 to 64 letters, digits, "-", "_" '
+            f'and ".", with a letter or digit first')
     return text
 
 
 def run(args):
-    # With JSON, standard output is for the result alone.
+    # With JSON, standard output has the result only.
     progress = Progress(sys.stderr if args.format == 'json' else sys.stdout)
     test = ImageTest(args, Steps(progress))
     interruption = Interruption()
@@ -166,13 +171,13 @@ def run(args):
 
 
 def _finish(test, interruption):
-    """:return: the exit status, of a test that is over and cleaned up."""
+    """Run a test and clean up.  :return: the exit status."""
     status = WORKS
     try:
         try:
             test.run()
         finally:
-            # Nothing may get in the way of cleaning up.
+            # Further signals must not interrupt the cleanup.
             interruption.ignore()
     except KeyboardInterrupt:
         status = 128 + interruption.signal
@@ -186,12 +191,12 @@ def _finish(test, interruption):
 
 
 class ImageTest:
-    """One run: it goes through steps, and knows what it has found.
+    """One test of an image, step by step, and its results.
 
-    :param Namespace args: of the command.
-    :param Steps steps: are added to.
-    :ivar list problems: what went wrong, each in one line.
-    :ivar str console: the end of what the server showed when it failed.
+    :param Namespace args: the arguments of the command.
+    :param Steps steps: receives the steps.
+    :ivar list problems: the problems found, one line each.
+    :ivar str console: the last lines of the console after a failure.
     """
 
     def __init__(self, args, steps):
@@ -206,7 +211,7 @@ class ImageTest:
     def run(self):
         """
         :raises BrokenImage: the image does not work.
-        :raises UserError: something else is wrong.
+        :raises UserError: another problem.
         """
         args = self.args
         disk_format = getDiskFormat(args)
@@ -218,11 +223,11 @@ class ImageTest:
                         for name in args.networks]
             key_name = self._chooseKey()
         with self.steps.step('Upload the image'):
-            image = self.cloud.upload(
+            image = self.cloud.uploadImage(
                 args.image, disk_format, args.properties,
                 args.upload_timeout)
         with self.steps.step('Boot a server'):
-            server = self.cloud.boot(
+            server = self.cloud.bootServer(
                 image, flavor, args.boot_timeout, key_name=key_name,
                 networks=networks, security_groups=args.security_groups,
                 config_drive=args.config_drive,
@@ -255,31 +260,31 @@ class ImageTest:
                     return False
                 self.host_keys = openssh.HostKeys(
                     keys, self.cloud.getConsole)
-            self.host_keys.check()
+            self.host_keys.compareWithConsole()
             ssh.trust(self.host_keys.keys)
             return ssh.logIn()
 
         with limit(timeout, lambda: BrokenImage(
                 f'no login as {ssh.username} within {timeout:g} s: '
                 f'{ssh.said or "no reason given"}' if self.host_keys else
-                f'no ssh at {ssh.place} within {timeout:g} s')):
+                f'no ssh at {ssh.location} within {timeout:g} s')):
             poll(attempt)
 
     def _runCommand(self):
         command, timeout = self.args.command, self.args.command_timeout
         try:
-            self.result = self.ssh.run(command, timeout)
+            self.result = self.ssh.runCommand(command, timeout)
         except subprocess.TimeoutExpired as error:
-            raise BrokenImage(f'"{command}" is not done within '
+            raise BrokenImage(f'"{command}" did not finish within '
                          f'{timeout:g} s') from error
-        # cloud-init tells the keys late in the boot.
-        self.host_keys.check()
+        # cloud-init prints the keys late in the boot.
+        self.host_keys.compareWithConsole()
         if self.result.returncode:
             raise BrokenImage(f'"{command}" failed with status '
                          f'{self.result.returncode}')
 
     def fail(self, error):
-        """Note what went wrong.
+        """Record a failure.
 
         :return: the exit status for it.
         """
@@ -292,14 +297,14 @@ class ImageTest:
         return BROKEN if isinstance(error, BrokenImage) else ERROR
 
     def cleanUp(self):
-        """Remove what was made, unless it is to be kept.
+        """Remove all resources, except with ``--keep``.
 
-        :return: whether there is nothing left that should not be.
+        :return: whether this succeeded.
         """
         before = len(self.problems)
         if self.cloud:
             if not self.args.keep:
-                for kind in self.cloud.made:
+                for kind in self.cloud.created:
                     self._remove(kind)
             self.cloud.close()
         if not (self.args.keep and self.cloud):
@@ -309,11 +314,11 @@ class ImageTest:
     def _remove(self, kind):
         try:
             with self.steps.step(f'Remove the {kind}'):
-                self.cloud.remove(kind, self.args.cleanup_timeout)
+                self.cloud.removeAll(kind, self.args.cleanup_timeout)
         except Exception as error:
             self.problems.append(describe(error))
 
-    # What is told of it
+    # Results
 
     def getData(self, status):
         """:return: a dict for JSON."""
@@ -338,15 +343,15 @@ class ImageTest:
         }
 
     def getText(self, status):
-        """:return: the same, for people."""
+        """:return: the data of :meth:`getData`, as text for people."""
         rows = [(step.name, step.result, f'{step.seconds:.1f}')
                 for step in self.steps]
-        rows.append(('Together', RESULTS.get(status, INTERRUPTED),
+        rows.append(('Total', RESULTS.get(status, INTERRUPTED),
                      f'{sum(step.seconds for step in self.steps):.1f}'))
         lines = ['', output.formatTable(('Step', 'Result', 'Seconds'), rows)]
         if self.host_keys:
             how = ('compared with the console' if self.host_keys.source ==
-                   'console' else 'as first seen, for the console has none')
+                   'console' else 'not compared, as the console has none')
             lines.append(f'Host keys, {how}:')
             lines += [f'    {each}' for each in self.host_keys.fingerprints]
         if self.result:
@@ -354,9 +359,9 @@ class ImageTest:
             lines += [f'    {line}' for line in (
                 self.result.stdout + self.result.stderr).splitlines()]
         if kept := self._getKept():
-            lines.append(f'Kept, by the name of {self.cloud.name}: '
-                         f'{", ".join(kept["cloud"])}; and here '
-                         f'{kept["directory"]}')
+            lines.append(f'Kept in the cloud, under the name '
+                         f'{self.cloud.name}: {", ".join(kept["cloud"])}; '
+                         f'and here: {kept["directory"]}')
             if kept['ssh']:
                 lines.append(f'Log in with: {kept["ssh"]}')
         return '\n'.join(lines)
@@ -364,17 +369,17 @@ class ImageTest:
     def _getKept(self):
         if not (self.args.keep and self.cloud):
             return None
-        return {'cloud': self.cloud.made, 'directory': str(self.directory),
+        return {'cloud': self.cloud.created, 'directory': str(self.directory),
                 'ssh': self.ssh and shlex.join(self.ssh.getCommand())}
 
 
 def getDiskFormat(args):
-    """:raises UserError: it is not known."""
+    """:raises UserError: neither the option nor the suffix gives a format."""
     ending = args.image.suffix.removeprefix('.').lower()
     if not (args.disk_format or ending in DISK_FORMATS):
         raise UserError(
-            f'{args.image}: how the name ends does not tell what is in it: '
-            f'use --disk-format with one of {", ".join(DISK_FORMATS)}')
+            f'{args.image}: the suffix does not tell the disk format; use '
+            f'--disk-format with one of {", ".join(DISK_FORMATS)}')
     return args.disk_format or ending
 
 

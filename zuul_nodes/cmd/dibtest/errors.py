@@ -1,17 +1,17 @@
-"""What can be wrong: the image, or something else."""
+"""The errors of a test: a broken image, as opposed to anything else."""
 
 
 class BrokenImage(Exception):
-    """The image does not do what it should."""
+    """The image does not work."""
 
 
 def describe(error):
     """
     :param error: any exception.
-    :return: what it says, in one line.
+    :return: its message, in one line.
     """
     text = str(error) or type(error).__name__
-    # openstacksdk's, of an answer that is a refusal.
+    # An openstacksdk error with the response of the cloud.
     if status := getattr(error, 'status_code', None):
-        text = f'the cloud answers {status}: {error.details}'
+        text = f'the cloud answered {status}: {error.details}'
     return ' '.join(text.split())

@@ -1,4 +1,4 @@
-"""A machine as seen by OpenSSH's programs: its host keys, and a login."""
+"""Host keys and logins of a server, through the programs of OpenSSH."""
 
 import base64
 import hashlib
@@ -16,9 +16,9 @@ CONNECT_TIMEOUT = 5
 PROGRAM_TIMEOUT = 60
 # The exit status of ssh for its own failures.
 SSH_FAILED = 255
-# Names the machine in known_hosts, whatever its address and port are.
+# Identifies the server in known_hosts, independent of its address and port.
 ALIAS = 'tested-image'
-# What cloud-init writes to the console.
+# The block that cloud-init writes to the console.
 CONSOLE_BLOCK = re.compile(
     r'-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----',
     re.DOTALL)
@@ -26,27 +26,27 @@ KEY = re.compile(r'((?:ssh|ecdsa|sk)-\S+) ([A-Za-z0-9+/]{40,}=*)')
 
 
 def checkPrograms():
-    """:raises UserError: one is missing."""
+    """:raises UserError: one of the programs is missing."""
     for program in PROGRAMS:
         if not shutil.which(program):
-            raise UserError(f'{program} is missing: install OpenSSH\'s '
+            raise UserError(f'{program} is missing: install the OpenSSH '
                             f'client, "apt-get install openssh-client"')
 
 
 def makeKey(path):
-    """Make a key pair.  :return: the public key, in one line."""
+    """Create a key pair.  :return: the public key, in one line."""
     _run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', ALIAS,
           '-f', str(path)], check=True)
     return path.with_name(f'{path.name}.pub').read_text().strip()
 
 
 class HostKeys:
-    """Is it the machine that the console belongs to?
+    """Verifies that the ssh port belongs to the server with the console.
 
-    :param dict scanned: type -> key, as the ssh port shows them.
-    :param getConsole: gives the log of the console, as far as it goes.
-    :ivar dict keys: type -> key, those to trust.
-    :ivar str source: ``console`` if they were found there, else ``scan``.
+    :param dict scanned: type -> key, from the ssh port.
+    :param getConsole: returns the log of the console so far.
+    :ivar dict keys: type -> key; the keys to trust.
+    :ivar str source: ``console`` if the console has the keys, else ``scan``.
     """
 
     def __init__(self, scanned, getConsole):
@@ -59,10 +59,10 @@ class HostKeys:
         return [f'{key_type} {getFingerprint(key)}'
                 for key_type, key in sorted(self.keys.items())]
 
-    def check(self):
-        """Compare them, if the console has keys by now.
+    def compareWithConsole(self):
+        """Compare the keys with the console's, if it has any yet.
 
-        :raises BrokenImage: the console has other ones.
+        :raises BrokenImage: the console has other keys.
         """
         if self.source == 'console':
             return
@@ -89,26 +89,27 @@ class HostKeys:
 def findHostKeys(console):
     """
     :param str console: the log of a console.
-    :return: dict type -> key, of the latest boot.
+    :return: dict type -> key, from the latest boot.
     """
     blocks = CONSOLE_BLOCK.findall(console)
     return dict(KEY.findall(blocks[-1])) if blocks else {}
 
 
 def getFingerprint(key):
-    """:return: as ``ssh-keygen -l`` prints it."""
+    """:return: the fingerprint as ``ssh-keygen -l`` prints it."""
     digest = hashlib.sha256(base64.b64decode(key)).digest()
     return f'SHA256:{base64.b64encode(digest).decode().rstrip("=")}'
 
 
 class SSH:
-    """
-    :param directory: where known_hosts is kept.
-    :param str address: of the machine.
+    """Logs in to a server with ssh.
+
+    :param directory: for known_hosts.
+    :param str address: of the server.
     :param int port: of its sshd.
     :param str username: to log in as.
-    :param private_key: the file of a key, or None for whatever ssh finds.
-    :ivar str said: what the last failed attempt to log in said.
+    :param private_key: the file of a key; None for the keys that ssh finds.
+    :ivar str said: the error of the last failed login.
     """
 
     def __init__(self, directory, address, port, username, private_key=None):
@@ -120,11 +121,11 @@ class SSH:
         self.said = ''
 
     @property
-    def place(self):
+    def location(self):
         return f'{self.address} port {self.port}'
 
     def scan(self):
-        """:return: dict type -> host key; empty if nobody answers."""
+        """:return: dict type -> host key; empty if sshd does not answer."""
         try:
             scanned = _run(['ssh-keyscan', '-T', str(CONNECT_TIMEOUT),
                             '-p', str(self.port), self.address])
@@ -133,7 +134,7 @@ class SSH:
         return dict(KEY.findall(scanned.stdout))
 
     def trust(self, keys):
-        """Accept these host keys and no others.
+        """Accept only these host keys.
 
         :param dict keys: type -> key.
         """
@@ -141,32 +142,32 @@ class SSH:
             f'{ALIAS} {key_type} {key}\n' for key_type, key in keys.items()))
 
     def logIn(self):
-        """:return: whether it worked.
-
-        :raises BrokenImage: and never will.
+        """
+        :return: whether the login worked.
+        :raises BrokenImage: the login cannot work later either.
         """
         try:
-            result = self.run('exit 0', PROGRAM_TIMEOUT)
+            result = self.runCommand('exit 0', PROGRAM_TIMEOUT)
         except subprocess.TimeoutExpired:
-            self.said = 'the session does not begin'
+            self.said = 'the session does not start'
             return False
         if result.returncode == 0:
             return True
         self.said = _lastLine(result.stderr or result.stdout)
         if 'Host key verification failed' in result.stderr:
-            raise BrokenImage(f'the host key of {self.place} has changed '
+            raise BrokenImage(f'the host key of {self.location} has changed '
                              f'since it was first seen')
         if result.returncode == SSH_FAILED:
             return False
-        raise BrokenImage(f'{self.username} can not run a command: '
+        raise BrokenImage(f'{self.username} cannot run a command: '
                          f'{self.said or f"status {result.returncode}"}')
 
-    def run(self, command, timeout):
-        """Run a command of the machine's shell.
+    def runCommand(self, command, timeout):
+        """Run a shell command on the server.
 
         :param float timeout: seconds.
         :return: a CompletedProcess, with text.
-        :raises subprocess.TimeoutExpired: it is still running.
+        :raises subprocess.TimeoutExpired: the command is still running.
         """
         return _run([*self.getCommand(
             'BatchMode=yes', f'ConnectTimeout={CONNECT_TIMEOUT}',
@@ -175,14 +176,14 @@ class SSH:
     def getCommand(self, *options):
         """
         :param options: for ``-o``.
-        :return: how to log in, a list.
+        :return: the ssh command that logs in, a list.
         """
         options = (
             'StrictHostKeyChecking=yes', f'HostKeyAlias={ALIAS}',
             f'UserKnownHostsFile={self.known_hosts}',
             'GlobalKnownHostsFile=/dev/null', 'UpdateHostKeys=no',
             'ServerAliveInterval=10', *options)
-        # A person's own configuration could say anything of that address.
+        # The user's own ssh configuration could match this address.
         command = ['ssh', '-F', 'none', '-p', str(self.port),
                    '-l', self.username]
         if self.private_key:
@@ -197,7 +198,7 @@ def _run(command, timeout=PROGRAM_TIMEOUT, check=False):
     return subprocess.run(
         command, timeout=timeout, check=check, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, errors='replace',
-        # Ctrl-C is for us, who end it.
+        # Ctrl-C interrupts the test, which then ends the program.
         start_new_session=True)
 
 

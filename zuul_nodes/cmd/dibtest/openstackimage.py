@@ -1,7 +1,7 @@
-"""An image file in an OpenStack cloud, and a server made of it.
+"""An image file in an OpenStack cloud, and a server that boots from it.
 
-Everything made here has the same unique name, by which it is found again
-in the end, whether its creation was answered or not.
+All resources of a test have the same unique name.  The cleanup finds them by
+this name, even if the cloud did not answer the request that created them.
 """
 
 import base64
@@ -22,25 +22,26 @@ from zuul_nodes.cmd.common.limits import limit, poll
 from zuul_nodes.cmd.dibtest.errors import BrokenImage, describe
 from zuul_nodes.exceptions import UserError
 
-# What a cloud, or the way there, raises.
+# Errors of a cloud and of the connection to it.
 ERRORS = (ClientException, SDKException)
-# Seconds.  So late may something appear whose creation was not answered.
+# Seconds for which a resource may still appear after an unanswered request.
 DOUBT = 15
-# Of what can be made, in the order in which it is removed.
+# The kinds of resources, in the order of their removal.
 SERVER, FLOATING_IP, KEYPAIR, IMAGE = KINDS = (
     'server', 'floating IP', 'key pair', 'image')
 
 
 class OpenStackImage:
-    """
-    :param str cloud: the name of a cloud in clouds.yaml, or None for what
-        the environment says.
-    :param str region: of that cloud, or None.
-    :param str prefix: of the name of everything made.
-    :param float api_timeout: seconds that a call may take.
-    :ivar str name: of everything made.
+    """The resources of one test.
+
+    :param str cloud: the name of a cloud in clouds.yaml; None to use the
+        environment.
+    :param str region: a region of that cloud, or None.
+    :param str prefix: of the name of all resources.
+    :param float api_timeout: seconds per call.
+    :ivar str name: of all resources.
     :ivar str server_id: of the server, or None.
-    :raises UserError: there is no such cloud, or none of that kind.
+    :raises UserError: the cloud does not exist or cannot be used.
     """
 
     def __init__(self, cloud, region, prefix, api_timeout):
@@ -49,10 +50,10 @@ class OpenStackImage:
         self._where = {'cloud': cloud, 'region_name': region,
                        'app_name': 'zuul-nodes',
                        'app_version': zuul_nodes.__version__}
-        # Kind -> whether its creation was answered.
-        self._made = {}
+        # Kind -> whether the cloud answered the request.
+        self._created = {}
         self._cloud = self._connect(api_timeout)
-        # The password is wrong now, not after the upload.
+        # Fail for a wrong password now, not after the upload.
         self._cloud.authorize()
 
     def _connect(self, timeout):
@@ -62,25 +63,25 @@ class OpenStackImage:
         self._cloud.close()
 
     @contextlib.contextmanager
-    def _making(self, kind):
-        """The block asks for one of a kind."""
-        self._made[kind] = False
+    def _creating(self, kind):
+        """The block requests a resource of a kind."""
+        self._created[kind] = False
         try:
             yield
         except HttpException as error:
-            # A refusal is an answer; the failure of a proxy is none.
-            self._made[kind] = 400 <= (error.status_code or 0) < 500
+            # A rejection is an answer; the failure of a proxy is not.
+            self._created[kind] = 400 <= (error.status_code or 0) < 500
             raise
-        self._made[kind] = True
+        self._created[kind] = True
 
-    # What there is to choose from
+    # Choices
 
     def findFlavor(self, name, min_ram):
         """
-        :param str name: or id, or None.
-        :param int min_ram: in MB, if there is no name.
-        :return: the flavor, or the smallest with so much memory.
-        :raises UserError: there is none.
+        :param str name: name or id, or None.
+        :param int min_ram: in MB; used if there is no name.
+        :return: the flavor, or the smallest with enough memory.
+        :raises UserError: the cloud has no such flavor.
         """
         flavors = sorted(self._cloud.list_flavors(get_extra=False),
                          key=lambda each: (each.ram, each.vcpus, each.disk,
@@ -96,7 +97,10 @@ class OpenStackImage:
                         f'{known}')
 
     def findNetwork(self, name):
-        """:param str name: or id.  :raises UserError: there is none."""
+        """
+        :param str name: name or id.
+        :raises UserError: the cloud has no such network.
+        """
         network = self._cloud.network.find_network(name)
         if network is None:
             known = ', '.join(sorted(
@@ -106,30 +110,31 @@ class OpenStackImage:
         return network
 
     def checkKeypair(self, name):
-        """:raises UserError: there is none of this name."""
+        """:raises UserError: the cloud has no key pair of this name."""
         if self._cloud.compute.find_keypair(name) is None:
             raise UserError(f'the cloud has no key pair "{name}"')
 
-    # What is made
+    # Resources
 
     def createKeypair(self, public_key):
-        with self._making(KEYPAIR):
+        with self._creating(KEYPAIR):
             self._cloud.compute.create_keypair(
                 name=self.name, public_key=public_key)
 
-    def upload(self, filename, disk_format, properties, timeout):
-        """
+    def uploadImage(self, filename, disk_format, properties, timeout):
+        """Upload an image and wait until it is active.
+
         :param str filename: of the image.
         :param dict properties: name -> value.
         :param float timeout: seconds.
-        :return: the image, when it can be used.
-        :raises UserError: it does not get there.
+        :return: the image.
+        :raises UserError: the image does not become active.
         """
-        # A single call is as long as the image is large.
+        # The upload is a single call, whose duration depends on the size.
         with (limit(timeout, lambda: UserError(
                 f'the image is not active after {timeout:g} s')),
               self._connect(timeout) as cloud):
-            with self._making(IMAGE):
+            with self._creating(IMAGE):
                 image = cloud.image.create_image(
                     self.name, filename=str(filename),
                     disk_format=disk_format, container_format='bare',
@@ -138,23 +143,23 @@ class OpenStackImage:
             return poll(lambda: self._getActiveImage(image.id))
 
     def _getActiveImage(self, image_id):
-        image = _tolerate(lambda: self._cloud.image.get_image(image_id))
+        image = _tryCall(lambda: self._cloud.image.get_image(image_id))
         if image and image.status in ('killed', 'deleted'):
-            raise UserError(f'the cloud does not take the image: it is '
-                            f'{image.status}')
+            raise UserError(f'the cloud did not accept the image: its '
+                            f'status is {image.status}')
         return image if image and image.status == 'active' else None
 
-    def boot(self, image, flavor, timeout, networks=(), security_groups=(),
-             user_data=None, **kwargs):
-        """Make a server of the image.
+    def bootServer(self, image, flavor, timeout, networks=(),
+                   security_groups=(), user_data=None, **kwargs):
+        """Boot a server from the image and wait until it is active.
 
-        :param networks: to be in; the one that clouds.yaml or the cloud
-            has for this if there are none.
+        :param networks: networks of the server; if empty, the default of
+            clouds.yaml or of the cloud.
         :param security_groups: names.
         :param bytes user_data: or None.
-        :param kwargs: what else openstacksdk's compute service takes.
-        :return: the server, active.
-        :raises BrokenImage: it does not get there.
+        :param kwargs: further arguments of openstacksdk's compute service.
+        :return: the server.
+        :raises BrokenImage: the server does not become active.
         """
         if security_groups:
             kwargs['security_groups'] = [
@@ -165,7 +170,7 @@ class OpenStackImage:
             networks = filter(None, [self._cloud.get_default_network()])
         with limit(timeout, lambda: BrokenImage(
                 f'the server is not active after {timeout:g} s')):
-            with self._making(SERVER):
+            with self._creating(SERVER):
                 self.server_id = self._cloud.compute.create_server(
                     name=self.name, image_id=image.id, flavor_id=flavor.id,
                     networks=[{'uuid': network.id} for network in networks]
@@ -174,24 +179,24 @@ class OpenStackImage:
 
     def _getActiveServer(self):
         try:
-            server = _tolerate(
+            server = _tryCall(
                 lambda: self._cloud.compute.get_server(self.server_id))
         except NotFoundException as error:
             raise BrokenImage('the server is gone') from error
         if server and server.status == 'ERROR':
-            fault = (server.fault or {}).get('message', 'it does not say why')
+            fault = (server.fault or {}).get('message', 'no reason given')
             raise BrokenImage(f'the server is in ERROR: {fault}')
         if server and server.status == 'ACTIVE':
-            # With the addresses as openstacksdk tells them apart.
-            return _tolerate(
+            # This call classifies the server's addresses.
+            return _tryCall(
                 lambda: self._cloud.get_server_by_id(self.server_id))
         return None
 
     def getAddress(self, server, floating_ip):
         """
-        :param bool floating_ip: whether to make one, or None for when it
-            is needed.
-        :return: the address at which the server is to be reached.
+        :param bool floating_ip: whether to create a floating IP; None to
+            create one if needed.
+        :return: an address at which the server can be reached.
         :raises UserError: there is none.
         """
         if floating_ip is None:
@@ -214,43 +219,42 @@ class OpenStackImage:
         ports = list(self._cloud.network.ports(device_id=server.id))
         if not ports:
             raise UserError('the server has no port for a floating IP')
-        # Without a configuration that says so, openstacksdk guesses this.
+        # openstacksdk guesses the network unless clouds.yaml names it.
         inside = self._cloud.get_nat_destination()
         port = min(ports, key=lambda port: (
             inside is None or port.network_id != inside.id))
-        with self._making(FLOATING_IP):
+        with self._creating(FLOATING_IP):
             return self._cloud.network.create_ip(
                 floating_network_id=networks[0].id, port_id=port.id,
                 description=self.name).floating_ip_address
 
     def getConsole(self):
-        """:return: what the server's console shows; empty if that can't
-            be known."""
+        """:return: the log of the server's console; empty if unavailable."""
         if self.server_id is None:
             return ''
         try:
             return self._cloud.compute.get_server_console_output(
                 self.server_id)['output'] or ''
         except Exception:
-            # Not every cloud has it, and it must not get in the way.
+            # Some clouds have no console, and the test goes on without.
             return ''
 
-    # How it ends
+    # Cleanup
 
     @property
-    def made(self):
-        """:return: the kinds of what there may be."""
-        return [kind for kind in KINDS if kind in self._made]
+    def created(self):
+        """:return: the kinds of resources that may exist."""
+        return [kind for kind in KINDS if kind in self._created]
 
-    def remove(self, kind, timeout):
-        """Returns when there is nothing of this kind and our name.
+    def removeAll(self, kind, timeout):
+        """Delete the resources of a kind, and wait until they are gone.
 
         :param float timeout: seconds.
-        :raises UserError: there still is.
+        :raises UserError: a resource still exists after that time.
         """
         reason = ''
         asked = set()
-        patience = 0 if self._made[kind] else DOUBT
+        grace = 0 if self._created[kind] else DOUBT
         begin = time.monotonic()
 
         def step():
@@ -262,11 +266,11 @@ class OpenStackImage:
                         self._delete(kind, each)
                         asked.add(each.id)
             except ERRORS as error:
-                # It may be in use, or the cloud out of order.
+                # The resource is in use, or the cloud has a problem: retry.
                 reason = f': {describe(error)}'
                 return False
             return not found and (
-                asked or time.monotonic() - begin >= patience)
+                asked or time.monotonic() - begin >= grace)
 
         with limit(timeout, lambda: UserError(
                 f'the {kind} {self.name} is not gone after '
@@ -295,10 +299,10 @@ class OpenStackImage:
         delete(resource, ignore_missing=True)
 
 
-def _tolerate(look):
-    """:return: what it gives, or None where a later look may do better."""
+def _tryCall(call):
+    """:return: the result of a call; None after an error that may pass."""
     try:
-        return look()
+        return call()
     except ConnectFailure:
         return None
     except HttpException as error:

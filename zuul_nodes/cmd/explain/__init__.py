@@ -1,4 +1,4 @@
-"""``zuul-nodes explain``: where do the attributes of a node come from?"""
+"""``zuul-nodes explain``: explains where a node's attributes are set."""
 
 from zuul_nodes.cmd.explain.command import addArguments, run
 

@@ -1,4 +1,4 @@
-"""Why a node has its attributes: in a table, or as data."""
+"""The explanation of a node's attributes, as a table or as data."""
 
 import json
 
@@ -15,25 +15,25 @@ from zuul_nodes.configloader.plain import Replacement
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.suggestions import suggest
 
-# Characters.  Together they make a table of 120 at most.
+# Characters.  Together, the table is at most 120 wide.
 WIDTHS = {'attribute': 23, 'value': 27, 'set by': 32, 'overrides': 25}
-# What of a value is shown in the table; JSON has all of it.
+# Maximum length of a value in the table; JSON has the whole value.
 LONG, SHORT = 150, 70
-# What sections and providers are, as opposed to what they are like.
+# Attributes that identify sections and providers.
 IDENTITY = frozenset({'name', 'parent', 'abstract', 'section'})
-# The emitter's line breaks are the table's business.
+# Wide enough that the YAML emitter never breaks a line; the table does.
 ONE_LINE = 10 ** 6
 
 
 class Explained:
-    """Everything there is to say of one label of one provider.
+    """The explanation of one label of one provider.
 
     :param Tenant tenant: with its layout.
     :param dict connections: name -> connection
-    :param str provider_name: of a provider of the tenant.
-    :param str label_name: of a label of the provider.
+    :param str provider_name: a provider of the tenant.
+    :param str label_name: a label of the provider.
     :raises UserError: the tenant does not have the provider, the provider
-        not the label, or the provider is in error.
+        does not have the label, or the provider is in error.
     """
 
     def __init__(self, tenant, connections, provider_name, label_name):
@@ -60,13 +60,13 @@ class Explained:
             self.sections = self.provider_config.getSections(layout)
         except ConfigurationSyntaxError as error:
             raise UserError(' '.join(str(error).split())) from error
-        # What is said within a section is said of one of these.
+        # The objects that entries within sections refer to.
         self.parts = {'label': label_name} | {
             kind: self.flattening.parts.label[label_name].structure.get(kind)
             for kind in ('image', 'flavor')}
 
     def getData(self):
-        """:return: a list of plain dicts, one an attribute."""
+        """:return: a list of plain dicts, one for each attribute."""
         return [{
             'attribute': explanation.attribute,
             'value': explanation.value,
@@ -84,7 +84,7 @@ class Explained:
         } for explanation in self.explanations]
 
     def getText(self):
-        """:return: some lines about the label, and the table."""
+        """:return: a header about the label, and the table."""
         projects = {_getProject(source) for explanation in self.explanations
                     for source, _ in explanation.settings}
         header = {
@@ -130,7 +130,7 @@ class Explained:
                 set_by, itemize(settings[count:]))
 
     def _describeLevel(self, source):
-        """:return: as "image within section", but with the names."""
+        """:return: for example ``image "debian" within section "s"``."""
         level, origin = str(source.level), source.origin
         where = f'{getKind(origin)} "{origin.name}"'
         if level.endswith('-defaults'):
@@ -142,9 +142,9 @@ class Explained:
 
 def countMerged(values):
     """
-    :param list values: of one attribute, the strongest first.
-    :return: how many of them make up the final value; the others are
-        overridden.
+    :param list values: the settings of one attribute, the strongest first.
+    :return: the number of settings that contribute to the final value; they
+        override the others.
     """
     kind = next((kind for kind in (dict, list)
                  if isinstance(values[0], kind)), None)
@@ -159,14 +159,14 @@ def countMerged(values):
 
 
 def shorten(value, length):
-    """:return: the value as YAML in one line, if need be cut short."""
-    # Plain data, with nothing in it that YAML would refer back to.
+    """:return: the value as YAML in one line, truncated if necessary."""
+    # A plain copy, so that YAML does not emit anchors and aliases.
     text = yamlutil.safe_dump(
         json.loads(json.dumps(value)), default_flow_style=True,
         sort_keys=False, allow_unicode=True, width=ONE_LINE)
     text = text.removesuffix('...\n').strip()
     if '\n' in text:
-        # YAML has no other way to write a text of several lines in one.
+        # YAML cannot write a multi-line string in one line.
         text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= length else f'{text[:length - 4]} ...'
 

@@ -1,4 +1,4 @@
-"""``zuul-nodes images``: which builds of images there are, and where."""
+"""``zuul-nodes images``: lists the builds of images and manages them."""
 
 from zuul_nodes.cmd.images.command import addArguments, run
 

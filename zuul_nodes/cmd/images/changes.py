@@ -1,7 +1,7 @@
-"""What operators change of images: in the records, for all launchers.
+"""The changes to images that operators request, written to the records.
 
-Each change is one that can be made beside running launchers, which see it at
-once.  A record is locked while it is changed.
+Each change is safe beside running launchers, which see it at once.  The
+command locks a record while it changes it.
 """
 
 import contextlib
@@ -27,14 +27,15 @@ from zuul_nodes.launcher.images import EventKind, getEventPath, remove
 
 
 class Changes:
-    """
+    """The actions of ``zuul-nodes images``; each returns a message.
+
     :param ZooKeeperClient zk_client: connected.
-    :param float timeout: seconds to wait for whoever has a record locked.
-    :param set connections: the names of those of zuul.conf.
+    :param float timeout: seconds to wait for the lock of a record.
+    :param set connections: the names of the connections in zuul.conf.
     """
 
     log = logging.getLogger('zuul.nodes.cmd')
-    # What Zuul says of locks is said again, for people.
+    # Errors about locks are reported to the user instead of logged.
     log.addHandler(logging.NullHandler())
 
     def __init__(self, zk_client, timeout, connections):
@@ -49,38 +50,38 @@ class Changes:
         imagecontrols.add(self.client, Control.PAUSED,
                           image['canonical_name'], args.reason)
         return (f'The image {getName(image)} is paused: launchers request '
-                f'no builds of it, and begin no uploads of it')
+                f'no builds and start no uploads of it')
 
     def resume(self, args):
         image = findImage(self.images, args.image)
         if not imagecontrols.remove(
                 self.client, Control.PAUSED, image['canonical_name']):
             raise UserError(f'the image {getName(image)} is not paused')
-        return f'The image {getName(image)} is not paused any more'
+        return f'The image {getName(image)} is no longer paused'
 
     def keep(self, args):
         build = findBuild(self.images, args.build)
         imagecontrols.add(
             self.client, Control.KEPT, build['uuid'], args.reason)
-        return f'The build {describe(build)} is kept beside newer ones'
+        return f'The build {describe(build)} is kept when newer ones exist'
 
     def release(self, args):
         build = findBuild(self.images, args.build)
         if not imagecontrols.remove(
                 self.client, Control.KEPT, build['uuid']):
             raise UserError(f'the build {describe(build)} is not kept')
-        return (f'The build {describe(build)} goes when newer ones have '
-                f'taken its place')
+        return (f'The build {describe(build)} is deleted when newer ones '
+                f'have replaced it')
 
     def delete(self, args):
         build = findBuild(self.images, args.build)
         self._requireOther(build, None, args.force, 'deleted')
         with self._change(ImageBuildArtifact, build['uuid']) as artifact:
             artifact.state = artifact.State.DELETING
-        return f'Launchers delete the build {describe(build)}'
+        return f'Launchers will delete the build {describe(build)}'
 
     def forget(self, args):
-        """No launcher can delete it."""
+        """Remove the records of uploads that no launcher can delete."""
         build = findBuild(self.images, args.build)
         uploads = self._getUploads(build, args.endpoint)
         connection = getConnection(args.endpoint)
@@ -88,16 +89,16 @@ class Changes:
             raise UserError(
                 f'the connection {connection} of the endpoint '
                 f'{args.endpoint} is in zuul.conf, so launchers can delete '
-                f'what is there; "zuul-nodes images delete" has them do it')
+                f'the uploads; use "zuul-nodes images delete"')
         for record in uploads:
             with self._lock(ImageUpload, record['uuid']) as (context, upload):
                 remove(context, upload)
-        return (f'The uploads of the build {describe(build)} at '
-                f'{args.endpoint} are forgotten; images that are in that '
-                f'cloud stay there')
+        return (f'Removed the records of the uploads of the build '
+                f'{describe(build)} at {args.endpoint}; images in that cloud '
+                f'are not deleted')
 
     def reject(self, args):
-        """As a validation job that fails."""
+        """Mark a build as if its validation had failed."""
         build = findBuild(self.images, args.build)
         self._requireOther(build, args.endpoint, args.force, 'rejected')
         number = 0
@@ -108,13 +109,13 @@ class Changes:
                     upload.build_uuid = build['build_uuid'] or ''
                     number += 1
         if not number:
-            raise UserError(f'the build {describe(build)} has no upload that '
-                            f'is ready; there is nothing to be rejected')
-        return (f'Launchers delete {number} uploads of the build '
+            raise UserError(f'the build {describe(build)} has no ready '
+                            f'upload that could be rejected')
+        return (f'Launchers will delete {number} uploads of the build '
                 f'{describe(build)}, as if their validation had failed')
 
     def validate(self, args):
-        """As if they had never been validated."""
+        """Reset uploads as if they had never been validated."""
         build = findBuild(self.images, args.build)
         number = 0
         for record in self._getUploads(build, args.endpoint):
@@ -124,19 +125,19 @@ class Changes:
                     continue
                 upload.validated = upload.build_uuid = None
                 if upload.state == upload.State.FAILED:
-                    # It is in no cloud.
+                    # No cloud has a failed upload.
                     upload.external_id = None
                     upload.attempt = 0
                     upload.state = upload.State.PENDING
                 number += 1
-            # What there was of pauses is over.
+            # A new validation starts without the back-off of the old one.
             zkrecords.delete(self.client, getEventPath(
                 EventKind.VALIDATE, record['uuid']))
         if not number:
             raise UserError(f'the build {describe(build)} has no upload that '
                             f'is ready or has failed')
-        return (f'Launchers have {number} uploads of the build '
-                f'{describe(build)} validated')
+        return (f'Launchers will validate {number} uploads of the build '
+                f'{describe(build)}')
 
     def _requireOther(self, build, endpoint_name, force, what):
         names = getLastInService(self.images, build, endpoint_name)
@@ -160,7 +161,7 @@ class Changes:
 
     @contextlib.contextmanager
     def _change(self, record_class, uuid):
-        """Lock a record, and write what is changed of it meanwhile."""
+        """Lock a record, and write the changes made in the ``with`` block."""
         with self._lock(record_class, uuid) as (context, record), \
                 record.activeContext(context):
             yield record
@@ -177,10 +178,10 @@ class Changes:
             raise UserError(f'{uuid} has just been deleted') from None
         except LockException:
             raise UserError(
-                f'a launcher is at work on {uuid}; try again when it is '
-                f'done, which "zuul-nodes images" shows') from None
+                f'a launcher is working on {uuid}; try again when '
+                f'"zuul-nodes images" shows that it is done') from None
 
 
 def describe(build):
-    """:return: which build it is, for people."""
+    """:return: the short id and the image of a build, for messages."""
     return f'{build["uuid"][:8]} of the image {getName(build)}'

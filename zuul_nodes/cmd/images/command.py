@@ -1,5 +1,4 @@
-"""``zuul-nodes images``: which builds of images there are, and where; and
-what operators want of them."""
+"""``zuul-nodes images``: lists the builds of images and manages them."""
 
 import argparse
 import datetime
@@ -8,35 +7,34 @@ from zuul_nodes import zuulconf
 from zuul_nodes.cmd.common import output
 
 DESCRIPTION = '''\
-Print the images that Zuul builds: when they were built, and for each
-endpoint that needs one what has become of its upload.  One that is under way
-says how far it is, one that has failed why.
+List the images that Zuul builds: the time of each build, and the state of its
+upload to each endpoint that needs one.  The list shows the progress of a
+running upload and the reason of a failed one.
 
-The other actions change records, which all launchers honour at once.  It
-runs beside a running Zuul, with its zuul.conf.'''
+The other actions change records, which all launchers obey at once.  The
+command runs beside a running Zuul and uses its zuul.conf.'''
 
 # Seconds to wait for ZooKeeper.
 TIMEOUT = 30
 COLUMNS = ('Image', 'Build', 'Format', 'Built', 'State', 'Endpoint', 'Upload',
            'Validated', 'Image id, progress or reason')
 WIDTHS = {'Image': 30, 'Endpoint': 24, 'Image id, progress or reason': 40}
-# Name -> what it does, and what it is given.
+# Name -> help text, and its argument.
 CHANGES = {
-    'validate': ('have the uploads of a build validated again; those that '
-                 'have failed or were refused are made again', 'build'),
-    'reject': ('put a build out of service, as a validation job does that '
+    'validate': ('validate the uploads of a build again, and repeat uploads '
+                 'that failed or were rejected', 'build'),
+    'reject': ('take a build out of service, like a validation job that '
                'fails', 'build'),
-    'keep': ('keep a build beside newer ones', 'build'),
-    'release': ('let a build that was kept go when newer ones have taken its '
-                'place', 'build'),
-    'delete': ('delete a build: its uploads, its file and its record',
+    'keep': ('keep a build when newer ones exist', 'build'),
+    'release': ('undo "keep": let newer builds replace the build', 'build'),
+    'delete': ('delete a build: its uploads, its artifact and its record',
                'build'),
     'forget': ('remove the records of uploads at an endpoint whose '
-               'connection is gone; what is in the cloud stays there',
+               'connection was removed; images in the cloud are not deleted',
                'build'),
-    'pause': ('request no builds of an image, and begin no uploads of it',
+    'pause': ('request no builds and start no uploads of an image',
               'image'),
-    'resume': ('end the pause of an image', 'image'),
+    'resume': ('undo "pause"', 'image'),
 }
 WITH_FORCE = ('reject', 'delete')
 WITH_ENDPOINT = ('validate', 'reject', 'forget')
@@ -50,10 +48,10 @@ def addArguments(parser):
     output.addFormatArgument(parser)
     parser.set_defaults(image=None, action=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
-    lister = actions.add_parser('list', help='print images; the default')
+    lister = actions.add_parser('list', help='list images; the default')
     _addCommon(lister)
     lister.add_argument(
-        'image', nargs='?', help='the name of an image; without it, all')
+        'image', nargs='?', help='the name of an image (default: all)')
     for name, (help_text, what) in CHANGES.items():
         change = actions.add_parser(name, help=help_text, description=(
             help_text[0].upper() + help_text[1:] + '.'))
@@ -63,7 +61,7 @@ def addArguments(parser):
             'image': 'the name of an image'}[what])
         change.add_argument(
             '--timeout', type=float, default=10, metavar='SECONDS',
-            help='how long to wait for a launcher that is at work on a '
+            help='how long to wait for a launcher that is working on a '
             'record (default: %(default)s)')
         if name in WITH_ENDPOINT:
             change.add_argument(
@@ -71,15 +69,15 @@ def addArguments(parser):
                 help='only the upload at this endpoint')
         if name in WITH_REASON:
             change.add_argument(
-                '--reason', default='', help='why, for others who look')
+                '--reason', default='', help='the reason, shown to others')
         if name in WITH_FORCE:
             change.add_argument(
                 '--force', action='store_true',
-                help='also if no other build is in service in its place')
+                help='even if no other build is in service')
 
 
 def _addCommon(parser):
-    """Those arguments may be before the action, too."""
+    """Accept the common arguments after the action as well as before it."""
     own = argparse.ArgumentParser(add_help=False)
     zuulconf.addConfigArgument(own)
     output.addFormatArgument(own)
@@ -128,7 +126,7 @@ def _change(config, args):
 
 
 def getConnections(config):
-    """:return: a set of the names of the connections of zuul.conf."""
+    """:return: a set of the names of the connections in zuul.conf."""
     return {section.partition(' ')[2].strip() for section in config.sections()
             if section.startswith('connection ')}
 
@@ -146,9 +144,9 @@ def getRows(images):
                    image['problem'] or '-')
         for tenant_name, formats in image['undelivered'].items():
             yield (name, '-', ', '.join(formats), '-', 'not built', *['-'] * 3,
-                   f'successful builds of the tenant {tenant_name} do not '
-                   f'have it; launchers ask that tenant again when it has '
-                   f'another layout')
+                   f'successful builds of the tenant {tenant_name} lack this '
+                   f'format; launchers ask that tenant again when its layout '
+                   f'changes')
         for build in image['builds']:
             state = build['_state'] or 'reported'
             if build['kept'] is not None:

@@ -1,4 +1,4 @@
-"""What the records say of images, for the command ``images``."""
+"""The records of images, as the command ``images`` reads them."""
 
 import contextlib
 import json
@@ -23,21 +23,21 @@ ARTIFACTS = '/zuul/images/artifacts'
 UPLOADS = '/zuul/image-uploads/uploads'
 LAYOUTS = '/zuul/layout'
 EVENTS = '/zuul/zuul-nodes/image-events/image-build'
-# Of a build that is named by the beginning of its id.
+# Minimum length of an abbreviated build id.
 SHORTEST_ID = 4
 
 
 def readImages(client, connections):
     """
-    :param KazooClient client: one that only reads is enough.
-    :param set connections: the names of those that there are.
-    :return: a list of images, sorted by name: ``canonical_name``, ``name``,
-        ``tenants`` that have it, ``paused`` (the reason, or None),
+    :param KazooClient client: may be read-only.
+    :param set connections: the names of the connections in zuul.conf.
+    :return: a list of images, sorted by name, each a dict: ``canonical_name``,
+        ``name``, ``tenants`` that have it, ``paused`` (the reason, or None),
         ``problem`` (why it is not built, or None), ``undelivered`` (tenant
-        -> formats that its builds lack, a sorted list) and ``builds``: what
-        the records of its artifacts say, the oldest first, each with
-        ``kept`` (the reason, or None), ``file_gone`` (why its file counts
-        as gone, or None) and its ``uploads``, each of which may have
+        -> formats that its builds lack, a sorted list) and ``builds``.  The
+        builds are the records of its artifacts, the oldest first, each with
+        ``kept`` (the reason, or None), ``file_gone`` (why its file is
+        considered gone, or None) and its ``uploads``, each of which may have
         ``progress`` and a ``remark``.
     """
     images = {}
@@ -86,21 +86,22 @@ def getConnection(endpoint_name):
 
 
 def _getVanished(upload, connections):
-    """:return: what is to be said of an upload at an endpoint of a
-        connection that is gone; None if it is there."""
+    """:return: the remark about an upload whose connection was removed; None
+        if the connection exists."""
     name = getConnection(upload['endpoint_name'])
     if name in connections:
         return None
-    return (f'zuul.conf has no connection {name} any more; "zuul-nodes '
+    return (f'zuul.conf no longer has the connection {name}; "zuul-nodes '
             f'images forget {upload["artifact_uuid"][:8]} --endpoint '
             f'{upload["endpoint_name"]}" removes the record')
 
 
 def findImage(images, name):
     """
-    :param list images: see :func:`readImages`.
-    :param str name: of one of them; canonical if several have the same.
-    :raises UserError: it is none, or several.
+    :param list images: from :func:`readImages`.
+    :param str name: the name of an image; its canonical name if several
+        images have the same name.
+    :raises UserError: no image has that name, or several have.
     """
     found = [image for image in images
              if name in (image['name'], getName(image))]
@@ -109,22 +110,22 @@ def findImage(images, name):
     if found:
         names = ', '.join(map(getName, found))
         raise UserError(f'several images are called "{name}": {names}. '
-                        f'Give one of these names')
+                        f'Use one of these names')
     known = {image['name'] for image in images}
     raise UserError(f'there is no image "{name}". {suggest(name, known)}')
 
 
 def findBuild(images, build_id):
     """
-    :param list images: see :func:`readImages`.
-    :param str build_id: of a build, or the beginning of it.
-    :raises UserError: it is none, or several.
+    :param list images: from :func:`readImages`.
+    :param str build_id: the id of a build, or the beginning of the id.
+    :raises UserError: no build has that id, or several have.
     """
     found = [build for image in images for build in image['builds']
              if build['uuid'].startswith(build_id)]
     if len(build_id) < SHORTEST_ID or len(found) > 1:
-        raise UserError(f'"{build_id}" is not enough to tell which build is '
-                        f'meant. Give more of its id')
+        raise UserError(f'the build id "{build_id}" is ambiguous. Give more '
+                        f'of it')
     if not found:
         raise UserError(f'there is no build "{build_id}" of an image. '
                         f'"zuul-nodes images" shows the ids')
@@ -132,21 +133,21 @@ def findBuild(images, build_id):
 
 
 def getName(record):
-    """:return: a canonical name, as people read it."""
+    """:return: the canonical name, unquoted for people."""
     return urllib.parse.unquote_plus(record['canonical_name'])
 
 
 def isInService(build, upload):
-    """:return: whether nodes may be made of that upload."""
+    """:return: whether nodes may be launched from an upload."""
     return bool(build['_state'] == 'ready' and upload['_state'] == 'ready'
                 and upload['validated'] and upload['external_id'])
 
 
 def getLastInService(images, build, endpoint_name=None):
     """
-    :param endpoint_name: of the only endpoint to look at, or None.
-    :return: a sorted list of the endpoints where a build is the only one of
-        its image that is in service.
+    :param endpoint_name: consider only this endpoint; None for all.
+    :return: a sorted list of the endpoints at which the build is the only
+        build of its image in service.
     """
     def getEndpoints(each):
         return {upload['endpoint_name'] for upload in each['uploads']
@@ -169,23 +170,23 @@ def _makeImage(canonical_name, name):
 
 
 def _getProblem(client, layouts, name):
-    """:return: why an image has no build, or None if nobody knows."""
+    """:return: why an image has no build; None if unknown."""
     builders = [tenant_name for tenant_name, layout in layouts.items()
                 if layout.getRuns(name, 'image-build')]
     if not builders:
-        return ('nobody builds it: no tenant has a pipeline with the trigger '
+        return ('no tenant builds it: none has a pipeline with the trigger '
                 'event "image-build" and the reporter "image-built" in which '
                 'a job with that image-build-name runs for its project')
     data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
     if data is None:
         return None
     sent = json.loads(data)
-    return (f'the tenant {sent["tenant"]} has been asked to build it '
+    return (f'the tenant {sent["tenant"]} was asked to build it '
             f'(attempt {sent["attempt"]})')
 
 
 def _readLayouts(client):
-    """:return: tenant -> ImageLayout, of the tenants that there are."""
+    """:return: tenant -> ImageLayout, for all tenants."""
     layouts = {}
     for tenant_name in sorted(zkrecords.getNames(client, LAYOUTS)):
         with contextlib.suppress(NoNodeError):
@@ -196,14 +197,14 @@ def _readLayouts(client):
 
 
 def _readAll(client, path):
-    """:return: yields what the records there say."""
+    """:return: yields the records below a path."""
     for name in zkrecords.getChildren(client, path):
         try:
             data, _ = client.get(f'{path}/{name}')
             yield json.loads(zlib.decompress(data))
         except NoNodeError:
-            # It has gone meanwhile.
+            # Deleted since its name was read.
             continue
         except (ValueError, zlib.error):
-            # Launchers complain of it.
+            # Launchers report unreadable records.
             continue

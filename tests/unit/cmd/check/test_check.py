@@ -74,7 +74,7 @@ def connections(monkeypatch):
 def test_nothing_is_wrong(command):
     status, printed = command('cloud')
     assert status == 0
-    assert 'Nothing is wrong' in printed.out
+    assert 'No problems' in printed.out
 
 
 def test_what_is_wrong_is_in_the_table(command):
@@ -248,10 +248,10 @@ def test_an_endpoint_without_access_is_one_row(command):
         'cloud, second', 'connection fake', 'permission')
     assert ('Asking 5 questions about the providers cloud, second ...'
             in printed.err)
-    assert ('The connection fake gives no access: 4 questions left out.'
+    assert ('The connection fake gives no access: skipping 4 questions.'
             in printed.err)
-    assert ('Of 1 question, 1 found something wrong. Not asked, without '
-            'access: 4.' in command(text=text, failure_rate=1)[1].out)
+    assert ('1 of 1 question found a problem. Skipped, without access: 4.'
+            in command(text=text, failure_rate=1)[1].out)
 
 
 def test_all_providers_of_files_are_checked_unless_some_are_named(command):
@@ -295,7 +295,7 @@ def test_files_are_told_from_providers(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(('arguments', 'message'), [
     ((), 'name a provider of the running Zuul, or files'),
-    (('--tenant', 'one', '/'), '--tenant is for providers of the running')])
+    (('--tenant', 'one', '/'), '--tenant selects a provider of the running')])
 def test_arguments_that_say_nothing_to_check(arguments, message):
     with pytest.raises(UserError, match=message):
         parse(*arguments)
@@ -307,7 +307,7 @@ def test_who_does_not_answer_holds_up_nobody():
     def fail():
         raise OSError('no')
     assert askAll([never.wait, lambda: '', fail], 0.1) == [
-        'There was no answer within 0.1 s', '', 'OSError: no']
+        'No answer within 0.1 s', '', 'OSError: no']
     never.set()
 
 
@@ -371,7 +371,7 @@ def test_the_process_ends(tmp_path, zuulNodesAfresh):
         'check', '-c', str(tmp_path / 'zuul.conf'), '--timeout', '1',
         '--files', str(tmp_path / 'nodes.yaml'), '--format', 'json', 'cloud')
     assert result.returncode == 1
-    assert 'There was no answer within 1 s' in result.stdout
+    assert 'No answer within 1 s' in result.stdout
 
 
 def test_the_job_of_the_guide():

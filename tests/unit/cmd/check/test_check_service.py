@@ -28,7 +28,7 @@ def test_check_finds_a_missing_machine_and_writes_nothing(makeSite, zuulNodes):
     site.startNode()
     result = check('local')
     assert result.returncode == 0
-    assert 'Nothing is wrong: 2 questions.' in result.stdout
+    assert 'No problems: 2 questions.' in result.stdout
 
     result = check('--tenant', 'quickstar', 'local')
     assert result.returncode == 2

@@ -46,9 +46,9 @@ def stream():
 
 def test_result_and_error(stream):
     waiting = Waiting(10, stream)
-    assert waiting.run(lambda: 'done') == 'done'
+    assert waiting.runWork(lambda: 'done') == 'done'
     with pytest.raises(ZeroDivisionError):
-        waiting.run(lambda: 1 / 0)
+        waiting.runWork(lambda: 1 / 0)
     assert stream.getvalue() == ''
 
 
@@ -62,7 +62,7 @@ def test_what_takes_more_than_a_moment_is_told_once(stream, clock):
         clock.advance(MOMENT * 1.2)
         clock.advance(MOMENT * 1.2)
         waiting.begin('Writing', '')
-    waiting.run(work)
+    waiting.runWork(work)
     assert stream.getvalue() == 'Thinking ...\n'
 
 
@@ -80,6 +80,6 @@ def test_overdue(stream, clock):
         clock.now += .4
         end.wait()
     with pytest.raises(Overdue) as caught:
-        waiting.run(work)
+        waiting.runWork(work)
     end.set()
     assert str(caught.value) == 'Thinking: not done within 0.3 s. See to it'

@@ -246,7 +246,7 @@ def test_login_that_runs_nothing(cloud, booted, dibTest, sshd):
 
 @pytest.mark.parametrize('command, timeout, expected', [
     ('echo broken >&2; exit 3', 30, 'failed with status 3'),
-    ('sleep 60', 1, 'is not done within 1 s'),
+    ('sleep 60', 1, 'did not finish within 1 s'),
 ])
 def test_failing_command(cloud, booted, dibTest, command, timeout, expected):
     status, result, _ = dibTest('--command', command,
@@ -331,7 +331,7 @@ def test_quota(cloud, dibTest):
     status, result, _ = dibTest()
     assert status == 2
     assert result['problems'] == [
-        '"Boot a server" failed: the cloud answers 403: Quota exceeded for '
+        '"Boot a server" failed: the cloud answered 403: Quota exceeded for '
         'instances: Requested 1, but already used 0 of 0 instances']
     assert isEmpty(cloud)
 
@@ -433,7 +433,7 @@ def test_wrong_usage(arguments, wrong, capsys):
 def test_help_tells_the_exit_status(zuulNodes):
     result = zuulNodes('dib-test', '--help')
     assert result.returncode == 0
-    assert 'The exit status is 0 if the image works; 1 if' in result.stdout
+    assert 'The exit status is 0 if the image works.' in result.stdout
 
 
 def test_needs_no_zuul(cloud, booted, arguments, runProgram, tmp_path):

@@ -302,4 +302,4 @@ def test_explain_refuses_when_the_plugin_is_switched_off(
     path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
     line = getRefusal(zuulNodes('explain', '-c', path, 'local', 'label',
                                 ZUUL_NODES_DISABLE='1'))
-    assert 'the plugin can not be used here' in line
+    assert 'the plugin cannot be used here' in line

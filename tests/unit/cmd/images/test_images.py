@@ -162,7 +162,7 @@ def test_why_an_upload_has_failed(context, images):
 
 
 @pytest.mark.parametrize('builds, text', [
-    ((), 'nobody builds it'), (('image-build',), '-')])
+    ((), 'no tenant builds it'), (('image-build',), '-')])
 def test_an_image_that_was_never_built(context, images, builds, text):
     addTenant(context, 'one', 'debian', builds=builds)
     # It is none of Zuul's any more.
@@ -182,7 +182,7 @@ def test_a_format_that_builds_have_not(context, images):
     row = getRows(images())[1]
     assert row[:5] == ['example.com/nodes/debian', '-', 'vhd', '-',
                        'not built']
-    assert 'builds of the tenant tenant do not have it' in getText(images())
+    assert 'builds of the tenant tenant lack this format' in getText(images())
 
 
 def test_an_image_that_is_about_to_be_built(context, images):
@@ -191,7 +191,7 @@ def test_an_image_that_is_about_to_be_built(context, images):
         '/zuul/zuul-nodes/image-events/image-build/'
         + urllib.parse.quote_plus('example.com%2Fnodes/debian'),
         b'{"tenant": "one", "attempt": 2, "time": 0}', makepath=True)
-    assert 'the tenant one has been asked to build it (attempt 2)' in getText(
+    assert 'the tenant one was asked to build it (attempt 2)' in getText(
         images())
 
 
@@ -248,12 +248,12 @@ def test_upload_whose_connection_is_gone(context, images, last):
     command = 'forget debian-b --endpoint former%2Fcloud/region'
     build, = json.loads(images('--format', 'json').stdout)[0]['builds']
     remark = build['uploads'][1]['remark']
-    assert 'no connection former/cloud any more' in remark
+    assert 'no longer has the connection former/cloud' in remark
     assert f'"zuul-nodes images {command}"' in remark
     assert images(*command.split()).returncode == 0
     assert not context.client.exists(gone.getPath())
     assert read(context, ImageUpload, last.uuid)
-    assert 'launchers can delete what is there' in getRefusal(images(
+    assert 'launchers can delete the uploads' in getRefusal(images(
         'forget', 'debian-b', '--endpoint', 'cloud/region'))
     assert read(context, ImageUpload, last.uuid)
 
@@ -300,7 +300,7 @@ def test_validating_a_build_again(context, images, last):
 
 @pytest.mark.parametrize('arguments, expected', [
     ('delete fedora-b', 'there is no build "fedora-b"'),
-    ('delete deb', 'Give more of its id'),
+    ('delete deb', 'is ambiguous. Give more of it'),
     ('validate debian-b --endpoint away', 'has no upload at away. It has '
      'uploads at: cloud/region'),
 ])
@@ -311,7 +311,7 @@ def test_a_build_that_there_is_not(images, last, arguments, expected):
 def test_a_record_that_a_launcher_is_at_work_on(context, images, last):
     with last.locked(context):
         line = getRefusal(images('validate', 'debian-b', '--timeout', '0.1'))
-    assert 'a launcher is at work on' in line
+    assert 'a launcher is working on' in line
     assert read(context, ImageUpload, last.uuid).validated
 
 

@@ -1,5 +1,5 @@
-"""What Zuul expects of any driver: the lives of nodes and images in a real
-launcher, with a fault at each call."""
+"""The conformance tests: nodes and images in a real launcher, with a fault
+at each call."""
 
 import pathlib
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ CONFIGURATION = f'''
 - section:
     name: acme
     connection: cloud
-    # Nobody logs in to the nodes of this test.
+    # The test does not log in to its nodes.
     label-defaults: {{host-key-checking: false}}
     images:
       - {{name: stock, image-id: {STOCK_IMAGE}}}
@@ -33,7 +33,7 @@ CONFIGURATION = f'''
 
 
 class Cloud:
-    """What the kit is told of the cloud, and how it looks at it."""
+    """The test's access to the cloud."""
 
     configuration = CONFIGURATION
 

@@ -11,15 +11,15 @@ class AcmeDriver(Driver):
     name = 'acme'
     adapter_class = AcmeAdapter
 
-    # What an operator writes into zuul.conf.  A real cloud has a URL and
+    # The attributes of a connection in zuul.conf.  A real cloud has a URL and
     # credentials here.
     connection_attributes = {
         Required('path', doc='The directory that the toy cloud is in.'): str,
     }
-    # What tenants write of the objects in git.
+    # The attributes that tenants set on their objects in git.
     flavor_attributes = {
         Optional('size', default='small',
-                 doc='How large the servers are.'): str,
+                 doc='The size of the servers.'): str,
     }
     cloud_image_attributes = {
         Required('image-id', doc='The id of an image of the cloud.'): str,

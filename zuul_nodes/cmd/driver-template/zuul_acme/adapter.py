@@ -1,4 +1,4 @@
-"""What Zuul needs of acme, in acme's own words."""
+"""The adapter: translates Zuul's calls to those of acme."""
 
 import contextlib
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from zuul_nodes.drivers import (
 
 from zuul_acme import toycloud
 
-# What the cloud says of a server, and what that means for a node.
+# State of a server in acme -> state of the node.
 STATES = {
     'starting': State.BUILDING,
     'running': State.READY,
@@ -26,11 +26,11 @@ STATES = {
 
 @contextlib.contextmanager
 def translateErrors() -> Iterator[None]:
-    """Say what errors of the cloud mean.
+    """Translate the cloud's errors.
 
-    Time-outs, broken connections and answers with a status of 5xx or 429
-    are known to be temporary; what else is not said here uses up one of a
-    node's attempts.
+    Time-outs, broken connections and responses with a status of 5xx or 429
+    are known to be temporary.  Any other error that is not translated here
+    counts as one of the node's launch attempts.
     """
     try:
         yield
@@ -41,48 +41,48 @@ def translateErrors() -> Iterator[None]:
 
 
 class AcmeAdapter(Adapter):
-    # Add one, and Python says which methods it needs.
+    # Python reports the methods that an added ability requires.
     abilities = frozenset({
         Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.IMAGES})
-    # What can be uploaded, the usual one first.
+    # The formats that can be uploaded, the default first.
     image_formats = ('raw', 'qcow2')
 
     def start(self) -> None:
-        # A real cloud's client goes here; give it self.timeout.
+        # Create the client of a real cloud here, with self.timeout.
         self.cloud = toycloud.ToyCloud(self.connection.path)
 
     def createInstance(self, spec: InstanceSpec) -> Instance:
-        # Ask for it, with all tags, and do not wait until it runs.
+        # Request the server with all tags, and do not wait until it runs.
         with translateErrors(), contextlib.suppress(toycloud.AlreadyExists):
             self.cloud.createServer(
                 spec.name, spec.image_id or spec.image.image_id,
                 spec.flavor.size, spec.tags)
-        # The toy knows servers by their names; most clouds give an id.
+        # The toy identifies servers by name; most clouds return an id.
         return Instance(spec.name, State.BUILDING, spec.tags)
 
     def listInstances(self) -> Iterator[Instance]:
-        # All of them, all pages; who waits for one finds it in here.
+        # All servers of all pages: the launcher polls nodes with this list.
         for server in self.cloud.listServers():
             yield Instance(
                 server['name'], STATES.get(server['status'], State.FAILED),
                 server['tags'], address=server['address'])
 
     def deleteInstance(self, instance_id: str) -> None:
-        # That it is gone already is no error.
+        # Deleting a missing server succeeds.
         with contextlib.suppress(toycloud.NotFound):
             self.cloud.deleteServer(instance_id)
 
     def getLimits(self) -> dict[str, float]:
-        # What the account may have; "cores" and "ram" can be there, too.
+        # The limits of the account, also "cores" and "ram" where known.
         return {'instances': self.cloud.getLimit()}
 
     def uploadImage(self, spec: ImageSpec, path: str) -> str:
-        # Here one does wait until the image can be used.
+        # Unlike createInstance, wait until the image can be used.
         with translateErrors():
             return self.cloud.uploadImage(spec.name, path, spec.tags)
 
     def listImages(self) -> Iterator[Resource]:
-        # Also those that are not complete, for they have to be removed.
+        # Include incomplete images, so that the launcher removes them.
         for image in self.cloud.listImages():
             yield Resource('image', image['id'], image['tags'])
 

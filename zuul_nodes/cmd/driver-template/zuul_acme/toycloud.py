@@ -1,8 +1,8 @@
-"""A cloud that is a directory, in place of acme's until there is more.
+"""A toy cloud in a directory, which stands in for acme at first.
 
-It behaves as clouds do: it outlives who uses it, serves several at a time,
-takes its time, and says no.  Servers are files, and what answers at their
-address is this machine.  When the adapter calls acme, remove this.
+It behaves like a real cloud: it outlives its clients, serves several at the
+same time, takes time and rejects requests.  Servers are files, and their
+address is that of this machine.  Remove it when the adapter calls acme.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-# An image that everybody has.
+# An image that every account has.
 STOCK_IMAGE = 'debian'
 ADDRESS = '127.0.0.1'
-# How many servers there can be, unless the cloud is told otherwise.
+# Default of the maximum number of servers.
 LIMIT = 50
 # Seconds until a server runs.
 BOOT_TIME = 0.1
@@ -55,12 +55,12 @@ class ToyCloud:
                      tags: dict[str, str]) -> None:
         with self._lock():
             if (self.servers / name).exists():
-                raise AlreadyExists(f'there is a server {name}')
+                raise AlreadyExists(f'the server {name} exists already')
             if image_id != STOCK_IMAGE and not (
                     self.images / image_id).exists():
-                raise NotFound(f'there is no image {image_id}')
+                raise NotFound(f'the image {image_id} does not exist')
             if len(_readAll(self.servers)) >= self.getLimit():
-                raise LimitExceeded('there is no room for more servers')
+                raise LimitExceeded('the limit of servers is reached')
             _write(self.servers / name, name=name, image=image_id, size=size,
                    tags=tags, address=ADDRESS, created=time.time())
 
@@ -106,7 +106,7 @@ class ToyCloud:
 def _readAll(directory: pathlib.Path) -> list[Thing]:
     found = []
     for path in directory.iterdir():
-        # What is not written to its end has a suffix.
+        # Files with a suffix are still being written.
         if not path.suffix:
             with contextlib.suppress(FileNotFoundError):
                 found.append(json.loads(path.read_text()))
@@ -123,4 +123,4 @@ def _remove(path: pathlib.Path) -> None:
     try:
         path.unlink()
     except FileNotFoundError:
-        raise NotFound(f'there is no {path.name}') from None
+        raise NotFound(f'{path.name} does not exist') from None
