@@ -1,6 +1,6 @@
 """Node and image management inside an unmodified Zuul.
 
-Imported by every Python program of the environment (see
+Every Python program of the environment imports this package (see
 ``autoload.py``), so this file imports nothing.
 """
 

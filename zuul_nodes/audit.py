@@ -1,9 +1,9 @@
-"""The audit log: who did what to which node or image.
+"""The audit log: who changed which node or image, and how.
 
-One JSON object a line, of the logger ``zuul.nodes.audit``.  A line comes
-before what it tells of is done or written to ZooKeeper: a launcher that is
-killed in between has told it, and the one that does it instead tells it once
-more.  What then does not happen is taken back by a second line.
+The logger ``zuul.nodes.audit`` writes one JSON object a line.  A line precedes
+the change that it describes, and the write to ZooKeeper.  If a launcher is
+killed in between, the launcher that makes the change instead writes another
+line.  If the change does not happen after all, a second line says so.
 """
 
 import datetime
@@ -21,7 +21,7 @@ from zuul.model import (
 from zuul.provider import BaseProvider
 
 log = logging.getLogger('zuul.nodes.audit')
-# No value has more characters: tenants and clouds write some of them.
+# Maximum length of a value in characters: tenants and clouds write some.
 LENGTH = 500
 
 
@@ -37,18 +37,18 @@ class Event(enum.StrEnum):
 
 
 class Result(enum.StrEnum):
-    # Another line tells how it ends.
+    # Another line gives the final result.
     BEGUN = 'begun'
     DONE = 'done'
     FAILED = 'failed'
-    # The record was not written: somebody else was quicker.
+    # The record was not written, because another process was faster.
     WITHDRAWN = 'withdrawn'
-    # The connection to ZooKeeper was lost meanwhile.
+    # The connection to ZooKeeper was lost during the write.
     UNKNOWN = 'unknown'
 
 
 def isEnabled():
-    """:return: whether anybody reads the lines."""
+    """:return: whether the lines are logged at all."""
     return log.isEnabledFor(logging.INFO)
 
 
@@ -56,10 +56,10 @@ def tell(event, *things, result=Result.DONE, **fields):
     """Write a line.
 
     :param Event event:
-    :param things: records and providers that it is about, or None; what a
-        later one says counts.
+    :param things: the records and providers concerned, or None.  Fields of
+        later ones override those of earlier ones.
     :param Result result:
-    :param fields: what there is to say besides; these count most.
+    :param fields: additional fields, which override all others.
     """
     if not isEnabled():
         return
@@ -69,15 +69,15 @@ def tell(event, *things, result=Result.DONE, **fields):
     for each in (*map(_describe, things), fields):
         line |= {name: value for name, value in each.items()
                  if value not in (None, '')}
-    # Control characters are escaped, line breaks among them.
+    # JSON escapes control characters, line breaks among them.
     log.info('%s', json.dumps({
         name: str(value)[:LENGTH] for name, value in line.items()}))
 
 
 @functools.singledispatch
 def _describe(thing):
-    """:return: a dict of the fields that a thing has."""
-    raise TypeError(f'{type(thing)} has no place in the audit log')
+    """:return: the fields of a record or a provider, a dict."""
+    raise TypeError(f'the audit log has no fields for {type(thing)}')
 
 
 @_describe.register
@@ -123,8 +123,8 @@ def _(provider: BaseProvider):
 
 
 def _getExternalId(node):
-    """:return: what the cloud calls a node, or None if that is not known."""
+    """:return: the cloud's id of a node; None if unknown."""
     return (getattr(node.create_state_machine, 'instance_id', None)
             or (node.create_state or {}).get('instance_id')
-            # Where Zuul's drivers have it.
+            # Where Zuul's own drivers store it.
             or next(filter(None, node.getDriverData().values()), None))

@@ -1,30 +1,30 @@
-"""What the start-up file calls: the door by which stock commands get in.
+"""Load the plugin into stock commands; called by the start-up file.
 
-Python runs this in every program of the environment (``zuul_nodes.pth``
-today, ``zuul_nodes.start`` of PEP 829 from Python 3.15), so it costs
-next to nothing there: it imports ``sys`` alone, looks at the program's
-name, and is done unless the program is one of Zuul's commands.
+Python runs this module in every program of the environment (through
+``zuul_nodes.pth``, or ``zuul_nodes.start`` of PEP 829 from Python 3.15), so it
+must be cheap.  It imports only ``sys`` and checks the program's name, and
+does nothing more unless the program is one of Zuul's commands.
 
-In those it cannot act at once.  Zuul must not be imported this early (a
-command may only want to print its ``--help``, or fork first), and what
-is to be substituted does not exist yet.  So it waits at
-``sys.meta_path`` for Zuul to import ``zuul.cmd``, which every command
-that reads ``zuul.conf`` is made of, and installs the plugin right after
-that: before the command reads anything.
+It cannot install the plugin at once.  Importing Zuul this early is too
+expensive for a command that only prints its ``--help``, and unsafe for one
+that forks first.  The module therefore adds a finder to ``sys.meta_path`` that
+waits for the import of ``zuul.cmd``.  Every command that reads ``zuul.conf``
+imports it.  The finder installs the plugin right after that import, before
+the command reads its configuration.
 """
 
 import sys
 
-# Imported whole when the plugin is installed, so that the packages whose
-# entry points are then loaded can import it, too.
+# Completely imported before the plugin is installed, so that the packages of
+# entry points can import it as well.
 HOST_MODULE = 'zuul.cmd'
 
 
 def main():
-    """Arm the door if this is one of Zuul's commands.
+    """Add the finder if this is one of Zuul's commands.
 
-    May be called more than once: a virtual environment inside another
-    has the start-up file twice.
+    Safe to call more than once: in a virtual environment inside another, both
+    start-up files call it.
     """
     argv = getattr(sys, 'argv', None)
     if argv and isZuulCommand(argv[0]) and not isArmed():
@@ -32,7 +32,7 @@ def main():
 
 
 def isZuulCommand(path):
-    """:return: whether a program of this path is one of Zuul's.
+    """:return: whether a program of this path is one of Zuul's commands.
 
     ``zuul-nodes`` is not: its subcommands install the plugin themselves.
     """
@@ -42,12 +42,12 @@ def isZuulCommand(path):
 
 
 def isArmed():
-    """:return: whether the door waits in this process."""
+    """:return: whether the finder is waiting in this process."""
     return any(isinstance(finder, _Door) for finder in sys.meta_path)
 
 
 class _Door:
-    """A finder that finds nothing itself, but learns of the import."""
+    """A finder that finds no modules, but notices an import."""
 
     def find_spec(self, name, path=None, target=None):
         if name != HOST_MODULE:
@@ -65,7 +65,7 @@ def _callAfterwards(loader, callback):
     exec_module = loader.exec_module
 
     def execModuleAndCall(module):
-        # Leave the loader as it was: introspection uses it later on.
+        # Restore the loader, which introspection uses later.
         del loader.exec_module
         exec_module(module)
         callback()

@@ -1,8 +1,8 @@
-"""Errors that are told to a person in one line."""
+"""Errors that are shown to a person in one line."""
 
 
 class UserError(Exception):
-    """Something a person can put right.
+    """An error that the user can correct.
 
     The message is one line that says what is wrong and what to do.  The
     ``zuul-nodes`` command prints it without a traceback and exits with

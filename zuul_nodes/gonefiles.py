@@ -1,9 +1,10 @@
-"""Which builds of images have no file any more where it was stored.
+"""Records of image builds whose files are gone from their storage.
 
-The record of a build stays when its file is gone: somebody has tidied the
-storage up, say.  A launcher that has been told so by the server writes it
-down here, by the id of the artifact, and all launchers go by it: such a build
-is no reason not to build the image for an endpoint that has not got it yet.
+The record of a build stays when its file disappears, for example because
+someone cleaned up the storage.  The launcher that learns this from the storage
+server writes a record here, by the id of the artifact.  For all launchers,
+such a build no longer prevents another build of the image for an endpoint that
+still needs it.
 """
 
 import json
@@ -15,7 +16,8 @@ ROOT = '/zuul/zuul-nodes/gone-files'
 
 
 def write(client, artifact_id, reason):
-    """
+    """Record that the file of an artifact is gone.
+
     :param KazooClient client:
     :param str artifact_id:
     :param str reason: one line, which tenants may read.
@@ -25,7 +27,7 @@ def write(client, artifact_id, reason):
 
 
 def read(client, artifact_id):
-    """:return: the reason, None if the file is not known to be gone."""
+    """:return: the reason; None if the file is not recorded as gone."""
     data = zkrecords.read(client, _getPath(artifact_id))
     return json.loads(data)['reason'] if data else None
 
@@ -36,7 +38,7 @@ def getIds(client):
 
 
 def forget(client, artifact_id):
-    """The file is there again, or the record of the build is gone, too."""
+    """Delete the record, as the file is back or the build was deleted."""
     zkrecords.delete(client, _getPath(artifact_id))
 
 

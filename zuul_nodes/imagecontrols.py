@@ -1,7 +1,7 @@
-"""What operators want of images, in records that every launcher honours.
+"""Records of operators' decisions about images, which all launchers obey.
 
-One record each: an image that is paused, by its canonical name; a build that
-is kept, by the id of its artifact.
+There is one record for each paused image, by its canonical name, and for each
+kept build, by the id of its artifact.
 """
 
 import enum
@@ -14,17 +14,18 @@ ROOT = '/zuul/zuul-nodes/image-controls'
 
 
 class Control(enum.StrEnum):
-    # Nobody asks for a build of the image, and no upload begins.
+    # Launchers request no builds and start no uploads of the image.
     PAUSED = 'paused'
-    # No build that is newer has this one deleted.
+    # Newer builds do not replace this one.
     KEPT = 'kept'
 
 
 def add(client, control, key, reason):
-    """
+    """Write a record.
+
     :param KazooClient client:
     :param Control control:
-    :param str key: see above.
+    :param str key: the name of the image or the id of the artifact.
     :param str reason: one line for people; may be empty.
     """
     data = json.dumps({'reason': reason, 'time': time.time()}).encode()
@@ -32,7 +33,7 @@ def add(client, control, key, reason):
 
 
 def remove(client, control, key):
-    """:return: whether there was one."""
+    """:return: whether there was a record."""
     return zkrecords.delete(client, _getPath(control, key))
 
 

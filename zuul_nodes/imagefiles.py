@@ -1,7 +1,7 @@
-"""Files of images, which are whatever the author of a job has made them.
+"""Reading of image files, which are untrusted input from jobs.
 
-A small one may be large when it is decompressed, and may want gigabytes of
-memory for that.  Its name need not say how it is compressed.
+A small file may be huge when decompressed, and may need gigabytes of memory
+for that.  Its name need not tell how it is compressed.
 """
 
 import bz2
@@ -13,48 +13,48 @@ import shutil
 import subprocess
 import zlib
 
-# How names of formats and files end that are compressed themselves, in lower
-# case.  Files are known by what is in them.
+# Suffixes of the names of compressed formats and files, in lower case.  Files
+# are recognized by their content.
 COMPRESSED = ('.gz', '.xz', '.zst', '.bz2')
-# What is read or written at once.
+# Bytes to read or write at once.
 BLOCK_SIZE = 1 << 20
-# Bytes that an image may have if zuul.conf does not say.
+# Default of the maximum size of an image, in bytes.
 SIZE_LIMIT = 100 << 30
-# What is left on the disk for others: bytes, and files.
+# Bytes and files that stay free on the disk.
 RESERVE = 256 << 20
 RESERVED_FILES = 1 << 12
-# Bytes that decompressing may take.  xz -9 needs a quarter of that, and zstd
-# --ultra --long half of it.
+# Bytes that decompression may use.  xz -9 needs a quarter of this, and zstd
+# --ultra --long half.
 MEMORY_LIMIT = 256 << 20
-# Whatever the program zstd does, for it knows other formats, too; most of
-# its address space is not memory.
+# Limits the program zstd in any case, also for the other formats that it
+# reads.  Most of its address space is not memory.
 ADDRESS_SPACE = 4 * MEMORY_LIMIT
 ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 class ArtifactError(Exception):
-    """The artifact is not to be had, or not what it should be."""
+    """The artifact is unavailable or invalid."""
 
 
 class WrongArtifactError(ArtifactError):
-    """Nor will it be, before somebody has done something about it."""
+    """The artifact stays unusable until someone corrects it."""
 
     failure = 'permanent'
 
 
 class EmptyImageError(WrongArtifactError):
-    """There is nothing in it."""
+    """The image is empty."""
 
 
 class NoRoomError(ArtifactError):
-    """There is no room for it now."""
+    """The disk has no space for the image now."""
 
 
 class Room:
-    """What may be written.
+    """Limits for writing an image.
 
-    :param str directory: where.
-    :param int limit: most bytes of one image.
+    :param str directory: the directory for the image.
+    :param int limit: maximum size of one image in bytes.
     """
 
     def __init__(self, directory, limit):
@@ -63,50 +63,49 @@ class Room:
 
     def check(self, size, more):
         """
-        :param int size: bytes that the image will have, as far as is known.
-        :param int more: how many of them are about to be written.
-        :raises WrongArtifactError: it is larger than images may be.
-        :raises NoRoomError: there is no room for it now.
+        :param int size: the size of the image in bytes, as far as known.
+        :param int more: the number of bytes about to be written.
+        :raises WrongArtifactError: the image exceeds the maximum size.
+        :raises NoRoomError: the disk has no space for it now.
         """
         if size > self.limit:
             raise WrongArtifactError(
-                f'The image has at least {size} bytes, but {self.limit} are '
-                'the most that "image_size_limit" in the section "launcher" '
-                'of zuul.conf allows')
+                f'The image has at least {size} bytes, but '
+                f'"image_size_limit" in [launcher] of zuul.conf allows '
+                f'{self.limit} at most')
         free = shutil.disk_usage(self.directory).free
         if free < more + RESERVE:
             raise NoRoomError(
-                f'There is no room for the image: {more} bytes are needed in '
-                f'{self.directory}, which has {free}; {RESERVE} of them are '
-                'left for others')
+                f'Not enough disk space for the image: it needs {more} bytes '
+                f'in {self.directory}, which has {free} bytes free, '
+                f'{RESERVE} of them reserved')
         info = os.statvfs(self.directory)
-        # Some file systems have no limit, and say that they have none.
+        # Some file systems have no limit and report 0.
         if info.f_files and info.f_favail < RESERVED_FILES:
             raise NoRoomError(
-                f'There is no room for the image: {self.directory} can have '
-                f'{info.f_favail} more files; {RESERVED_FILES} of them are '
-                'left for others')
+                f'Not enough disk space for the image: {self.directory} can '
+                f'have {info.f_favail} more files, {RESERVED_FILES} of them '
+                'reserved')
 
 
 def readBlocks(file):
-    """Read a file, decompressed if its first bytes say that it is compressed.
+    """Read a file, and decompress it if its first bytes show a compression.
 
-    :param file: a regular one, opened to be read in binary mode, at its
-        beginning.
-    :return: yields blocks of bytes; to be closed.
-    :raises ArtifactError: it can't be decompressed.
+    :param file: a regular file, opened in binary mode, at its beginning.
+    :return: yields blocks of bytes; must be closed.
+    :raises ArtifactError: the file cannot be decompressed.
     """
     read = _findReader(file.fileno())
     try:
         yield from (read or _read)(file)
     except ERRORS as error:
         raise ArtifactError(
-            f'Unable to decompress it in {MEMORY_LIMIT >> 20} MiB of memory: '
-            f'{error}') from error
+            f'Unable to decompress the image in {MEMORY_LIMIT >> 20} MiB of '
+            f'memory: {error}') from error
 
 
 def isCompressed(path):
-    """:return: whether a regular file begins as one that is compressed."""
+    """:return: whether a regular file begins like a compressed one."""
     with open(path, 'rb') as file:
         return _findReader(file.fileno()) is not None
 
@@ -134,7 +133,7 @@ def _readBzip2(file):
 
 def _readXz(file):
     data = file.read(BLOCK_SIZE)
-    # It may have several streams, and zeros behind each.
+    # A file may have several streams, and padding after each.
     while data := data.lstrip(b'\0') or file.read(BLOCK_SIZE):
         if not data.strip(b'\0'):
             continue
@@ -147,7 +146,7 @@ def _readXz(file):
             if decompressor.needs_input and not decompressor.eof:
                 data = file.read(BLOCK_SIZE)
                 if not data:
-                    raise EOFError('it ends too early')
+                    raise EOFError('the file is truncated')
         data = decompressor.unused_data
 
 
@@ -156,7 +155,7 @@ def _readZstd(file):
         raise ArtifactError(
             'This artifact needs the program "zstd", which is not '
             'installed here')
-    # It seeks to where Python has not looked.
+    # zstd starts at the offset of the descriptor, which no read has moved.
     with subprocess.Popen(
             ['sh', '-c', 'ulimit -v "$1" && exec zstd -dqc --memory="$2"',
              'sh', str(ADDRESS_SPACE >> 10), str(MEMORY_LIMIT)], stdin=file,
@@ -171,12 +170,12 @@ def _readZstd(file):
         raise OSError(f'"zstd" failed: {messages.strip()}')
 
 
-# What a compressed file begins with.  Parallel programs put frames of zstd
-# before the first one that are to be skipped.
+# First bytes of compressed files.  Parallel compressors put skippable frames
+# before the first frame of zstd.
 READERS = {
     re.compile(rb'\x1f\x8b'): _readGzip,
     re.compile(rb'\xfd7zXZ\x00'): _readXz,
-    # The second part is that of the first block, or of none.
+    # The second part is the header of the first block, or of an empty file.
     re.compile(rb'BZh[1-9](1AY&SY|\x17rE8P\x90)'): _readBzip2,
     re.compile(rb'(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)'): _readZstd,
 }

@@ -1,11 +1,11 @@
-"""What a layout says of images, for all services that deal with them.
+"""Records of the images in each tenant's layout, for all services.
 
-Launchers know the providers of all tenants, but neither their images that
-no provider has nor their pipelines.  Schedulers and zuul-web have layouts, but
-those of other tenants may not be the last ones.  Schedulers write down here
-what of a new layout has to do with images: a record for each tenant, in JSON.
-It stays there when a tenant is removed, and says nothing about tenants that
-Zuul does not have.
+A launcher knows the providers of all tenants, but not their pipelines, nor
+images that no provider uses.  A scheduler or zuul-web has the layouts, but
+possibly outdated ones of other tenants.  Schedulers therefore write a JSON
+record for each tenant with everything in a new layout that concerns images.
+The record stays when a tenant is removed; readers ignore records of tenants
+that do not exist.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/image-layouts'
-# How often others may get in between.
+# Maximum number of attempts when other schedulers write as well.
 ATTEMPTS = 5
 
 log = logging.getLogger('zuul.nodes.imagelayouts')
@@ -26,21 +26,21 @@ log = logging.getLogger('zuul.nodes.imagelayouts')
 
 @dataclasses.dataclass(frozen=True)
 class ImageLayout:
-    """
-    :ivar str layout_uuid: of the layout that this is of.
+    """The content of a record.
+
+    :ivar str layout_uuid: of the layout that the record describes.
     :ivar dict pipelines: ``image-build``, ``image-validate`` and
         ``image-delete`` -> the pipelines that such an event triggers;
-        ``image-built`` -> those that report images.  Sorted lists of
+        ``image-built`` -> the pipelines that report images.  Sorted lists of
         names.
     :ivar dict images: canonical name of an image that Zuul builds -> a
         dict of its ``name``, its ``project`` (the canonical name), its
-        ``branch``, its ``formats`` (those that providers of the tenant
-        want, sorted; None if they can't be known), and ``runs``:
-        ``image-build``, ``image-validate`` and ``image-delete`` -> those of
-        the pipelines that would run a job for such an event of that image,
-        and could report what comes of it.
+        ``branch``, its ``formats`` (those that the tenant's providers need,
+        sorted; None if unknown), and ``runs``: ``image-build``,
+        ``image-validate`` and ``image-delete`` -> the pipelines that would
+        run a job for such an event of the image and could report its result.
     :ivar list broken: canonical names of projects with errors in their
-        configuration, which may be why an image is missing.
+        configuration.  Such an error may be why an image is missing.
     """
     layout_uuid: str
     pipelines: dict
@@ -50,21 +50,21 @@ class ImageLayout:
     def getRuns(self, canonical_name, event):
         """
         :param str canonical_name: of an image.
-        :param str event: its type.
-        :return: a sorted list of the pipelines that do something for it.
+        :param str event: type of the event.
+        :return: a sorted list of the pipelines that run a job for it.
         """
         image = self.images.get(canonical_name, {})
-        # Schedulers of the last release do not say so.
+        # Records of the previous release have no "runs".
         return image.get('runs', {}).get(event, [])
 
     def getFormats(self, canonical_name):
         """
         :param str canonical_name: of an image.
-        :return: a sorted list of the formats in which the tenant wants it;
-            None if they can't be known.
+        :return: a sorted list of the formats that the tenant needs; None if
+            unknown.
         """
         image = self.images.get(canonical_name, {'formats': []})
-        # Schedulers of the last release do not say so.
+        # Records of the previous release have no "formats".
         return image.get('formats')
 
 
@@ -73,20 +73,20 @@ def getPath(tenant_name):
 
 
 def publish(client, tenant_name, image_layout):
-    """Write a tenant's record, also if there is nothing to say: who has
-    all of them knows of all images.
+    """Write the record of a tenant, unless it is already up to date.
 
-    Nothing is written if the record says the same.
+    Tenants without images get a record too: a reader that has the records of
+    all tenants then knows all images.
 
     :param KazooClient client:
     :param ImageLayout image_layout:
-    :raises KazooException: it may not be written.
+    :raises KazooException: the record cannot be written.
     """
     path = getPath(tenant_name)
     data = json.dumps(dataclasses.asdict(image_layout),
                       sort_keys=True).encode()
     for _ in range(ATTEMPTS):
-        # Schedulers that load the same layout do this at the same time.
+        # Several schedulers may load the same layout at the same time.
         with contextlib.suppress(
                 BadVersionError, NodeExistsError, NoNodeError):
             if client.exists(path) is None:
@@ -96,17 +96,17 @@ def publish(client, tenant_name, image_layout):
             if current != data:
                 client.set(path, data, version=stat.version)
             return
-    raise BadVersionError(f'{path} changes all the time')
+    raise BadVersionError(f'{path} keeps changing')
 
 
 def parse(data):
     """
     :param bytes data: of a record.
-    :return: the :class:`ImageLayout`, or None if it can't be read.
+    :return: the :class:`ImageLayout`; None if the data is invalid.
     """
     try:
         record = json.loads(data)
-        # A later release may say more.
+        # Ignore fields that a later release adds.
         image_layout = ImageLayout(**{
             field.name: record[field.name]
             for field in dataclasses.fields(ImageLayout)})
@@ -114,7 +114,7 @@ def parse(data):
             if not isinstance(value, ImageLayout.__annotations__[name]):
                 raise TypeError(f'"{name}" is {value!r}')
     except (ValueError, KeyError, TypeError) as error:
-        log.error('Unable to read the record of the images of a layout: %r',
+        log.error('Unable to read the image record of a layout: %r',
                   error)
         return None
     return image_layout

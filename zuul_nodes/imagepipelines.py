@@ -1,7 +1,8 @@
-"""What schedulers tell of the images and the pipelines of each tenant.
+"""The images and image pipelines of every tenant, from schedulers' records.
 
-Launchers, schedulers and zuul-web all have layouts by which they know which
-tenants there are, but not all that there is to know of the images of others.
+Launchers, schedulers and zuul-web have layouts, which tell them the existing
+tenants.  The records tell them the images of tenants that another service has
+loaded.
 """
 
 import threading
@@ -11,10 +12,10 @@ from zuul_nodes import imagelayouts
 
 class ImagePipelines:
     """
-    :param service: one of Zuul, with a ``zk_client`` and with
+    :param service: a service of Zuul, with ``zk_client`` and with
         ``local_layout_state``: tenant -> the state of the layout that the
-        service has.
-    :param changed: called when something has changed; or None.
+        service has loaded.
+    :param changed: called after a record has changed; or None.
     """
 
     def __init__(self, service, changed=None):
@@ -22,22 +23,22 @@ class ImagePipelines:
         self.changed = changed
         self._lock = threading.RLock()
         self._watched = set()
-        # Tenant -> what its scheduler says; bytes if that can't be read.
+        # Tenant -> its ImageLayout; the bytes of the record if invalid.
         self._layouts = {}
 
     def getTenants(self):
-        """:return: a sorted list of the names of those that there are."""
+        """:return: a sorted list of the names of the existing tenants."""
         return sorted(self.service.local_layout_state)
 
     def get(self, tenant_name):
         """
-        :return: :class:`zuul_nodes.imagelayouts.ImageLayout`, or None if
-            there is no such tenant or no scheduler says anything.
-        :raises ValueError: what it says can't be read.
+        :return: :class:`zuul_nodes.imagelayouts.ImageLayout`; None if there
+            is no such tenant, or no scheduler has written its record.
+        :raises ValueError: the record is invalid.
         """
         if tenant_name not in self.service.local_layout_state:
             return None
-        # It is read before others go on.
+        # Within the lock, so that other threads wait for the first read.
         with self._lock:
             if tenant_name not in self._watched:
                 self.service.zk_client.client.DataWatch(
@@ -49,20 +50,20 @@ class ImagePipelines:
             return None
         if isinstance(data, imagelayouts.ImageLayout):
             return data
-        raise ValueError(f'What schedulers say of the images of tenant '
-                         f'{tenant_name} can not be read')
+        raise ValueError(f'The image record of the tenant {tenant_name} is '
+                         f'invalid')
 
     def getAll(self):
-        """:return: dict of tenant -> what its scheduler says; those that it
-            says nothing of are left out."""
+        """:return: dict of tenant -> ImageLayout, without tenants that have
+            no record."""
         return {name: layout
                 for name in self.getTenants()
                 if (layout := self.get(name))}
 
     def getCurrent(self):
         """
-        :return: dict of tenant -> what its scheduler says of the layout
-            that we have, too; those that it says nothing of are left out.
+        :return: dict of tenant -> ImageLayout, for the tenants whose record
+            describes the layout that this service has loaded.
         """
         states = self.service.local_layout_state
         return {name: layout for name, layout in self.getAll().items()
@@ -73,8 +74,8 @@ class ImagePipelines:
         """
         :param canonical_name: of an image.
         :param project_name: the canonical name of its project.
-        :return: whether no tenant has the image, and no error in that
-            project's configuration is the reason.
+        :return: whether no tenant has the image, and no error in the
+            project's configuration explains this.
         """
         return self.isComplete({project_name}) and not any(
             canonical_name in layout.images
@@ -82,9 +83,9 @@ class ImagePipelines:
 
     def isComplete(self, project_names):
         """
-        :param set project_names: canonical ones.
-        :return: whether schedulers have told of the layouts of all tenants,
-            and none of them has an error in these projects.
+        :param set project_names: canonical names.
+        :return: whether the records of all tenants describe current layouts,
+            without an error in these projects.
         """
         current = self.getCurrent()
         return (len(current) == len(self.service.local_layout_state) > 0
@@ -92,9 +93,9 @@ class ImagePipelines:
                         for layout in current.values()))
 
     def _note(self, tenant_name, data):
-        """The record of a tenant has changed.
+        """Handle a change of a tenant's record.
 
-        :return: whether it is to be watched any more.
+        :return: True, to continue the watch.
         """
         self._layouts[tenant_name] = (
             imagelayouts.parse(data) or data if data else None)

@@ -1,8 +1,7 @@
-"""What launchers have to say of images, for people.
+"""Remarks of launchers about uploads of images, for people.
 
-Zuul's records say what state an upload has, but not why.  That is in records
-of our own, one for each upload that there is something to say of, by its id.
-The last one counts.
+Zuul's records contain the state of an upload, but not the reason.  The reason
+is in a separate record, by the id of the upload; the last remark counts.
 """
 
 from zuul_nodes import zkrecords
@@ -19,30 +18,31 @@ class Remarks:
         self.client = client
 
     def set(self, key, text):
-        """
-        :param str key: the id of an upload.
+        """Write the remark about an upload.
+
+        :param str key: the id of the upload.
         :param str text: one line, which tenants may read.
         """
         zkrecords.write(self.client, _getPath(key), text.encode())
 
     def add(self, transaction, key, text):
-        """Write a remark of something new.
+        """Write the remark about a new upload, in a transaction.
 
-        :param Transaction transaction: of the launcher, that writes it.
+        :param Transaction transaction: of the launcher.
         """
         self.client.ensure_path(ROOT)
         transaction.write(_getPath(key), text.encode())
 
     def forget(self, key):
-        """There is nothing to say any more."""
+        """Delete the remark about an upload."""
         zkrecords.delete(self.client, _getPath(key))
 
     def getKeys(self):
-        """:return: a set of the keys of all remarks."""
+        """:return: a set of the ids of all uploads with a remark."""
         return zkrecords.getNames(self.client, ROOT)
 
     def get(self, key):
-        """:return: what there is to say, or None."""
+        """:return: the remark about an upload, or None."""
         data = zkrecords.read(self.client, _getPath(key))
         return None if data is None else data.decode()
 

@@ -1,11 +1,10 @@
-"""Whether nodes can be made of an upload: what launchers go by, and what
-jobs and users are told."""
+"""Conditions for launching nodes from an upload, the same for all services."""
 
 
 def isGood(upload):
     """
     :param ImageUpload upload:
-    :return: whether it is in its cloud and validated.
+    :return: whether the upload is in its cloud and validated.
     """
     return bool(upload.state == upload.State.READY and upload.validated
                 and upload.external_id)
@@ -14,9 +13,9 @@ def isGood(upload):
 def isUsable(upload, image, provider):
     """
     :param ImageUpload upload:
-    :param image: the provider's, of which the upload is.
-    :return: whether the upload is where the provider makes its nodes.
+    :param image: the provider's image that the upload belongs to.
+    :return: whether the provider can launch nodes from the upload.
     """
-    # Zuul goes by the name alone, but a provider may have moved.
+    # Zuul compares only names, but a provider may have moved.
     return (upload.endpoint_name == provider.getEndpoint().canonical_name
             and upload.isPermittedForProvider(image, provider))

@@ -1,8 +1,8 @@
-"""Why labels that a tenant has are offered by no provider.
+"""Records of why no provider offers a label that a tenant has.
 
-Schedulers know the errors in the configuration, and launchers have to say
-why they serve no request for such a label.  So schedulers write down, for
-each tenant, the errors of providers that should offer one.
+Schedulers know the errors in the configuration.  Launchers have to explain
+why they decline a request for such a label.  For each tenant, schedulers
+therefore write a record with the errors of providers that would offer labels.
 """
 
 import json
@@ -10,15 +10,16 @@ import json
 from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/label-problems'
-# Characters of each; whoever wants to know more looks at the configuration
-# errors of the tenant.
+# Maximum length of an error in characters; the tenant's configuration errors
+# have the whole text.
 LENGTH = 500
 
 
 def publish(client, tenant_name, problems):
-    """
+    """Write the record of a tenant, if it has changed.
+
     :param KazooClient client:
-    :param dict problems: the name of a label -> what is wrong.
+    :param dict problems: the name of a label -> the error.
     """
     data = json.dumps({name: text[:LENGTH] for name, text in
                        problems.items()}, sort_keys=True).encode()
@@ -29,6 +30,6 @@ def publish(client, tenant_name, problems):
 
 
 def read(client, tenant_name):
-    """:return: as ``problems`` of :func:`publish`."""
+    """:return: the ``problems`` that :func:`publish` wrote."""
     data = zkrecords.read(client, zkrecords.getPath(ROOT, tenant_name))
     return json.loads(data) if data else {}

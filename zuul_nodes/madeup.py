@@ -1,16 +1,16 @@
-"""Images and flavors that nobody has written.
+"""Names for images and flavors that Zuul requires but no one configures.
 
-Zuul wants every label to have an image and a flavor.  Nodes that are there
-already, and others, need neither: what their labels get is for Zuul's records
-alone, and users see nothing of it.
+Zuul requires an image and a flavor for every label.  Labels of static nodes,
+and some others, need neither.  They get made-up ones, which appear only in
+Zuul's records and are not shown to users.
 """
 
 
 def makeName(label_name, known):
     """
-    :param str label_name: of the label that lacks an image or a flavor.
-    :param known: the names of those that the tenant has.
-    :return: a name that it does not have.
+    :param str label_name: the label without an image or a flavor.
+    :param known: the names of the tenant's images or flavors.
+    :return: a name that the tenant does not use.
     """
     name = f'({label_name})'
     while name in known:
@@ -21,9 +21,9 @@ def makeName(label_name, known):
 def isMadeUp(name, label_names, known):
     """
     :param str name: of an image or a flavor of a provider.
-    :param label_names: of the labels of that provider.
+    :param label_names: the names of the provider's labels.
     :param known: as for :func:`makeName`.
-    :return: whether :func:`makeName` has made it.
+    :return: whether :func:`makeName` made the name.
     """
     if name in known:
         return False

@@ -1,28 +1,28 @@
-"""What clouds and consoles say, without what is not for those who read it.
+"""Filters for messages of clouds and consoles.
 
-A cloud's message becomes something that tenants see, the record of a node or
-a request or the output of a check, by way of :func:`forTenants`.  Operators'
-logs have the whole of it, but for secrets, by :func:`withoutSecrets`.
+:func:`forTenants` prepares a message for tenants: for the record of a node or
+a request, or for the output of a check.  :func:`withoutSecrets` prepares it
+for the logs of operators, which contain everything except secrets.
 """
 
 import re
 import traceback
 
-# No message that is longer tells people more.
+# Maximum length of a message for people, in characters.
 LENGTH = 500
-# Of more than this, nothing is looked at.
+# Number of characters of a message that are examined at all.
 MOST = 20000
 
 HEXTET = '[0-9A-Fa-f]{1,4}'
 UUID = r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
-# Either is a pattern, and what comes in its place.
+# Each rule is a pattern and its replacement.
 SECRETS = (
     (r'\s?Encoded authorization failure message: \S+', ''),
     (r'-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)', '[secret]'),
-    # Signatures, above all.
+    # Query strings, because they contain signatures.
     (r'''\?[^\s)'"]+''', ''),
     (r'(?<=://)[^\s/@]+@', ''),
-    # Of a pair of a name and a value.
+    # The value of a pair of a secret's name and a value.
     (r'''(?ix)(?<![\w/-])(
          (?=[\w-]{0,64}?(?:password|passwd|secret|token|api[_-]?key
          |access[_-]?key|authorization|credential|signature))
@@ -45,7 +45,7 @@ OPERATORS = (
     (r'\bprojects/[\w.:-]+', 'projects/[account]'),
     (r'(?i)/?\bsubscriptions/[\w-]+(?:/resourceGroups/[\w.-]+)?',
      '[account]'),
-    # Accounts of AWS, and ids of Keystone; but not what Zuul names by one.
+    # Account ids of AWS, and ids of Keystone; except ids of Zuul's objects.
     (r'(?<![\w.-])\d{12}(?![\w-])', '[account]'),
     (r'(?i)(?<!\b(?:node|uuid)[\s=])(?<!\b(?:image)\s)(?<!\bupload\s)'
      r'(?<!\brequest\s)(?<!\bartifact\s)'
@@ -54,7 +54,7 @@ OPERATORS = (
     (rf'''(?ix)\b((?:project|tenant|account|domain|user|owner|subscription
           |client|consumer|object)s?(?:[_\s-]?(?:id|number))?[\s:=\#'"(]*)
           (?:{UUID}|\d{{6,}})\b''', r'\1[account]'),
-    # What libraries say of a connection that they do not get.
+    # Errors of HTTP libraries about failed connections.
     (r'''(?ix)\b(?:\w*Connection(?:Pool)?\([^)]*\)|(?:to\sresolve|hostname
          |host|with\surl|endpoint\surl)\s?[:=]?\s?(?:"[^"]+"|'[^']+'|/\S+))''',
      '[address]'),
@@ -66,7 +66,7 @@ OPERATORS = (
     (r'(?<![\w.-])[\w-]+(?:\.[\w-]+)+:\d{2,5}\b', '[address]'),
     (r'(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.(?:internal|intranet|lan|local|localdomain|svc)'
      r'\b', '[address]'),
-    # Files of the launcher.
+    # Paths on the launcher.
     (r'(?<![\w.:/~\]-])~?/(?:[\w.+@%-]+/)+[\w.+@%-]*', '[path]'),
 )
 
@@ -83,25 +83,25 @@ _OPERATORS = _compile(OPERATORS)
 def withoutSecrets(message):
     """
     :param message: a text or an exception.
-    :return: it without passwords, tokens and the like, for operators.
+    :return: the text without passwords, tokens and the like, for operators.
     """
     return _apply(_SECRETS, str(message))
 
 
 def getTraceback(error):
-    """:return: where an exception was raised, as :func:`withoutSecrets`."""
+    """:return: the traceback of an exception, without secrets."""
     return withoutSecrets(''.join(traceback.format_exception(error)).rstrip())
 
 
 def forTenants(message, known=()):
     """
     :param message: a text or an exception.
-    :param known: ids and addresses that are the tenants' own.
-    :return: it in one line, without what is the operator's, too: accounts,
-        addresses, and names of files; not cut.
+    :param known: the tenant's own ids and addresses, which are kept.
+    :return: the text in one line, without secrets and without operators'
+        accounts, addresses and paths; not truncated.
     """
     text = _apply(_OPERATORS, withoutSecrets(str(message)[:MOST]), known)
-    # Escape sequences of terminals are not for people.
+    # Remove escape sequences of terminals.
     text = ''.join(each if each.isprintable() else ' ' for each in text)
     return ' '.join(text.split())
 

@@ -1,14 +1,15 @@
-"""Users of this machine that run nodes, each its own.
+"""Users of this machine that run nodes, one user for each node.
 
-A node of an ordinary user is run by that user.  A node of root gets a user
-without an account: one of the numbers that systemd gives to services with
-``DynamicUser=``.  It is claimed as systemd does that, by a lock (flock) on
-the file of the number, so neither of them takes what the other one has.
+A process of an ordinary user runs nodes as that user.  A process of root gives
+each node a user without an account: one of the numbers that systemd uses for
+services with ``DynamicUser=``.  It claims the number as systemd does, with a
+lock (flock) on the file of the number, so that neither takes a number that the
+other uses.
 
 A number is free if it has no account, no process, no lock, and no directory
-for which it was claimed before.  So nothing has to be given back after a
-crash: the lock ends with the process that has it, and the directory with what
-is removed.
+for which it was claimed.  Nothing has to be cleaned up after a crash: the
+kernel releases the lock of a process that ends, and a number becomes free
+with the removal of its directory.
 
 See https://systemd.io/UIDS-GIDS/ for the numbers.
 """
@@ -26,21 +27,21 @@ import psutil
 
 LOCKS = pathlib.Path('/run/systemd/dynamic-uid')
 NUMBERS = range(61184, 65520)
-# The shell has the lock as its input; the command must not have it, for it
-# could unlock it.  With "exit", the command does not take the shell's place.
+# The shell holds the lock as its input.  The command must not inherit it, or
+# it could unlock it.  "exit" keeps the shell from replacing itself.
 HOLD = '"$@" < /dev/null; exit $?'
 
 
 class ClaimError(Exception):
-    """No user can be claimed; the message is one line that says why."""
+    """No user can be claimed; the message gives the reason in one line."""
 
 
 class User:
     """A user of the machine.
 
-    :param int uid: the number; by default that of the user who asks.
-    :param int gid: the number of the group.
-    :ivar lock: the input of a command that :meth:`hold` gives.
+    :param int uid: number of the user; None for the current user.
+    :param int gid: number of the group.
+    :ivar lock: the input for a command from :meth:`hold`.
     """
 
     lock = subprocess.DEVNULL
@@ -56,26 +57,26 @@ class User:
         return cls(stat.st_uid, stat.st_gid)
 
     def give(self, path):
-        """Let a file or directory be this user's alone."""
+        """Make a file or directory accessible to this user only."""
         os.chmod(path, 0o700 if os.path.isdir(path) else 0o600)
         if self.uid is not None:
             os.chown(path, self.uid, self.gid)
 
     def wrap(self, command):
-        """:return: a command that runs another one as this user, and that
-            is killed when the thread that started it ends."""
+        """:return: a command that runs another command as this user, and is
+            killed when the thread that started it ends."""
         if self.uid in (None, os.geteuid()):
             return command
-        # The kernel forgets that signal when the user changes.
+        # The kernel resets the death signal when the user changes.
         return ['setpriv', '--reuid', str(self.uid), '--regid',
                 str(self.gid), '--clear-groups', '--pdeathsig', 'KILL',
                 *command]
 
     def hold(self, command):
-        """:return: a command that runs another one as this user and has the
-            claim until that one ends; its input must be ``lock``."""
+        """:return: a command that runs another command as this user and holds
+            the claim until that one ends; its input must be ``lock``."""
         wrapped = self.wrap(command)
-        # The shell stays, as the parent that the other one ends with.
+        # The shell stays as the parent, whose death ends the command.
         return command if wrapped is command else [
             'sh', '-c', HOLD, 'sh', *wrapped]
 
@@ -86,14 +87,14 @@ class User:
         self.release()
 
     def release(self):
-        """End the claim, unless a command of :meth:`hold` has it."""
+        """End the claim, unless a command from :meth:`hold` holds it."""
 
 
 class OwnUser(User):
-    """A user that nothing else of the machine has, nor its group.
+    """A user and a group that nothing else on the machine uses.
 
     :param int number: of both.
-    :param int lock: a descriptor of the file of the number, which is locked.
+    :param int lock: a locked descriptor of the file of the number.
     """
 
     def __init__(self, number, lock):
@@ -108,14 +109,14 @@ class OwnUser(User):
 def claim(path=None):
     """Claim a user for a node or a program.
 
-    The same path gets the same user again, if that is possible: it is looked
-    for from a number on that the path stands for.
+    The same path gets the same user again, if possible: the search starts at
+    a number derived from the path.
 
-    :param path: of a directory that is going to belong to the user; as long
-        as it does, no other path gets the user, whatever has crashed.
+    :param path: of a directory that will belong to the user.  While it does,
+        no other path gets the user, even after a crash.
     :return: a :class:`User`, a context manager that releases it; an
-        :class:`OwnUser` if root asks.
-    :raises ClaimError: there is none.
+        :class:`OwnUser` for root.
+    :raises ClaimError: no user is free.
     """
     if os.geteuid():
         return User()
@@ -131,8 +132,8 @@ def claim(path=None):
         raise ClaimError(
             f'Unable to claim a user for a node: {error}') from error
     raise ClaimError(
-        f'All users from {NUMBERS[0]} to {NUMBERS[-1]}, which nodes get, are '
-        'in use on this machine')
+        f'All users from {NUMBERS[0]} to {NUMBERS[-1]}, which are reserved '
+        'for nodes, are in use on this machine')
 
 
 def _claim(number, directory):
@@ -152,13 +153,13 @@ def _claim(number, directory):
 
 
 def forget(number):
-    """Remove the file of a number that is free, or was never claimed.
+    """Remove the file of a number that is free or was never claimed.
 
     :param int number: of any user.
     """
     if os.geteuid() or number not in NUMBERS:
         return
-    # There is no such file on a machine where nothing was claimed.
+    # The directory exists only after a first claim.
     with contextlib.suppress(FileNotFoundError):
         lock = _lock(number)
         if lock is not None:
@@ -167,14 +168,14 @@ def forget(number):
 
 
 def forgetFree():
-    """Remove the files of all numbers that are free: those of what has
-    crashed, or was removed by another hand."""
+    """Remove the files of all free numbers, left after a crash or a manual
+    cleanup."""
     for path in LOCKS.glob('[0-9]*'):
         forget(int(path.name))
 
 
 def _lock(number):
-    """:return: a descriptor of the file of a number, locked; None if another
+    """:return: a locked descriptor of the file of a number; None if another
         process has the lock."""
     while True:
         lock = os.open(LOCKS / str(number),
@@ -184,8 +185,8 @@ def _lock(number):
         except BlockingIOError:
             os.close(lock)
             return None
-        # The process that had the lock may have removed the file; then
-        # others have another one.
+        # The previous holder of the lock may have removed the file.  Others
+        # would then lock a new file.
         if os.fstat(lock).st_nlink:
             return lock
         os.close(lock)
@@ -198,10 +199,10 @@ def _removeFile(number, lock):
 
 
 def _getDirectory(number, lock):
-    """:return: the directory for which a number was claimed, if that
-        belongs to it; otherwise an empty string."""
+    """:return: the directory for which a number was claimed, if it belongs to
+        the number; otherwise an empty string."""
     path = os.fsdecode(os.pread(lock, os.fstat(lock).st_size, 0)).rstrip('\n')
-    # systemd writes the name of a service.
+    # systemd writes the name of a service instead of a path.
     if path.startswith('/'):
         with contextlib.suppress(OSError):
             if os.lstat(path).st_uid == number:
@@ -216,7 +217,7 @@ def _isUnused(number):
             find(number)
             return False
     for process in psutil.process_iter():
-        # Some have ended meanwhile.
+        # Some processes end during the loop.
         with contextlib.suppress(psutil.Error), process.oneshot():
             if (number in (*process.uids(), *process.gids())
                     and process.status() != psutil.STATUS_ZOMBIE):

@@ -1,11 +1,11 @@
-"""Processes, found by a variable in their environment."""
+"""Find processes by a variable in their environment."""
 
 import contextlib
 import time
 
 import psutil
 
-# Seconds.  For so long may an exec take, and between two looks at it.
+# Seconds that an exec may take, and between checks of it.
 PATIENCE = 10
 PAUSE = 0.001
 
@@ -13,27 +13,32 @@ PAUSE = 0.001
 def find(variable):
     """
     :param str variable: its name.
-    :return: an iterator over the processes of this machine which have the
-        variable and which we may look into: (value, process).
+    :return: an iterator over the processes of this machine that have the
+        variable and that this process may inspect: (value, process).
     """
     for process in psutil.process_iter():
-        # Others' can't be read, and some have ended meanwhile.
+        # Skip processes of other users, and those that have just ended.
         with contextlib.suppress(psutil.Error):
             if value := _getEnvironment(process).get(variable):
                 yield value, process
 
 
 def _getEnvironment(process):
-    """:return: a dict.  Amid an exec, which takes long on a busy machine, a
-        process has neither environment nor arguments; then it is that of
-        the new program."""
+    """Read the environment of a process.
+
+    During an exec, a process has neither an environment nor arguments.  This
+    function waits for the environment of the new program, which may take
+    long on a busy machine.
+
+    :return: a dict.
+    """
     end = time.monotonic() + PATIENCE
     while not (environment := process.environ()):
-        # The kernel's own have no program, nor have those that have ended.
+        # Kernel threads and ended processes have no executable.
         if not process.exe() or time.monotonic() > end:
             break
         if process.cmdline():
-            # It has no environment, or the exec has just ended.
+            # The environment is empty, or the exec has just ended.
             return process.environ()
         time.sleep(PAUSE)
     return environment

@@ -1,4 +1,4 @@
-"""Where schedulers write down the providers of a tenant, for launchers."""
+"""Paths of the provider records that schedulers write for launchers."""
 
 from zuul.zk.layout import LayoutProvidersStore
 
@@ -22,5 +22,5 @@ def getPath(tenant_name, canonical_name):
 
 
 def _getRoot(tenant_name):
-    # As Zuul makes it.
+    # The same path as Zuul uses.
     return f'{LayoutProvidersStore.tenant_root}/{tenant_name}/provider'

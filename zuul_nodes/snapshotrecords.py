@@ -1,12 +1,11 @@
-"""Which snapshots the launcher has made, and of whose nodes.
+"""Records of the snapshots that launchers have made, with their nodes.
 
-A build names the snapshot of its node by a URL, and a job may return any
-URL.  So a launcher writes down here what it has made, before the build can
-know of it.  An image of the format ``snapshot`` is taken only if it is in
-one of these records.
+A build names the snapshot of its node by a URL, and a job may return any URL.
+A launcher therefore records each snapshot before the build learns its URL.
+An image of the format ``snapshot`` is accepted only if such a record exists.
 
-The name of a record has the time when the snapshot expires, and what it is
-found by.
+The name of a record contains the expiration time of the snapshot and a key
+derived from its URL.
 """
 
 import contextlib
@@ -20,16 +19,16 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/snapshots'
-# The format of such an image, as Zuul's executor has it.
+# The format's name in Zuul's executor.
 FORMAT = 'snapshot'
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
     """
-    :ivar str url: what an artifact has for its URL.
-    :ivar str node: the id of the node that it was made of.
-    :ivar str tenant: that had the node.
+    :ivar str url: the URL of the artifact.
+    :ivar str node: the id of the node that the snapshot was made of.
+    :ivar str tenant: the tenant that used the node.
     """
     url: str
     node: str
@@ -37,11 +36,12 @@ class Snapshot:
 
 
 def add(client, snapshot, expiration):
-    """Write a record, if there is none, and remove those that have expired.
+    """Write a record, unless it exists, and delete expired records.
 
     :param KazooClient client:
     :param Snapshot snapshot:
-    :param int expiration: since when the snapshot may be gone, in seconds.
+    :param int expiration: time after which the snapshot may be deleted, in
+        seconds since the epoch.
     """
     now = time.time()
     for name in zkrecords.getChildren(client, ROOT):
@@ -49,7 +49,7 @@ def add(client, snapshot, expiration):
             with contextlib.suppress(NoNodeError):
                 client.delete(f'{ROOT}/{name}')
     data = json.dumps(dataclasses.asdict(snapshot), sort_keys=True).encode()
-    # Another launcher may have begun with it.
+    # Another launcher may have written the record before.
     with contextlib.suppress(NodeExistsError):
         client.create(
             f'{ROOT}/{expiration}-{_makeKey(snapshot.url)}', data,
@@ -60,9 +60,9 @@ def find(client, url, tenant_name):
     """
     :param KazooClient client:
     :param str url: of any artifact.
-    :param str tenant_name: of the build that has returned it.
-    :return: the ids of the tenant's nodes that it is a snapshot of, a set;
-        empty if it is none.
+    :param str tenant_name: the tenant of the build that returned the URL.
+    :return: a set of the ids of the tenant's nodes that the URL is a snapshot
+        of; empty if it is not a recorded snapshot.
     """
     found = set()
     for name in zkrecords.getChildren(client, ROOT):

@@ -1,31 +1,30 @@
-"""Which of the known names was probably meant by one that is not known."""
+"""Suggestions: the known name that an unknown name is probably meant to be."""
 
 import difflib
 import heapq
 
-# So many names are listed at most.
+# Maximum number of names to list.
 MANY = 20
-# So many are compared with one that is not there.
+# Maximum number of names to compare with the unknown one.
 ALIKE = 100
-# Longer names are cut.
+# Longer names are truncated.
 LONG = 250
 
 
 def quote(name):
-    """:return: a name in quotation marks, cut if it is too long to be one."""
+    """:return: a name in quotation marks, truncated if too long."""
     return f'"{name[:LONG]}..."' if len(name) > LONG else f'"{name}"'
 
 
 def suggest(name, known):
     """
-    :param name: that is not known; what a tenant wrote, so it may be no
+    :param name: the unknown name, as a tenant wrote it; possibly not a
         string.
-    :param known: a collection of the names that are, in any order.
-    :return: a sentence with the one that was probably meant, or with what
-        names there are.
+    :param known: a collection of the known names, in any order.
+    :return: a sentence with the most similar name, or with the known names.
     """
     name = str(name)
-    # The comparison is slow, and a tenant may cause many of them.
+    # The comparison is slow, and a tenant can cause many of them.
     alike = [each for each in known if abs(len(each) - len(name)) < 4
              and (each[:1] == name[:1] or each[-1:] == name[-1:])]
     near = difflib.get_close_matches(name, alike[:ALIKE], 1)

@@ -1,8 +1,9 @@
-"""In which wanted formats the jobs of a tenant do not build an image.
+"""Records of the image formats that a tenant's builds fail to deliver.
 
-A scheduler writes that down when all builds of images were successful and
-one of the formats is not there: the next build would be no better.  So
-launchers ask that tenant no more until it has another layout.
+A scheduler writes such a record when all builds of an image succeeded and one
+of the needed formats is missing, because another build would not deliver it
+either.  Launchers request no more builds of that tenant until its layout
+changes.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ ROOT = '/zuul/zuul-nodes/undelivered-formats'
 class Undelivered(typing.NamedTuple):
     """
     :ivar str layout_uuid: of the tenant's layout at that time.
-    :ivar set formats: those that are wanted and that its builds lack.
+    :ivar set formats: the needed formats that the builds lack.
     """
     layout_uuid: str
     formats: set
@@ -28,10 +29,10 @@ class Undelivered(typing.NamedTuple):
 def write(client, name, tenant_name, undelivered):
     """
     :param KazooClient client:
-    :param str name: of an image, canonical.
-    :param str tenant_name: that has built it.
-    :param Undelivered undelivered: of it; if no format is, there is nothing
-        to say any more.
+    :param str name: canonical name of an image.
+    :param str tenant_name: the tenant that built it.
+    :param Undelivered undelivered: the content of the record.  Without
+        formats, the record is deleted.
     """
     path = _getPath(name, tenant_name)
     if not undelivered.formats:
@@ -40,13 +41,13 @@ def write(client, name, tenant_name, undelivered):
     data = json.dumps({
         'layout': undelivered.layout_uuid,
         'formats': sorted(undelivered.formats)}).encode()
-    # A launcher may be about to forget what there was.
+    # A launcher may be deleting the records of the image.
     with contextlib.suppress(NodeExistsError, NoNodeError):
         zkrecords.write(client, path, data)
 
 
 def read(client, name):
-    """:return: tenant -> :class:`Undelivered`, of an image; a dict."""
+    """:return: a dict: tenant -> :class:`Undelivered`, for one image."""
     found = {}
     for tenant_name in zkrecords.getNames(client, _getPath(name)):
         if data := zkrecords.read(client, _getPath(name, tenant_name)):
@@ -57,12 +58,12 @@ def read(client, name):
 
 
 def getNames(client):
-    """:return: a set of the canonical names of images."""
+    """:return: a set of the canonical names of images with records."""
     return zkrecords.getNames(client, ROOT)
 
 
 def forget(client, name):
-    """The image is missing no more."""
+    """Delete the records of an image that is no longer missing."""
     with contextlib.suppress(NoNodeError, NotEmptyError):
         client.delete(_getPath(name), recursive=True)
 

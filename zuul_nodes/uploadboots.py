@@ -1,8 +1,8 @@
-"""Which nodes launchers have made of an upload that is to be validated.
+"""Records of the nodes that launchers boot from unvalidated uploads.
 
-A job that succeeds says something about an upload only if it had a node of
-that upload.  The record of a node is gone by the time that its job is
-reported, so a launcher writes down what it makes the node of before that.
+The success of a job validates an upload only if the job had a node of that
+upload.  The record of the node is gone when the job is reported, so a launcher
+writes a separate record before it launches the node.
 """
 
 import contextlib
@@ -18,21 +18,21 @@ def add(client, upload_id, node_ids):
     """
     :param KazooClient client:
     :param str upload_id:
-    :param node_ids: those of the node, and of slots that it has.
+    :param node_ids: the ids of the node and of its slots.
     """
     for node_id in node_ids:
-        # A launcher may have died right after it.
+        # A launcher may have died after writing the record.
         with contextlib.suppress(NodeExistsError):
             client.create(f'{ROOT}/{upload_id}/{node_id}', makepath=True)
 
 
 def find(client, upload_id):
-    """:return: a set of the ids of nodes."""
+    """:return: a set of the ids of nodes booted from an upload."""
     return set(zkrecords.getChildren(client, f'{ROOT}/{upload_id}'))
 
 
 def getUploads(client):
-    """:return: a set of the ids of uploads that nodes were made of."""
+    """:return: a set of the ids of uploads with records."""
     return set(zkrecords.getChildren(client, ROOT))
 
 

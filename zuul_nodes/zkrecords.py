@@ -1,4 +1,4 @@
-"""Records in ZooKeeper besides Zuul's: how they are named, listed, written."""
+"""Naming, listing and writing of this plugin's own records in ZooKeeper."""
 
 import urllib.parse
 
@@ -6,14 +6,14 @@ from kazoo.exceptions import NoNodeError
 
 
 def getPath(root, *names):
-    """:return: the path below a root; names may have any characters."""
+    """:return: the path below a root; names may contain any characters."""
     return '/'.join((root, *map(urllib.parse.quote_plus, names)))
 
 
 def getChildren(client, path):
     """
     :param KazooClient client:
-    :return: a list of what is right below a path; empty if that is not there.
+    :return: a list of the children of a path; empty if it does not exist.
     """
     try:
         return client.get_children(path)
@@ -22,12 +22,12 @@ def getChildren(client, path):
 
 
 def getNames(client, path):
-    """:return: a set of the names that :func:`getPath` has made paths of."""
+    """:return: a set of the names in paths that :func:`getPath` made."""
     return set(map(urllib.parse.unquote_plus, getChildren(client, path)))
 
 
 def read(client, path):
-    """:return: the data of a record, bytes; None if it is not there."""
+    """:return: the data of a record, bytes; None if it does not exist."""
     try:
         data, _ = client.get(path)
     except NoNodeError:
@@ -36,10 +36,10 @@ def read(client, path):
 
 
 def write(client, path, data):
-    """Write a record, be it there or not.
+    """Create or update a record.
 
     :param bytes data:
-    :raises NodeExistsError: somebody else has just made it.
+    :raises NodeExistsError: another process has just created it.
     """
     try:
         client.set(path, data)
@@ -48,7 +48,7 @@ def write(client, path, data):
 
 
 def delete(client, path):
-    """:return: whether the record was there."""
+    """:return: whether the record existed."""
     try:
         client.delete(path)
     except NoNodeError:

@@ -1,5 +1,4 @@
-"""zuul.conf: found where Zuul finds it, and checked so far that what is
-wrong can be told in one clear line."""
+"""Read zuul.conf like Zuul, with checks that give one clear line each."""
 
 import argparse
 import configparser
@@ -12,20 +11,20 @@ LOCATIONS = ('/etc/zuul/zuul.conf', '~/zuul.conf')
 
 def addConfigArgument(parser):
     parser.add_argument('-c', dest='config', metavar='ZUUL.CONF',
-                        help='the configuration file; by default '
-                        + ' or '.join(LOCATIONS))
+                        help='the configuration file (default: '
+                        + ' or '.join(LOCATIONS) + ')')
 
 
 def parseArguments(arguments):
     """
-    :param list arguments: those of one of Zuul's services.
-    :return: the file given with -c, or None; and whether the command
-        runs a service, rather than tell a running one something or print
-        its help.
+    :param list arguments: of one of Zuul's services.
+    :return: the file given with -c, or None; and whether the command starts
+        a service.  Otherwise it controls a running service, or prints its
+        help.
     """
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument('-c', dest='config')
-    # They may be written together, as in "-fdc zuul.conf".
+    # Flags may be combined, as in "-fdc zuul.conf".
     for flag in ('-f', '-d'):
         parser.add_argument(flag, action='store_true')
     args, others = parser.parse_known_args(arguments)
@@ -36,14 +35,14 @@ def parseArguments(arguments):
 
 
 def load(path=None):
-    """Read zuul.conf from where Zuul would, as it is.
+    """Read zuul.conf from the locations that Zuul uses, without checks.
 
-    :return: a ConfigParser; an empty one if there is no such file.
+    :return: a ConfigParser; empty if there is no such file.
     """
     config = configparser.ConfigParser(
         {k: v for k, v in os.environ.items() if k.startswith('ZUUL_')})
     for location in [path] if path else LOCATIONS:
-        # The first that is there, as Zuul does.
+        # Zuul, too, reads only the first existing file.
         if config.read(os.path.expanduser(location)):
             break
     return config
@@ -51,8 +50,8 @@ def load(path=None):
 
 def read(path=None):
     """
-    :return: the configuration, as :func:`load`.
-    :raises UserError: the file is not there or is not well formed.
+    :return: the configuration, as from :func:`load`.
+    :raises UserError: the file does not exist or is not well formed.
     """
     if path and not os.path.isfile(os.path.expanduser(path)):
         raise UserError(f'there is no file {path}; '
@@ -61,7 +60,7 @@ def read(path=None):
         config = load(path)
     except (OSError, configparser.Error) as error:
         message = ' '.join(str(error).split())
-        raise UserError(f'can not read zuul.conf: {message}') from error
+        raise UserError(f'cannot read zuul.conf: {message}') from error
     if not config.sections():
         raise UserError(f'there is no {" and no ".join(LOCATIONS)}; '
                         f'name your zuul.conf with -c')
@@ -69,7 +68,7 @@ def read(path=None):
 
 
 def requireZooKeeper(config):
-    """:raises UserError: Zuul could not connect to ZooKeeper."""
+    """:raises UserError: zuul.conf lacks what a connection needs."""
     for option in ('hosts', 'tls_cert', 'tls_key', 'tls_ca'):
         if not config.get('zookeeper', option, fallback=None):
             raise UserError(
@@ -79,19 +78,19 @@ def requireZooKeeper(config):
         path = config.get('zookeeper', option)
         if not os.access(path, os.R_OK):
             raise UserError(f'zuul.conf: "{option}" in [zookeeper] is '
-                            f'{path}, which can not be read')
+                            f'{path}, which cannot be read')
 
 
-def requireDirectories(config, section, places):
+def requireDirectories(config, section, paths):
     """
-    :param dict places: options that name a file, and their defaults.
-    :raises UserError: the directory of one of them can't be written.
+    :param dict paths: options that contain the path of a file -> default.
+    :raises UserError: the directory of one of the files cannot be written.
     """
-    for option, default in places.items():
+    for option, default in paths.items():
         path = os.path.expanduser(
             config.get(section, option, fallback=default))
         directory = os.path.dirname(path) or '.'
         if not os.access(directory, os.W_OK):
             raise UserError(
                 f'zuul.conf: "{option}" in [{section}] is {path}, but '
-                f'{directory} is not a directory that can be written')
+                f'{directory} is not a writable directory')

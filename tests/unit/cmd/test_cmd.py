@@ -93,8 +93,8 @@ def test_launcher_stop_where_none_runs(zuulNodes, zuul_conf, tmp_path):
 @pytest.mark.parametrize('section, option, value, expected', [
     ('launcher', 'command_socket', '/no/launcher.socket',
      'zuul.conf: "command_socket" in [launcher] is /no/launcher.socket, but '
-     '/no is not a directory that can be written'),
-    ('launcher', 'pidfile', '/no/launcher.pid', '/no is not a directory'),
+     '/no is not a writable directory'),
+    ('launcher', 'pidfile', '/no/launcher.pid', '/no is not a writable directory'),
 ])
 def test_launcher_refuses_a_directory_that_is_not_there(
         zuulNodes, zuul_conf, tmp_path, section, option, value, expected):
@@ -110,12 +110,12 @@ def test_launcher_refuses_a_directory_that_is_not_there(
 
 @pytest.mark.parametrize('conf, expected', [
     (None, 'there is no file'),
-    ('[zookeeper', 'can not read zuul.conf'),
+    ('[zookeeper', 'cannot read zuul.conf'),
     ('', 'name your zuul.conf with -c'),
     ('[scheduler]\n', 'has no "hosts" in [zookeeper]'),
     ('[zookeeper]\nhosts=127.0.0.1\n', 'has no "tls_cert" in [zookeeper]'),
     ('[zookeeper]\nhosts=127.0.0.1\ntls_cert=/no/cert\ntls_key=/no/key\n'
-     'tls_ca=/no/ca\n', '/no/cert, which can not be read'),
+     'tls_ca=/no/ca\n', '/no/cert, which cannot be read'),
 ])
 @pytest.mark.parametrize('command', ['launcher', 'run zuul-scheduler'])
 def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):

@@ -46,7 +46,7 @@ def decompress(tmp_path):
 def test_a_job_cannot_make_the_launcher_use_gigabytes_of_memory(
         decompress, kind):
     with pytest.raises(ArtifactError, match=(
-            r'decompress it in 256 MiB of memory: .*(emory|error 5)')):
+            r'decompress the image in 256 MiB of memory: .*(emory|error 5)')):
         decompress(HUGE[kind]())
 
 

@@ -273,7 +273,7 @@ def test_an_image_that_is_too_large_is_not_downloaded(
 
 def test_download_fails_when_disk_is_full(download, monkeypatch, tmp_path):
     monkeypatch.setattr(imagefiles, 'RESERVE', 1 << 60)
-    with pytest.raises(ArtifactError, match='no room for the image'):
+    with pytest.raises(ArtifactError, match='disk space for the image'):
         download()
     assert not (tmp_path / 'image').stat().st_size
 
@@ -283,7 +283,7 @@ def test_download_fails_when_others_fill_the_disk(
     free = iter([len(IMAGE), 500, 5])
     monkeypatch.setattr(imagefiles.shutil, 'disk_usage', lambda path: (
         types.SimpleNamespace(free=next(free))))
-    with pytest.raises(ArtifactError, match='no room for the image'):
+    with pytest.raises(ArtifactError, match='disk space for the image'):
         download()
     assert len(getRanges(server)) == 1
 
