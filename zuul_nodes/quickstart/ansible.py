@@ -1,20 +1,20 @@
-"""The Ansible that the executor runs jobs with.
+"""The Ansible with which the executor runs jobs.
 
 ``zuul-manage-ansible`` would install every supported release with the
-libraries of all clouds: 1.6 GB.  The jobs here need ansible-core and what
-Zuul's own plugins import: 70 MB.
+libraries of all clouds: 1.6 GB.  The jobs of the quickstart need only
+ansible-core and the imports of Zuul's own plugins: 70 MB.
 """
 
 import pathlib
 import shutil
 
-# An executor looks for each release that it supports, by its number.
+# An executor expects a directory for each release that it supports.
 RELEASE = '11'
 OTHER_RELEASES = ('9',)
 REQUIREMENTS = ('ansible-core>=2.18,<2.19', 'google-re2', 'voluptuous')
 
-# Jobs run inside bubblewrap, where only the system's directories are seen:
-# no other Python will do.
+# Jobs run inside bubblewrap, which shows them only the system's directories,
+# so they need the system's Python.
 PYTHON = '/usr/bin/python3'
 
 INSTALL_TIMEOUT = 300
@@ -23,15 +23,15 @@ INSTALL_TIMEOUT = 300
 class Ansible:
     """A virtual environment with Ansible.
 
-    :param directory: the executor's ansible_root; made if missing.
-    :param Services services: starts what installs it.
+    :param directory: the executor's ansible_root; created if missing.
+    :param Services services: run the installation.
     """
 
     def __init__(self, directory, services):
         self.directory = pathlib.Path(directory)
         self.services = services
         self.venv = self.directory / RELEASE
-        # Written last: without it the environment is half made.
+        # Written last, so that an incomplete environment is recognized.
         self._complete = self.venv / 'complete'
 
     @property
@@ -42,9 +42,9 @@ class Ansible:
             return False
 
     def install(self):
-        """Make the environment, from scratch if it is not complete.
+        """Create the environment, from scratch unless it is complete.
 
-        :raises Failure: it could not be made.
+        :raises Failure: the installation failed.
         """
         if self.installed:
             return

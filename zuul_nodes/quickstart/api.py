@@ -1,4 +1,4 @@
-"""Asking Zuul's REST API."""
+"""Client of Zuul's REST API."""
 
 import requests
 
@@ -8,21 +8,23 @@ class Unavailable(Exception):
 
 
 class API:
-    """:param str url: the address of zuul-web.
-    :param str tenant: the tenant that is asked about.
+    """Queries the REST API of a tenant.
 
-    Each question raises Unavailable if there is no answer.
+    :param str url: the address of zuul-web.
+    :param str tenant: the tenant to query.
+
+    Every method raises Unavailable if zuul-web does not answer.
     """
 
     def __init__(self, url, tenant):
         self.url = url
         self.tenant = tenant
         self._session = requests.Session()
-        # A proxy does not reach our loopback.
+        # The proxy of the environment cannot reach our loopback.
         self._session.trust_env = False
 
     def get(self, path, **parameters):
-        """:param str path: what follows "/api/".
+        """:param str path: the part after "/api/".
         :return: the decoded answer."""
         try:
             response = self._session.get(
@@ -37,7 +39,7 @@ class API:
         return self.get('components')
 
     def tenants(self):
-        """:return: the names of the tenants that are loaded."""
+        """:return: the names of the loaded tenants."""
         return [tenant['name'] for tenant in self.get('tenants')]
 
     def configErrors(self):
@@ -49,8 +51,7 @@ class API:
         return self.get(f'tenant/{self.tenant}/nodes')
 
     def images(self):
-        """:return: list of images, each with its artifacts, and these with
-            their uploads."""
+        """:return: list of images with their artifacts and uploads."""
         return self.get(f'tenant/{self.tenant}/images')
 
     def builds(self, **parameters):
@@ -59,5 +60,5 @@ class API:
         return self.get(f'tenant/{self.tenant}/builds', **parameters)
 
     def status(self):
-        """:return: what is in the pipelines at the moment."""
+        """:return: the current content of the pipelines."""
         return self.get(f'tenant/{self.tenant}/status')

@@ -1,4 +1,4 @@
-"""What became of a commit."""
+"""Wait for the builds that a commit triggers."""
 
 from zuul_nodes.quickstart.failure import Failure
 
@@ -6,9 +6,11 @@ TIMEOUT = 180
 
 
 class Builds:
-    """:param API api: is asked about builds.
-    :param Services services: are watched while waiting.
-    :param weblogs: the directory where the logs of builds are published.
+    """Waits for builds.
+
+    :param API api: for queries about builds.
+    :param Services services: watched while waiting.
+    :param weblogs: the directory of the builds' published logs.
     """
 
     def __init__(self, api, services, weblogs):
@@ -25,9 +27,9 @@ class Builds:
             f'the job {job} does not start', TIMEOUT, 'scheduler')
 
     def waitForEnd(self, revision, job):
-        """Like waitForStart().
+        """Like waitForStart(), but wait for the result.
 
-        :raises Failure: its result is not SUCCESS.
+        :raises Failure: the result is not SUCCESS.
         """
         def ended():
             attempt = self._lastAttempt(revision, job)
@@ -45,16 +47,16 @@ class Builds:
         return build
 
     def _lastAttempt(self, revision, job):
-        # The newest comes first.
+        # The API lists the newest build first.
         return next((build for build in self.api.builds(job_name=job)
                      if build['ref']['newrev'] == revision), None)
 
     def output(self, build):
-        """:return: the file that has what a build printed."""
+        """:return: the file with the output of a build."""
         return self.weblogs / build['uuid'] / 'job-output.txt'
 
     def said(self, build):
-        """:return: what the job's own playbook printed, a list of lines."""
+        """:return: the output of the job's own playbook, a list of lines."""
         with open(self.output(build)) as output:
             lines = [line.rstrip().partition(' | ')[2] for line in output]
         begin, end = (

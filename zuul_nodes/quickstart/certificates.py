@@ -1,8 +1,8 @@
-"""The TLS certificates of ZooKeeper and of those who connect to it.
+"""The TLS certificates of ZooKeeper and its clients.
 
-Zuul accepts ZooKeeper only over TLS with a certificate on both sides.  The
-certificates survive from run to run and are made again when they are about
-to expire or are not readable.
+Zuul connects to ZooKeeper over TLS, with a certificate on both sides.  The
+certificates are kept from run to run.  They are renewed when they are about to
+expire or cannot be read.
 """
 
 import datetime
@@ -22,12 +22,12 @@ RENEW_BEFORE = datetime.timedelta(days=30)
 class Certificates:
     """A certificate authority, a server and a client.
 
-    :param directory: where the files are, or are made.
+    :param directory: the directory of the files.
     :ivar pathlib.Path ca: the authority's certificate.
     :ivar pathlib.Path client_cert: the client's certificate.
     :ivar pathlib.Path client_key: the client's private key.
     :ivar pathlib.Path server_pem: the server's certificate and key in one
-        file, as ZooKeeper wants them.
+        file, as ZooKeeper requires.
     """
 
     def __init__(self, directory):
@@ -54,7 +54,7 @@ class Certificates:
                         or key.public_key() != cert.public_key()):
                     return False
         except Exception:
-            # Whatever is wrong with a file, the answer is a new one.
+            # Replace the files, whatever is wrong with them.
             return False
         return True
 
@@ -77,7 +77,7 @@ class Certificates:
 
         client_cert, client_key = issue('client')
         server_cert, server_key = issue('localhost')
-        # The authority's key is needed only here and never stored.
+        # The authority's key is only needed here, so it is not stored.
         for path, content in ((self.ca, _certPem(ca_cert)),
                               (self.client_cert, client_cert),
                               (self.client_key, client_key),
@@ -94,7 +94,7 @@ def writePrivate(path, content):
 
 
 def _newKey():
-    # ZooKeeper signs with it for each connection, and Java is slow at RSA.
+    # ZooKeeper signs each handshake, and Java is slow at RSA.
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -109,7 +109,7 @@ def _builder(subject, issuer, key):
             .issuer_name(issuer)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            # A clock that is set back a little must not break a run.
+            # Tolerate a clock that is set back a little.
             .not_valid_before(now - datetime.timedelta(days=1))
             .not_valid_after(now + VALIDITY))
 

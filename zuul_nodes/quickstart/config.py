@@ -1,4 +1,4 @@
-"""zuul.conf and the files that it names."""
+"""zuul.conf and the files that it refers to."""
 
 import configparser
 import dataclasses
@@ -13,25 +13,25 @@ from zuul_nodes.quickstart.repositories import TENANTS, getTemplates
 from zuul_nodes.quickstart.sshd import USER
 
 TENANT = 'quickstart'
-# It has the image of the first one, if there is one.
+# Has the image of the first tenant, if there is one.
 GUEST = 'guest'
 
 
 @dataclasses.dataclass
 class Settings:
-    """What differs from one quickstart to the next.
+    """The values that differ between quickstarts.
 
-    :ivar run: the directory of files that live as long as the run.
+    :ivar run: the directory of files that belong to one run.
     :ivar sockets: a directory with a short path.
-    :ivar nodes: a directory that the users of nodes get to.
+    :ivar nodes: a directory that the users of nodes can access.
     :ivar user: of the first node.
-    :ivar weblogs: where the logs of builds are published.
+    :ivar weblogs: the directory of the builds' published logs.
     :ivar ansible: the directory of Ansible environments.
-    :ivar user_key: the private key that opens the nodes.
-    :ivar authorized_keys: the public keys that open the nodes.
-    :ivar git_url: what the names of repositories are appended to.
+    :ivar user_key: the private key for logins to the nodes.
+    :ivar authorized_keys: the public keys that the nodes accept.
+    :ivar git_url: the URL of the directory of the repositories.
     :ivar embedded: whether the schedulers run a launcher.
-    :ivar images: whether Zuul builds an image, and makes nodes of it.
+    :ivar images: whether Zuul builds an image and launches nodes from it.
     """
 
     run: pathlib.Path
@@ -59,12 +59,12 @@ class Settings:
 
     @property
     def image_directory(self):
-        """Where jobs leave images, and nodes are made of them."""
+        """The directory for images, written by jobs and read by nodes."""
         return self.nodes / 'images'
 
 
 def writeConfig(settings):
-    """Write all files but zuul.conf, and make the directories that the
+    """Write all files but zuul.conf, and create the directories that the
     services expect."""
     (settings.run / 'site-variables.yaml').write_text(json.dumps({
         'weblogs': {'directory': str(settings.weblogs),
@@ -81,11 +81,11 @@ def writeConfig(settings):
 def writeZuulConf(path, settings, instance=''):
     """Write the configuration of all services.
 
-    A service that runs more than once needs other sockets each time, and
-    so a file of its own, which differs in nothing else.
+    Several instances of a service need different sockets, and so each needs
+    a file of its own, which does not differ otherwise.
 
     :param path: the file to write.
-    :param str instance: tells the sockets apart.
+    :param str instance: suffix of the sockets' names.
     """
     def own(component):
         name = f'{component}{instance}'
@@ -95,7 +95,7 @@ def writeZuulConf(path, settings, instance=''):
     sections = {
         'zookeeper': {
             'hosts': settings.zookeeper_hosts,
-            # Seconds until a killed service is forgotten, instead of 120.
+            # Seconds until ZooKeeper drops a killed service; Zuul uses 120.
             'session_timeout': 15,
             'tls_ca': settings.certificates.ca,
             'tls_cert': settings.certificates.client_cert,
@@ -107,7 +107,7 @@ def writeZuulConf(path, settings, instance=''):
             'tenant_config': settings.run / TENANTS,
         },
         'launcher': own('launcher') | {
-            # In the scheduler: this is what zuul-nodes adds to Zuul.
+            # Runs in the scheduler, by a feature of zuul-nodes.
             'embedded': str(settings.embedded).lower(),
             'temp_dir': settings.run,
         },
@@ -116,7 +116,7 @@ def writeZuulConf(path, settings, instance=''):
             'finger_port': settings.finger_port,
             'state_dir': settings.run / 'executor',
             'git_dir': settings.run / 'executor' / 'git',
-            # The sockets of shared ssh connections are below it.
+            # The sockets of shared ssh connections are below this directory.
             'job_dir': settings.sockets / 'builds',
             'private_key_file': settings.user_key,
             'default_username': USER,
@@ -124,8 +124,8 @@ def writeZuulConf(path, settings, instance=''):
             'trusted_rw_paths': settings.weblogs,
             'manage_ansible': 'false',
             'ansible_root': settings.ansible,
-            # On two cores the executor would stop to accept jobs while the
-            # other services start.
+            # With two cores, the executor would otherwise stop accepting jobs
+            # while the other services start.
             'load_multiplier': 100,
             'disk_limit_per_job': -1,
             'sigterm_method': 'stop',
@@ -150,21 +150,21 @@ def writeZuulConf(path, settings, instance=''):
             'baseurl': settings.git_url,
             'poll_delay': 1,
         },
-        # Without this, no node may be the launcher's own machine.
+        # Without this, the launcher's own machine cannot be a node.
         'connection null': {'driver': 'static', 'hosts': LOOPBACK},
     }
     if settings.images:
         sections['connection machine'] = _getMachine(settings)
     parser = configparser.ConfigParser()
     parser.read_dict(sections)
-    # It has secrets: nobody else may read it.
+    # Create the file with restricted permissions first: it contains secrets.
     writePrivate(path, b'')
     with open(path, 'a') as config:
         parser.write(config)
 
 
 def _getMachine(settings):
-    """:return: the section of nodes that are made on this machine."""
+    """:return: the section of the connection for nodes on this machine."""
     return {
         'driver': 'local',
         'directory': settings.nodes / 'machines',

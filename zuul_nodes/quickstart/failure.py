@@ -1,4 +1,4 @@
-"""What goes wrong while the quickstart works."""
+"""Failures of a quickstart, with the last lines of a log."""
 
 LAST_LINES = 15
 
@@ -14,15 +14,15 @@ def lastLines(path, count=LAST_LINES):
 
 
 class Failure(Exception):
-    """A step did not do what it should.
+    """A step of the quickstart failed.
 
-    :param str reason: what happened, in one line.
-    :param log_file: the file that tells more, if there is one.
+    :param str reason: the error, in one line.
+    :param log_file: the log with details, if there is one.
     """
 
     def __init__(self, reason, log_file=None):
         super().__init__(reason)
         self.reason = reason
         self.log_file = log_file
-        # Read at once: the log may be gone when this is printed.
+        # Read now, because the log may be gone when this is printed.
         self.last_lines = lastLines(log_file) if log_file else []

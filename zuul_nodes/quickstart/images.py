@@ -1,4 +1,4 @@
-"""What became of images, as Zuul's REST API tells."""
+"""Wait for builds of images, through Zuul's REST API."""
 
 import pathlib
 from urllib.parse import urlsplit
@@ -10,21 +10,22 @@ TIMEOUT = 300
 
 
 class Images:
-    """
-    :param API api: is asked about images.
-    :param Services services: are watched while waiting.
+    """Waits for the builds and uploads of an image.
+
+    :param API api: for queries about images.
+    :param Services services: watched while waiting.
     """
 
     def __init__(self, api, services):
         self.api = api
         self.services = services
-        # The id of each artifact that was returned -> the file.
+        # The id of each returned artifact -> its file.
         self._files = {}
 
     def waitForArtifact(self):
-        """
-        :return: the id of the next artifact: one that no former call has
-            returned.
+        """Wait for the next artifact.
+
+        :return: its id, which no earlier call has returned.
         """
         def find():
             return [artifact for uuid, artifact
@@ -37,22 +38,23 @@ class Images:
         return artifact['uuid']
 
     def waitForUpload(self, uuid):
-        """
-        :param uuid: of an artifact.
-        :raises Failure: its upload has failed.
+        """Wait until an artifact is uploaded.
+
+        :param uuid: of the artifact.
+        :raises Failure: the upload failed.
         """
         self._waitFor(lambda: self._isReady(uuid), 'no upload of the image')
 
     def waitForService(self, uuid):
-        """Wait until nodes are made of an artifact."""
+        """Wait until all uploads of an artifact are validated."""
         self._waitFor(
             lambda: self._isReady(uuid) and all(
                 upload['validated'] for upload in self._getUploads(uuid)),
             'the image is not validated')
 
     def waitForEnd(self, uuid):
-        """Wait until an artifact has no uploads, and a job has deleted its
-        file."""
+        """Wait until the uploads of an artifact are deleted, and a job has
+        deleted its file."""
         self._waitFor(lambda: uuid not in self._getArtifacts()
                       and not self._files[uuid].exists(),
                       'the image is not deleted')
@@ -67,13 +69,13 @@ class Images:
         if (artifact is None or artifact['state'] != 'ready' or any(
                 upload['state'] == 'failed'
                 for upload in artifact['uploads'])):
-            raise Failure('the image is of no use: its upload has failed, or '
-                          'a job has refused it',
+            raise Failure('the image cannot be used: its upload or its '
+                          'validation has failed',
                           self.services.logFile('scheduler'))
         return artifact['uploads']
 
     def _getArtifacts(self):
-        """:return: the id of each artifact -> what the API says of it."""
+        """:return: the id of each artifact -> its data from the API."""
         return {artifact['uuid']: artifact for image in self.api.images()
                 for artifact in image.get('build_artifacts', ())}
 

@@ -1,11 +1,11 @@
-"""Finding every process of one run, however far removed.
+"""Find and kill every process of one run.
 
-A service's children may have been handed to init, be in sessions of their
-own, or run a shell that a job started over ssh; process numbers are used
-again.  What all of them share, and nobody else has, is a variable with a
-random value in their environment, inherited from the services and given to
-ssh sessions by the node's sshd.  So a run can end all of its processes and
-none but its own, even those of a run that was killed.
+A service's descendants may have been adopted by init, may be in sessions of
+their own, or may be shells that a job started over ssh; and process ids are
+reused.  But all of them, and no other processes, have a variable with a random
+value in their environment.  Services inherit it, and the node's sshd sets it
+for its sessions.  A run can therefore kill all of its processes and no others,
+even those of an earlier run that was killed.
 """
 
 import os
@@ -25,17 +25,17 @@ def newRun():
 
 
 def find(run):
-    """:return: the processes of this run, but not the one that asks."""
+    """:return: the processes of a run, without the current process."""
     return [process for value, process in processes.find(VARIABLE)
             if value == run and process.pid != os.getpid()]
 
 
 def end(run, timeout=10):
-    """Kill all processes of this run; returns when there are none."""
+    """Kill all processes of a run, and wait until they are gone."""
     def noneLeft():
         left = find(run)
         for process in left:
-            # psutil sees to it that the number was not used again.
+            # psutil checks that the process id was not reused.
             try:
                 process.kill()
             except psutil.NoSuchProcess:

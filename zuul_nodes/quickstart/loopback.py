@@ -2,11 +2,11 @@
 
     python -m zuul_nodes.quickstart.loopback zuul-executor -f -c zuul.conf
 
-The quickstart promises that nothing of it can be reached from another
-machine.  The address of nearly every service can be configured, but not
-that of the executor's log streamer, which listens on ``::``.  So in this
-one process "any address" means loopback.  It is the standard library that
-is substituted here; Zuul's code runs as it is.
+The quickstart promises that no other machine can reach it.  Nearly every
+service has an option for its address.  The executor's log streamer has none
+and listens on ``::``.  In this process, the wildcard address therefore means
+loopback.  The module replaces a method of the standard library; Zuul's code
+is unmodified.
 """
 
 from importlib import metadata
@@ -15,13 +15,13 @@ import sys
 
 from zuul_nodes import autoload
 
-# The IPv4 loopback address as a socket of the IPv6 family writes it: it is
-# there even where IPv6 is off.
+# The IPv4 loopback address in the IPv6 family, which exists even where IPv6
+# is disabled.
 MAPPED_LOOPBACK = '::ffff:127.0.0.1'
 
 
 def guard():
-    """From now on, wildcard addresses are bound on loopback."""
+    """Bind wildcard addresses to loopback from now on."""
     bind = socket.socket.bind
 
     def bindLoopback(self, address):

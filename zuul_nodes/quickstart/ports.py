@@ -8,23 +8,23 @@ from zuul_nodes.exceptions import UserError
 
 LOOPBACK = '127.0.0.1'
 
-# Below the range from which Linux takes the ports of outgoing connections
-# (32768 and up by default): a port found free here stays free until the
-# service that it is for has opened it.
+# Below the range of ports that Linux assigns to outgoing connections (32768
+# and up by default), so a free port stays free until its service listens.
 FREE_PORTS = range(20000, 30000)
-# Not the module's functions: programs that seed them find the same ports.
+# Not the module's functions: programs with the same seed would choose the
+# same ports.
 _random = random.SystemRandom()
 
-# By port, what keeps others from finding it before its service listens,
-# as long as this process lives.
+# Port -> the socket that reserves it until its service listens, as long as
+# this process lives.
 _claims = {}
 
 
 def isFree(port):
     """:return: whether a service could listen on this port of loopback."""
     with socket.socket() as probe:
-        # As the services themselves do: connections of an earlier run that
-        # are still in TIME_WAIT are no obstacle, a listener is.
+        # Services set this option too.  It ignores connections of an earlier
+        # run in TIME_WAIT, but not listeners.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
@@ -34,13 +34,11 @@ def isFree(port):
 
 
 def _claim(port):
-    """Nobody who looks for ports finds this one after that, neither in this
-    process nor in another one.
+    """Reserve a port, so that no other call in any process chooses it.
 
-    :return: whether nobody had found it before.
+    :return: whether it was not reserved already.
     """
-    # A name that Linux keeps beside those of files: it goes with the
-    # process, however that ends.
+    # An abstract socket name, which Linux releases when the process ends.
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f'\0zuul-nodes/port/{port}')
@@ -52,9 +50,8 @@ def _claim(port):
 
 
 def freePorts(count):
-    """:return: the numbers of this many different free ports, a list; no
-    other call finds them, in this process or another, while this process
-    lives."""
+    """:return: a list of different free ports.  No other call returns them,
+    in this or any other process, while this process lives."""
     ports = (port for port in _random.sample(FREE_PORTS, len(FREE_PORTS))
              if isFree(port) and _claim(port))
     found = list(itertools.islice(ports, count))
@@ -66,8 +63,8 @@ def freePorts(count):
 
 
 def freePort(preferred=None):
-    """:param preferred: take this one if it is free.
-    :return: the number of a free port."""
+    """:param preferred: return this port if it is free.
+    :return: a free port."""
     if preferred is not None and isFree(preferred) and _claim(preferred):
         return preferred
     return freePorts(1)[0]

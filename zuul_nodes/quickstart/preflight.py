@@ -1,6 +1,6 @@
-"""Is everything there?  Asked before anything is started.
+"""Check that the machine has all that a quickstart needs, before it starts.
 
-Each check raises a UserError that says what is missing and how to get it.
+Each check raises a UserError that names what is missing and how to get it.
 """
 
 import os
@@ -11,7 +11,7 @@ from zuul_nodes.exceptions import UserError
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.zookeeper import JAR_DIRECTORY, JARS
 
-# program -> the Debian package that has it
+# program -> its Debian package
 PROGRAMS = {
     'java': 'default-jre-headless',
     'git': 'git',
@@ -22,19 +22,19 @@ PROGRAMS = {
     'setpriv': 'util-linux',
 }
 
-# Shown to the jobs by the executor, which cannot do without them.
+# The executor makes these available to jobs and fails without them.
 FILES = ('/etc/hosts', '/etc/localtime', '/etc/resolv.conf')
 
 
 def findProgram(name):
-    """:return: the path of a program, or None.  Servers are found too,
-        which are not in every user's PATH."""
+    """:return: the path of a program, or None.  Searches also the
+        directories of servers, which are not in every user's PATH."""
     return shutil.which(
         name, path=f'{os.environ.get("PATH", "")}:/usr/sbin:/sbin')
 
 
 def check(web_port=None):
-    """:param web_port: the port that was asked for, or None for any.
+    """:param web_port: the requested port; None for any.
     :raises UserError: something is missing.
     """
     checkPlatform()
@@ -73,5 +73,5 @@ def checkFiles():
 def checkPort(port):
     if not ports.isFree(port):
         raise UserError(
-            f'port {port} on {ports.LOOPBACK} is in use: stop what listens '
-            f'there, or choose another one with --web-port')
+            f'port {port} on {ports.LOOPBACK} is in use: stop the program '
+            f'that listens there, or choose another port with --web-port')

@@ -1,4 +1,4 @@
-"""One child process: started, watched, stopped."""
+"""A child process: start, watch and stop it."""
 
 import contextlib
 import logging
@@ -22,12 +22,12 @@ def waitFor(predicate, what, timeout, processes=(), log_file=None):
     """Wait until the predicate is true.
 
     :param predicate: called without arguments, about ten times a second.
-    :param str what: what is waited for, to be read after "timed out:".
+    :param str what: the problem to report after "timed out:".
     :param float timeout: the limit in seconds.
-    :param processes: the wait is in vain when one of these has ended.
-    :param log_file: tells more if the time is over.
-    :return: what the predicate returned.
-    :raises Failure: a process ended, or the time is over.
+    :param processes: the wait fails when one of these has ended.
+    :param log_file: the log to report after a time-out.
+    :return: the result of the predicate.
+    :raises Failure: a process ended, or the time-out expired.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -44,9 +44,9 @@ def waitFor(predicate, what, timeout, processes=(), log_file=None):
 class Process:
     """A child process with its output in a log file.
 
-    :param str name: how it is called in messages.
+    :param str name: its name in messages.
     :param command: the program and its arguments, a list.
-    :param log_file: the file that its output is appended to.
+    :param log_file: the file to which its output is appended.
     :param dict environment: the complete environment of the process.
     """
 
@@ -59,11 +59,11 @@ class Process:
         self._descendants = []
 
     def start(self):
-        """Start it, again if it was stopped.
+        """Start the process, also again after it was stopped.
 
-        To be called from the main thread: the kernel kills the child when
-        the thread that started it ends, so that no service outlives a
-        quickstart that was itself killed.
+        Call this from the main thread: the kernel kills the child when the
+        thread that started it ends.  Therefore no service outlives a
+        quickstart that was killed.
         """
         log.debug('Starting %s: %s', self.name, shlex.join(self.command))
         with open(self.log_file, 'ab') as output:
@@ -71,7 +71,7 @@ class Process:
                 ['setpriv', '--pdeathsig', 'KILL', *self.command],
                 stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT, env=self.environment,
-                # A Ctrl-C in the terminal is for the quickstart alone, which
+                # Ctrl-C in the terminal must reach the quickstart only, which
                 # then stops its children in the right order.
                 start_new_session=True)
 
@@ -81,11 +81,11 @@ class Process:
 
     @property
     def alive(self):
-        """Whether it was started and has not ended."""
+        """Whether the process was started and has not ended."""
         return self._popen is not None and self._popen.poll() is None
 
     def checkAlive(self):
-        """:raises Failure: it was started and ended by itself."""
+        """:raises Failure: the process was started and has ended."""
         if self._popen is None or self._popen.poll() is None:
             return
         status = self._popen.returncode
@@ -94,13 +94,13 @@ class Process:
         raise Failure(f'{self.name} {how}', self.log_file)
 
     def waitFor(self, predicate, what, timeout):
-        """Like the function of this name; it also ends when this process
-        does."""
+        """Like the function of this name; also fails when this process
+        ends."""
         return waitFor(predicate, f'{self.name}: {what}', timeout,
                        [self], self.log_file)
 
     def finish(self, timeout):
-        """Wait for the successful end of a process that ends by itself.
+        """Wait for the success of a process that ends by itself.
 
         :param float timeout: the limit in seconds.
         """
@@ -111,32 +111,32 @@ class Process:
         self._popen = None
 
     def tail(self, count=15):
-        """:return: the last lines of its output, a list."""
+        """:return: the last lines of the output, a list."""
         return lastLines(self.log_file, count)
 
     def logged(self, pattern):
         """:param str pattern: a regular expression.
-        :return: whether a line of its output has it."""
+        :return: whether a line of the output matches."""
         with contextlib.suppress(FileNotFoundError), \
                 open(self.log_file, errors='replace') as output:
             return any(re.search(pattern, line) for line in output)
         return False
 
     def terminate(self):
-        """Ask it to end; returns at once."""
+        """Send SIGTERM and return at once."""
         if self.alive:
-            # While it lives one can see who descends from it.
+            # A process that has ended has no children any more.
             with contextlib.suppress(psutil.NoSuchProcess):
                 self._descendants = psutil.Process(self.pid).children(
                     recursive=True)
             self._popen.terminate()
 
     def stop(self, timeout=5):
-        """Ask it to end, and kill it if it does not.  Its descendants are
-        gone as well when this returns.
+        """Terminate the process, and kill it after a time-out.  Kill its
+        descendants as well.
 
-        :param float timeout: for how many seconds to be patient.
-        :return: whether it ended by itself.
+        :param float timeout: seconds until the kill.
+        :return: whether the process ended by itself.
         """
         if self._popen is None:
             return True
@@ -149,7 +149,7 @@ class Process:
             self.kill()
             ended = False
         for descendant in self._descendants:
-            # psutil knows when the number belongs to another process now.
+            # psutil checks that the process id was not reused.
             with contextlib.suppress(psutil.NoSuchProcess):
                 descendant.kill()
         psutil.wait_procs(self._descendants, timeout)
@@ -158,9 +158,9 @@ class Process:
         return ended
 
     def kill(self):
-        """End it and its process group without warning."""
+        """Kill the process and its process group."""
         if self.alive:
-            # It leads its process group, whose number stays taken as long
-            # as the process has not been waited for.
+            # The process leads its group.  The id of the group is not reused
+            # before the process has been waited for.
             os.killpg(self._popen.pid, signal.SIGKILL)
             self._popen.wait()

@@ -1,8 +1,8 @@
-"""A whole Zuul on this machine, piece by piece.
+"""A complete Zuul on this machine, piece by piece.
 
-Nothing but loopback is used, nothing but one directory is written to, besides
-two in temporary ones that stop() removes (state.py), and nothing is left
-running by stop().
+The quickstart uses only loopback.  It writes only to one directory and to two
+temporary directories, which stop() removes (see state.py).  stop() ends all
+processes.
 """
 
 import math
@@ -43,26 +43,26 @@ START_TIMEOUT = 120
 
 
 class Quickstart:
-    """Used as a context manager: whatever happens, stop() is called.
+    """A context manager that always calls stop() in the end.
 
-    ``prepare()`` and ``start()`` do everything up to a Zuul that is ready
-    for work.  A test may call the pieces of start() itself, in another
-    order, start further processes with ``services.start()``, and stop or
-    kill any of ``services.processes``.
+    ``prepare()`` and ``start()`` together lead to a Zuul that is ready for
+    work.  A test may instead call the methods that start() calls, in another
+    order, start further processes with ``services.start()``, and stop or kill
+    any of ``services.processes``.
 
-    :param directory: where the state lives.
-    :param int web_port: where zuul-web listens; by default 9000, or another
+    :param directory: the directory for the state.
+    :param int web_port: the port of zuul-web; by default 9000, or another
         port if that is in use.
-    :param int schedulers: how many schedulers to run.
+    :param int schedulers: number of schedulers to run.
     :param bool embedded: whether the schedulers run a launcher.
-    :param bool images: whether Zuul builds an image, of which the demo's
-        nodes are made.
-    :param Steps steps: is told what happens.
-    :ivar Services services: the processes; made by prepare().
-    :ivar API api: Zuul's REST API; made by prepare(), too.
-    :ivar Builds builds: what became of commits; made by prepare(), too.
-    :ivar Images images: what became of images; made by prepare(), too.
-    :ivar Images guest_images: what became of them in the other tenant.
+    :param bool images: whether Zuul builds an image and launches the demo's
+        nodes from it.
+    :param Steps steps: informed of the progress.
+    :ivar Services services: the processes; set by prepare().
+    :ivar API api: Zuul's REST API; set by prepare(), too.
+    :ivar Builds builds: waits for builds; set by prepare(), too.
+    :ivar Images images: waits for images; set by prepare(), too.
+    :ivar Images guest_images: waits for images of the other tenant.
     :ivar pathlib.Path zuul_conf: the configuration of the first scheduler
         and all other services.
     """
@@ -97,13 +97,13 @@ class Quickstart:
     def _zuulConf(self, instance):
         return self.state.run / f'zuul{instance}.conf'
 
-    # Making ready
+    # Preparation
 
     def prepare(self):
-        """Check the machine and make everything that is not a process.
+        """Check the machine and create everything except processes.
 
-        :raises UserError: something is missing; nothing was changed.
-        :raises Failure: something could not be made.
+        :raises UserError: a requirement is missing; nothing was changed.
+        :raises Failure: something could not be created.
         """
         with self.steps.step('Check this machine'):
             preflight.check(self.wanted_web_port)
@@ -158,10 +158,10 @@ class Quickstart:
         self.guest_images = Images(
             API(self.settings.web_url, GUEST), self.services)
 
-    # Starting
+    # Start
 
     def start(self):
-        """Start everything; returns when a commit can be pushed."""
+        """Start everything, and wait until a commit can be pushed."""
         with self.steps.step('Start ZooKeeper'):
             self.startZooKeeper()
         with self.steps.step('Start the node'):
@@ -181,7 +181,7 @@ class Quickstart:
         self.node.start()
 
     def startZuul(self):
-        """Start Zuul's services; does not wait for them."""
+        """Start Zuul's services without waiting for them."""
         for name in self.schedulers:
             self.startScheduler(name)
         self.services.start('executor', [
@@ -201,14 +201,14 @@ class Quickstart:
 
     @staticmethod
     def program(name):
-        """:return: the path of a program of our Python environment."""
+        """:return: the path of a program in our Python environment."""
         return pathlib.Path(sys.prefix) / 'bin' / name
 
-    # Waiting
+    # Waits
 
     def waitForZuul(self):
-        """Returns when all services run, the tenant is loaded without
-        errors, and pushes are noticed."""
+        """Wait until all services run, the tenant is loaded without errors,
+        and a scheduler watches the git repositories."""
         self._waitFor(lambda: self.api.get('info'),
                       'zuul-web does not answer', 'web')
         self.steps.note(f'zuul-web answers on {self.settings.web_url}')
@@ -219,7 +219,7 @@ class Quickstart:
         self._checkConfig()
         if self.embedded:
             self.waitForComponents('launcher', len(self.schedulers))
-        # A commit that is pushed before the first look is not noticed.
+        # A commit pushed before the first poll is not noticed.
         self._waitFor(self._repositoryWatched,
                       'no scheduler watches the git repositories')
 
@@ -230,8 +230,8 @@ class Quickstart:
         """Wait for running components.
 
         :param str kind: such as "launcher".
-        :param int count: how many there should be.
-        :param str name: the process whose log is shown if time is over.
+        :param int count: the number of components.
+        :param str name: the process whose log is shown after a time-out.
         """
         def running():
             components = self.api.components().get(kind, [])
@@ -241,28 +241,28 @@ class Quickstart:
         self.steps.note(f'{kind} is running')
 
     def _checkConfig(self):
-        # A list in a list: none is an answer, too.
+        # In a list, so that an empty list of errors is a true result.
         errors, = self._waitFor(lambda: [self.api.configErrors()],
                                 'no answer about the configuration', 'web')
         if errors:
-            # The message has many lines and says what is wrong in the last.
+            # The last line of the long message contains the error.
             reason = errors[0]['error'].strip().splitlines()[-1]
             raise Failure(f'the configuration has errors: {reason}',
                           self.services.logFile('scheduler'))
 
     def _repositoryWatched(self):
-        # Only the scheduler that won the election of watchers looks.
+        # Only the scheduler that won the election of watchers polls.
         return any(self.services.processes[name].logged(
             rf'Read \d+ refs for project {DEMO_REPOSITORY}$')
             for name in self.schedulers)
 
     def waitForNode(self):
-        """Returns when a node is ready to be used."""
+        """Wait until a node is ready."""
         self._waitFor(lambda: any(node['state'] == 'ready'
                                   for node in self.api.nodes()),
                       'no node is ready')
 
-    # Working
+    # Work
 
     def push(self, message='Say hello', repository=DEMO_REPOSITORY):
         """Push a commit.
@@ -272,44 +272,44 @@ class Quickstart:
         return self.repositories.push(message, repository)
 
     def waitForBuild(self, revision, job=JOB):
-        """Wait for the end of the build that a push caused.
+        """Wait for the end of the build that a push triggered.
 
         :param str revision: the commit's hash.
         :return: the build, as the REST API describes it.
-        :raises Failure: its result is not SUCCESS.
+        :raises Failure: the result is not SUCCESS.
         """
         self.builds.waitForStart(revision, job)
         self.steps.note(f'{job} is running')
         return self.builds.waitForEnd(revision, job)
 
     def watch(self):
-        """Does not return; raises Failure as soon as a process ends."""
+        """Wait forever; raise Failure as soon as a process ends."""
         self.services.waitFor(lambda: False, 'never', math.inf, 'scheduler')
 
     @property
     def demo_checkout(self):
-        """Where further commits can be made and pushed."""
+        """The checkout for further commits and pushes."""
         return self.repositories.checkouts / DEMO_REPOSITORY
 
     def urls(self, build):
-        """:param build: what waitForBuild() returned.
-        :return: name -> where a browser finds it."""
+        """:param build: from waitForBuild().
+        :return: name -> URL for a browser."""
         web = self.settings.web_url
         return {'Web UI': f'{web}/t/{TENANT}/status',
                 'API': f'{web}/api/tenant/{TENANT}/builds',
                 'Build': f'{web}/t/{TENANT}/build/{build["uuid"]}',
                 'Log': f'{build["log_url"]}job-output.txt'}
 
-    # Stopping
+    # Stop
 
     def stop(self):
-        """Stop everything and give the directory back.  May be called more
-        than once, and at any time."""
+        """Stop everything and release the directory.  May be called at any
+        time, and more than once."""
         if self.services and self.services.processes:
             with self.steps.step('Stop everything'):
-                # Zuul's services do not end while ZooKeeper is away.
+                # Zuul's services cannot shut down without ZooKeeper.
                 self.services.stop('zookeeper', self.steps.note)
-        # Also those that were started by an interrupted start.
+        # Includes processes of a start that was interrupted.
         self.state.endProcesses()
         if self.log_server:
             self.log_server.stop()

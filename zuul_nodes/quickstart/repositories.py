@@ -1,8 +1,8 @@
-"""The git repositories: what an operator and a developer would write.
+"""The git repositories that an operator and a developer would write.
 
-They come from the folder ``git-repositories`` beside this file, one folder a
-repository; with images, what is in ``git-repositories-images`` comes on top
-of it.  Only ``nodes.yaml`` has placeholders: the port of the node's sshd and
+They are copied from the folder ``git-repositories`` beside this file, one
+folder for each repository.  With images, ``git-repositories-images`` is copied
+over it.  Only ``nodes.yaml`` has placeholders: the port of the node's sshd and
 the user who runs the quickstart.
 """
 
@@ -17,7 +17,7 @@ IMAGE_TEMPLATES = TEMPLATES.with_name('git-repositories-images')
 CONFIG_REPOSITORY = 'zuul-config'
 DEMO_REPOSITORY = 'demo'
 IMAGE_REPOSITORY = 'images'
-# The list of tenants, which is in no repository.
+# The list of tenants, which is not in a repository.
 TENANTS = 'tenants.yaml'
 BRANCH = 'master'
 
@@ -32,8 +32,8 @@ AUTHOR = {
 class Repositories:
     """Bare repositories, which Zuul reads, and a checkout of each.
 
-    :param directory: where the bare repositories are made.
-    :param checkouts: where the checkouts are made.
+    :param directory: for the bare repositories.
+    :param checkouts: for the checkouts.
     """
 
     def __init__(self, directory, checkouts):
@@ -42,14 +42,14 @@ class Repositories:
 
     @property
     def url(self):
-        """What the names of the repositories are appended to."""
+        """The URL of the directory of the repositories."""
         return self.directory.as_uri()
 
     def create(self, variables, images=False):
-        """Make all of them, each with one commit.
+        """Create all repositories, each with one commit.
 
         :param dict variables: the values of the placeholders.
-        :param bool images: whether Zuul is to build an image.
+        :param bool images: whether Zuul builds an image.
         """
         for templates in getTemplates(images):
             shutil.copytree(
@@ -73,8 +73,8 @@ class Repositories:
                   BRANCH)
 
     def push(self, message, repository=DEMO_REPOSITORY):
-        """Commit what is in the checkout, with a line added to its file
-        ``commits.txt``, and push it.
+        """Add a line to ``commits.txt`` in a checkout, commit all changes in
+        the checkout, and push.
 
         :return: the commit's hash.
         """
@@ -97,14 +97,13 @@ class Repositories:
 
 
 def getTemplates(images):
-    """:return: the folders to copy, one over the other."""
+    """:return: the folders to copy, each over the previous one."""
     return [TEMPLATES, IMAGE_TEMPLATES] if images else [TEMPLATES]
 
 
 def gitEnvironment():
-    """:return: our environment, without the user's and the system's git
-        configuration: a key to sign commits with, a hook or a replaced URL
-        has no business here."""
+    """:return: our environment, without the git configuration of the user and
+        the system, which may sign commits, run hooks or replace URLs."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith('GIT_')}
     environment |= {'GIT_CONFIG_NOSYSTEM': '1',

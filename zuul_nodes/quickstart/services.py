@@ -5,16 +5,19 @@ import time
 from zuul_nodes.quickstart.api import Unavailable
 from zuul_nodes.quickstart.process import Process, waitFor
 
-# Every service is asked to end at the same time; what is not gone after
-# this many seconds is killed: all of its state is thrown away anyway.
+# Seconds for all services to end, after which they are killed.  The next run
+# discards their state anyway.
 STOP_TIMEOUT = 5
 
 
 class Services:
-    """:param log_directory: where each process has its log.
+    """Starts, watches and stops processes.
+
+    :param log_directory: for the log of each process.
     :param dict environment: the environment of each process.
-    :ivar dict processes: name -> Process of all that were started.  Whoever
-        ends one on purpose takes it out, or all waiting fails.
+    :ivar dict processes: name -> Process, for all started processes.  A caller
+        that ends a process on purpose must remove it here: waits fail when a
+        process in this dict has ended.
     """
 
     def __init__(self, log_directory, environment):
@@ -23,11 +26,11 @@ class Services:
         self.processes = {}
 
     def logFile(self, name):
-        """:return: the log file of the process of this name."""
+        """:return: the log file of a process."""
         return self.log_directory / f'{name}.log'
 
     def start(self, name, command):
-        """Start a program; does not wait for anything.
+        """Start a program without waiting for it.
 
         :return: its Process.
         """
@@ -40,10 +43,10 @@ class Services:
     def waitFor(self, predicate, what, timeout, name):
         """Wait until the predicate is true; it may raise Unavailable.
 
-        :param str what: what is waited for.
+        :param str what: the problem to report after a time-out.
         :param float timeout: the limit in seconds.
-        :param str name: whose log is shown if the time is over.
-        :raises Failure: the time is over, or any process has ended.
+        :param str name: the process whose log is shown after a time-out.
+        :raises Failure: the time-out expired, or a process has ended.
         """
         def available():
             try:
@@ -54,10 +57,10 @@ class Services:
                        self.logFile(name))
 
     def stop(self, last, note):
-        """Stop all of them at the same time, but one after the others.
+        """Stop all processes at the same time, except one that stops last.
 
-        :param str last: the one that the others need to stop well.
-        :param note: called with a line if something is not as it should be.
+        :param str last: the process that the others need for their shutdown.
+        :param note: called with a line about each process that is killed.
         """
         last = self.processes.pop(last, None)
         for process in self.processes.values():

@@ -1,14 +1,13 @@
-"""The first node: a private sshd on loopback, kept apart by bubblewrap.
+"""The first node: a private sshd on loopback, isolated by bubblewrap.
 
 It accepts one key, which only this quickstart has, and listens on a port of
-its own beside any sshd of the machine.
+its own, beside any other sshd of the machine.
 
-Its sessions see the programs of this machine, /etc, a home of their own and
-one directory for what they make; nothing of the quickstart's, and nothing
-else of the user's who runs it.  So no job can read the keys of this Zuul, and
-what a shell of that user does when it begins is no business of a job: one
-that was killed while it held a lock in the user's home would keep all shells
-waiting.
+Its sessions see the programs of this machine, /etc, a separate home directory
+and one directory for images.  They see none of the quickstart's files and no
+other files of its user, so no job can read the keys of this Zuul.  A job is
+also independent of that user's shell profile.  Otherwise a job that was killed
+while its shell held a lock in the user's home would block all further shells.
 """
 
 import os
@@ -24,21 +23,21 @@ from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.preflight import findProgram
 from zuul_nodes.quickstart.process import Process
 
-# The user inside: the only one that there is.
+# The only user inside the sandbox.
 USER = 'zuul'
 UID = 1000
 HOME = f'/home/{USER}'
-# Where a session sees sshd's files.
+# The directory of sshd's files inside the sandbox.
 INNER = '/run/quickstart'
-# What a session sees of the machine; the last one is for dpkg-query.
+# The machine's directories inside the sandbox; dpkg-query needs the last one.
 VISIBLE = ('usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'etc',
            'var/lib/dpkg')
-# sshd is run by the user alone, so it can let in nobody else, and knows no
+# An ordinary user runs sshd, so it can let in only that user and cannot check
 # passwords.
 FILES = {
     'passwd': f'root:x:0:0:root:/root:/bin/sh\n'
               f'{USER}:x:{UID}:{UID}::{HOME}:/bin/sh\n',
-    # Terminals are the user's: sshd can give them to no group "tty".
+    # sshd cannot assign terminals to a group "tty" here.
     'group': f'root:x:0:\n{USER}:x:{UID}:\n',
     'sshd_config': f'''\
 ListenAddress {LOOPBACK}
@@ -59,12 +58,12 @@ Subsystem sftp internal-sftp
 
 
 class SSHKeys:
-    """The keys of the node and of the executor; made if missing.
+    """The keys of the node and of the executor; created if missing.
 
-    :param directory: where they are.
+    :param directory: the directory of the keys.
     :ivar pathlib.Path host_key: the node's private key.
-    :ivar pathlib.Path user_key: the private key that it lets in.
-    :ivar pathlib.Path authorized_keys: the public key that it lets in.
+    :ivar pathlib.Path user_key: the private key that the node accepts.
+    :ivar pathlib.Path authorized_keys: the public key that the node accepts.
     """
 
     def __init__(self, directory):
@@ -83,16 +82,16 @@ class SSHKeys:
 class SSHD:
     """The node's sshd.
 
-    :param directory: for its files and the home of its sessions, where its
-        user gets; made by start().
-    :param User user: who runs it, seen from the machine.
-    :param SSHKeys keys: its own and the accepted one.
-    :param int port: where it listens.
+    :param directory: for its files and the home directory of its sessions;
+        its user must have access to the parent.  Created by start().
+    :param User user: the user of the machine that runs it.
+    :param SSHKeys keys: its own and the accepted key.
+    :param int port: the port to listen on.
     :param dict environment: its environment, with the variable that marks
         the run.
     :param log_file: its log.
-    :param shared: a directory that sessions see, too, and that is its
-        user's; by default none.
+    :param shared: an additional directory for sessions, which belongs to the
+        user; by default none.
     """
 
     def __init__(self, directory, user, keys, port, environment, log_file,
@@ -118,7 +117,7 @@ class SSHD:
                 binds += ['--ro-bind', path, path]
         for name in ('passwd', 'group'):
             binds += ['--ro-bind', self.config / name, f'/etc/{name}']
-        # It may be below one of those that are covered.
+        # Last, because it may be below a directory that is mounted over.
         last = ['--bind', shared, shared] if shared else []
         return [
             'bwrap', '--die-with-parent', '--unshare-user', '--unshare-pid',
@@ -126,12 +125,12 @@ class SSHD:
             str(UID), *binds, '--proc', '/proc', '--dev', '/dev', '--tmpfs',
             '/tmp', '--tmpfs', '/run', '--ro-bind', self.config, INNER,
             '--bind', self.home, HOME, *last, '--chdir', '/', '--',
-            # sshd runs itself again for each connection, by its absolute
-            # path.
+            # The absolute path, because sshd executes itself again for each
+            # connection.
             findProgram('sshd'), '-D', '-e', '-f', f'{INNER}/sshd_config']
 
     def start(self):
-        """Returns when it answers.
+        """Start sshd and wait until it answers.
 
         :raises Failure: it ended, or did not answer in time.
         """

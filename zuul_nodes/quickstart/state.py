@@ -1,15 +1,15 @@
-"""The directory that a quickstart lives in.
+"""The directory with the state of a quickstart.
 
-    certificates/ keys/ ansible/    kept: made once
-    run/                            everything of one run: wiped by the next
-    quickstart.lock                 held while a quickstart works here
+    certificates/ keys/ ansible/    created once and kept
+    run/                            files of one run; the next run deletes them
+    quickstart.lock                 held by a running quickstart
 
-Sockets are elsewhere, in a directory of /tmp that ``run/sockets`` points to:
-their paths are limited to 107 bytes, and an executor puts the sockets of
-shared ssh connections deep into its build directories.  So is what nodes
-have if root runs the quickstart, in a directory of /var/tmp that
-``run/nodes`` points to: their users need not reach the state, which may be in
-root's home.
+Sockets are in a separate directory in /tmp, the target of the link
+``run/sockets``: their paths are limited to 107 bytes, and an executor places
+the sockets of shared ssh connections deep in its build directories.  If root
+runs the quickstart, the files of nodes are in a directory in /var/tmp, the
+target of the link ``run/nodes``: the users of nodes cannot access the state
+if it is in root's home.
 """
 
 import contextlib
@@ -27,29 +27,31 @@ from zuul_nodes.quickstart import leftovers
 SOCKET_PARENT = '/tmp'
 NODE_PARENT = '/var/tmp'
 
-# What zuul.conf, sshd_config and zoo.cfg can all name without quotes.
+# Paths that zuul.conf, sshd_config and zoo.cfg can contain without quotes.
 SAFE_PATH = re.compile(r'[\w/.,+@=~-]+')
 
 
 def defaultDirectory():
-    """:return: where the state lives unless told otherwise."""
+    """:return: the default directory for the state."""
     base = os.environ.get('XDG_STATE_HOME') or '~/.local/state'
     return pathlib.Path(base).expanduser() / 'zuul-nodes' / 'quickstart'
 
 
 class State:
-    """:param directory: the directory; made if missing.
-    :ivar pathlib.Path run: what belongs to one run.
-    :ivar pathlib.Path logs: the log of each service of the run.
+    """The state of a quickstart, locked while it is in use.
+
+    :param directory: the directory; created if missing.
+    :ivar pathlib.Path run: the files of one run.
+    :ivar pathlib.Path logs: the logs of the run's services.
     :ivar pathlib.Path sockets: a directory with a short path.
-    :ivar pathlib.Path nodes: a directory that the users of nodes get to.
-    :ivar pathlib.Path first_node: that of the first node.
+    :ivar pathlib.Path nodes: a directory that the users of nodes can access.
+    :ivar pathlib.Path first_node: the directory of the first node.
     :ivar User user: of the first node.
     :ivar str mark: marks the processes of the run, see leftovers.py.
     """
 
     def __init__(self, directory):
-        # The services are started with absolute paths.
+        # The commands of services need absolute paths.
         self.directory = pathlib.Path(os.path.abspath(directory))
         self.certificates = self.directory / 'certificates'
         self.keys = self.directory / 'keys'
@@ -64,12 +66,12 @@ class State:
         self._lock = None
 
     def claim(self):
-        """Make sure that the directory is ours alone, and begin a new run.
+        """Lock the directory and begin a new run.
 
-        What an earlier run left, processes and files, is gone afterwards.
+        Processes and files of an earlier run are removed.
 
-        :raises UserError: it cannot be written, is something else's, or is
-            in use.
+        :raises UserError: the directory cannot be written, has other
+            contents, or is in use.
         """
         try:
             self._takeLock()
@@ -83,20 +85,20 @@ class State:
             self.release()
             raise UserError(
                 f'cannot write to {error.filename or self.directory} '
-                f'({error.strerror}): choose another place with '
+                f'({error.strerror}): choose another directory with '
                 f'--directory') from error
 
     def _takeLock(self):
         if not SAFE_PATH.fullmatch(str(self.directory)):
             raise UserError(
-                f'{self.directory} has characters that configuration files '
-                f'give a meaning to: choose a plainer path with --directory')
+                f'{self.directory} has characters with a special meaning in '
+                f'configuration files: choose another path with --directory')
         lock_file = self.directory / 'quickstart.lock'
         self.directory.mkdir(parents=True, exist_ok=True)
         if not lock_file.exists() and any(self.directory.iterdir()):
             raise UserError(
-                f'{self.directory} holds something else: choose an empty or '
-                f'a new directory with --directory')
+                f'{self.directory} has other contents: choose an empty or '
+                f'new directory with --directory')
         lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,14 +107,14 @@ class State:
             os.close(lock)
             raise UserError(
                 f'a quickstart is running in {self.directory} (process '
-                f'{owner}): stop it, or choose another place with '
+                f'{owner}): stop it, or choose another directory with '
                 f'--directory') from None
         self._lock = lock
         os.truncate(lock, 0)
         os.write(lock, f'{os.getpid()}\n'.encode())
 
     def _begin(self):
-        # Jobs are another user if root runs this.
+        # Jobs run as another user if root runs the quickstart.
         self.run.mkdir(mode=0o700)
         self.logs.mkdir()
         self.mark = leftovers.newRun()
@@ -123,7 +125,7 @@ class State:
             self.nodes.mkdir()
         else:
             self.nodes = self._makeElsewhere('nodes', NODE_PARENT)
-            # Others may pass, but look at nothing.
+            # Other users may enter subdirectories, but not list this one.
             self.nodes.chmod(0o711)
         self.first_node = self.nodes / 'first'
         self.user = nodeusers.claim(self.first_node)
@@ -134,7 +136,7 @@ class State:
         return path
 
     def _clean(self):
-        """End and remove what the previous run left."""
+        """Remove the processes and files of the previous run."""
         with contextlib.suppress(FileNotFoundError):
             leftovers.end((self.run / 'mark').read_text())
         self._removeElsewhere()
@@ -146,16 +148,16 @@ class State:
             link = self.run / name
             if link.is_symlink():
                 shutil.rmtree(link.readlink(), ignore_errors=True)
-        # Those of nodes that the launcher made, too.
+        # Includes the users of nodes that the launcher created.
         nodeusers.forgetFree()
 
     def endProcesses(self):
-        """Kill what is left of the processes of this run."""
+        """Kill the remaining processes of this run."""
         if self.mark:
             leftovers.end(self.mark)
 
     def release(self):
-        """Let others have the directory; its files stay to be looked at."""
+        """Release the directory; its files stay for inspection."""
         if self.sockets:
             self._removeElsewhere()
             self.sockets = self.nodes = None

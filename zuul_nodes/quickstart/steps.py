@@ -1,4 +1,4 @@
-"""The steps of a quickstart: timed, remembered, and told while they go."""
+"""The steps of a quickstart: timed, recorded, and reported to a listener."""
 
 import contextlib
 import dataclasses
@@ -11,7 +11,7 @@ INTERRUPTED = 'interrupted'
 
 @dataclasses.dataclass
 class Step:
-    """:ivar float seconds: how long the step took."""
+    """:ivar float seconds: the duration of the step."""
 
     name: str
     result: str | None = None
@@ -19,22 +19,22 @@ class Step:
 
 
 class Listener:
-    """Is told about progress.  This one keeps it to itself."""
+    """Receives the progress of steps.  This base class ignores it."""
 
     def started(self, step):
-        """A step begins; step.name says which."""
+        """A step begins; step.name is set."""
 
     def note(self, text):
-        """Something happened inside the current step, in one line."""
+        """Report an event within the current step, in one line."""
 
     def finished(self, step):
         """The step ended; step.result and step.seconds are set."""
 
 
 class Steps:
-    """All steps so far, in the order they were begun.
+    """All steps so far, in the order of their start.
 
-    :param Listener listener: is told about each of them.
+    :param Listener listener: informed of each step.
     """
 
     def __init__(self, listener=None):
@@ -49,7 +49,7 @@ class Steps:
 
     @contextlib.contextmanager
     def step(self, name):
-        """The work in the ``with`` block is the step of this name."""
+        """Record the ``with`` block as a step of this name."""
         step = Step(name)
         self.steps.append(step)
         self.listener.started(step)

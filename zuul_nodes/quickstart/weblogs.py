@@ -1,7 +1,7 @@
-"""Where the web UI gets the logs of a build from.
+"""The web server for the logs of builds.
 
-The browser fetches them itself, from another port than the page's: the
-answers must allow that (CORS).
+The web UI's page loads the logs from another port than its own, so the
+responses must allow this (CORS).
 """
 
 import functools
@@ -18,14 +18,14 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, *args):
-        """The terminal is for the quickstart's progress."""
+        """Log no requests: the terminal shows the quickstart's progress."""
 
 
 class LogServer:
     """Serves a directory over HTTP on loopback, in a thread.
 
-    :param directory: what is served.
-    :ivar str url: its address, without a slash at the end.
+    :param directory: the directory to serve.
+    :ivar str url: the address, without a slash at the end.
     """
 
     def __init__(self, directory):

@@ -1,4 +1,4 @@
-"""A ZooKeeper of our own, reachable over TLS on loopback only."""
+"""A private ZooKeeper, which listens with TLS on loopback only."""
 
 import os
 import pathlib
@@ -12,8 +12,8 @@ from zuul_nodes.quickstart.failure import Failure
 from zuul_nodes.quickstart.ports import LOOPBACK
 from zuul_nodes.quickstart.process import Process
 
-# Where Debian's libzookeeper-java and what it depends on put their files.
-# zookeeper.jar names most of what it needs itself, but not all.
+# The directory of Debian's libzookeeper-java and its dependencies.  The class
+# path in zookeeper.jar is incomplete.
 JAR_DIRECTORY = pathlib.Path('/usr/share/java')
 JARS = ('zookeeper-jute.jar', 'zookeeper.jar', 'netty-codec.jar',
         'slf4j-log4j12.jar', 'log4j-1.2.jar')
@@ -42,15 +42,15 @@ log4j.appender.console.layout.ConversionPattern=%d %p %c{1}: %m%n
 class ZooKeeper:
     """One ZooKeeper server.
 
-    :param directory: its configuration and data; made if missing.
-    :param Certificates certificates: the server's and the client's.
-    :param int port: where it listens.
+    :param directory: for configuration and data; created if missing.
+    :param Certificates certificates: of the server and the client.
+    :param int port: the port to listen on.
     :param dict environment: its environment; by default ours.
     :param log_file: its log; by default zookeeper.log in the directory.
-    :param bool is_durable: whether what it has acknowledged outlives the
-        machine, not only its process.  Without that, a write is several
-        times quicker.
-    :ivar str hosts: how a client addresses it.
+    :param bool is_durable: whether acknowledged writes survive a crash of the
+        machine, not only of the process.  Without this, writes are several
+        times faster.
+    :ivar str hosts: the address for clients.
     :ivar Process process: the server's process.
     """
 
@@ -66,7 +66,7 @@ class ZooKeeper:
         self.process = Process(
             'zookeeper',
             ['java', '-Xmx256m',
-             # A short life and little work: start fast.
+             # Optimize for a short life with little work.
              '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC',
              '-Dzookeeper.jmx.log4j.disable=true',
              '-cp', ':'.join(str(path) for path in class_path),
@@ -75,7 +75,7 @@ class ZooKeeper:
             environment or dict(os.environ))
 
     def start(self):
-        """Returns when clients can connect.
+        """Start the server and wait until clients can connect.
 
         :raises Failure: it ended, or did not answer in time.
         """
@@ -114,7 +114,7 @@ class ZooKeeper:
             client.close()
 
     def client(self):
-        """:return: a client that is not yet started."""
+        """:return: a client that is not started yet."""
         return KazooClient(
             hosts=self.hosts, use_ssl=True, ca=str(self.certificates.ca),
             certfile=str(self.certificates.client_cert),

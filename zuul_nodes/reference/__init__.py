@@ -1,19 +1,19 @@
-"""The reference of drivers, made of the drivers.
+"""A Sphinx extension that generates the reference of drivers from their code.
 
-This is an extension of Sphinx.  With ``zuul_nodes.reference`` among the
-extensions in ``conf.py``, this shows all that a driver of a package has for
-attributes beside those of any driver, whoever has written it; without a
-class, it shows these:
+With ``zuul_nodes.reference`` among the extensions in ``conf.py``, the
+directive ``driver`` shows the attributes of any package's driver that not all
+drivers have.  Without a class, it shows the attributes that all drivers have:
 
 .. code-block:: rst
 
    .. driver:: zuul_nodes.drivers.fake:FakeDriver
       :examples: examples/fake
 
-Each attribute has the lines of ``examples/fake.conf`` and
-``examples/fake.yaml``, as seen from ``conf.py``, that have it first.
+Each attribute is shown with the first lines that set it in
+``examples/fake.conf`` and ``examples/fake.yaml``.  The paths are relative to
+``conf.py``.
 
-A table says what the clouds of drivers can do:
+The directive ``abilities`` shows a table of what the drivers' clouds can do:
 
 .. code-block:: rst
 
@@ -48,7 +48,7 @@ def load(name):
 
 def setup(app):
     """Called by Sphinx."""
-    # It is there while Sphinx runs; not everybody who reads a schema has it.
+    # Imported here, because other users of this package may lack Sphinx.
     from docutils.parsers.rst import directives
     from sphinx.util.docutils import SphinxDirective
 

@@ -1,4 +1,4 @@
-"""What clouds can do, as their drivers have it."""
+"""The abilities of clouds, as their drivers declare them."""
 
 import dataclasses
 
@@ -9,19 +9,19 @@ from zuul_nodes.plugin.extensions import getEndpointClass
 from zuul_nodes.reference.attributes import describe, getZuuls
 
 NOT = '\N{EN DASH}'
-# With any of these, images can leak, and with the last, other things.
+# Clouds with these can leak images and, with the last one, other resources.
 LEAKING = {Ability.IMAGES, Ability.IMPORT, Ability.COPY, Ability.SNAPSHOTS,
            Ability.RESOURCES}
 
 
 @dataclasses.dataclass
 class Column:
-    """Something that a cloud can do.
+    """A column of the table: one ability.
 
     :ivar str title:
-    :ivar set abilities: any of them is enough for an adapter.
-    :ivar str method: what a provider of Zuul's has for it.
-    :ivar str attribute: what labels have where there is a choice.
+    :ivar set abilities: an adapter with any of these has the ability.
+    :ivar str method: a provider with this method has it.
+    :ivar str attribute: a driver whose labels have this attribute has it.
     """
     title: str
     abilities: set
@@ -44,8 +44,8 @@ COLUMNS = [
 
 def getRow(driver_class):
     """
-    :return: a list: for each of :data:`COLUMNS`, "Zuul's", "ours", or a
-        dash if the driver can not do that.
+    :return: a list: for each of :data:`COLUMNS`, "Zuul's", "ours", or a dash
+        if the driver does not have the ability.
     """
     zuuls = getZuuls(driver_class)
     return ["Zuul's" if zuuls and hasAbility(zuuls, column)
@@ -55,8 +55,9 @@ def getRow(driver_class):
 
 def hasAbility(driver_class, column):
     """
-    :param driver_class: of ours or of Zuul's.
+    :param driver_class: a driver class of zuul-nodes or of Zuul.
     :param Column column:
+    :return: whether the driver has the ability.
     """
     if adapter_class := getattr(driver_class, 'adapter_class', None):
         return bool(column.abilities & adapter_class.abilities)
@@ -66,7 +67,7 @@ def hasAbility(driver_class, column):
         return column.attribute in _getNames(labels)
     if column.method:
         return _isThere(driver.getProviderClass(), column.method)
-    # One is that of nodes, whatever their cloud calls them.
+    # Every driver has one type of resource for nodes.
     endpoint_class = getEndpointClass(driver_class)
     return len(list(endpoint_class.getResourceTypes(None))) > 1
 
@@ -76,8 +77,8 @@ def _getNames(schema):
 
 
 def _isThere(provider_class, name):
-    """:return: whether a method of a class knows of more than that of Zuul's
-        base class, which does nothing."""
+    """:return: whether a class overrides a method of Zuul's base class with
+        one that does something."""
     ours, base = (
         set(method.__code__.co_names)
         if (method := getattr(each, name, None)) else set()

@@ -1,4 +1,4 @@
-"""What a driver's attributes are, as its schemas say it."""
+"""The attributes of a driver, read from its schemas."""
 
 import dataclasses
 import inspect
@@ -16,19 +16,19 @@ from zuul_nodes.configloader.flattening.vocabulary import (
 )
 from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER
 
-# What voluptuous checks -> what people call it.
+# Type in a schema -> its name in the reference.
 TYPES = {bool: 'true or false', int: 'number', float: 'number',
          str: 'text', dict: 'mapping', list: 'list', object: 'anything'}
-# Attributes of providers that are objects with a reference of their own.
+# Attributes of providers that contain objects with their own reference.
 OBJECTS = ('flavors', 'flavor-defaults', 'images', 'image-defaults',
            'labels', 'label-defaults')
 CONNECTION = 'connection (in zuul.conf)'
 PROVIDER = 'provider and section'
-# What people configure in git -> the method that has its schema.
+# Kind of object in git -> the method that returns its schema.
 SCHEMAS = {PROVIDER: 'getProviderSchema', 'label': 'getLabelSchema',
            'image': 'getImageSchema', 'flavor': 'getFlavorSchema'}
-# What stanzas have with any driver, though no driver's schema has it: of
-# Zuul, and of ours.
+# Attributes of stanzas with any driver that no driver's schema has: those of
+# Zuul's parsers, and those of zuul-nodes.
 STANZAS = {
     PROVIDER: (
         [configloader.SectionParser, configloader.ProviderParser],
@@ -37,35 +37,35 @@ STANZAS = {
     'image': ([configloader.ImageParser], {}),
     'flavor': ([configloader.FlavorParser], {}),
 }
-# Nobody else says what these are.
+# Descriptions of attributes whose schemas have none.
 DOCS = {
-    (PROVIDER, 'description'): 'What it is, for people.',
-    (PROVIDER, 'priority'): """Which of several providers nodes come from:
-        the one with the least number is first.  0 or more, and ``100`` where
-        nothing is said.""",
-    ('label', 'dynamic-tags'): """Tags of nodes, key -> text, with names in
-        braces that the launcher fills in, such as ``{project_name}``.""",
-    ('label', 'max-nodes'): """How many nodes with this label there may be in
+    (PROVIDER, 'description'): 'A description for people.',
+    (PROVIDER, 'priority'): """The order in which providers are tried: the
+        provider with the lowest number is first.  0 or more; the default is
+        ``100``.""",
+    ('label', 'dynamic-tags'): """Tags of nodes, key -> text.  The launcher
+        fills in names in braces, such as ``{project_name}``.""",
+    ('label', 'max-nodes'): """The maximum number of nodes with this label in
         the tenant.""",
-    ('label', 'min-ready'): """How many nodes with this label are kept ready,
-        without a request for them.""",
-    ('label', 'node-attributes'): """What jobs are told of nodes, name -> text:
-        ``nodepool.node_properties`` of a host.""",
+    ('label', 'min-ready'): """The number of nodes with this label to keep
+        ready, without a request for them.""",
+    ('label', 'node-attributes'): """Properties of nodes for jobs, name ->
+        text: ``nodepool.node_properties`` of a host.""",
 }
 
 
 @dataclasses.dataclass
 class Attribute:
-    """
-    :ivar str name: as people write it.
-    :ivar str values: what it may be, in words.
+    """The description of an attribute.
+
+    :ivar str name: as written in the configuration.
+    :ivar str values: the possible values, in words.
     :ivar bool is_required:
     :ivar default: or None.
-    :ivar str doc: what it is for.
-    :ivar list choices: (value, doc) of those that it may be, if they have
-        been explained.
-    :ivar list parts: attributes of what it is.
-    :ivar bool is_zuuls: whether Zuul has it without us.
+    :ivar str doc: its purpose.
+    :ivar list choices: (value, doc) for each choice that is documented.
+    :ivar list parts: the attributes of its value.
+    :ivar bool is_zuuls: whether Zuul itself has the attribute.
     """
     name: str
     values: str
@@ -77,7 +77,7 @@ class Attribute:
     is_zuuls: bool = False
 
     def add(self, other):
-        """Be what another of the same name is, too."""
+        """Merge another description of the same attribute into this one."""
         words = [word for word in (self.values, other.values) if word]
         self.values = ' or '.join(dict.fromkeys(words))
         self.doc = self.doc or other.doc
@@ -87,16 +87,17 @@ class Attribute:
 
 
 def getZuuls(driver_class):
-    """:return: the driver of Zuul's that a class is or extends, or None."""
+    """:return: the driver class of Zuul's that a class is or extends, or
+        None."""
     return next((each for each in driver_class.__mro__
                  if each.__module__.startswith('zuul.driver.')), None)
 
 
 def describe(schema, zuuls=None, without=()):
     """
-    :param schema: of voluptuous, with attributes.
-    :param zuuls: the schema that Zuul has for the same, if it has one.
-    :param without: names of attributes that are left out.
+    :param schema: a schema of voluptuous, with attributes.
+    :param zuuls: Zuul's own schema for the same object, if it has one.
+    :param without: names of attributes to leave out.
     :return: a list of :class:`Attribute`, by name.
     """
     found = [each for each in _describe(schema) if each.name not in without]
@@ -107,9 +108,9 @@ def describe(schema, zuuls=None, without=()):
 
 def getSections(driver_class=None):
     """
-    :param driver_class: or None for what any driver has.
-    :return: yields what people configure, in words, and a list of those of
-        its attributes that not any driver has.
+    :param driver_class: None for the attributes that all drivers have.
+    :return: yields the name of each kind of object, and a list of those of
+        its attributes that not all drivers have.
     """
     if driver_class is None:
         yield from _getCommonSections()
@@ -127,9 +128,10 @@ def getSections(driver_class=None):
 
 
 def describeOptions(driver_class, zuuls=None):
-    """
-    :return: a list of :class:`Attribute`: the options of a connection.  If
-        there is no schema of them, it has what the connection asks for.
+    """Describe the options of a driver's connections.
+
+    :return: a list of :class:`Attribute`.  Without a schema, it contains the
+        options that the connection reads.
     """
     theirs = _getOptions(zuuls) if zuuls else ()
     schema = getattr(driver_class, 'connection_schema', None)
@@ -144,7 +146,7 @@ def describeOptions(driver_class, zuuls=None):
 
 
 class _Options(dict):
-    """A section of zuul.conf that remembers what it is asked for."""
+    """A section of zuul.conf that records which options are read."""
 
     def __init__(self):
         self.names = set()
@@ -168,7 +170,7 @@ def _getCommonSections():
     schema = BaseProviderSchema()
     for kind, get in SCHEMAS.items():
         parsers, ours = STANZAS[kind]
-        # A schema says more of an attribute than a parser does.
+        # A schema describes an attribute better than a parser does.
         zuuls = {}
         for parser in parsers:
             zuuls |= _describeStanza(parser.schema.schema)
@@ -230,8 +232,8 @@ def _describeKey(key, value):
 
 
 def _describeValue(value):
-    """:return: what it may be in words, the choices there are, and the
-        attributes it has."""
+    """:return: the possible values in words, the choices, and the attributes
+        of the value."""
     if isinstance(value, voluputil.Nullable):
         return _describeValue(value.schema)
     if isinstance(value, voluputil.AsList):
@@ -253,7 +255,7 @@ def _describeValue(value):
     if isinstance(value, type):
         return TYPES.get(value, ''), [], []
     if inspect.isfunction(value) and hasattr(value, 'schema'):
-        # One that says what it looks for.
+        # A function with a schema that describes its value.
         return _describeValue(value.schema)
     if value is None or callable(value):
         return '', [], []

@@ -1,4 +1,4 @@
-"""Where examples have an attribute: the lines that are shown with it."""
+"""Find the lines of example files that set an attribute."""
 
 import dataclasses
 import re
@@ -15,13 +15,13 @@ OPTION = re.compile(r'^(\w+) *[=:]')
 
 @dataclasses.dataclass
 class Example:
-    """
-    :ivar str language: that it is written in.
-    :ivar str text: the lines that have the attribute, when it is there for
-        the first time.
-    :ivar str comment: what stands above it, without the marks.
-    :ivar dict parts: name -> what there is of its parts, an
-        :class:`Example` each.
+    """The lines that set an attribute.
+
+    :ivar str language: the language of the lines.
+    :ivar str text: the first lines that set the attribute.
+    :ivar str comment: the comment above them, without comment signs.
+    :ivar dict parts: name -> the :class:`Example` of an attribute within the
+        value.
     """
     language: str
     text: str
@@ -31,8 +31,8 @@ class Example:
 
 def readOptions(text):
     """
-    :param str text: of a zuul.conf.
-    :return: option -> :class:`Example`, of all of its sections.
+    :param str text: the content of a zuul.conf.
+    :return: option -> :class:`Example`, for the options of all sections.
     """
     found, comment = {}, []
     for line in text.splitlines():
@@ -48,8 +48,8 @@ def readOptions(text):
 
 def readStanzas(text):
     """
-    :param str text: YAML as tenants write it.
-    :return: what people configure -> attribute -> :class:`Example`.
+    :param str text: the YAML that tenants write.
+    :return: kind of object -> attribute -> :class:`Example`.
     """
     found = {kind: {} for kind in KINDS.values()}
     for stanza in yaml.compose(text, yaml.SafeLoader).value:
@@ -79,7 +79,7 @@ def _addParts(text, node, found):
 
 
 def _getMappings(node):
-    """:return: a list of what is a mapping: a node, or what is in it."""
+    """:return: a list of mappings: the node, or those in a sequence."""
     return [each for each in (
         node.value if isinstance(node, yaml.SequenceNode) else [node])
         if isinstance(each, yaml.MappingNode)]
@@ -92,7 +92,7 @@ def _cut(text, key, value):
 
 
 def _getEnd(node):
-    """:return: where a node ends, without what comes before the next."""
+    """:return: the end of a node, without what precedes the next one."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style:
         last = node.value[-1]
         return _getEnd(last[1] if isinstance(last, tuple) else last)
@@ -101,9 +101,9 @@ def _getEnd(node):
 
 def read(path):
     """
-    :param Path path: of two files, without their ends ``.conf`` and
+    :param Path path: of two files, without the suffixes ``.conf`` and
         ``.yaml``; either may be missing.
-    :return: what people configure -> attribute -> :class:`Example`.
+    :return: kind of object -> attribute -> :class:`Example`.
     """
     conf, stanzas = (path.with_name(f'{path.name}{end}')
                      for end in ('.conf', '.yaml'))

@@ -1,18 +1,18 @@
-"""Attributes and abilities in reStructuredText."""
+"""Format attributes and abilities as reStructuredText."""
 
 import inspect
 import re
 import textwrap
 
-# Zuul refers to places in its own documentation.
+# A role in Zuul's documentation, whose target does not exist in ours.
 ROLE = re.compile(r':\w+:`([^`<]+?)(?: <[^`]*>)?`')
 
 
 def format(attributes, examples=None, indent='', shown=''):
     """
     :param list attributes: of :class:`Attribute`.
-    :param examples: name, ... -> the lines of an example, or None.
-    :param str shown: the example that what they are parts of has.
+    :param examples: name -> :class:`Example`, or None.
+    :param str shown: the text of the example that contains these attributes.
     :return: yields lines of reStructuredText.
     """
     for each in attributes:
@@ -38,8 +38,8 @@ def format(attributes, examples=None, indent='', shown=''):
 
 def formatTable(titles, rows):
     """
-    :param list titles: of the columns.
-    :param rows: lists of cells.
+    :param list titles: the titles of the columns.
+    :param rows: an iterable of lists of cells.
     :return: yields lines of reStructuredText.
     """
     yield from ('.. list-table::', '   :header-rows: 1',

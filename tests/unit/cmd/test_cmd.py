@@ -94,7 +94,8 @@ def test_launcher_stop_where_none_runs(zuulNodes, zuul_conf, tmp_path):
     ('launcher', 'command_socket', '/no/launcher.socket',
      'zuul.conf: "command_socket" in [launcher] is /no/launcher.socket, but '
      '/no is not a writable directory'),
-    ('launcher', 'pidfile', '/no/launcher.pid', '/no is not a writable directory'),
+    ('launcher', 'pidfile', '/no/launcher.pid',
+     '/no is not a writable directory'),
 ])
 def test_launcher_refuses_a_directory_that_is_not_there(
         zuulNodes, zuul_conf, tmp_path, section, option, value, expected):

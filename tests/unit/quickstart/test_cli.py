@@ -64,7 +64,7 @@ def test_somebody_elses_directory(zuulNodes, tmp_path):
     (tmp_path / 'thesis.tex').touch()
     completed = zuulNodes('quickstart', '--directory', tmp_path)
     assert completed.returncode == 1
-    assert f'{tmp_path} holds something else' in completed.stderr
+    assert f'{tmp_path} has other contents' in completed.stderr
     assert os.listdir(tmp_path) == ['thesis.tex']
 
 

@@ -65,7 +65,7 @@ def test_not_writable(directory, claim):
 
 @pytest.mark.parametrize('name', ['two words', '100%', 'a:b', '"'])
 def test_a_path_that_would_need_quotes(tmp_path, name, claim):
-    with pytest.raises(UserError, match='choose a plainer path'):
+    with pytest.raises(UserError, match='choose another path'):
         claim(tmp_path / name)
     assert not os.listdir(tmp_path)
 
@@ -74,7 +74,7 @@ def test_a_directory_of_something_else_is_not_touched(tmp_path, claim):
     precious = tmp_path / 'run' / 'precious'
     precious.parent.mkdir()
     precious.touch()
-    with pytest.raises(UserError, match='holds something else'):
+    with pytest.raises(UserError, match='has other contents'):
         claim(tmp_path)
     assert precious.exists()
 

@@ -1,11 +1,11 @@
-"""Make an archive of a root file system of this machine's own packages.
+"""Create an archive of a root file system from this machine's packages.
 
 usage: make_image.py FILE [PACKAGE...]
 
-This is the recipe of an image: files of packages and of the libraries
-that they need, below /usr as Debian has them since "bookworm"; the links
-/bin, /lib and so on; a few files in /etc; and the directories that a
-machine has.
+This is the recipe of an image.  It contains the files of packages and of the
+libraries that they need, below /usr as in Debian since "bookworm"; the links
+/bin, /lib and so on; a few files in /etc; and the directories that a machine
+needs.
 """
 
 import io
@@ -15,12 +15,12 @@ import subprocess
 import sys
 import tarfile
 
-# What a node needs to boot, and to run a command.
+# Required to boot a node and run a command.
 PACKAGES = ('bash', 'coreutils', 'dash', 'openssh-server')
-# What Ansible needs besides.
+# Required by Ansible.
 PYTHON = ('libpython3.11-minimal', 'libpython3.11-stdlib', 'python3-minimal',
           'python3.11-minimal')
-# What people expect.
+# Commonly expected.
 TOOLS = ('base-files', 'grep', 'hostname', 'procps', 'sed', 'tar')
 FILES = {
     'etc/passwd': 'root:x:0:0:root:/root:/bin/bash\n'
@@ -32,7 +32,7 @@ FILES = {
 DIRECTORIES = {'dev': 0o755, 'etc': 0o755, 'home/zuul': 0o755, 'proc': 0o755,
                'run': 0o755, 'tmp': 0o1777, 'var/tmp': 0o1777}
 LINKS = ('bin', 'sbin', 'lib', 'lib64')
-# Nobody reads manuals there.
+# Manuals and the like, which no job needs.
 LEFT_OUT = re.compile(
     r'/usr/share/(bug|doc|doc-base|info|lintian|locale|man)/')
 
@@ -40,9 +40,9 @@ LEFT_OUT = re.compile(
 def makeArchive(path, packages=PACKAGES, files=FILES):
     """
     :param path: of the new archive.
-    :param packages: names; what they depend on is not added, but for
-        libraries.
-    :param dict files: what is in the archive besides: path -> text.
+    :param packages: names of packages; of their dependencies, only libraries
+        are added.
+    :param dict files: additional files: path -> text.
     :return: the path.
     """
     with tarfile.open(path, 'w') as archive:
@@ -60,8 +60,8 @@ def makeArchive(path, packages=PACKAGES, files=FILES):
 
 
 def withLibraries(packages):
-    """:return: a set of the packages, the libraries that they depend on,
-    and so on."""
+    """:return: a set of the packages and the libraries that they depend on,
+    directly or indirectly."""
     depends = {}
     for line in _run('dpkg-query', '--show', '--showformat',
                      '${Package}|${Pre-Depends}, ${Depends}\n').splitlines():
@@ -71,7 +71,7 @@ def withLibraries(packages):
     missing = list(packages)
     while missing:
         name = missing.pop()
-        # Of alternatives, those that are here.
+        # Of alternatives, the installed ones.
         if name not in found and name in depends:
             found.add(name)
             missing += depends[name]
@@ -79,7 +79,7 @@ def withLibraries(packages):
 
 
 def _listFiles(packages):
-    """:return: a set of the real paths of all files of some packages."""
+    """:return: a set of the real paths of all files of the packages."""
     found = set()
     for listed in _run('dpkg-query', '--listfiles', *packages).splitlines():
         directory, name = os.path.split(listed)
