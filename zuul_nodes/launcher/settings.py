@@ -266,7 +266,7 @@ class Settings:
         :param config: zuul.conf
         :raises UserError: it has a value that is not right.
         """
-        values = {}
+        values: dict[str, Any] = {}
         for field in dataclasses.fields(cls):
             if config.has_option(SECTION, field.name):
                 values[field.name] = _readValue(

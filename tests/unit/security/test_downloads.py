@@ -370,7 +370,7 @@ def test_a_driver_may_have_what_the_launcher_may_not(launcher, server):
 
 
 def test_a_launcher_has_the_option(steps):
-    sources = steps.image_sources
+    sources = steps.settings.image_sources
     assert sources.check('http://127.0.0.1/x') is False
     with pytest.raises(addresses.RefusedError):
         sources.check('http://8.8.8.8/x')

@@ -47,7 +47,7 @@ class TestLauncher(Launcher):
         TestLauncher.running.add(self)
         if not self._start_cleanup:
             # What Zuul's tests have of a cloud can not tell what is in it.
-            self.endpoint_reconciler.cleanUp = lambda endpoint, turn=None: None
+            self.endpoint_reconciler.cleanup.run = lambda *args: None
         super().start()
 
     def stop(self):
