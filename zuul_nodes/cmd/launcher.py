@@ -41,6 +41,10 @@ def run(args):
         filterConnections(config, args.connections)
     # Imports Zuul, which plugin.install() has checked.
     from zuul_nodes.launcher.daemon import LauncherApp
+    from zuul_nodes.launcher.settings import Settings
+    if not args.command:
+        # A daemon could tell nobody what is invalid.
+        Settings.read(config)
     try:
         LauncherApp(args, config).main()
     except (FileNotFoundError, ConnectionRefusedError) as error:

@@ -136,6 +136,14 @@ def test_launcher_refuses_unknown_connections(
     assert empty_client.get_children('/') == []
 
 
+def test_launcher_refuses_an_invalid_setting(launch, empty_client):
+    line = getRefusal(launch(endpoint_workers='0'))
+    assert line == (
+        'zuul-nodes launcher: zuul.conf: "endpoint_workers" in [launcher] is '
+        '"0"; it has to be an integer of threads, at least 1, at most 1000')
+    assert empty_client.get_children('/') == []
+
+
 def test_a_running_launcher_is_stopped_whatever_is_configured(launch):
     line = getRefusal(launch('stop', connection_filter='nul'))
     assert 'no launcher listens' in line

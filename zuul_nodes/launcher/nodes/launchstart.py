@@ -36,9 +36,6 @@ class CapacityWaits:
         with self._lock:
             return self._waiting.pop(provider_name, ())
 
-    def __bool__(self):
-        return bool(self._waiting)
-
 
 class LaunchStart:
     """
