@@ -4,6 +4,7 @@ It is forked from a process that has imported all it needs, so it is there
 in a moment.
 """
 
+from collections.abc import Mapping
 import configparser
 import json
 import logging
@@ -14,6 +15,7 @@ import signal
 import sys
 import threading
 
+from zuul.driver import Driver as ZuulDriver
 from zuul.driver.static import staticendpoint
 
 from zuul_nodes import plugin
@@ -26,6 +28,8 @@ from zuul_nodes.testing.layout import makeConnections
 
 SESSION = 'session.json'
 LOG = 'launcher.log'
+# What is in zuul.conf: section -> option -> value.
+Options = dict[str, dict[str, str]]
 # What waits for a cloud to recover waits for so long (seconds): here they
 # recover at once.
 PAUSE = 0.05
@@ -49,29 +53,30 @@ SETTINGS = {
 }
 
 
-def _getPause(*args, **kwargs):
+def _getPause(*args: object, **kwargs: object) -> float:
     return PAUSE
 
 
-def hurry():
+def hurry() -> None:
     """Have nothing wait for longer than :data:`PAUSE` after a failure."""
     # A machine that is there already.
     staticendpoint.DELETE_RECYCLE_TIME = PAUSE
     for module in (supply, changes, statemachines, termination, queue):
-        module.getPause = _getPause
+        vars(module)['getPause'] = _getPause
 
 
-def run(options, driver_class, directory, environ, uploading):
+def run(options: Options, driver_class: type[ZuulDriver],
+        directory: pathlib.Path, environ: Mapping[str, str],
+        uploading: bool) -> None:
     """
-    :param dict options: zuul.conf, section -> option -> value.
+    :param options: zuul.conf, section -> option -> value.
     :param driver_class: that is looked at.
-    :param str directory: for what the kit reads.
-    :param dict environ: the environment.
-    :param bool uploading: whether the cloud is kept from fetching images
+    :param directory: for what the kit reads.
+    :param environ: the environment.
+    :param uploading: whether the cloud is kept from fetching images
         by itself, so that they are uploaded.
     """
     os.environ.update(environ)
-    directory = pathlib.Path(directory)
     _openLog(directory / LOG)
     threading.Thread(target=_endWithParent, daemon=True).start()
     ended = threading.Event()
@@ -98,7 +103,7 @@ def run(options, driver_class, directory, environ, uploading):
     one.join()
 
 
-def _openLog(path):
+def _openLog(path: pathlib.Path) -> None:
     with open(path, 'ab') as stream:
         for descriptor in (1, 2):
             os.dup2(stream.fileno(), descriptor)
@@ -109,6 +114,8 @@ def _openLog(path):
     logging.getLogger('kazoo').setLevel(logging.INFO)
 
 
-def _endWithParent():
-    multiprocessing.parent_process().join()
+def _endWithParent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, 'to be run in a process of its own'
+    parent.join()
     os._exit(1)

@@ -12,7 +12,7 @@ import time
 from kazoo.client import KazooClient
 from zuul.driver import Driver as ZuulDriver
 
-from zuul_nodes.testing.launcher import LOG, SESSION, run
+from zuul_nodes.testing.launcher import LOG, SESSION, Options, run
 
 # Seconds in which a launcher has to be there, and to come to its end.
 START_TIMEOUT = 120
@@ -22,9 +22,6 @@ PAUSE = 0.02
 # Lines of a log that tell what is wrong.
 TROUBLE = re.compile(r'^\S+ \S+ (WARNING|ERROR|CRITICAL) ')
 MOST_LINES = 15
-
-# What is in zuul.conf: section -> option -> value.
-Options = dict[str, dict[str, str]]
 
 
 # What launchers are forked with: themselves, and the driver of the first test.
@@ -70,7 +67,7 @@ class LauncherProcess:
         session.unlink(missing_ok=True)
         self._process = _getContext().Process(
             target=run, daemon=True, args=(
-                self.options, self.driver_class, str(self.directory),
+                self.options, self.driver_class, self.directory,
                 dict(os.environ), self.uploading))
         self._process.start()
         end = time.monotonic() + START_TIMEOUT

@@ -40,9 +40,10 @@ from zuul_nodes.drivers import Driver
 from zuul_nodes.quickstart.zookeeper import ZooKeeper
 from zuul_nodes.testing.cloud import Cloud
 from zuul_nodes.testing.faults import CALL_TIMEOUT, Journal
+from zuul_nodes.testing.launcher import Options
 from zuul_nodes.testing.layout import makeConnections, makeProviders
 from zuul_nodes.testing.patience import Patience
-from zuul_nodes.testing.process import LauncherProcess, Options
+from zuul_nodes.testing.process import LauncherProcess
 
 TENANT = 'tenant'
 CONNECTION = 'cloud'
