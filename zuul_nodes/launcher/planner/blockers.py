@@ -1,34 +1,57 @@
 """Why a provider makes no nodes of a label: not now, or never."""
 
+from collections.abc import Callable
+import functools
+from typing import Protocol
+
+from zuul.model import NodesetRequest
+from zuul.provider import BaseProvider
+
+from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
+from zuul_nodes.launcher.planner.pauses import Pauses
 from zuul_nodes.launcher.providers import describeUnhandled, isGiven
+
+
+class IsAsked(Protocol):
+
+    def __call__(self, provider: BaseProvider,
+                 label_name: str | None = None, /) -> bool:
+        """:return: whether the cloud has said by now what it can say of a
+            provider, and of a label."""
 
 
 class Blockers:
     """
-    :param Capacity capacity: knows what nodes need.
-    :param Pauses pauses:
+    :param capacity: knows what nodes need.
     :param canUse: as for :class:`.planner.Planner`, like the others.
     """
 
-    def __init__(self, capacity, pauses, canUse, isHandled, handles, isAsked,
-                 getProblem):
+    def __init__(
+            self, capacity: Capacity, pauses: Pauses,
+            canUse: Callable[[NodesetRequest, BaseProvider, str], bool],
+            isHandled: Callable[[str], bool],
+            handles: Callable[[str], bool],
+            isAsked: IsAsked | None,
+            getProblem: Callable[[BaseProvider, str], str | None]) -> None:
         self.capacity = capacity
         self.pauses = pauses
         self.canUse = canUse
         self.isHandled = isHandled
         self.handles = handles
-        self.isAsked = isAsked and self._isAsked
-        self._isAnswered = isAsked
+        self.isAsked = None if isAsked is None else functools.partial(
+            self._isAsked, isAsked)
         self._getProblem = getProblem
 
-    def _isAsked(self, provider, label_name=None):
+    def _isAsked(self, isAnswered: IsAsked, provider: BaseProvider,
+                 label_name: str | None = None) -> bool:
         if self.handles(provider.connection_name):
-            return self._isAnswered(provider, label_name)
+            return isAnswered(provider, label_name)
         return label_name is None or self.capacity.limits.getCharges(
             provider, label_name) is not None
 
-    def getProblem(self, provider, label_name):
+    def getProblem(self, provider: BaseProvider,
+                   label_name: str) -> str | None:
         """:return: why a cloud has not said what a label needs; None if
             nobody knows."""
         if self.handles(provider.connection_name):
@@ -37,7 +60,8 @@ class Blockers:
             'another launcher has yet to say what it needs',
             self.capacity.limits.getProblem(provider, label_name))
 
-    def getRefusal(self, request, provider, label_name):
+    def getRefusal(self, request: NodesetRequest, provider: BaseProvider,
+                   label_name: str) -> str | None:
         """:return: why a provider will never make a label, or None."""
         if not self.canUse(request, provider, label_name):
             return 'has no image for it'
@@ -50,19 +74,20 @@ class Blockers:
                 or self.capacity.limits.getProblem(provider, label_name))
         return None
 
-    def getObstacle(self, request, provider, label_name):
+    def getObstacle(self, request: NodesetRequest, provider: BaseProvider,
+                    label_name: str) -> str | None:
         """:return: why a provider makes no nodes for a request now, or
             None."""
         if not self.canUse(request, provider, label_name):
             return 'has no image for it'
         return self.getPause(provider, label_name)
 
-    def isMaking(self, provider):
+    def isMaking(self, provider: BaseProvider) -> bool:
         """:return: whether anybody makes nodes there, if that is needed."""
         return (isGiven(provider.driver)
                 or self.isHandled(provider.connection_name))
 
-    def getPause(self, provider, label_name):
+    def getPause(self, provider: BaseProvider, label_name: str) -> str | None:
         """:return: why a provider makes no nodes now, or None."""
         if isGiven(provider.driver):
             return 'no node is free'

@@ -5,13 +5,33 @@ them all when nothing else is in use; and from one availability zone of it,
 if there is one that can serve them all now.
 """
 
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 import copy
 import functools
+from typing import Self
 
+from zuul.provider import BaseProvider
+
+from zuul_nodes.launcher.planner.capacity import Blocker
 from zuul_nodes.launcher.planner.limits import getShortName
-from zuul_nodes.launcher.planner.selection import Draft
+from zuul_nodes.launcher.planner.reservations import Reservation
+from zuul_nodes.launcher.planner.selection import (
+    Draft,
+    Ever,
+    Needs,
+    Now,
+    Want,
+)
 from zuul_nodes.launcher.planner.split import findMix
 from zuul_nodes.launcher.providers import (
+    Unreadable,
     describeUnhandled,
     getAttempts,
     isGiven,
@@ -20,21 +40,22 @@ from zuul_nodes.launcher.providers import (
 
 class Candidates:
     """
-    :param Needs needs: of one request, or of all that have the same.
-    :param dict providers: the tenant's: canonical name -> provider.
-    :param dict unreadable: of the same tenant, canonical name ->
+    :param needs: of one request, or of all that have the same.
+    :param providers: the tenant's: canonical name -> provider.
+    :param unreadable: of the same tenant, canonical name ->
         Unreadable.
-    :param Ever ever: what there is if nothing is in use.
-    :ivar dict ways: provider -> a draft of the nodeset, all from there, as
+    :param ever: what there is if nothing is in use.
+    :ivar ways: provider -> a draft of the nodeset, all from there, as
         it can be served once; of all providers that ever can.
-    :ivar Draft mix: the same from several providers, if none can alone
+    :ivar mix: the same from several providers, if none can alone
         whose nodes anybody makes; or None.
-    :ivar bool has_hope: whether there is no way, but might be one by what
+    :ivar has_hope: whether there is no way, but might be one by what
         can't be read here.
-    :ivar set names: canonical names of the providers that may be tried.
+    :ivar names: canonical names of the providers that may be tried.
     """
 
-    def __init__(self, needs, providers, unreadable, ever):
+    def __init__(self, needs: Needs, providers: Mapping[str, BaseProvider],
+                 unreadable: Mapping[str, Unreadable], ever: Ever) -> None:
         self.needs = needs
         self.providers = list(providers.values())
         self.unreadable = unreadable
@@ -55,7 +76,7 @@ class Candidates:
             if all(provider in each for each in self.candidates.values())]
         self._look(ever, {})
 
-    def renew(self, ever, names):
+    def renew(self, ever: Ever, names: Container[str]) -> Self:
         """:return: the same, when some of the providers may have changed."""
         options = copy.copy(self)
         options._look(ever, {
@@ -63,8 +84,9 @@ class Candidates:
             if provider.canonical_name not in names})
         return options
 
-    def _look(self, ever, known):
-        """:param dict known: provider -> its way, or None if it has none."""
+    def _look(self, ever: Ever,
+              known: Mapping[BaseProvider, Draft | None]) -> None:
+        """:param known: provider -> its way, or None if it has none."""
         self.ever = ever
         self.ways = {
             provider: draft for provider in self.singles
@@ -77,10 +99,10 @@ class Candidates:
             self.has_hope = not self.possible and self._hasHope(able)
 
     @property
-    def possible(self):
+    def possible(self) -> bool:
         return bool(self.ways or self.mix or self.has_hope)
 
-    def getRefusals(self):
+    def getRefusals(self) -> dict[str, str]:
         """:return: canonical name -> why that provider is not tried any
             more, though it has the label."""
         return {
@@ -89,7 +111,7 @@ class Candidates:
             if want.label_name in provider.labels
             and (refusal := self._getRefusal(want, provider))}
 
-    def getMakers(self):
+    def getMakers(self) -> dict[str, set[BaseProvider]]:
         """:return: for the name of each label, a set of the providers that
             it may be had from, now or later."""
         if self.ways and not self.mix:
@@ -98,7 +120,7 @@ class Candidates:
         return {want.label_name: able
                 for want, able in self._getAble().items()}
 
-    def getUnhandled(self, isHandled):
+    def getUnhandled(self, isHandled: Callable[[str], bool]) -> str | None:
         """
         :param isHandled: tells for the name of a connection whether there
             is a launcher that makes nodes there.
@@ -114,15 +136,19 @@ class Candidates:
                 return describeUnhandled(connections)
         return None
 
-    def choose(self, view, names=None):
+    def choose(
+            self,
+            view: Now,
+            names: Container[str] | None = None
+    ) -> tuple[Draft | None, dict[str, Blocker]]:
         """
-        :param Now view: what there is.
+        :param view: what there is.
         :param names: canonical names of the only providers that may have
             got room; None for all.
         :return: a draft with a node for each want, or None; and a dict,
             name of a provider -> why it can't.
         """
-        blockers = {}
+        blockers: dict[str, Blocker] = {}
         scattered = None
         for provider in view.getOrder(self.singles, names):
             # Who has to wait does not ask for each zone.
@@ -147,9 +173,10 @@ class Candidates:
                     return draft, blockers
         return None, blockers
 
-    def reserve(self, view, names):
+    def reserve(self, view: Now,
+                names: Container[str]) -> tuple[Reservation, ...]:
         """
-        :param Now view: what there is.
+        :param view: what there is.
         :param names: canonical names of the providers to stay with.
         :return: a tuple of what is best reserved, if possible where nobody
             ahead has reserved anything; empty if there is no way at all.
@@ -163,7 +190,8 @@ class Candidates:
             best = best or draft
         return tuple(best.getReservations(view.rank)) if best else ()
 
-    def _getReservable(self, view, names):
+    def _getReservable(self, view: Now,
+                       names: Container[str]) -> Iterator[Draft]:
         """:return: yields drafts, the best first."""
         if self.mix:
             yield self.mix
@@ -178,17 +206,19 @@ class Candidates:
         yield from map(self.ways.get, list(filter(making, order))
                        or [*former, *order])
 
-    def _isMaking(self, view, provider):
+    def _isMaking(self, view: Now, provider: BaseProvider) -> bool:
         return isGiven(provider.driver) or (
             view.mayHaveRoom(provider, self.ways[provider].charges)
             and not any(view.getObstacle(want, provider)
                         for want in self.needs.wants))
 
-    def explain(self):
+    def explain(self) -> str:
         """:return: for each label, why no provider can serve it."""
         reasons = {}
         for want in self.needs.wants:
-            blockers = self._getUnreadable(want)
+            blockers: dict[str, Blocker] = {
+                name: str(each)
+                for name, each in self._getUnreadable(want).items()}
             for provider in self.providers:
                 name = provider.canonical_name
                 if want.label_name not in provider.labels:
@@ -207,7 +237,8 @@ class Candidates:
         return 'No provider can serve it. ' + '. '.join(
             f'Label {name}: {reason}' for name, reason in reasons.items())
 
-    def _gather(self, view, provider, zones):
+    def _gather(self, view: Now, provider: BaseProvider,
+                zones: Iterable[str]) -> Draft | None:
         """:return: a draft with all nodes in one of the zones, or None."""
         drafts = [draft for zone in zones if (
             draft := self._fill(view.within(zone), [provider]))]
@@ -218,9 +249,9 @@ class Candidates:
         turn = view.countFailures(provider) if drafts[0].machines else 0
         return drafts[turn % len(drafts)]
 
-    def _makeMix(self, able):
+    def _makeMix(self, able: Mapping[Want, set[BaseProvider]]) -> Draft | None:
         """
-        :param dict able: as of :meth:`_getAble`.
+        :param able: as of :meth:`_getAble`.
         :return: a draft from several providers, or None.
         """
         # What is hard to place comes first, what is small fits in after it;
@@ -238,7 +269,7 @@ class Candidates:
             want: [provider for provider in providers
                    if provider in able[want]] for want in order})
 
-    def _getAble(self):
+    def _getAble(self) -> dict[Want, set[BaseProvider]]:
         """:return: for each want, a set of the providers that can ever
             serve it if it is alone."""
         return {want: {
@@ -247,22 +278,25 @@ class Candidates:
                 want: {provider}})}
             for want, providers in self.candidates.items()}
 
-    def _hasHope(self, able):
+    def _hasHope(self, able: Mapping[Want, set[BaseProvider]]) -> bool:
         unsure = set(filter(self._getUnreadable, able))
         return bool(unsure) and all(
             able[want] for want in able.keys() - unsure)
 
-    def _getUnreadable(self, want):
+    def _getUnreadable(self, want: Want) -> dict[str, Unreadable]:
         """:return: canonical name -> Unreadable, of those that may make it.
         """
         return {name: each for name, each in self.unreadable.items()
                 if each.mayHave(want.label_name)}
 
-    def _getAll(self):
+    def _getAll(self) -> list[BaseProvider]:
         return [provider for provider in self.providers
                 if provider.canonical_name in self.names]
 
-    def _fill(self, view, providers, blockers=None, candidates=None):
+    def _fill(self, view: Now | Ever, providers: Collection[BaseProvider],
+              blockers: dict[str, Blocker] | None = None,
+              candidates: Mapping[Want, Container[BaseProvider]] | None = None
+              ) -> Draft | None:
         draft = Draft(self.needs, view)
         if draft.fill(candidates or self.candidates, providers):
             return draft
@@ -270,7 +304,7 @@ class Candidates:
             blockers.update(draft.blockers)
         return None
 
-    def _getRefusal(self, want, provider):
+    def _getRefusal(self, want: Want, provider: BaseProvider) -> str | None:
         name = provider.canonical_name
         if want.label_name not in provider.labels:
             return 'has no such label'

@@ -5,14 +5,24 @@ seen last, and for those that were granted and have none yet.
 """
 
 import collections
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Sequence,
+)
 import functools
 import math
-import typing
+from typing import Any, NamedTuple, TypeAlias
 
 from zuul.model import ProviderNode
+from zuul.provider import BaseProvider
 
+from zuul_nodes.launcher.planner.decisions import Grant
 from zuul_nodes.launcher.planner.limits import (
     Account,
+    Charges,
+    Key,
     Limits,
     exceeds,
     getLabelKey,
@@ -27,7 +37,11 @@ from zuul_nodes.launcher.planner.readynodes import (
     getKind,
     isPending,
 )
-from zuul_nodes.launcher.planner.reservations import Reservation, Reservations
+from zuul_nodes.launcher.planner.reservations import (
+    Rank,
+    Reservation,
+    Reservations,
+)
 from zuul_nodes.launcher.providers import (
     Scope,
     SharedMachines,
@@ -38,18 +52,18 @@ from zuul_nodes.launcher.providers import (
 from zuul_nodes.launcher.zookeeper import hasExpired
 
 
-class Entry(typing.NamedTuple):
+class Entry(NamedTuple):
     """
-    :ivar ProviderNode node: or None: there is no record yet.
-    :ivar dict charges: key -> amount, see :class:`.limits.Limits`.
-    :ivar Kind kind: if anybody may have the node, or None.
-    :ivar tuple spare: provider and label of a slot that will be anybody's
+    :ivar node: or None: there is no record yet.
+    :ivar charges: key -> amount, see :class:`.limits.Limits`.
+    :ivar kind: if anybody may have the node, or None.
+    :ivar spare: provider and label of a slot that will be anybody's
         as soon as it has a record, or None.
     """
     node: ProviderNode | None = None
-    charges: dict = {}
+    charges: Charges = {}
     kind: Kind | None = None
-    spare: tuple | None = None
+    spare: tuple[str, str] | None = None
 
 
 NOTHING = Entry()
@@ -58,21 +72,21 @@ NOTHING = Entry()
 LAST, MISSING, END = ((math.inf, number) for number in range(3))
 
 
-class Shortage(typing.NamedTuple):
+class Shortage(NamedTuple):
     """Why there is no room."""
     account: Account
     resource: str
-    needed: int
-    limit: int
-    used: int
-    reserved: int
+    needed: float
+    limit: float
+    used: float
+    reserved: float
     ahead: str | None
 
     @property
-    def key(self):
+    def key(self) -> Key:
         return self.account, self.resource
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = (f'{self.account} has {self.limit} {self.resource}, '
                 f'{self.used} in use, {self.needed} needed')
         if self.ahead:
@@ -80,53 +94,61 @@ class Shortage(typing.NamedTuple):
         return text
 
 
-class Unknown(typing.NamedTuple):
+class Unknown(NamedTuple):
     """The driver can't say whether there is room."""
     provider: str
     problem: str | None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return withProblem(
             f'limits of {getShortName(self.provider)} are not known',
             self.problem)
+
+
+# Why a provider can't serve a request now; to be read as text.
+Blocker: TypeAlias = Shortage | Unknown | str
 
 
 class Capacity:
     """
     :param isGiven: as for :class:`.SharedMachines`.
     :param tellName: the same.
-    :ivar Reservations reservations: of requests.
-    :ivar Reservations missing: of nodes that nobody has asked for.
-    :ivar dict used: key -> amount.
-    :ivar dict claims: uuid of a node -> the request that it was granted
+    :ivar reservations: of requests.
+    :ivar missing: of nodes that nobody has asked for.
+    :ivar used: key -> amount.
+    :ivar claims: uuid of a node -> the request that it was granted
         to, until the node's record says so.
-    :ivar set changed: names of providers which may have nodes, or make
+    :ivar changed: names of providers which may have nodes, or make
         some, for somebody for whom they had none before; to be emptied by
         whom it concerns.
-    :ivar set freed: keys of which there is more than when somebody had not
+    :ivar freed: keys of which there is more than when somebody had not
         enough; to be emptied likewise.
     """
 
-    def __init__(self, isGiven=lambda name: False,
-                 tellName=lambda host: None):
+    def __init__(
+            self, isGiven: Callable[[str], bool] = lambda name: False,
+            tellName: Callable[[str], object] = lambda host: None) -> None:
         self.reservations = Reservations()
         self.missing = Reservations()
         self.shared_machines = SharedMachines(isGiven, tellName)
         self.ready_nodes = ReadyNodes(self._hasExpired)
-        self.used = collections.Counter()
-        self.claims = {}
-        self.changed = set()
-        self.freed = set()
-        self._entries = {}
+        # Not of whole numbers alone.
+        self.used: dict[Key, float] = (
+            collections.Counter())  # type: ignore[assignment]
+        self.claims: dict[str, str] = {}
+        self.changed: set[str] = set()
+        self.freed: set[Key] = set()
+        self._entries: dict[str, Entry] = {}
         # The other way round: request -> nodes, key -> nodes.
-        self._claimed = collections.defaultdict(set)
-        self._members = collections.defaultdict(set)
-        self._spare = collections.Counter()
+        self._claimed: dict[str, set[str]] = collections.defaultdict(set)
+        self._members: dict[Key, set[str]] = collections.defaultdict(set)
+        self._spare: collections.Counter[tuple[str, str]] = (
+            collections.Counter())
         # Keys of which somebody who waits needs more.
-        self._short = set()
+        self._short: set[Key] = set()
         self.setScope(Scope({}), Limits(Scope({})))
 
-    def setScope(self, scope, limits):
+    def setScope(self, scope: Scope, limits: Limits) -> None:
         self.scope = scope
         self.limits = limits
         self.changed.update(scope.by_name)
@@ -136,30 +158,30 @@ class Capacity:
 
     # What is there
 
-    def update(self, node):
-        """:param ProviderNode node: its record, as it is now."""
+    def update(self, node: ProviderNode) -> None:
+        """:param node: its record, as it is now."""
         if (node.request_id or node.subnodes
                 or self._entries.get(node.uuid, NOTHING).spare):
             self._unclaim(node.uuid)
         self._write(node.uuid, self._describe(node))
 
-    def remove(self, node_id):
+    def remove(self, node_id: str) -> None:
         self._unclaim(node_id)
         self._write(node_id, NOTHING)
 
-    def getNode(self, node_id):
+    def getNode(self, node_id: str) -> ProviderNode | None:
         """:return: the node, if it has a record."""
         return self._entries.get(node_id, NOTHING).node
 
-    def getKind(self, node_id):
+    def getKind(self, node_id: str) -> Kind | None:
         """:return: the node's Kind, if anybody may have it."""
         return self._entries.get(node_id, NOTHING).kind
 
-    def getUsers(self, key):
+    def getUsers(self, key: Key) -> set[str]:
         """:return: set of the names of providers that a key limits."""
         return self.limits.users.get(key[0], set())
 
-    def getNeighbours(self, node):
+    def getNeighbours(self, node: ProviderNode) -> set[str]:
         """:return: names of the providers whose nodes count in anything
             that the node does."""
         return set().union(*(
@@ -167,36 +189,37 @@ class Capacity:
             for account in self.limits.getAccounts(
                 node.provider, node.connection_name, node.endpoint_name)))
 
-    def getRivals(self, node_id):
+    def getRivals(self, node_id: str) -> Collection[str]:
         """:return: as :meth:`.SharedMachines.getRivals`."""
         return self.shared_machines.getRivals(node_id)
 
-    def getOthers(self, node_id):
+    def getOthers(self, node_id: str) -> Collection[str]:
         """:return: as :meth:`.SharedMachines.getOthers`."""
         return self.shared_machines.getOthers(node_id)
 
-    def getMachineRoom(self, node_id):
+    def getMachineRoom(self, node_id: str) -> float:
         """:return: as :meth:`.SharedMachines.getRoom`."""
         return self.shared_machines.getRoom(self.getNode(node_id))
 
-    def setAddresses(self, host, found):
+    def setAddresses(self, host: str, found: Iterable[str]) -> None:
         """Take in which addresses a host of nodes has."""
         for node_id in self.shared_machines.setAddresses(host, found):
             self._write(node_id, self._describe(self.getNode(node_id)))
 
     # What is going to be
 
-    def claim(self, grant):
+    def claim(self, grant: Grant) -> None:
         """Have all nodes of a grant be the request's."""
         hosts = set()
         for slot in grant.slots:
             provider = slot.provider
-            charges = {getLabelKey(provider.tenant_name, slot.label_name): 1}
+            charges: dict[Key, float] = {
+                getLabelKey(provider.tenant_name, slot.label_name): 1}
             if slot.host:
                 hosts.add(slot.host)
             elif slot.node is None:
                 charges.update(self.limits.getCharges(
-                    provider, slot.label_name))
+                    provider, slot.label_name) or {})
             self._claim(grant.request_id, slot.node_id, charges=charges)
         for host in hosts:
             self._claim(
@@ -208,7 +231,7 @@ class Capacity:
                     self._claim(grant.request_id, node_id, spare=(
                         host.provider.canonical_name, host.label_name))
 
-    def keep(self, nodes):
+    def keep(self, nodes: Sequence[ProviderNode]) -> bool:
         """Have there be room for nodes that nobody has asked for.
 
         :param nodes: their records, written or not; of one provider.
@@ -217,7 +240,7 @@ class Capacity:
         """
         provider = chooseProvider(nodes[0], self.scope.getProviders(nodes[0]))
         charges = list(map(self._getCharges, nodes))
-        needed = collections.Counter()
+        needed: collections.Counter[Key] = collections.Counter()
         for each in charges:
             needed.update(each)
         if provider and self.getShortage(provider, needed, LAST):
@@ -227,27 +250,28 @@ class Capacity:
             self._claim(nodes[0].uuid, node.uuid)
         return True
 
-    def holds(self, grant):
+    def holds(self, grant: Grant) -> bool:
         """:return: whether all of its nodes still are the request's."""
         return all(self.claims.get(slot.node_id) == grant.request_id
                    for slot in grant.slots)
 
-    def release(self, request_id):
+    def release(self, request_id: str) -> None:
         """End all claims of a request."""
         for node_id in list(self._claimed.get(request_id, ())):
             self._unclaim(node_id)
             node = self.getNode(node_id)
             self._write(node_id, self._describe(node) if node else NOTHING)
 
-    def getSpare(self, provider, label_name):
+    def getSpare(self, provider: BaseProvider, label_name: str) -> int:
         """:return: how many slots will be anybody's in a moment."""
         return self._spare[provider.canonical_name, label_name]
 
     # What may be had
 
-    def getFree(self, provider, label_name, number, rank, zone=None):
+    def getFree(self, provider: BaseProvider, label_name: str, number: int,
+                rank: Rank, zone: str | None = None) -> list[str]:
         """
-        :param tuple rank: of the request that they are for.
+        :param rank: of the request that they are for.
         :return: uuids of nodes as of :meth:`.ReadyNodes.find`.
         """
         return self.ready_nodes.find(
@@ -255,11 +279,12 @@ class Capacity:
             functools.partial(self._isKept, rank, number),
             functools.partial(self._countKept, rank), zone)
 
-    def getShortage(self, provider, charges, rank):
+    def getShortage(self, provider: BaseProvider, charges: Charges,
+                    rank: Rank) -> Shortage | Unknown | None:
         """
-        :param BaseProvider provider: the tenant's, with its limits.
-        :param dict charges: what is needed, key -> amount.
-        :param tuple rank: of the request that it is for.
+        :param provider: the tenant's, with its limits.
+        :param charges: what is needed, key -> amount.
+        :param rank: of the request that it is for.
         :return: None if there is room, or what says why there is none.
         """
         limits = self.limits.getUsable(provider)
@@ -272,16 +297,17 @@ class Capacity:
                 return shortage
         return None
 
-    def isStill(self, shortage, rank):
+    def isStill(self, shortage: Shortage, rank: Rank) -> bool:
         """
-        :param Shortage shortage: that was there when something was used
+        :param shortage: that was there when something was used
             more.
         :return: whether it is.
         """
         return self._look(shortage.key, shortage.needed, shortage.limit,
                           rank) is not None
 
-    def _look(self, key, needed, limit, rank):
+    def _look(self, key: Key, needed: float, limit: float,
+              rank: Rank) -> Shortage | None:
         """:return: a Shortage, whose end will be noted; or None."""
         used = self.used[key]
         reserved, ahead = self.reservations.getAhead(key, rank)
@@ -290,7 +316,7 @@ class Capacity:
         self._short.add(key)
         return Shortage(*key, needed, limit, used, reserved, ahead)
 
-    def getShare(self, provider):
+    def getShare(self, provider: BaseProvider) -> float:
         """:return: of what may be used, the part that is."""
         limits = self.limits.getUsable(provider)
         if limits is None:
@@ -303,7 +329,7 @@ class Capacity:
         # difference.
         return round(share, 1) if share < 1 else share
 
-    def fits(self, node):
+    def fits(self, node: ProviderNode) -> bool:
         """
         :return: whether there is room for a node, besides those whose
             records are not younger.
@@ -323,9 +349,9 @@ class Capacity:
                 return False
         return True
 
-    def isShort(self, node, rank=END):
+    def isShort(self, node: ProviderNode, rank: Rank = END) -> bool:
         """
-        :param tuple rank: before which those who wait count.
+        :param rank: before which those who wait count.
         :return: whether of what a node uses more is wanted, by nodes on
             record and by those who wait, than there is.
         """
@@ -339,7 +365,7 @@ class Capacity:
             for node_id in (node.uuid, node.main_node_id)
             for key in self._entries.get(node_id, NOTHING).charges)
 
-    def _getOlder(self, key, node):
+    def _getOlder(self, key: Key, node: ProviderNode) -> float:
         """:return: how much is used by nodes that are not younger."""
         age = _getAge(node)
         entries = [self._entries[node_id] for node_id in self._members[key]]
@@ -348,7 +374,7 @@ class Capacity:
 
     # Reservations
 
-    def reserve(self, reservations):
+    def reserve(self, reservations: Iterable[Reservation]) -> None:
         for each in reservations:
             provider = self.scope.by_tenant.get(
                 each.tenant, {}).get(each.provider)
@@ -364,10 +390,11 @@ class Capacity:
             (self.missing if each.rank > LAST else self.reservations).add(
                 each, charges)
 
-    def reserveNode(self, name, provider, label_name):
+    def reserveNode(self, name: str, provider: BaseProvider,
+                    label_name: str) -> None:
         """Reserve room for a node that nobody has asked for.
 
-        :param str name: in place of the uuid of a request.
+        :param name: in place of the uuid of a request.
         """
         charges = self.limits.getCharges(provider, label_name) or {}
         self.reserve([Reservation(
@@ -375,7 +402,7 @@ class Capacity:
             (label_name,) * getSlots(provider.labels[label_name]),
             provider.tenant_name, getProviderQuota(charges))])
 
-    def unreserve(self, request_id):
+    def unreserve(self, request_id: str) -> None:
         # Nobody gets anything for this being over.
         self.missing.remove(request_id)
         reservations, keys = self.reservations.remove(request_id)
@@ -387,26 +414,26 @@ class Capacity:
         for key in keys:
             self._improve(key)
 
-    def setRank(self, rank):
+    def setRank(self, rank: Rank) -> None:
         """Have what is reserved for a request be at its present place.
 
-        :param tuple rank: of the request.
+        :param rank: of the request.
         """
         reserved = self.reservations.by_request.get(rank[-1], ())
         if any(each.rank != rank for each in reserved):
             self.unreserve(rank[-1])
             self.reserve([each._replace(rank=rank) for each in reserved])
 
-    def _hasExpired(self, node):
+    def _hasExpired(self, node: ProviderNode) -> bool:
         """:return: whether a node is too old to be used.  As Zuul sees it,
             the slots of a host are so together or not at all."""
         host = node.main_node_id and self.getNode(node.main_node_id)
         slots = map(self.getNode, host.subnodes) if host else [node]
         return all(hasExpired(slot) for slot in slots if slot)
 
-    def _isKept(self, rank, number, node_id):
+    def _isKept(self, rank: Rank, number: int, node_id: str) -> bool:
         """
-        :param int number: how many are going to be taken at the most.
+        :param number: how many are going to be taken at the most.
         :return: whether those ahead may want the machine of a node by way of
             another record of it.
         """
@@ -415,7 +442,7 @@ class Capacity:
                    for kind in map(self.getKind, self.getRivals(node_id))
                    if kind)
 
-    def _countKept(self, rank, kind):
+    def _countKept(self, rank: Rank, kind: Kind) -> int:
         """:return: how many nodes of that kind those ahead want, whose
             tenants may have them."""
         kept = 0
@@ -423,29 +450,29 @@ class Capacity:
                 kind.provider, kind.names, rank).items():
             provider = self.scope.by_tenant.get(tenant_name, {}).get(
                 kind.provider)
-            if isMadeFrom(kind, provider):
+            if provider is not None and isMadeFrom(kind, provider):
                 # Of what is made, the room may be what is missing.
                 kept += (number if provider.nodes
                          else self.ready_nodes.count(kind))
         return kept
 
-    def _getSharers(self, reservation):
+    def _getSharers(self, reservation: Reservation) -> set[str]:
         """:return: names of other providers that have records of machines
             which are kept."""
         provider = self.scope.by_tenant.get(
             reservation.tenant, {}).get(reservation.provider)
         # Of machines that are made, there may be many, and one record each.
         return {
-            self.getNode(rival).provider
+            rival.provider
             for label_name in reservation.labels
             for node_id in self.ready_nodes.getIds(
                 reservation.provider, label_name)
-            for rival in self.getRivals(node_id)
+            for rival in map(self.getNode, self.getRivals(node_id)) if rival
         } if provider and provider.nodes else set()
 
     # How it is written
 
-    def _describe(self, node):
+    def _describe(self, node: ProviderNode) -> Entry:
         """:return: an entry for a node."""
         claimed = node.uuid in self.claims
         # What may wait for ever for room takes none from others.
@@ -455,7 +482,7 @@ class Capacity:
             None if claimed or self.shared_machines.isUsed(node)
             else getKind(node))
 
-    def _getCharges(self, node):
+    def _getCharges(self, node: ProviderNode) -> Charges:
         """:return: what a node uses, or will use, key -> amount."""
         quota = node.quota.getResources() if node.quota else {}
         charges = {
@@ -467,7 +494,7 @@ class Capacity:
             charges.update(dict.fromkeys(self._getLabelKeys(node), 1))
         return charges
 
-    def _getLabelKeys(self, node):
+    def _getLabelKeys(self, node: ProviderNode) -> list[Key]:
         if tenant_name := node.tenant_name:
             return [getLabelKey(tenant_name, node.label)]
         # It counts for all who could have it.
@@ -476,7 +503,7 @@ class Capacity:
                 if (label := provider.labels.get(node.label))
                 and label.max_nodes is not None]
 
-    def _write(self, node_id, new):
+    def _write(self, node_id: str, new: Entry) -> None:
         """Put an entry in the place of the one that is there."""
         old = self._entries.get(node_id, NOTHING)
         if new is NOTHING:
@@ -505,7 +532,7 @@ class Capacity:
                 # Its machine may have another job, or one less.
                 self.changed.add(other.kind.provider)
 
-    def _charge(self, node_id, old, new):
+    def _charge(self, node_id: str, old: Charges, new: Charges) -> None:
         for key, amount in new.items():
             self.used[key] += amount
             self._members[key].add(node_id)
@@ -516,24 +543,24 @@ class Capacity:
             if amount > new.get(key, 0):
                 self._improve(key)
 
-    def _improve(self, key):
+    def _improve(self, key: Key) -> None:
         if key in self._short:
             self._short.discard(key)
             self.freed.add(key)
 
-    def _claim(self, request_id, node_id, **new):
+    def _claim(self, request_id: str, node_id: str, **new: Any) -> None:
         self.claims[node_id] = request_id
         self._claimed[request_id].add(node_id)
         # A node with a record keeps what it has.
         entry = self._entries.get(node_id) or Entry(**new)
         self._write(node_id, entry._replace(kind=None))
 
-    def _unclaim(self, node_id):
+    def _unclaim(self, node_id: str) -> None:
         if request_id := self.claims.pop(node_id, None):
             self._claimed[request_id].discard(node_id)
             if not self._claimed[request_id]:
                 del self._claimed[request_id]
 
 
-def _getAge(node):
+def _getAge(node: ProviderNode) -> tuple[int, str]:
     return node.getZKczxid() or 0, node.uuid

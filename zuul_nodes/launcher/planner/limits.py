@@ -6,56 +6,66 @@ all that it belongs to: so there is one rule for all limits.
 """
 
 import collections
+from collections.abc import Callable, Container, Iterator, Mapping
 import logging
 import time
-import typing
+from typing import Any, NamedTuple, TypeAlias
 import urllib.parse
+
+from zuul.provider import BaseProvider, BaseProviderLabel
 
 from zuul_nodes import messages
 from zuul_nodes.drivers import MOST_SLOTS
-from zuul_nodes.launcher.providers import describe, getSectionLimits
+from zuul_nodes.launcher.providers import Scope, describe, getSectionLimits
 
 # Of cores, GB and the like: less than anybody asks for.
 ROUNDING = 1e-6
 
 
-class Account(typing.NamedTuple):
+class Account(NamedTuple):
     """
-    :ivar str kind: provider, section, endpoint or label.
-    :ivar str owner: of an endpoint its connection, of a label its tenant.
+    :ivar kind: provider, section, endpoint or label.
+    :ivar name: None for an endpoint whose driver can't say.
+    :ivar owner: of an endpoint its connection, of a label its tenant.
     """
     kind: str
-    name: str
+    name: str | None
     owner: str = ''
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f'{self.kind} {getShortName(self.name)}'
 
 
-def getShortName(canonical_name):
+# What is limited: the account, and the name of a resource.
+Key: TypeAlias = tuple[Account, str]
+# How much of it is needed, used or there.
+Charges: TypeAlias = Mapping[Key, float]
+
+
+def getShortName(canonical_name: object) -> str:
     """:return: the name that people gave."""
     return urllib.parse.unquote_plus(str(canonical_name).rsplit('/', 1)[-1])
 
 
-def withProblem(text, problem):
+def withProblem(text: str, problem: str | None) -> str:
     """
-    :param str problem: or None if nobody knows of one.
+    :param problem: or None if nobody knows of one.
     :return: what is not so, and why.
     """
     return f'{text}: {problem}' if problem else text
 
 
-def getLabelKey(tenant_name, label_name):
+def getLabelKey(tenant_name: str, label_name: str) -> Key:
     """:return: where nodes with a label count, whoever makes them."""
     return Account('label', label_name, tenant_name), 'nodes'
 
 
-def getSlots(label):
+def getSlots(label: BaseProviderLabel) -> int:
     """:return: how many nodes of a label a machine has."""
     return min(max(label.slots or 1, 1), MOST_SLOTS)
 
 
-def getSlotProblem(label):
+def getSlotProblem(label: BaseProviderLabel) -> str | None:
     """:return: for people, why no machine can have the nodes of a label;
         None if one can."""
     if (label.slots or 1) <= MOST_SLOTS:
@@ -64,25 +74,25 @@ def getSlotProblem(label):
             'are the most')
 
 
-def getProviderQuota(charges):
+def getProviderQuota(charges: Charges) -> dict[str, float]:
     """
-    :param dict charges: key -> amount.
+    :param charges: key -> amount.
     :return: dict resource -> amount, of what counts at the provider itself.
     """
     return {resource: amount for (account, resource), amount
             in charges.items() if account.kind == 'provider'}
 
 
-def exceeds(amount, limit):
+def exceeds(amount: float, limit: float) -> bool:
     """:return: whether there is not enough; what is left of fractions by
         rounding does not count."""
     return amount - limit > ROUNDING
 
 
-def findExceeded(charges, limits):
+def findExceeded(charges: Charges, limits: Charges) -> Key | None:
     """
-    :param dict charges: key -> amount.
-    :param dict limits: key -> limit.
+    :param charges: key -> amount.
+    :param limits: key -> limit.
     :return: the first key of which there is not enough, or None.
     """
     return next((key for key, amount in charges.items()
@@ -94,34 +104,40 @@ class Limits:
 
     What a key is throughout: an account and the name of a resource.
 
-    :param Scope scope:
-    :param float lifetime: seconds for which an answer is remembered.
-    :ivar dict users: account -> names of the providers whose nodes count
+    :param lifetime: seconds for which an answer is remembered.
+    :ivar users: account -> names of the providers whose nodes count
         in it.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
 
-    def __init__(self, scope, clock=time.monotonic, lifetime=5.0):
+    def __init__(self, scope: Scope,
+                 clock: Callable[[], float] = time.monotonic,
+                 lifetime: float = 5.0) -> None:
         self.scope = scope
         self.clock = clock
         self.lifetime = lifetime
         self.sections = {
             name: section for section, providers in scope.by_section.items()
             for name in providers}
-        self._answers = {}
+        # What was asked -> until when the answer is good, and the answer.
+        self._answers: dict[
+            tuple[BaseProvider, str, str],
+            tuple[float, Charges | None]] = {}
         # What there was no answer to the last time -> why.
-        self._problems = {}
+        self._problems: dict[tuple[Any, ...], str] = {}
         self.users = self._getUsers()
 
-    def getAccounts(self, name, connection_name, endpoint_name):
+    def getAccounts(self, name: str, connection_name: str,
+                    endpoint_name: str | None) -> Iterator[Account]:
         """:return: yields those in which the nodes of a provider count."""
         yield Account('provider', name)
         yield Account('endpoint', endpoint_name, connection_name)
         if section := self.sections.get(name):
             yield Account('section', section)
 
-    def getProviderAccounts(self, provider):
+    def getProviderAccounts(self,
+                            provider: BaseProvider) -> tuple[Account, ...]:
         """:return: a tuple of those in which the provider's nodes count."""
         try:
             endpoint_name = provider.getEndpoint().name
@@ -132,28 +148,30 @@ class Limits:
             provider.canonical_name, provider.connection_name,
             endpoint_name))
 
-    def getCharges(self, provider, label_name):
+    def getCharges(self, provider: BaseProvider,
+                   label_name: str) -> Charges | None:
         """
         :return: what a node would use, key -> amount; None if that can't
             be said now.
         """
         return self._ask(provider, label_name, self._makeCharges)
 
-    def getTotal(self, provider):
+    def getTotal(self, provider: BaseProvider) -> Charges | None:
         """:return: key -> limit, or None if that can't be said now."""
         return self._ask(provider, 'limits', self._makeTotal)
 
-    def getUsable(self, provider):
+    def getUsable(self, provider: BaseProvider) -> Charges | None:
         """:return: the same without what is not Zuul's."""
         return self._ask(provider, 'usable', self._makeUsable)
 
-    def getUsableAt(self, provider_name):
+    def getUsableAt(self, provider_name: str) -> Charges | None:
         """:return: the same, by the canonical name of a provider."""
         for provider in self.scope.by_name.get(provider_name, ()):
             return self.getUsable(provider)
         return None
 
-    def getProblem(self, provider, label_name=None):
+    def getProblem(self, provider: BaseProvider,
+                   label_name: str | None = None) -> str | None:
         """
         :return: for people, why there is nothing to be said of a label, or
             of what may be used; None if there is.
@@ -164,7 +182,7 @@ class Limits:
             self._problems.get((provider, subject, make.__name__))
             for subject, make in questions)), None)
 
-    def forget(self, names):
+    def forget(self, names: Container[str]) -> None:
         """
         :param names: of the providers whose answers are of no use any
             more.
@@ -173,7 +191,7 @@ class Limits:
             key: answer for key, answer in self._answers.items()
             if key[0].canonical_name not in names}
 
-    def _getUsers(self):
+    def _getUsers(self) -> dict[Account, set[str]]:
         users = collections.defaultdict(set)
         for name, providers in self.scope.by_name.items():
             for provider in providers:
@@ -186,7 +204,7 @@ class Limits:
                         users[account].add(name)
         return users
 
-    def _makeCharges(self, provider, label_name):
+    def _makeCharges(self, provider: BaseProvider, label_name: str) -> Charges:
         view = self.scope.forNode(provider, label_name, '')
         label = view.labels[label_name]
         if problem := getSlotProblem(label):
@@ -197,7 +215,7 @@ class Limits:
                 for resource, amount in quota.getResources().items()
                 if amount > 0}
 
-    def _makeTotal(self, provider, _):
+    def _makeTotal(self, provider: BaseProvider, _: str) -> Charges:
         limits = {
             'provider': getattr(provider, 'resource_limits', None) or {},
             'section': getSectionLimits(provider),
@@ -214,7 +232,7 @@ class Limits:
             if label.max_nodes is not None)
         return total
 
-    def _makeUsable(self, provider, _):
+    def _makeUsable(self, provider: BaseProvider, _: str) -> Charges | None:
         total = self.getTotal(provider)
         if total is None:
             return None
@@ -225,7 +243,12 @@ class Limits:
                 if account.kind == 'endpoint' else limit)
             for (account, resource), limit in total.items()}
 
-    def _ask(self, provider, subject, make):
+    def _ask(
+            self,
+            provider: BaseProvider,
+            subject: str,
+            make: Callable[[BaseProvider, str], Charges | None]
+    ) -> Charges | None:
         key = provider, subject, make.__name__
         until, answer = self._answers.get(key, (0, None))
         if until < (now := self.clock()):
@@ -238,7 +261,7 @@ class Limits:
             self._answers[key] = now + self.lifetime, answer
         return answer
 
-    def _note(self, error, *key):
+    def _note(self, error: Exception, *key: Any) -> None:
         if key not in self._problems:
             # Before a cloud has been asked, this is nothing special.
             self.log.warning('Unable to tell limits or needs of %s: %s',

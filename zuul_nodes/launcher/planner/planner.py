@@ -8,6 +8,16 @@ So nobody is overtaken, and a request that could not use what became free
 is not troubled at all.
 """
 
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 import contextlib
 import functools
 import heapq
@@ -17,10 +27,19 @@ import operator
 import random
 import threading
 import time
+from typing import Any
 import urllib.parse
 
-from zuul_nodes.launcher.planner.blockers import Blockers
-from zuul_nodes.launcher.planner.capacity import END, LAST, Capacity
+from zuul.model import NodesetRequest, ProviderNode
+from zuul.provider import BaseProvider
+
+from zuul_nodes.launcher.planner.blockers import Blockers, IsAsked
+from zuul_nodes.launcher.planner.capacity import (
+    END,
+    LAST,
+    Blocker,
+    Capacity,
+)
 from zuul_nodes.launcher.planner.decisions import (
     Grant,
     Host,
@@ -31,8 +50,14 @@ from zuul_nodes.launcher.planner.decisions import (
 from zuul_nodes.launcher.planner.foundoptions import FoundCandidates
 from zuul_nodes.launcher.planner.limits import Limits, getLabelKey, getSlots
 from zuul_nodes.launcher.planner.pauses import Pause, Pauses
-from zuul_nodes.launcher.planner.requestqueue import RequestQueue, getRank
-from zuul_nodes.launcher.planner.selection import Now, getNeeds
+from zuul_nodes.launcher.planner.requestqueue import (
+    Line,
+    RequestQueue,
+    getRank,
+)
+from zuul_nodes.launcher.planner.reservations import Rank, Reservation
+from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
+from zuul_nodes.launcher.providers import Scope
 
 __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
            'getRank']
@@ -67,14 +92,23 @@ class Planner:
 
     log = logging.getLogger('zuul.nodes.planner')
 
-    def __init__(self, wake, tellRoom=lambda: None,
-                 canUse=lambda *args: True,
-                 isHandled=lambda name: True, handles=lambda name: True,
-                 isAsked=None,
-                 getProblem=lambda *args: None,
-                 isGiven=lambda name: False,
-                 tellName=lambda host: None, shuffle=random.shuffle,
-                 clock=time.monotonic, limits_lifetime=5.0):
+    def __init__(
+            self,
+            wake: Callable[[str], object],
+            tellRoom: Callable[[], object] = lambda: None,
+            canUse: Callable[[NodesetRequest, BaseProvider, str], bool] = (
+                lambda *args: True),
+            isHandled: Callable[[str], bool] = lambda name: True,
+            handles: Callable[[str], bool] = lambda name: True,
+            isAsked: IsAsked | None = None,
+            getProblem: Callable[[BaseProvider, str], str | None] = (
+                lambda *args: None),
+            isGiven: Callable[[str], bool] = lambda name: False,
+            tellName: Callable[[str], object] = lambda host: None,
+            shuffle: Callable[[list[Any]], object] = random.shuffle,
+            clock: Callable[[], float] = time.monotonic,
+            limits_lifetime: float = 5.0
+    ) -> None:
         self.wake = wake
         self.tellRoom = tellRoom
         self.shuffle = shuffle
@@ -84,27 +118,28 @@ class Planner:
         self.waiting = RequestQueue()
         # What has not been written yet: uuid of a request -> its grant,
         # its needs and what was reserved for it.
-        self._grants = {}
+        self._grants: dict[
+            str, tuple[Grant, Needs, tuple[Reservation, ...] | None]] = {}
         self._pauses = Pauses(clock)
         self.blockers = Blockers(
             self.capacity, self._pauses, canUse, isHandled, handles,
             isAsked, getProblem)
         self.options = FoundCandidates(self.capacity, self.blockers)
-        self._others = {}
-        self._woken = []
+        self._others: dict[str, tuple[Reservation, ...]] = {}
+        self._woken: list[str] = []
         # Names of providers that could not make what nobody asked for.
-        self._refused = set()
+        self._refused: set[str] = set()
         self._lock = threading.Lock()
 
     @property
-    def scope(self):
+    def scope(self) -> Scope:
         return self.capacity.scope
 
     # Requests
 
-    def plan(self, request):
+    def plan(self, request: NodesetRequest) -> Grant | Wait | Impossible:
         """
-        :param NodesetRequest request: new, or planned before; it has no
+        :param request: new, or planned before; it has no
             nodes.
         :return: a Grant, a Wait or an Impossible.  What is granted is
             nobody else's until the records say so, or :meth:`release` or
@@ -131,18 +166,18 @@ class Planner:
                 return Impossible(options.explain())
             return self._wait(line, getRank(request))
 
-    def confirm(self, grant):
-        """:param Grant grant: that was written."""
+    def confirm(self, grant: Grant) -> None:
+        """:param grant: that was written."""
         with self._lock:
             self._grants.pop(grant.request_id, None)
 
-    def release(self, grant):
-        """:param Grant grant: that could not be written."""
+    def release(self, grant: Grant) -> None:
+        """:param grant: that could not be written."""
         with self._change():
             if self._grants.pop(grant.request_id, None):
                 self.capacity.release(grant.request_id)
 
-    def forget(self, request_id):
+    def forget(self, request_id: str) -> None:
         """The request is gone, or another launcher's.
 
         To be called for each request in the end: it ends all that has
@@ -153,28 +188,28 @@ class Planner:
             self._grants.pop(request_id, None)
             self.capacity.release(request_id)
 
-    def getReason(self, request_id):
+    def getReason(self, request_id: str) -> str | None:
         """:return: for people, for what a request waits; or None."""
         with self._lock:
             line, rank = self.waiting.find(request_id)
-            return line and self._wait(line, rank).reason
+            return None if line is None else self._wait(line, rank).reason
 
-    def getReasons(self):
+    def getReasons(self) -> dict[str, str]:
         """:return: the same of all that are first among their like, by
             uuid."""
         with self._lock:
             return {line.head[-1]: self._wait(line, line.head).reason
                     for line in self.waiting.lines.values()}
 
-    def getUnhandled(self, request_id):
+    def getUnhandled(self, request_id: str) -> str | None:
         """:return: as of :meth:`.Candidates.getUnhandled`, or None if
             it does not wait."""
         with self._lock:
             line, _ = self.waiting.find(request_id)
-            return line and line.options.getUnhandled(
+            return None if line is None else line.options.getUnhandled(
                 self.blockers.isHandled)
 
-    def getOthers(self, node):
+    def getOthers(self, node: ProviderNode) -> tuple[list[ProviderNode], int]:
         """
         :return: a list of the other nodes that are the same machine, if they
             are of several records; and how many of all of them may be used.
@@ -184,19 +219,19 @@ class Planner:
                              self.capacity.getOthers(node.uuid))),
                     self.capacity.shared_machines.getLimit(node))
 
-    def hasHost(self, host):
+    def hasHost(self, host: str) -> bool:
         """:return: as :meth:`.SharedMachines.hasHost`."""
         with self._lock:
             return self.capacity.shared_machines.hasHost(host)
 
-    def length(self):
+    def length(self) -> int:
         """:return: how many requests wait."""
         return len(self.waiting.requests)
 
     # What changes
 
-    def setScope(self, scope):
-        """:param Scope scope: of new layouts."""
+    def setScope(self, scope: Scope) -> None:
+        """:param scope: of new layouts."""
         with self._change():
             self.capacity.setScope(scope, Limits(
                 scope, self.clock, self.limits_lifetime))
@@ -211,20 +246,20 @@ class Planner:
                 self.capacity.reserve(several)
             self._reconsider()
 
-    def updateNode(self, node):
-        """:param ProviderNode node: as it is now."""
+    def updateNode(self, node: ProviderNode) -> None:
+        """:param node: as it is now."""
         with self._change():
             self.capacity.update(node)
 
-    def setAddresses(self, host, found):
+    def setAddresses(self, host: str, found: Iterable[str]) -> None:
         """
-        :param str host: as it was told.
+        :param host: as it was told.
         :param found: its addresses, as they are now.
         """
         with self._change():
             self.capacity.setAddresses(host, found)
 
-    def removeNode(self, node_id):
+    def removeNode(self, node_id: str) -> None:
         with self._change():
             node = self.capacity.getNode(node_id)
             self.capacity.remove(node_id)
@@ -232,7 +267,7 @@ class Planner:
                 self.capacity.changed |= self._pauses.endAfter(
                     node, self.capacity.getNeighbours(node))
 
-    def limitsChanged(self, names=None):
+    def limitsChanged(self, names: Iterable[str] | None = None) -> None:
         """What providers can make has changed: their quota, what others
         use of it, their images or their launchers.
 
@@ -245,12 +280,13 @@ class Planner:
             self.capacity.changed |= names
             self._reconsider(names)
 
-    def pause(self, provider_name, until, reason, for_room=False):
+    def pause(self, provider_name: str, until: float, reason: str,
+              for_room: bool = False) -> bool:
         """Have a provider make no nodes; :meth:`resume` is to be called.
 
-        :param float until: when it ends in any case, by
+        :param until: when it ends in any case, by
             ``time.monotonic()``.
-        :param bool for_room: whether it is over as soon as there may be
+        :param for_room: whether it is over as soon as there may be
             room.
         :return: whether it was not paused already.
         """
@@ -262,21 +298,22 @@ class Planner:
                 self.capacity.limits.getUsableAt(provider_name)))
             return True
 
-    def resume(self, provider_name):
+    def resume(self, provider_name: str) -> None:
         with self._change():
             self._pauses.end(provider_name)
             self.capacity.changed.add(provider_name)
 
-    def getPause(self, provider_name):
+    def getPause(self, provider_name: str) -> float:
         """:return: for how many seconds more a provider is paused at the
             most; 0 if it is not."""
         with self._lock:
             pause = self._pauses.get(provider_name)
             return pause.until - self.clock() if pause else 0
 
-    def setReservations(self, reservations):
+    def setReservations(
+            self, reservations: Mapping[str, tuple[Reservation, ...]]) -> None:
         """
-        :param dict reservations: all of other launchers: uuid of a
+        :param reservations: all of other launchers: uuid of a
             request -> a tuple of Reservation.
         """
         with self._change():
@@ -288,7 +325,7 @@ class Planner:
                     self.capacity.reserve(several)
             self._others = dict(reservations)
 
-    def getReservations(self):
+    def getReservations(self) -> dict[str, tuple[Reservation, ...]]:
         """:return: dict as for :meth:`setReservations`: this launcher's."""
         with self._lock:
             # Others do not see yet that what has been granted is in use.
@@ -301,24 +338,27 @@ class Planner:
                     | self.capacity.missing.by_request).items()
                 if request_id not in self._others}
 
-    def getObstacle(self, provider, label_name):
+    def getObstacle(self, provider: BaseProvider,
+                    label_name: str) -> Blocker | None:
         """
-        :param BaseProvider provider: the tenant's.
+        :param provider: the tenant's.
         :return: for people, why the provider makes no node of a label now
             that nobody has asked for; None if it can.
         """
         with self._lock:
-            obstacle = self.blockers.getPause(provider, label_name)
+            obstacle: Blocker | None = self.blockers.getPause(
+                provider, label_name)
             if obstacle is None:
                 obstacle = self.capacity.getShortage(provider, {
-                    **self.capacity.limits.getCharges(provider, label_name),
+                    **(self.capacity.limits.getCharges(provider, label_name)
+                       or {}),
                     getLabelKey(provider.tenant_name, label_name):
                         getSlots(provider.labels[label_name])}, LAST)
             if obstacle is not None:
                 self._refused.add(provider.canonical_name)
             return obstacle
 
-    def setMissing(self, missing):
+    def setMissing(self, missing: Iterable[tuple[BaseProvider, str]]) -> None:
         """Reserve room for nodes that nobody has asked for, behind all who
         wait: what :meth:`isShort` is to be given up for them.
 
@@ -336,7 +376,7 @@ class Planner:
             for name in wanted.keys() - known:
                 self.capacity.reserveNode(name, *wanted[name])
 
-    def prepare(self, nodes):
+    def prepare(self, nodes: Sequence[ProviderNode]) -> bool:
         """Have there be room for a node that nobody has asked for.
 
         :param nodes: its records, written or not: the node, or a host with
@@ -350,21 +390,21 @@ class Planner:
                 self._refused.add(nodes[0].provider)
             return found
 
-    def fits(self, node):
+    def fits(self, node: ProviderNode) -> bool:
         """Whether the creation of a node may begin.
 
         Launchers that decided at the same time do not know of each other.
         Of nodes that are too many together, the younger do not begin.
 
-        :param ProviderNode node: with a record.
+        :param node: with a record.
         """
         with self._lock:
             return self.capacity.fits(node)
 
-    def isShort(self, node, rank=END):
+    def isShort(self, node: ProviderNode, rank: Rank = END) -> bool:
         """
-        :param ProviderNode node: with a record.
-        :param tuple rank: before which those who wait count; what is to be
+        :param node: with a record.
+        :param rank: before which those who wait count; what is to be
             ready for nobody comes after all requests.
         :return: whether somebody waits for what the node uses.
         """
@@ -372,7 +412,7 @@ class Planner:
             return (self.capacity.isShort(node, rank)
                     or self._isFull(node, rank))
 
-    def getReserved(self):
+    def getReserved(self) -> list[Reservation]:
         """:return: a list of all reservations, of those who are to be
             served first before others."""
         with self._lock:
@@ -381,7 +421,7 @@ class Planner:
                 *self.capacity.missing.by_request.values()),
                 key=operator.attrgetter('rank'))
 
-    def getReady(self):
+    def getReady(self) -> list[ProviderNode]:
         """:return: a list of the nodes that are ready for anybody."""
         with self._lock:
             return list(self.capacity.ready_nodes.getReady())
@@ -389,7 +429,7 @@ class Planner:
     # How it is done
 
     @contextlib.contextmanager
-    def _change(self):
+    def _change(self) -> Iterator[None]:
         with self._lock:
             yield
             changed = self._offer()
@@ -402,12 +442,12 @@ class Planner:
         if has_room:
             self.tellRoom()
 
-    def _offer(self):
+    def _offer(self) -> set[str]:
         """Offer what has become free to those who wait.
 
         :return: set of the names of providers that had something.
         """
-        offered = set()
+        offered: set[str] = set()
         while (self.capacity.changed or self.capacity.freed
                or self.waiting.passed_on):
             names, self.capacity.changed = self.capacity.changed, set()
@@ -430,7 +470,7 @@ class Planner:
                     heapq.heappush(heads, (line.head, line))
         return offered
 
-    def _tryToServe(self, line, names):
+    def _tryToServe(self, line: Line, names: Container[str]) -> bool:
         """:return: whether the first in the line has got a grant."""
         rank = line.head
         try:
@@ -443,7 +483,8 @@ class Planner:
             self._woken.append(rank[-1])
         return bool(grant)
 
-    def _serve(self, line, names=None):
+    def _serve(self, line: Line,
+               names: Container[str] | None = None) -> Grant | None:
         """
         :param names: of the providers that have changed since the line was
             tried the last time; None for all.
@@ -468,7 +509,7 @@ class Planner:
         self._grants[request_id] = grant, line.needs, reserved
         return grant
 
-    def _isFull(self, node, rank):
+    def _isFull(self, node: ProviderNode, rank: Rank) -> bool:
         """:return: whether a cloud where a node is has said that there is no
             room, and somebody waits for that; its limits may not be known.
         """
@@ -477,11 +518,11 @@ class Planner:
         return bool(full) and not full.isdisjoint(
             self.capacity.getNeighbours(node))
 
-    def _getMissing(self):
+    def _getMissing(self) -> Set[str]:
         """:return: names of what is reserved by :meth:`setMissing`."""
         return self.capacity.missing.by_request.keys() - self._others.keys()
 
-    def _reserve(self, line, view):
+    def _reserve(self, line: Line, view: Now) -> None:
         """Reserve a way of serving the first in a line."""
         rank = line.head
         former = self.capacity.reservations.by_request.get(rank[-1], ())
@@ -500,7 +541,7 @@ class Planner:
             self.capacity.unreserve(rank[-1])
             self.capacity.reserve(line.reserved)
 
-    def _reconsider(self, names=None):
+    def _reconsider(self, names: Collection[str] | None = None) -> None:
         """Look anew at how those who wait can be served.
 
         :param names: of the providers that may have changed; None if there
@@ -516,7 +557,7 @@ class Planner:
             if not options.possible:
                 self._woken += [rank[-1] for rank in line.ranks]
 
-    def _collect(self, request, needs):
+    def _collect(self, request: NodesetRequest, needs: Needs) -> Grant | None:
         """:return: what has been granted to a request already, or None."""
         grant, granted_needs, _ = self._grants.get(request.uuid, (None,) * 3)
         if grant is None:
@@ -530,11 +571,11 @@ class Planner:
         self.capacity.release(request.uuid)
         return None
 
-    def _leave(self, request_id):
+    def _leave(self, request_id: str) -> None:
         self.waiting.remove(request_id)
         self.capacity.unreserve(request_id)
 
-    def _wait(self, line, rank):
+    def _wait(self, line: Line, rank: Rank) -> Wait:
         """:return: what a request is told that has a place in a line."""
         return Wait(line.getReason(rank), tuple(
             each.provider for each

@@ -5,36 +5,42 @@ which others must leave to it.  The launcher of the request says so in
 ZooKeeper, for as long as it lives.
 """
 
+from collections.abc import Callable, Mapping
 import contextlib
 import json
+from typing import TypeAlias
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.protocol.states import ZnodeStat
+from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.launcher.planner.reservations import Reservation
 from zuul_nodes.launcher.zookeeper import Entry, Interruptible
 
 ROOT = '/zuul/zuul-nodes/reservations'
+# All that a request has reserved.
+Several: TypeAlias = tuple[Reservation, ...]
 
 
 class PublishedReservations(Interruptible):
     """
-    :param ZooKeeperClient zk_client:
-    :param str owner: the launcher's name.
+    :param owner: the launcher's name.
     :param changed: called with what others have reserved: request -> a
         tuple of Reservation.
     """
 
-    def __init__(self, zk_client, owner, changed):
+    def __init__(self, zk_client: ZooKeeperClient, owner: str,
+                 changed: Callable[[dict[str, Several]], object]) -> None:
         self.owner = owner
         self.changed = changed
         # Request -> what is written of it; None if that is not known.
-        self._own = {}
+        self._own: dict[str, Several | None] = {}
         self._session_lost = False
         super().__init__(zk_client, ROOT)
 
-    def publish(self, reservations):
+    def publish(self, reservations: Mapping[str, Several]) -> None:
         """
-        :param dict reservations: all of ours: request -> a tuple.
+        :param reservations: all of ours: request -> a tuple.
         :raises KazooException: to be called again.
         """
         if self._session_lost:
@@ -54,7 +60,7 @@ class PublishedReservations(Interruptible):
         for request_id in self._own.keys() - reservations.keys():
             self._delete(request_id)
 
-    def _write(self, request_id, reservations):
+    def _write(self, request_id: str, reservations: Several) -> None:
         data = json.dumps({'launcher': self.owner, 'reservations': [
             each._asdict() for each in reservations]}, sort_keys=True).encode()
         path = f'{ROOT}/{request_id}'
@@ -75,35 +81,39 @@ class PublishedReservations(Interruptible):
         else:
             self._own[request_id] = reservations
 
-    def _delete(self, request_id):
+    def _delete(self, request_id: str) -> None:
         path = f'{ROOT}/{request_id}'
         with contextlib.suppress(NoNodeError):
             if self._isOurs(path):
                 self.client.delete(path)
         del self._own[request_id]
 
-    def _isOurs(self, path):
+    def _isOurs(self, path: str) -> bool:
         """:return: whether no other launcher has the request by now."""
         return Published(*self.client.get(path)).launcher == self.owner
 
-    def forgetSession(self):
+    def forgetSession(self) -> None:
         """Called in another thread: what was written is no more."""
         self._session_lost = True
 
     # What ZuulTreeCache asks for
 
-    def parsePath(self, path):
+    def parsePath(self, path: str) -> tuple[tuple[str] | None, bool, None]:
         name = path[len(self.root) + 1:]
         known = bool(name) and '/' not in name and name != '_sync'
         return (name,) if known else None, known, None
 
-    def objectFromRaw(self, key, data, stat):
+    def objectFromRaw(self, key: tuple[str], data: bytes,
+                      stat: ZnodeStat) -> 'Published':
         return Published(data, stat)
 
-    def updateFromRaw(self, obj, key, data, stat):
+    def updateFromRaw(self, obj: 'Published', key: tuple[str], data: bytes,
+                      stat: ZnodeStat) -> None:
         obj.read(data, stat)
 
-    def postCacheHook(self, event, data, stat, key, obj):
+    def postCacheHook(self, event: object, data: bytes | None,
+                      stat: ZnodeStat | None, key: tuple[str],
+                      obj: 'Published | None') -> None:
         self.changed({
             request_id: each.reservations for (request_id,), each
             in list(self.entries.items())
@@ -113,11 +123,11 @@ class PublishedReservations(Interruptible):
 class Published(Entry):
     """What is written of the reservations of a request."""
 
-    def __init__(self, data, stat):
+    def __init__(self, data: bytes, stat: ZnodeStat) -> None:
         super().__init__(stat)
         self.read(data, stat)
 
-    def read(self, data, stat):
+    def read(self, data: bytes, stat: ZnodeStat) -> None:
         content = json.loads(data)
         self.reservations = tuple(
             Reservation(**{**each, 'rank': tuple(each['rank']),

@@ -1,11 +1,13 @@
 """The nodes that are nobody's, as those who choose see them."""
 
 import collections
+from collections.abc import Callable, Iterator
 import itertools
 import operator
-import typing
+from typing import NamedTuple
 
 from zuul.model import ProviderNode
+from zuul.provider import BaseProvider
 
 from zuul_nodes.launcher.providers import isFor, isMadeFrom
 
@@ -14,22 +16,22 @@ State = ProviderNode.State
 ORDER = {State.READY: 0, State.BUILDING: 1}
 
 
-class Kind(typing.NamedTuple):
+class Kind(NamedTuple):
     """What makes nodes equal for those who choose.
 
-    :ivar int order: by state; the least is the nearest to be ready.
-    :ivar str zone: the availability zone, if it is known.
-    :ivar tuple names: the label and its aliases.
+    :ivar order: by state; the least is the nearest to be ready.
+    :ivar zone: the availability zone, if it is known.
+    :ivar names: the label and its aliases.
     """
     order: int
     zone: str | None
     provider: str
-    names: tuple
+    names: tuple[str, ...]
     label: str
     label_config_hash: str
 
 
-def isPending(node):
+def isPending(node: ProviderNode) -> bool:
     """
     :return: whether a node has not begun and nobody has asked for it.  It
         may wait for ever for room, so it neither is for anybody nor counts.
@@ -39,7 +41,7 @@ def isPending(node):
             and not node.subnodes and not node.main_node_id)
 
 
-def getKind(node):
+def getKind(node: ProviderNode) -> Kind | None:
     """:return: None if the node is not for anybody."""
     order = ORDER.get(node.state)
     # A node that is ready is locked by those who are about to take it.
@@ -59,35 +61,38 @@ class ReadyNodes:
     :param hasExpired: tells of a node whether it is too old to be used.
     """
 
-    def __init__(self, hasExpired):
+    def __init__(self, hasExpired: Callable[[ProviderNode], bool]) -> None:
         self.hasExpired = hasExpired
         # Provider and label -> kind -> uuid -> node.
-        self._kinds = collections.defaultdict(dict)
+        self._kinds: dict[
+            tuple[str, str], dict[Kind, dict[str, ProviderNode]]] = (
+                collections.defaultdict(dict))
 
-    def add(self, kind, node):
+    def add(self, kind: Kind, node: ProviderNode) -> None:
         for name in kind.names:
             self._kinds[kind.provider, name].setdefault(
                 kind, {})[node.uuid] = node
 
-    def remove(self, kind, node):
+    def remove(self, kind: Kind, node: ProviderNode) -> None:
         for name in kind.names:
             kinds = self._kinds[kind.provider, name]
             del kinds[kind][node.uuid]
             if not kinds[kind]:
                 del kinds[kind]
 
-    def find(self, provider, label_name, number, isKept, countKept,
-             zone=None):
+    def find(self, provider: BaseProvider, label_name: str, number: int,
+             isKept: Callable[[str], bool], countKept: Callable[[Kind], int],
+             zone: str | None = None) -> list[str]:
         """
-        :param BaseProvider provider: the tenant's.
-        :param int number: how many are enough.
+        :param provider: the tenant's.
+        :param number: how many are enough.
         :param isKept: tells of a node whether it is for others.
         :param countKept: tells of a kind how many of the rest are.
-        :param str zone: an availability zone; nodes that are known to be
+        :param zone: an availability zone; nodes that are known to be
             in another one are not to be had.
         :return: a list of uuids, the best first.
         """
-        found = []
+        found: list[str] = []
         kinds = [
             (kind.order, kind.zone != zone, len(kind.names), kind, nodes)
             for kind, nodes in self._get(provider, label_name)
@@ -104,20 +109,20 @@ class ReadyNodes:
                 break
         return found
 
-    def has(self, provider_name, label_name):
+    def has(self, provider_name: str, label_name: str) -> bool:
         """:return: whether there are any, for whomever."""
         return bool(self._kinds.get((provider_name, label_name)))
 
-    def count(self, kind):
+    def count(self, kind: Kind) -> int:
         """:return: how many there are of a kind."""
         return len(self._kinds[kind.provider, kind.label].get(kind, ()))
 
-    def getIds(self, provider_name, label_name):
+    def getIds(self, provider_name: str, label_name: str) -> Iterator[str]:
         """:return: yields the uuids of all that have a label."""
         return itertools.chain(*self._kinds.get(
             (provider_name, label_name), {}).values())
 
-    def getReady(self):
+    def getReady(self) -> Iterator[ProviderNode]:
         """:return: yields all that are ready."""
         for (_, name), kinds in self._kinds.items():
             for kind, nodes in kinds.items():
@@ -125,12 +130,13 @@ class ReadyNodes:
                 if name == kind.label and kind.order == ORDER[State.READY]:
                     yield from nodes.values()
 
-    def getZones(self, provider, label_name):
+    def getZones(self, provider: BaseProvider, label_name: str) -> set[str]:
         """:return: the availability zones where there are some, a set."""
         return {kind.zone for kind, _ in self._get(provider, label_name)
                 if kind.zone}
 
-    def _get(self, provider, label_name):
+    def _get(self, provider: BaseProvider,
+             label_name: str) -> list[tuple[Kind, dict[str, ProviderNode]]]:
         """:return: a list of kinds, with the nodes of each."""
         kinds = self._kinds.get((provider.canonical_name, label_name))
         return [item for item in kinds.items()

@@ -8,12 +8,19 @@ there are.
 
 import bisect
 import collections
+from collections.abc import Collection, Container, Iterable, Mapping
+from typing import TypeAlias
 
-from zuul_nodes.launcher.planner.capacity import Shortage
-from zuul_nodes.launcher.planner.limits import getShortName
+from zuul.model import NodesetRequest
+
+from zuul_nodes.launcher.planner.candidates import Candidates
+from zuul_nodes.launcher.planner.capacity import Blocker, Capacity, Shortage
+from zuul_nodes.launcher.planner.limits import Key, getShortName
+from zuul_nodes.launcher.planner.reservations import Rank, Reservation
+from zuul_nodes.launcher.planner.selection import Needs
 
 
-def getRank(request):
+def getRank(request: NodesetRequest) -> Rank:
     """:return: what requests are served in order of; the least first."""
     return (request.priority, request.relative_priority,
             request.request_time, request.uuid)
@@ -21,47 +28,48 @@ def getRank(request):
 
 class Line:
     """
-    :param Needs needs: what all in it need.
-    :param Candidates options: how that can be served.
-    :ivar list ranks: of the requests, the first one's first.
-    :ivar tuple reserved_for: the rank for which it was decided what is
+    :param needs: what all in it need.
+    :param options: how that can be served.
+    :ivar ranks: of the requests, the first one's first.
+    :ivar reserved_for: the rank for which it was decided what is
         reserved, and what :meth:`getCapped` was; None if that is to be
         decided anew.
-    :ivar tuple reserved: what that was, of class Reservation.
-    :ivar dict blockers: name of a provider -> why it can't serve the
+    :ivar reserved: what that was, of class Reservation.
+    :ivar blockers: name of a provider -> why it can't serve the
         first request; to be changed by :meth:`RequestQueue.setBlockers`.
     """
 
-    def __init__(self, needs, options):
+    def __init__(self, needs: Needs, options: Candidates) -> None:
         self.needs = needs
         self.options = options
-        self.ranks = []
-        self.reserved_for = None
-        self.reserved = ()
-        self.blockers = {}
+        self.ranks: list[Rank] = []
+        self.reserved_for: tuple[Rank, set[str]] | None = None
+        self.reserved: tuple[Reservation, ...] = ()
+        self.blockers: dict[str, Blocker] = {}
 
     @property
-    def head(self):
+    def head(self) -> Rank:
         """:return: the rank of the first request."""
         return self.ranks[0]
 
-    def setOptions(self, options, names):
+    def setOptions(self, options: Candidates,
+                   names: Container[str] | None) -> None:
         """:param names: as of :meth:`RequestQueue.setOptions`."""
         if names is None or options.mix or self.options.mix or any(
                 each.provider in names for each in self.reserved):
             self.reserved_for = None
         self.options = options
 
-    def getCapped(self):
+    def getCapped(self) -> set[str]:
         """:return: set of the names of providers where the tenant has all
             nodes that it may have with a label, by its ``max-nodes``."""
         return {name for name, blocker in self.blockers.items()
                 if isinstance(blocker, Shortage)
                 and blocker.account.kind == 'label'}
 
-    def mayBeServed(self, name, capacity):
+    def mayBeServed(self, name: str, capacity: Capacity) -> bool:
         """
-        :param str name: of a provider that had not enough for the first.
+        :param name: of a provider that had not enough for the first.
         :return: whether it is to be tried once more.
         """
         blocker = self.blockers.get(name)
@@ -71,7 +79,7 @@ class Line:
                 or any(each.provider == name for each in self.reserved)
                 or not capacity.isStill(blocker, self.head))
 
-    def getReason(self, rank):
+    def getReason(self, rank: Rank) -> str:
         """:return: for people, for what a request in it waits."""
         if ahead := self.getAhead(rank):
             return (f'{ahead} requests that need the same are ahead, '
@@ -87,38 +95,45 @@ class Line:
             in (self.options.getRefusals() | self.blockers).items())
         return f'No provider has room for {text} now. {reasons}'
 
-    def getAhead(self, rank):
+    def getAhead(self, rank: Rank) -> int:
         """:return: how many are ahead of that rank."""
         return bisect.bisect_left(self.ranks, rank)
 
 
+# Where a request is, and its rank; None, and nothing, if it is nowhere.
+Place: TypeAlias = tuple[Line | None, Rank]
+NOWHERE: Place = (None, ())
+
+
 class RequestQueue:
     """
-    :ivar dict lines: needs -> :class:`Line`.
-    :ivar dict requests: uuid -> a request that waits.
-    :ivar set passed_on: lines that have another first, for whom nothing is
+    :ivar lines: needs -> :class:`Line`.
+    :ivar requests: uuid -> a request that waits.
+    :ivar passed_on: lines that have another first, for whom nothing is
         reserved yet; to be emptied by whom it concerns.
     """
 
-    def __init__(self):
-        self.lines = {}
-        self.requests = {}
-        self.passed_on = set()
-        self._places = {}
-        self._users = collections.defaultdict(set)
-        self._mixed = set()
+    def __init__(self) -> None:
+        self.lines: dict[Needs, Line] = {}
+        self.requests: dict[str, NodesetRequest] = {}
+        self.passed_on: set[Line] = set()
+        self._places: dict[str, Place] = {}
+        self._users: dict[str, set[Line]] = collections.defaultdict(set)
+        self._mixed: set[Line] = set()
         # Key -> pairs of a line and the name of a provider that has not
         # enough of it.
-        self._short = collections.defaultdict(set)
+        self._short: dict[Key, set[tuple[Line, str]]] = (
+            collections.defaultdict(set))
 
-    def put(self, request, needs, options):
+    def put(self, request: NodesetRequest, needs: Needs,
+            options: Candidates) -> tuple[Line, int]:
         """
         :return: the line that the request is in, at its place; and how
             many are ahead of it there.
         """
         rank = getRank(request)
         line = self.lines.get(needs)
-        if self._places.get(request.uuid) != (line, rank):
+        if line is None or self._places.get(request.uuid) != (line, rank):
             self.remove(request.uuid)
             # It may have been the last one.
             line = self.lines.get(needs)
@@ -130,8 +145,8 @@ class RequestQueue:
         self.requests[request.uuid] = request
         return line, line.getAhead(rank)
 
-    def remove(self, request_id):
-        line, rank = self._places.pop(request_id, (None, None))
+    def remove(self, request_id: str) -> None:
+        line, rank = self._places.pop(request_id, NOWHERE)
         if line is None:
             return
         del self.requests[request_id]
@@ -144,21 +159,21 @@ class RequestQueue:
         elif not ahead:
             self.passed_on.add(line)
 
-    def find(self, request_id):
-        """:return: its line and its rank, or None twice."""
-        return self._places.get(request_id, (None, None))
+    def find(self, request_id: str) -> Place:
+        """:return: its line and its rank, or :data:`NOWHERE`."""
+        return self._places.get(request_id, NOWHERE)
 
-    def getLines(self, names):
+    def getLines(self, names: Iterable[str]) -> set[Line]:
         """:return: set of those that can use one of the providers."""
         return set().union(*(self._users[name] for name in names))
 
-    def getShort(self, users):
+    def getShort(self, users: Mapping[Key, set[str]]) -> dict[Line, set[str]]:
         """
-        :param dict users: key of which there is more -> names of the
+        :param users: key of which there is more -> names of the
             providers that are limited by it.
         :return: dict, line -> set of names of those that had not enough.
         """
-        short = collections.defaultdict(set)
+        short: dict[Line, set[str]] = collections.defaultdict(set)
         for key, names in users.items():
             for line, name in self._short.get(key, ()):
                 short[line].add(name)
@@ -167,9 +182,9 @@ class RequestQueue:
                     short[line] |= common
         return short
 
-    def setBlockers(self, line, blockers):
+    def setBlockers(self, line: Line, blockers: Mapping[str, Blocker]) -> None:
         """
-        :param dict blockers: name of a provider -> why it can't serve the
+        :param blockers: name of a provider -> why it can't serve the
             first in the line; of those that were tried.
         """
         self._unblock(line, blockers)
@@ -178,7 +193,8 @@ class RequestQueue:
             if isinstance(blocker, Shortage):
                 self._short[blocker.key].add((line, name))
 
-    def setOptions(self, line, options, names=None):
+    def setOptions(self, line: Line, options: Candidates,
+                   names: Collection[str] | None = None) -> None:
         """
         :param names: of the providers that may have changed; None if there
             are other ones.
@@ -188,18 +204,18 @@ class RequestQueue:
         self._enter(line)
         self._unblock(line, list(line.blockers) if names is None else names)
 
-    def _enter(self, line):
+    def _enter(self, line: Line) -> None:
         for name in line.options.names:
             self._users[name].add(line)
         if line.options.mix:
             self._mixed.add(line)
 
-    def _quit(self, line):
+    def _quit(self, line: Line) -> None:
         for name in line.options.names:
             self._users[name].discard(line)
         self._mixed.discard(line)
 
-    def _unblock(self, line, names):
+    def _unblock(self, line: Line, names: Iterable[str]) -> None:
         for name in names:
             blocker = line.blockers.pop(name, None)
             if isinstance(blocker, Shortage):

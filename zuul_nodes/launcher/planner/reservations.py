@@ -6,48 +6,60 @@ so that these can't have what becomes free bit by bit.
 
 import bisect
 import collections
+from collections.abc import Iterable
 import itertools
-import typing
+from typing import Any, NamedTuple, TypeAlias
+
+from zuul_nodes.launcher.planner.limits import Charges, Key
+
+# What requests are served in order of, the least first: numbers, and at the
+# end the request's uuid.
+Rank: TypeAlias = tuple[Any, ...]
 
 
-class Reservation(typing.NamedTuple):
+class Reservation(NamedTuple):
     """
-    :ivar str provider: canonical name.
-    :ivar tuple rank: of the request; its last part is the request's uuid.
-    :ivar tuple labels: that the provider is to serve, of all its nodes.
-    :ivar str tenant: the name.
-    :ivar dict quota: resource -> amount that is to become free, besides
+    :ivar provider: canonical name.
+    :ivar rank: of the request; its last part is the request's uuid.
+    :ivar labels: that the provider is to serve, of all its nodes.
+    :ivar tenant: the name.
+    :ivar quota: resource -> amount that is to become free, besides
         nodes of the labels.
-    :ivar bool made: whether all nodes are to be made, as for a request that
+    :ivar made: whether all nodes are to be made, as for a request that
         tests an image: what is ready is not for it.
     """
     provider: str
-    rank: tuple
-    labels: tuple
+    rank: Rank
+    labels: tuple[str, ...]
     tenant: str
-    quota: dict
+    quota: dict[str, float]
     made: bool = False
 
 
 class Reservations:
     """
-    :ivar dict by_request: uuid -> its reservations, a tuple.
+    :ivar by_request: uuid -> its reservations, a tuple.
     """
 
-    def __init__(self):
-        self.by_request = {}
-        self._charges = collections.defaultdict(list)
+    def __init__(self) -> None:
+        self.by_request: dict[str, tuple[Reservation, ...]] = {}
+        self._charges: dict[str, list[Key]] = collections.defaultdict(list)
         # Provider -> uuid -> rank; provider and label -> uuid -> rank, tenant
         # and number of nodes; key -> uuid -> rank and amount.
-        self._ranks = collections.defaultdict(dict)
-        self._labels = collections.defaultdict(dict)
-        self._amounts = collections.defaultdict(dict)
+        self._ranks: dict[str, dict[str, Rank]] = (
+            collections.defaultdict(dict))
+        self._labels: dict[
+            tuple[str, str], dict[str, tuple[Rank, str, int]]] = (
+                collections.defaultdict(dict))
+        self._amounts: dict[Key, dict[str, tuple[Rank, float]]] = (
+            collections.defaultdict(dict))
         # Key -> ranks in order, and what all up to there have reserved.
-        self._sums = {}
+        self._sums: dict[
+            Key, tuple[tuple[Rank, ...], list[float]]] = {}
 
-    def add(self, reservation, charges):
+    def add(self, reservation: Reservation, charges: Charges) -> None:
         """
-        :param dict charges: key -> amount, see :class:`.limits.Limits`.
+        :param charges: key -> amount, see :class:`.limits.Limits`.
         """
         request_id = reservation.rank[-1]
         self.by_request[request_id] = (
@@ -64,7 +76,8 @@ class Reservations:
                 request_id, (reservation.rank, 0))
             self._amounts[key][request_id] = rank, amount + more
 
-    def remove(self, request_id):
+    def remove(self,
+               request_id: str) -> tuple[tuple[Reservation, ...], list[Key]]:
         """:return: what the request had, and a list of the keys of which
             there may be more now."""
         reservations = self.by_request.pop(request_id, ())
@@ -78,14 +91,15 @@ class Reservations:
             self._amounts[key].pop(request_id, None)
         return reservations, keys
 
-    def isReserved(self, name, rank):
+    def isReserved(self, name: str, rank: Rank) -> bool:
         """:return: whether somebody ahead has reserved the provider."""
         return any(other < rank for other in self._ranks[name].values())
 
-    def getWanted(self, name, label_names, rank):
+    def getWanted(self, name: str, label_names: Iterable[str],
+                  rank: Rank) -> collections.Counter[str]:
         """:return: a Counter: tenant -> how many nodes with one of the labels
             of a provider those ahead want."""
-        wanted = collections.Counter()
+        wanted: collections.Counter[str] = collections.Counter()
         for label_name in label_names:
             for other, tenant_name, number in self._labels.get(
                     (name, label_name), {}).values():
@@ -93,7 +107,7 @@ class Reservations:
                     wanted[tenant_name] += number
         return wanted
 
-    def getAhead(self, key, rank):
+    def getAhead(self, key: Key, rank: Rank) -> tuple[float, str | None]:
         """
         :return: what those ahead have reserved, and the uuid of the first
             of them or None.

@@ -5,13 +5,32 @@ a request gets now, and as if nothing were, for what it can ever get.
 """
 
 import collections
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Mapping,
+)
 import copy
-import typing
+from typing import Any, NamedTuple, Self, TypeAlias
 import uuid
 
+from zuul.model import NodesetRequest, ProviderNode
+from zuul.provider import BaseProvider, BaseProviderLabel
+
 from zuul_nodes.drivers import getPriority, getZones, turnZones
+from zuul_nodes.launcher.planner.capacity import (
+    Blocker,
+    Capacity,
+    Shortage,
+    Unknown,
+)
 from zuul_nodes.launcher.planner.decisions import Grant, Host, Slot
 from zuul_nodes.launcher.planner.limits import (
+    Charges,
+    Key,
+    Limits,
     findExceeded,
     getLabelKey,
     getProviderQuota,
@@ -19,33 +38,37 @@ from zuul_nodes.launcher.planner.limits import (
     getSlots,
     withProblem,
 )
-from zuul_nodes.launcher.planner.reservations import Reservation
+from zuul_nodes.launcher.planner.readynodes import Kind
+from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.providers import isGiven
 
+# The uuid of a node; as if nothing were in use, a machine and one of its jobs.
+Choice: TypeAlias = Any
 
-class Want(typing.NamedTuple):
+
+class Want(NamedTuple):
     """One node that a request needs.
 
-    :ivar tuple failed: names of providers, one for each failed attempt.
-    :ivar frozenset temporary: names of those that could not do it for the
+    :ivar failed: names of providers, one for each failed attempt.
+    :ivar temporary: names of those that could not do it for the
         moment.
     """
-    index: int
+    index: int  # type: ignore[assignment]
     label_name: str
-    failed: tuple
-    temporary: frozenset
+    failed: tuple[str, ...]
+    temporary: frozenset[str]
 
 
-class Needs(typing.NamedTuple):
+class Needs(NamedTuple):
     """All that a decision depends on: equal needs are served alike."""
     tenant_name: str
-    wants: tuple
+    wants: tuple[Want, ...]
     preferred_provider: str | None
     image_upload_uuid: str | None
-    image_names: tuple
+    image_names: tuple[str, ...]
 
 
-def getNeeds(request):
+def getNeeds(request: NodesetRequest) -> Needs:
     """:return: what a request needs that has no nodes."""
     wants = []
     for index, label_name in enumerate(request.labels):
@@ -61,18 +84,19 @@ def getNeeds(request):
 class Machine:
     """What is to be made: a node, or a host with slots."""
 
-    def __init__(self, provider, label, want):
+    def __init__(self, provider: BaseProvider, label: BaseProviderLabel,
+                 want: Want) -> None:
         self.provider = provider
         self.label = label
         self.wants = [want]
         self.slots = getSlots(label)
 
-    def copy(self):
+    def copy(self) -> Self:
         machine = copy.copy(self)
         machine.wants = list(self.wants)
         return machine
 
-    def hasSlot(self, provider, label_name):
+    def hasSlot(self, provider: BaseProvider, label_name: str) -> bool:
         return (len(self.wants) < self.slots and provider is self.provider
                 and label_name in (self.label.name, *self.label.aliases))
 
@@ -80,24 +104,27 @@ class Machine:
 class Draft:
     """A nodeset on paper.
 
-    :param Needs needs: whose.
+    :param needs: whose.
     :param view: :class:`Now` or :class:`Ever`.
-    :ivar dict blockers: name of a provider -> why it can't.
+    :ivar blockers: name of a provider -> why it can't.
     """
 
-    def __init__(self, needs, view):
+    def __init__(self, needs: Needs, view: 'Now | Ever') -> None:
         self.needs = needs
         self.view = view
-        self.providers = {}
-        self.machines = []
-        self.charges = {}
-        self.blockers = {}
-        self._taken = {}
-        self._choices = {}
+        self.providers: dict[Want, BaseProvider] = {}
+        self.machines: list[Machine] = []
+        self.charges: dict[Key, float] = {}
+        self.blockers: dict[str, Blocker] = {}
+        self._taken: dict[Choice, Want] = {}
+        # Want -> what makes its choices equal to those of others, and these.
+        self._choices: dict[
+            Want, tuple[tuple[str, BaseProvider], list[Choice]]] = {}
 
-    def fill(self, candidates, providers):
+    def fill(self, candidates: Mapping[Want, Container[BaseProvider]],
+             providers: Collection[BaseProvider]) -> bool:
         """
-        :param dict candidates: want -> the providers that may serve it.
+        :param candidates: want -> the providers that may serve it.
         :param providers: that are to be tried, the best first.
         :return: whether there is a node for each want.
         """
@@ -107,7 +134,7 @@ class Draft:
                 if provider in able)
             for want, able in candidates.items())
 
-    def add(self, want, provider):
+    def add(self, want: Want, provider: BaseProvider) -> bool:
         """:return: whether there is a node for a want at a provider."""
         self._choices[want] = (
             (want.label_name, provider), self.view.getChoices(want, provider))
@@ -116,7 +143,9 @@ class Draft:
             return True
         return False
 
-    def getOrder(self, providers):
+    def getOrder(
+            self,
+            providers: Collection[BaseProvider]) -> Collection[BaseProvider]:
         """:return: providers with those first that have others of its nodes
             already."""
         if len(providers) == 1:
@@ -127,7 +156,7 @@ class Draft:
         return sorted(providers, key=lambda provider: (
             provider.canonical_name not in used))
 
-    def copy(self):
+    def copy(self) -> Self:
         """:return: the same, to go on from here in another way."""
         draft = copy.copy(self)
         for name in ('providers', 'charges', '_taken', '_choices'):
@@ -135,17 +164,19 @@ class Draft:
         draft.machines = [machine.copy() for machine in self.machines]
         return draft
 
-    def getGrant(self, request_id):
+    def getGrant(self, request_id: str) -> Grant:
         """:return: it, with the uuids of what is to be made."""
+        view = self.view
+        assert isinstance(view, Now)
         slots = [
-            self._makeSlot(want, self.view.getNode(node_id), node_id)
+            self._makeSlot(want, view.getNode(node_id), node_id)
             for node_id, want in self._taken.items()]
         for machine in self.machines:
             node_ids = [uuid.uuid4().hex for _ in range(machine.slots)]
             host = Host(uuid.uuid4().hex, machine.provider,
                         machine.label.name, tuple(node_ids)
                         ) if machine.slots > 1 else None
-            zone = self.view.getZone(machine.provider, machine.label)
+            zone = view.getZone(machine.provider, machine.label)
             slots += [
                 self._makeSlot(want, None, node_id, host, zone)
                 for want, node_id in zip(
@@ -155,16 +186,19 @@ class Draft:
                 provider.canonical_name in want.temporary
                 for want, provider in self.providers.items()))
 
-    def getDistance(self):
+    def getDistance(self) -> tuple[int, int]:
         """:return: how far its nodes are from being ready; of the nearest
             it is the least."""
+        view = self.view
+        assert isinstance(view, Now)
         return len(self.machines), sum(
-            self.view.getKind(node_id).order for node_id in self._taken)
+            view.getKind(node_id).order for node_id in self._taken)
 
-    def getReservations(self, rank):
+    def getReservations(self, rank: Rank) -> list[Reservation]:
         """:return: a list of what is to be reserved for it."""
         labels = collections.defaultdict(list)
-        quota = collections.defaultdict(collections.Counter)
+        quota: dict[BaseProvider, collections.Counter[str]] = (
+            collections.defaultdict(collections.Counter))
         for want, provider in self.providers.items():
             labels[provider].append(want.label_name)
         for machine in self.machines:
@@ -175,14 +209,17 @@ class Draft:
                             made=bool(self.needs.image_upload_uuid))
                 for provider, names in labels.items()]
 
-    def _makeSlot(self, want, node, node_id, host=None, zone=None):
+    def _makeSlot(self, want: Want, node: ProviderNode | None, node_id: str,
+                  host: Host | None = None, zone: str | None = None) -> Slot:
         return Slot(want.index, want.label_name, self.providers[want],
                     node, node_id, host, zone)
 
-    def _match(self, want):
+    def _match(self, want: Want) -> bool:
         """Find a node that is there, though others may have to take
         other ones then."""
-        seen, path, left = set(), [], set()
+        seen: set[Choice] = set()
+        left: set[Choice] = set()
+        path: list[tuple[Want, Choice, Choice | None]] = []
         # There may be many in a row: more than Python calls functions in
         # one another.
         while True:
@@ -207,11 +244,12 @@ class Draft:
             (node_id, taker) for taker, node_id, _ in path)
         return True
 
-    def _findStep(self, want, seen, left, got):
+    def _findStep(self, want: Want, seen: set[Choice], left: set[Choice],
+                  got: set[Choice]) -> tuple[Choice, Choice | None] | None:
         """
-        :param set seen: uuids of nodes that need not be tried any more.
-        :param set left: of those that nobody takes any more.
-        :param set got: of those that others take instead.
+        :param seen: uuids of nodes that need not be tried any more.
+        :param left: of those that nobody takes any more.
+        :param got: of those that others take instead.
         :return: the uuid of a node for a want, and that of the one that
             another want would have to leave for it, or None; or None if
             there is no such node.
@@ -235,7 +273,7 @@ class Draft:
                     return node_id, each
         return None
 
-    def _make(self, want, provider):
+    def _make(self, want: Want, provider: BaseProvider) -> bool:
         name = provider.canonical_name
         if blocker := self.view.getObstacle(want, provider):
             self.blockers[name] = blocker
@@ -243,13 +281,14 @@ class Draft:
         label = provider.labels[want.label_name]
         machine = next((each for each in self.machines if each.hasSlot(
             provider, label.name)), None)
-        charges = {getLabelKey(self.needs.tenant_name, label.name): 1}
+        charges: dict[Key, float] = {
+            getLabelKey(self.needs.tenant_name, label.name): 1}
         if machine is None:
             charges.update(self.view.getCharges(provider, label.name))
         needed = {key: amount + self.charges.get(key, 0)
                   for key, amount in charges.items()}
-        if blocker := self.view.getShortage(provider, needed):
-            self.blockers[name] = blocker
+        if shortage := self.view.getShortage(provider, needed):
+            self.blockers[name] = shortage
             return False
         self.charges.update(needed)
         if machine is None:
@@ -262,18 +301,19 @@ class Draft:
 class Ever:
     """As if nothing were in use.
 
-    :param Limits limits:
     :param getRefusal: gives for a provider and a label why the provider
         does not make it, whatever it has room for; or None.
     :param isHandled: tells of a provider whether anybody makes its nodes.
     """
 
-    def __init__(self, limits, getRefusal, isHandled):
+    def __init__(self, limits: Limits,
+                 getRefusal: Callable[[BaseProvider, str], str | None],
+                 isHandled: Callable[[BaseProvider], bool]) -> None:
         self.limits = limits
         self.getRefusal = getRefusal
         self.isHandled = isHandled
 
-    def getChoices(self, want, provider):
+    def getChoices(self, want: Want, provider: BaseProvider) -> list[Choice]:
         if not provider.nodes:
             return []
         # The machine counts once, whichever providers have it.
@@ -286,10 +326,13 @@ class Ever:
             for number in range(getattr(entry, 'slots', None) or getSlots(
                 provider.labels[entry.label]))]
 
-    def getOthers(self, choice):
+    def getOthers(self, choice: Choice) -> Collection[Choice]:
         return ()
 
-    def getObstacle(self, want, provider):
+    def getRoom(self, choice: Choice) -> float:
+        return 1
+
+    def getObstacle(self, want: Want, provider: BaseProvider) -> str | None:
         if isGiven(provider.driver):
             return withProblem(
                 f'{provider.name} has not enough nodes',
@@ -297,10 +340,10 @@ class Ever:
         refusal = self.getRefusal(provider, want.label_name)
         return refusal and f'{provider.name} {refusal}'
 
-    def getCharges(self, provider, label_name):
+    def getCharges(self, provider: BaseProvider, label_name: str) -> Charges:
         return self.limits.getCharges(provider, label_name) or {}
 
-    def getPart(self, provider, label_name):
+    def getPart(self, provider: BaseProvider, label_name: str) -> float:
         """:return: of what the provider has in all, the largest part that
             a node needs."""
         limits = self.limits.getTotal(provider) or {}
@@ -309,7 +352,8 @@ class Ever:
             in self.getCharges(provider, label_name).items()
             if limits.get(key)), default=0)
 
-    def getShortage(self, provider, needed):
+    def getShortage(self, provider: BaseProvider,
+                    needed: Charges) -> str | None:
         limits = self.limits.getTotal(provider) or {}
         key = findExceeded(needed, limits)
         if key is None:
@@ -322,25 +366,28 @@ class Ever:
 class Now:
     """As things are.
 
-    :param Capacity capacity:
-    :param tuple rank: of the request.
+    :param rank: of the request.
     :param getObstacle: gives for a provider and a label why no node can be
         made now, or None.
     :param shuffle: puts a list into another order.
-    :ivar str zone: the availability zone of all nodes; None if each may be
+    :ivar zone: the availability zone of all nodes; None if each may be
         in another one.
     """
 
-    zone = None
+    zone: str | None = None
 
-    def __init__(self, capacity, rank, needs, getObstacle, shuffle):
+    def __init__(self, capacity: Capacity, rank: Rank, needs: Needs,
+                 getObstacle: Callable[[BaseProvider, str], str | None],
+                 shuffle: Callable[[list[Any]], object]) -> None:
         self.capacity = capacity
         self.rank = rank
         self.needs = needs
         self.shuffle = shuffle
         self._getObstacle = getObstacle
         self.getNode = capacity.getNode
-        self.getKind = capacity.getKind
+        # Asked of what anybody may have.
+        self.getKind: Callable[[str], Kind] = (
+            capacity.getKind)  # type: ignore[assignment]
         self.getOthers = capacity.getOthers
         self.getRoom = capacity.getMachineRoom
         self.label_names = collections.Counter(
@@ -348,43 +395,45 @@ class Now:
         self.failing = frozenset().union(
             *(want.temporary for want in needs.wants))
 
-    def within(self, zone):
+    def within(self, zone: str) -> Self:
         """:return: the same, of one availability zone."""
         view = copy.copy(self)
         view.zone = zone
         return view
 
-    def getChoices(self, want, provider):
+    def getChoices(self, want: Want, provider: BaseProvider) -> list[Choice]:
         return self._getFree(
             provider, want.label_name, len(self.needs.wants))
 
-    def _getFree(self, provider, label_name, number):
+    def _getFree(self, provider: BaseProvider, label_name: str,
+                 number: int) -> list[str]:
         if self.needs.image_upload_uuid:
             return []
         return self.capacity.getFree(
             provider, label_name, number, self.rank, self.zone)
 
-    def getObstacle(self, want, provider):
+    def getObstacle(self, want: Want, provider: BaseProvider) -> str | None:
         if self.zone:
             zones = getZones(provider.labels[want.label_name])
             if zones and self.zone not in zones:
                 return f'makes no {want.label_name} in zone {self.zone}'
         return self._getObstacle(provider, want.label_name)
 
-    def getCharges(self, provider, label_name):
-        return self.capacity.limits.getCharges(provider, label_name)
+    def getCharges(self, provider: BaseProvider, label_name: str) -> Charges:
+        return self.capacity.limits.getCharges(provider, label_name) or {}
 
-    def getShortage(self, provider, needed):
+    def getShortage(self, provider: BaseProvider,
+                    needed: Charges) -> Shortage | Unknown | None:
         return self.capacity.getShortage(
             provider, needed, self.rank)
 
-    def mayHaveRoom(self, provider, needed):
+    def mayHaveRoom(self, provider: BaseProvider, needed: Charges) -> bool:
         """:return: whether there is room if none of Zuul's nodes is in use;
             others may use what they do for ever."""
         limits = self.capacity.limits.getUsable(provider)
         return limits is not None and findExceeded(needed, limits) is None
 
-    def isReserved(self, draft):
+    def isReserved(self, draft: Draft) -> bool:
         """:return: whether somebody ahead has reserved one of the providers
             of a draft."""
         return any(
@@ -392,7 +441,8 @@ class Now:
             for name in {provider.canonical_name
                          for provider in draft.providers.values()})
 
-    def getOrder(self, providers, names=None):
+    def getOrder(self, providers: Iterable[BaseProvider],
+                 names: Container[str] | None = None) -> list[BaseProvider]:
         """
         :param names: canonical names of those that count; None for all.
         :return: a list of the providers, the best first.
@@ -404,7 +454,7 @@ class Now:
             order.sort(key=self._getMerit)
         return order
 
-    def getZones(self, provider):
+    def getZones(self, provider: BaseProvider) -> list[str]:
         """
         :return: a list of the availability zones that all nodes may be in;
             empty if it does not matter, or none is known.
@@ -418,7 +468,8 @@ class Now:
                 *sorted(stock.getZones(provider, name))))
         return turnZones(list(zones), self._getKey())
 
-    def getZone(self, provider, label):
+    def getZone(self, provider: BaseProvider,
+                label: BaseProviderLabel) -> str | None:
         """:return: the availability zone of new nodes, or None."""
         if self.zone:
             return self.zone
@@ -426,16 +477,16 @@ class Now:
         return zones[self.countFailures(provider) % len(zones)] if (
             zones) else None
 
-    def countFailures(self, provider):
+    def countFailures(self, provider: BaseProvider) -> int:
         """:return: how often the provider has failed to make the nodes."""
         return max(want.failed.count(provider.canonical_name)
                    for want in self.needs.wants)
 
-    def _getKey(self):
+    def _getKey(self) -> float:
         """:return: the time of the request."""
         return self.rank[-2]
 
-    def _getMerit(self, provider):
+    def _getMerit(self, provider: BaseProvider) -> tuple[Any, ...]:
         label = next(iter(provider.labels.values()))
         return (
             provider.canonical_name in self.failing,
@@ -444,7 +495,7 @@ class Now:
             self._getDistance(provider),
             self.capacity.getShare(provider))
 
-    def _getDistance(self, provider):
+    def _getDistance(self, provider: BaseProvider) -> tuple[int, int]:
         """:return: how far a provider is from having all nodes ready; of
             the nearest it is the least."""
         # With aliases, a node may serve several labels, but only once.
@@ -454,6 +505,6 @@ class Now:
             self.getKind(node_id).order for node_id in free)
 
 
-def _getNames(entry, provider):
+def _getNames(entry: Any, provider: BaseProvider) -> tuple[str, ...]:
     return (entry.label, *(entry.aliases or ()),
             *provider.labels[entry.label].aliases)

@@ -36,6 +36,7 @@ from zuul_nodes.launcher.providers.sharedmachines import (
     SharedMachines,
     getMachineId,
 )
+from zuul_nodes.launcher.providers.unreadable import Unreadable
 
 __all__ = [
     'LOST',
@@ -49,6 +50,7 @@ __all__ = [
     'Ownership',
     'Scope',
     'SharedMachines',
+    'Unreadable',
     'checkAddress',
     'chooseProvider',
     'classify',

@@ -1,5 +1,7 @@
 """What counts, and whose creation may begin."""
 
+import itertools
+
 import pytest
 from zuul.model import ProviderNode, QuotaInformation
 
@@ -170,3 +172,22 @@ def test_who_tests_an_image_is_not_overtaken():
     world.finish(small)
     world.finish(running.pop())
     assert request.uuid in world.woken
+
+
+@pytest.mark.parametrize('answers', range(8))
+def test_a_driver_that_stops_answering_amid_a_decision(answers):
+    provider = Provider('a', 'big', limits={'instances': 5})
+    world = World(provider)
+    # No answer is good for longer than until the next question.
+    limits = world.planner.capacity.limits
+    limits.clock = itertools.count(step=limits.lifetime + 1).__next__
+    left = iter([provider.getQuotaForLabel] * answers)
+
+    def answer(label):
+        if (function := next(left, None)) is None:
+            raise TimeoutError
+        return function(label)
+
+    provider.getQuotaForLabel = answer
+    decision = world.planner.plan(makeRequest('big'))
+    assert isinstance(decision, Grant if answers else Wait)
