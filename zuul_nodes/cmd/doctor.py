@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 import zuul_nodes
-from zuul_nodes import plugin
+from zuul_nodes import plugin, signatures
 from zuul_nodes.cmd.common import output
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import extensions, seams
@@ -61,6 +61,7 @@ def examine():
             # Both import Zuul, which takes long, so they run in parallel.
             parts = {function.__name__: list(_reportErrors(function))
                      for function in (examineVersions, examineSeams,
+                                      examineReplacements,
                                       examineEntryPoints, examineDrivers)}
             environment = list(_reportErrors(examineEnvironment, probe))
         finally:
@@ -84,10 +85,11 @@ def _reportErrors(function, *arguments):
 def examineVersions():
     yield Finding('version', 'python', True, platform.python_version())
     yield Finding('version', 'zuul-nodes', True, zuul_nodes.__version__)
-    version, wanted = seams.getVersions()
-    mismatch = seams.findVersionMismatch()
-    yield Finding('version', 'zuul', not mismatch,
-                  mismatch or f'{version}, required: {wanted}')
+    for package in ('zuul', 'kazoo'):
+        version, wanted = signatures.getVersions(package)
+        mismatch = signatures.findVersionMismatch(package)
+        yield Finding('version', package, not mismatch,
+                      mismatch or f'{version}, required: {wanted}')
 
 
 def startProbe(directory):
@@ -133,6 +135,13 @@ def examineSeams():
     for seam in seams.SEAMS:
         mismatch = seam.findMismatch()
         yield Finding('seam', seam.name, not mismatch, mismatch or seam.why)
+
+
+def examineReplacements():
+    from zuul_nodes.launcher.zookeeper import REPLACEMENTS
+    for each in REPLACEMENTS:
+        mismatch = each.findMismatch()
+        yield Finding('kazoo', each.name, not mismatch, mismatch or each.why)
 
 
 def examineEntryPoints():

@@ -42,7 +42,7 @@ from zuul_nodes.launcher.zookeeper import (
     Disconnect,
     Records,
     Session,
-    installSockets,
+    improve,
 )
 
 
@@ -83,7 +83,7 @@ class Launcher:
         self.zk_client = ZooKeeperClient.fromConfig(config)
         self.zk_client.connect()
         self.disconnect = Disconnect(self.zk_client)
-        installSockets(self.zk_client.client)
+        improve(self.zk_client.client)
         self.zk_client.client.add_listener(self._listen)
         self.system = ZuulSystem(self.zk_client)
         self.trigger_events = TenantTriggerEventQueue.createRegistry(

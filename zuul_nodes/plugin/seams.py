@@ -1,7 +1,7 @@
 """The table of seams: every place where Zuul calls us in its stead.
 
 A seam is checked before any is used: Zuul's version must be one that
-``setup.cfg`` asks for, and what is wrapped must have the signature
+the package asks for, and what is wrapped must have the signature
 that the wrapper was written for.  A new release of Zuul means work in
 this table and the modules it names, and nowhere else.
 """
@@ -9,11 +9,6 @@ this table and the modules it names, and nowhere else.
 from collections.abc import Callable
 import dataclasses
 import importlib
-import importlib.metadata
-import inspect
-import operator
-
-from packaging.requirements import Requirement
 
 from zuul_nodes.plugin import (
     buildparams,
@@ -31,37 +26,18 @@ from zuul_nodes.plugin import (
     requestprojects,
     webstart,
 )
+from zuul_nodes.signatures import Known, findVersionMismatch
 
 
 @dataclasses.dataclass(frozen=True)
-class Seam:
-    module: str
-    # A function of that module, or a method of a class, as Class.method.
-    attribute: str
-    signature: str
+class Seam(Known):
+    """
+    :ivar why: what it is for.
+    :ivar wrap: takes the original and the Extensions; returns what replaces
+        it.
+    """
     why: str
-    # Takes the original and the Extensions; returns what replaces it.
     wrap: Callable
-
-    @property
-    def name(self):
-        return f'{self.module}.{self.attribute}'
-
-    @property
-    def original(self):
-        return operator.attrgetter(self.attribute)(
-            importlib.import_module(self.module))
-
-    def findMismatch(self):
-        """:return: why the seam does not hold, or None."""
-        try:
-            signature = str(inspect.signature(self.original))
-        except (ImportError, AttributeError, TypeError) as error:
-            return f'{self.name} is not there ({error})'
-        if signature != self.signature:
-            return (f'{self.name} has the signature {signature}, '
-                    f'not {self.signature}')
-        return None
 
     def substitute(self, extensions):
         host = importlib.import_module(self.module)
@@ -193,26 +169,9 @@ SEAMS = (
 )
 
 
-def getVersions():
-    """:return: (Zuul's version, the range we are written for)."""
-    for line in importlib.metadata.requires('zuul-nodes'):
-        requirement = Requirement(line)
-        if requirement.name == 'zuul':
-            return importlib.metadata.version('zuul'), requirement.specifier
-    raise LookupError('the metadata of zuul-nodes do not name Zuul')
-
-
-def findVersionMismatch():
-    """:return: why Zuul's version does not fit, or None."""
-    version, wanted = getVersions()
-    if not wanted.contains(version, prereleases=True):
-        return f'Zuul is {version}, this plugin is for {wanted}'
-    return None
-
-
 def findMismatches():
     """:return: a line for each thing about Zuul that is not as known."""
-    version_mismatch = findVersionMismatch()
+    version_mismatch = findVersionMismatch('zuul')
     if version_mismatch:
         # What another release looks like inside says nothing more.
         return [version_mismatch]

@@ -9,8 +9,6 @@ from kazoo.protocol.states import EventType
 from zuul.model import NodesetRequest
 from zuul.zk.vendor.states import AddWatchMode
 
-from zuul_nodes.launcher.zookeeper import dispatch
-
 ANNOUNCED = 'announced'
 BEGUN = 'begun'
 
@@ -44,7 +42,6 @@ class Records:
         client.add_watch(root, self._handleEvent,
                          AddWatchMode.PERSISTENT_RECURSIVE)
 
-    @dispatch.takenAtOnce
     def _handleEvent(self, event):
         if event.type not in self.event_types:
             return

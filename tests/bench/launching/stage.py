@@ -29,7 +29,7 @@ from tests.bench.launching.layouts import LABEL
 from tests.bench.launching.process import makeProcess
 from tests.bench.launching.records import Records
 from tests.fixtures.layout import makeLayout
-from zuul_nodes.launcher.zookeeper import dispatch, sockets
+from zuul_nodes.launcher.zookeeper import improve
 from zuul_nodes.quickstart.failure import Failure
 
 TENANT = 'tenant'
@@ -97,8 +97,7 @@ class Stage:
             self.zk_client.connect()
             stack.callback(self.zk_client.disconnect)
             # What it measures has to wait for it otherwise.
-            sockets.installSockets(self.zk_client.client)
-            dispatch.installDispatch(self.zk_client.client)
+            improve(self.zk_client.client)
             self._prepare()
             stack.callback(COMPONENT_REGISTRY.clearRegistry)
             stack.callback(self._stopLaunchers)

@@ -25,7 +25,7 @@ from tests.fixtures.several import Several
 from tests.fixtures.sshservers import listen, makeHost, sshd
 from tests.fixtures.worlds import makeWorld, undivided
 from zuul_nodes.launcher.nodes import polling
-from zuul_nodes.launcher.zookeeper import sockets
+from zuul_nodes.launcher.zookeeper import improve
 
 # Fixtures that are in modules of their own.
 __all__ = ['connects', 'listen', 'makeHost', 'makeScanner', 'makeWorld',
@@ -42,7 +42,7 @@ def log(caplog):
 @pytest.fixture
 def client(zk_client):
     """:return: Kazoo's client, connected, with our sockets."""
-    sockets.installSockets(zk_client.client)
+    improve(zk_client.client)
     return zk_client.client
 
 

@@ -19,8 +19,8 @@ from zuul_nodes.launcher.zookeeper.content import (
 from zuul_nodes.launcher.zookeeper.disconnect import Disconnect
 from zuul_nodes.launcher.zookeeper.newnodes import commitNew
 from zuul_nodes.launcher.zookeeper.recordcache import Records
+from zuul_nodes.launcher.zookeeper.replacements import REPLACEMENTS, improve
 from zuul_nodes.launcher.zookeeper.session import Session
-from zuul_nodes.launcher.zookeeper.sockets import installSockets
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
 from zuul_nodes.launcher.zookeeper.zuulrecords import (
     decompress,
@@ -41,6 +41,7 @@ from zuul_nodes.launcher.zookeeper.zuulrecords import (
 )
 
 __all__ = [
+    'REPLACEMENTS',
     'Builds',
     'Conflict',
     'Disconnect',
@@ -57,8 +58,8 @@ __all__ = [
     'getPath',
     'getVersion',
     'hasExpired',
+    'improve',
     'inState',
-    'installSockets',
     'isProviderOfDriver',
     'isSeen',
     'isWrittenAs',

@@ -183,8 +183,8 @@ class InOneThread(Interruptible):
         self._walk = 0
         # Path -> the last answer that has been asked for.  What is told
         # before there is one is in it: ZooKeeper sends both in the order of
-        # what has happened, and they are handed on in the order in which
-        # they are read (delivery.py).
+        # what has happened, and kazoo never hands on what it has read of an
+        # answer later than what it reads of news after that.
         self._answers = {}
         # While something is looked at, nothing is begun anew.
         self._looking = threading.Lock()
@@ -252,7 +252,7 @@ class InOneThread(Interruptible):
         super()._walkTree(root, seen_paths)
 
     def _getQueues(self):
-        return self._reader,
+        return Untold(self.client), self._reader
 
     def _eventWorker(self):
         """There is nothing left to do for Zuul's threads."""

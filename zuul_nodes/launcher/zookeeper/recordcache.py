@@ -21,7 +21,6 @@ from zuul.zk.launcher import LockableZKObjectCache
 from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.zookeeper import dispatch
 from zuul_nodes.launcher.zookeeper.cache import InOneThread, Reader
 from zuul_nodes.launcher.zookeeper.content import CREATED, RECORDS_LOCK
 from zuul_nodes.launcher.zookeeper.session import Known
@@ -79,7 +78,6 @@ class Cache(InOneThread, LockableZKObjectCache):
             items_path=items_path, locks_path=record_class.LOCKS_PATH,
             zkobject_class=record_class)
 
-    @dispatch.takenAtOnce
     def _cacheListener(self, event):
         try:
             self._take(event)
@@ -88,14 +86,19 @@ class Cache(InOneThread, LockableZKObjectCache):
             self.client.handler.short_spawn(self._start)
 
     def _take(self, event):
-        # Called where the news is read, with all of that waiting: nothing
-        # here may wait for anything.
+        # Called by kazoo, with all other news waiting: nothing here may wait
+        # for anything.
         is_own = self.own_writes.isOwn(event)
         names = self._parsePath(event.path)
         if event.type == EventType.NONE or names is None:
             self.tell(event)
         elif self._isToBeNoted(event.type, names, is_own):
             self._note(event)
+            if event.type == EventType.DELETED and (
+                    (names[0] == self.locks_path) == (len(names) > 2)):
+                # A record or a lock is gone.  Who has written that may have
+                # looked already.
+                self._tellChanged(event)
         else:
             # What others had there before may be told to be gone.
             self.tell(event, is_own and (
@@ -144,8 +147,11 @@ class Cache(InOneThread, LockableZKObjectCache):
 
     def lookAtOwn(self, event):
         self._note(event)
-        record_id = self._getRecordID(event)
         # Who has written it may have looked already.
+        self._tellChanged(event)
+
+    def _tellChanged(self, event):
+        record_id = self._getRecordID(event)
         self.changed(record_id, self._cached_objects.get((record_id,)))
 
     def _note(self, event):
@@ -341,8 +347,6 @@ class Records(launcher.LauncherApi):
         self.component_info = component
         self.connection_filter = connection_filter
         self.stop_event = threading.Event()
-        # Before there is news, so that none overtakes other news.
-        dispatch.installDispatch(zk_client.client)
         self._reader = Reader()
         self.requests_cache = Cache(
             self._reader, zk_client, NodesetRequest,

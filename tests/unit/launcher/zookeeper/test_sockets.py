@@ -7,10 +7,8 @@ import struct
 import threading
 
 import pytest
-from zuul.zk.vendor.connection import ZuulConnectionHandler
-from zuul.zk.vendor.states import AddWatchMode
 
-from zuul_nodes.launcher.zookeeper import sockets
+from zuul_nodes.launcher.zookeeper.replacements import improve
 from zuul_nodes.launcher.zookeeper.sockets import Poller, Socket
 
 poll = Poller().poll
@@ -192,7 +190,7 @@ def test_the_session_before_is_closed(zk_client, monkeypatch):
     monkeypatch.setattr(threading, 'excepthook', errors.append)
     client = zk_client.client
     client.create('/some', ephemeral=True)
-    sockets.installSockets(client)
+    improve(client)
     assert client.exists('/some') is None
     assert errors == []
 
@@ -214,21 +212,3 @@ def test_lost_connection(client):
     assert client.retry(client.get, '/some')[0] == b'data'
     assert client.client_id == session
     assert isinstance(client._connection._socket, Socket)
-
-
-@pytest.mark.parametrize('path', [
-    '/some', '/some/where', '/some/where/below', '/sometimes', '/some.where',
-    '/else', '/nobody', '/'])
-def test_watches_are_called_as_by_zuuls_client(client, path):
-    for watched in ('/some', '/some/where', '/so', '/else'):
-        client.ensure_path(watched)
-        for number in range(2):
-            client.add_watch(watched, f'{watched} {number}'.partition,
-                             AddWatchMode.PERSISTENT_RECURSIVE)
-    connection = client._connection
-    path = f'{client.chroot}{path}'
-    assert sorted(
-        connection._find_persistent_recursive_watchers(path), key=repr
-    ) == sorted(
-        ZuulConnectionHandler._find_persistent_recursive_watchers(
-            connection, path), key=repr)

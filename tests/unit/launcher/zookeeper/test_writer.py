@@ -10,7 +10,8 @@ import pytest
 
 from zuul_nodes.launcher.zookeeper import writer
 from zuul_nodes.launcher.zookeeper.content import UnwritableError
-from zuul_nodes.launcher.zookeeper.writer import LARGEST, OVERHEAD, Bell
+from zuul_nodes.launcher.zookeeper.requestsize import LARGEST, OVERHEAD
+from zuul_nodes.launcher.zookeeper.writer import Bell
 
 TIMEOUT = 30
 

@@ -1,0 +1,102 @@
+"""The table of replacements: where a client of kazoo works as we want it to.
+
+Each is checked before it is used: kazoo's version must be one that the
+package asks for, and what is replaced or called must be as we know it.  If
+it is not, kazoo's own stays in its place, and all works, but slower.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import logging
+
+from zuul_nodes.launcher.zookeeper.requestsize import installLimit
+from zuul_nodes.launcher.zookeeper.sockets import installSockets
+from zuul_nodes.launcher.zookeeper.writer import installWriter
+from zuul_nodes.signatures import Known, findVersionMismatch
+
+CONNECTION = 'kazoo.protocol.connection', 'ConnectionHandler.'
+HANDLER = 'kazoo.handlers.threading', 'SequentialThreadingHandler.'
+
+
+def _know(place, attribute, signature, *names):
+    module, class_name = place
+    return Known(module, class_name + attribute, signature, names=names)
+
+
+@dataclasses.dataclass(frozen=True)
+class Replacement:
+    """
+    :ivar str name:
+    :ivar str why: what it is for.
+    :ivar install: takes a client, stopped and closed.
+    :ivar tuple functions: of kazoo, :class:`Known`.
+    :ivar needs: a replacement without which it does not work, or None.
+    """
+    name: str
+    why: str
+    install: Callable
+    functions: tuple
+    needs: 'Replacement | None' = None
+
+    def findMismatch(self):
+        """:return: why it can't be used, or None."""
+        mismatches = [findVersionMismatch('kazoo'),
+                      *(each.findMismatch() for each in self.functions),
+                      self.needs and self.needs.findMismatch()]
+        return next(filter(None, mismatches), None)
+
+
+SOCKETS = Replacement(
+    'sockets', 'messages are read ahead, and what is there is not waited for',
+    installSockets, (
+        _know(CONNECTION, '_read_header', '(self, timeout)', '_read'),
+        _know(CONNECTION, '_read', '(self, length, timeout)', '_socket',
+              'pending', 'recv', 'select'),
+        _know(CONNECTION, '_write', '(self, msg, timeout)', '_socket',
+              'select', 'send'),
+        _know(CONNECTION, '_connect', '(self, host, hostip, port)',
+              'create_connection', '_socket'),
+        _know(CONNECTION, '_connect_attempt',
+              '(self, host, hostip, port, retry)', '_read_socket', 'select'),
+        _know(HANDLER, 'select', '(self, *args, **kwargs)'),
+        _know(HANDLER, 'create_connection', '(self, *args, **kwargs)'),
+        Known('kazoo.protocol.serialization', 'ReplyHeader.deserialize',
+              '(bytes, offset)')))
+WRITER = Replacement(
+    'writer', 'requests that wait are sent together',
+    installWriter, (
+        _know(CONNECTION, '_send_request',
+              '(self, read_timeout, connect_timeout)', '_queue', '_read_sock',
+              'recv', '_submit', '_pending'),
+        _know(CONNECTION, '_submit', '(self, request, timeout, xid=None)',
+              '_write'),
+        _know(CONNECTION, 'start', '(self)', 'create_socket_pair',
+              '_read_sock', '_write_sock'),
+        _know(HANDLER, 'create_socket_pair', '(self)'),
+        Known('kazoo.client', 'KazooClient._call',
+              '(self, request, async_object)',
+              names=('_queue', '_write_sock', 'send'))), needs=SOCKETS)
+LIMIT = Replacement(
+    'limit', 'a request that is too large does not end the connection',
+    installLimit, (
+        Known('kazoo.client', 'KazooClient._call',
+              '(self, request, async_object)'),))
+REPLACEMENTS = (SOCKETS, WRITER, LIMIT)
+
+log = logging.getLogger('zuul.nodes.zookeeper')
+
+
+def improve(client):
+    """Put every replacement in its place; the client's session begins anew.
+
+    :param KazooClient client: connected, with no listeners of ours yet.
+    """
+    client.stop()
+    client.close()
+    for each in REPLACEMENTS:
+        if mismatch := each.findMismatch():
+            log.warning('The client of ZooKeeper works as kazoo has made it, '
+                        'without "%s" (%s): %s', each.name, each.why, mismatch)
+        else:
+            each.install(client)
+    client.start()
