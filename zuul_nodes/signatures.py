@@ -1,4 +1,4 @@
-"""What we know of functions of other packages whose place we take."""
+"""Check functions of other packages before zuul-nodes replaces them."""
 
 import dataclasses
 import importlib
@@ -11,13 +11,13 @@ from packaging.requirements import Requirement
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """A function of another package, as we know it.
+    """A function of another package, as zuul-nodes expects it.
 
-    :ivar str module:
-    :ivar str attribute: a function of that module, or a method of a class,
-        as ``Class.method``.
-    :ivar str signature: as it has to be.
-    :ivar tuple names: names that its code has to use.
+    :ivar str module: where the function is.
+    :ivar str attribute: a function of the module, or a method as
+        ``Class.method``.
+    :ivar str signature: the expected signature.
+    :ivar tuple names: names that its code must use.
     """
     module: str
     attribute: str
@@ -34,12 +34,12 @@ class Known:
             importlib.import_module(self.module))
 
     def findMismatch(self):
-        """:return: how the function differs from what we know, or None."""
+        """:return: why the function does not match, or None."""
         try:
             original = self.original
             signature = str(inspect.signature(original))
         except (ImportError, AttributeError, TypeError) as error:
-            return f'{self.name} is not there ({error})'
+            return f'{self.name} does not exist ({error})'
         if signature != self.signature:
             return (f'{self.name} has the signature {signature}, '
                     f'not {self.signature}')
@@ -52,9 +52,8 @@ class Known:
 
 def getVersions(package):
     """
-    :param str package: that zuul-nodes needs.
-    :return: its version, and the range of versions that zuul-nodes is
-        written for.
+    :param str package: a requirement of zuul-nodes.
+    :return: (its version, the supported range)
     """
     for line in importlib.metadata.requires('zuul-nodes'):
         requirement = Requirement(line)
@@ -64,7 +63,7 @@ def getVersions(package):
 
 
 def findVersionMismatch(package):
-    """:return: why the version of a package does not fit, or None."""
+    """:return: why the version of a package is not supported, or None."""
     version, wanted = getVersions(package)
     if not wanted.contains(version, prereleases=True):
         return (f'{package.capitalize()} is {version}, this plugin is for '

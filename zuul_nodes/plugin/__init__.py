@@ -1,7 +1,7 @@
-"""How zuul-nodes enters an unmodified Zuul.
+"""The plugin: installs zuul-nodes into an unmodified Zuul.
 
-This room holds the only code that substitutes anything of Zuul's, by
-one table of seams (``seams.py``).  Three doors lead to
+This room contains the only code that substitutes anything in Zuul, through
+one table of seams (``seams.py``).  There are three ways to
 :func:`install`, which may be called any number of times:
 
 * the start-up file of the installed package (``zuul_nodes.autoload``);
@@ -9,11 +9,11 @@ one table of seams (``seams.py``).  Three doors lead to
 * a handler in the ``log_config`` of a Zuul component
   (``zuul_nodes.plugin.logdoor``).
 
-What comes in by the seams is found by entry points
-(``extensions.py``); this room knows no driver, parser or component by
-name.  Nothing here starts a thread: Zuul's daemons fork after it.  And
-no module of this room imports Zuul at its top: the room is read before
-it is known whether Zuul is as it should be.
+The seams call drivers, parsers, rules and components that entry points define
+(``extensions.py``); this room knows none of them by name.  It starts no
+threads, because Zuul's daemons fork afterwards.  Its modules do not import
+Zuul at the top, because they must be importable before the plugin has checked
+Zuul.
 """
 
 import os
@@ -29,25 +29,25 @@ _installed = False
 
 
 def isDisabled(environ=os.environ):
-    """:return: whether the operator has switched the plugin off."""
+    """:return: whether the operator has disabled the plugin."""
     return environ.get(DISABLE_VARIABLE, '').lower() not in (
         '', '0', 'false')
 
 
 def isInstalled():
-    """:return: whether the plugin is in this process."""
+    """:return: whether the plugin is installed in this process."""
     return _installed
 
 
 def install():
-    """Put the plugin into this process, wholly or not at all.
+    """Install the plugin into this process, completely or not at all.
 
-    If Zuul is not as the plugin knows it, Zuul is left untouched and
-    one line on standard error says so.
+    If Zuul is not a version that the plugin supports, the plugin leaves Zuul
+    unchanged and prints one line on standard error.
 
-    :return: whether the plugin is in.
-    :raises UserError: an entry point is broken or given twice, or Zuul
-        is left untouched but the site relies on the plugin.
+    :return: whether the plugin is installed.
+    :raises UserError: an entry point is broken or duplicated, or Zuul is not
+        supported and the site relies on the plugin.
     """
     global _installed
     if _installed:
@@ -58,7 +58,7 @@ def install():
     if mismatches:
         reason = '; '.join(mismatches)
         refusal.refuseIfNeeded(reason)
-        print(f'zuul-nodes {zuul_nodes.__version__} leaves Zuul untouched, '
+        print(f'zuul-nodes {zuul_nodes.__version__} leaves Zuul unchanged, '
               f'which runs without it: {reason}', file=sys.stderr)
         return False
     seams.substitute(extensions.load())
@@ -67,10 +67,10 @@ def install():
 
 
 def enter():
-    """Install for a door inside one of Zuul's commands.
+    """Install the plugin from within one of Zuul's commands.
 
-    Ends the process with one line and exit status 1 where
-    :func:`install` raises.
+    If :func:`install` raises an error, print it in one line and end the
+    process with exit status 1.
     """
     try:
         install()

@@ -1,13 +1,13 @@
-"""Branches of projects, as the schedulers know them, for other processes."""
+"""Branches of projects, from the caches that schedulers write."""
 
 
 def readBranches(connection, zk_client):
-    """Have a connection know the branches that schedulers know.
+    """Give a connection the branches that schedulers have stored.
 
-    Its own onLoad() does so as well, but some ask their server for more, or
-    make queues of events.
+    The connection's onLoad() does so too, but some connections also query
+    their server or create event queues in it.
 
-    :param connection: of any driver; without such branches, nothing happens.
+    :param connection: of any driver; without such a cache, nothing happens.
     :param ZooKeeperClient zk_client: connected.
     """
     from zuul.connection import ZKBranchCacheMixin

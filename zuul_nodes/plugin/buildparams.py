@@ -1,7 +1,7 @@
-"""The seam at which drivers tell jobs what they have to know.
+"""The seam at which drivers add variables to jobs.
 
-The parameters of a build are made in the scheduler, when it is to run, and
-in zuul-web, to be looked at.  Any driver may add to the variable ``zuul``.
+The scheduler computes the parameters of a build to run it, and zuul-web to
+show them.  Any driver may add to the variable ``zuul``.
 """
 
 import functools
@@ -26,11 +26,11 @@ def _addVariables(zuul_params, driver, job, item):
     try:
         variables = dict(driver.getJobVariables(job, item))
     except Exception:
-        # Most jobs will do without.
-        log.exception("Unable to get what the driver %s has to tell the job "
-                      "%s of %s:", driver.name, job.name, item)
+        # Most jobs do not need the variables.
+        log.exception("Unable to get the variables of the driver %s for the "
+                      "job %s of %s:", driver.name, job.name, item)
         return
-    # What Zuul itself says stays as it is.
+    # Zuul's own variables take precedence.
     zuul_params.update(
         {name: value for name, value in variables.items()
          if name not in zuul_params})

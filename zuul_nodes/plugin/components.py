@@ -1,10 +1,10 @@
-"""The seams at which the scheduler runs components inside itself.
+"""The seams at which the scheduler runs components in its process.
 
-Components start after ``prime()``, which the scheduler calls once it is
-up and never with ``--validate-tenants``, and stop before anything of
-the scheduler does.  Each gets a connection registry of its own, as a
-process of its own would have: stopping it must not stop the
-scheduler's sources and triggers.
+Components start after ``prime()``, which the scheduler calls when it is up,
+and never with ``--validate-tenants``.  They stop before any part of the
+scheduler stops.  Each component has its own connection registry, as in a
+separate process: stopping it must not stop the scheduler's sources and
+triggers.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ log = logging.getLogger('zuul.nodes.plugin')
 def wrapPrime(prime, extensions):
     @functools.wraps(prime)
     def wrapper(self, config):
-        # Errors in zuul.conf come before the work of loading tenants.
+        # Report errors in zuul.conf before the tenants are loaded.
         classes = getEmbedded(config, extensions.components)
         prime(self, config)
         if classes:
@@ -31,8 +31,8 @@ def wrapPrime(prime, extensions):
             with _signalsHeld():
                 components.start(config, classes)
         except BaseException:
-            # Also on Ctrl-C, for which Zuul does not stop a scheduler
-            # that is not yet up.
+            # Includes Ctrl-C, after which Zuul does not stop a scheduler that
+            # is not yet up.
             components.stop()
             raise
     return wrapper
@@ -49,10 +49,10 @@ def wrapStop(stop, extensions):
 
 @contextlib.contextmanager
 def _signalsIgnored():
-    """Let a stop that was begun by a signal come to its end.
+    """Ignore further signals during a stop that a signal started.
 
-    A second signal would interrupt it, in the same thread, to wait for
-    what only the interrupted stop can bring about.
+    The handler of a second signal would run in the same thread and wait for
+    the stop that it interrupts.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -68,11 +68,12 @@ def _signalsIgnored():
 
 @contextlib.contextmanager
 def _signalsHeld():
-    """Let a start that a signal comes upon come to its end first.
+    """Hold signals back until a start has finished.
 
-    The handler of a signal runs in the main thread, amid the start.  A stop
-    from there would wait for a lock that the start holds, and an exception
-    would leave a component of which nobody knows what of it has started.
+    The handler of a signal runs in the main thread, in the middle of the
+    start.  If the handler stopped the components, it would wait for a lock
+    that the start holds.  If it raised an exception, a component would be
+    left in an unknown state.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -91,9 +92,9 @@ def _signalsHeld():
 
 
 def isEmbedded(config, name, default=True):
-    """:return: whether the scheduler is to run the component itself.
+    """:return: whether the scheduler runs the component in its process.
 
-    :raises UserError: zuul.conf has something else than yes or no.
+    :raises UserError: the option in zuul.conf is not a boolean.
     """
     try:
         return config.getboolean(name, 'embedded', fallback=default)
@@ -103,30 +104,30 @@ def isEmbedded(config, name, default=True):
 
 
 def getEmbedded(config, classes):
-    """:return: name -> class of the components that are to be run."""
+    """:return: name -> class of the components to run."""
     embedded = {}
     for name, component_class in classes.items():
         if isEmbedded(config, name):
             embedded[name] = component_class
         else:
-            log.info("Component %s is not run in the scheduler: "
+            log.info("Not running component %s in the scheduler: "
                      "[%s] embedded = false", name, name)
     return embedded
 
 
 def getComponents(scheduler):
     """:return: the :class:`Components` of this scheduler."""
-    # Atomic: stop() may come from the thread of the command socket while
+    # Atomic, because the thread of the command socket may call stop() while
     # the main thread is in prime().
     return scheduler.__dict__.setdefault('embedded_components', Components())
 
 
 def _endOnSIGTERM(scheduler):
-    """Have a scheduler that is a daemon stopped by SIGTERM.
+    """Let SIGTERM stop a scheduler that runs as a daemon.
 
-    Zuul does so only for one in the foreground.  A daemon's main thread
-    leaves at once, which ends a process whose threads are all daemonic,
-    but not one with a launcher in it, and that should be stopped anyway.
+    Zuul handles SIGTERM only in the foreground.  The main thread of a daemon
+    ends at once.  That ends a process with daemonic threads only, but not a
+    process with a launcher, which should be stopped properly anyway.
     """
     app = scheduler._zuul_app
     if app and not app.args.nodaemon:
@@ -134,7 +135,7 @@ def _endOnSIGTERM(scheduler):
 
 
 class Components:
-    """The components that one scheduler runs."""
+    """The components in one scheduler."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -142,7 +143,8 @@ class Components:
         self.running = []
 
     def start(self, config, classes):
-        """
+        """Start components, until :meth:`stop` is called.
+
         :param ConfigParser config: zuul.conf
         :param dict classes: name -> class
         """
@@ -155,12 +157,12 @@ class Components:
                 connections = ConnectionRegistry()
                 connections.configure(config, providers=True)
                 component = component_class(config, connections)
-                # One that fails to start is stopped, too.
+                # Before the start, so that a failed start is stopped too.
                 self.running.append((name, component))
                 component.start()
 
     def stop(self):
-        """Stop them, the last started first; none is started any more."""
+        """Stop all components, the last one first, and start no more."""
         self.stopping = True
         with self.lock:
             while self.running:
@@ -170,5 +172,5 @@ class Components:
                     component.stop()
                     component.join()
                 except Exception:
-                    # The scheduler and the other components stop anyway.
+                    # Continue with the other components and the scheduler.
                     log.exception("Unable to stop component %s:", name)

@@ -1,7 +1,7 @@
-"""The seams at which zuul-web tells of errors in a tenant's configuration.
+"""The seams at which zuul-web reports the errors in a tenant's configuration.
 
-Zuul finds them as it loads the layout.  Any driver may add warnings about what
-does not depend on that layout alone, which appear and go without a new one.
+Zuul finds errors when it loads the layout.  Any driver may add warnings that
+depend on more than that layout.  They appear and disappear without a new one.
 """
 
 import functools
@@ -13,7 +13,7 @@ log = logging.getLogger('zuul.nodes.plugin')
 
 
 def wrapTellErrors(tell, extensions):
-    """For a route that tells of the errors of a tenant."""
+    """Wrap a route that reports the errors of a tenant."""
     @functools.wraps(tell)
     def wrapper(self, tenant_name, tenant, auth, **kwargs):
         errors = [*tenant.layout.loading_errors.errors]
@@ -31,7 +31,7 @@ def _getWarnings(driver, tenant):
     try:
         return list(driver.getConfigurationWarnings(tenant))
     except Exception:
-        # Users see what Zuul itself has found.
+        # Show the errors that Zuul itself has found.
         log.exception("Unable to get the warnings of the driver %s about the "
                       "configuration of the tenant %s:",
                       driver.name, tenant.name)

@@ -1,11 +1,10 @@
-"""What the entry points of all installed packages bring in.
+"""The extensions that the entry points of installed packages define.
 
-Four groups are read, ours being one package among others:
+There are four groups, to which any package may contribute:
 
 ``zuul.drivers``
-    driver name -> subclass of :class:`zuul.driver.Driver`.  A name that
-    Zuul has too replaces Zuul's driver, which only a subclass of
-    Zuul's class may do.
+    driver name -> subclass of :class:`zuul.driver.Driver`.  A driver with
+    the name of one of Zuul's replaces it, and must be a subclass of it.
 ``zuul.config_objects``
     ``image``, ``flavor``, ``label``, ``section`` or ``provider`` ->
     parser class, made with the parse context, with ``fromYaml(conf)``.
@@ -33,7 +32,7 @@ GROUPS = (DRIVERS, CONFIG_OBJECTS, COMPONENTS, LAYOUT_RULES)
 
 @dataclasses.dataclass(frozen=True)
 class Extensions:
-    """The classes by their entry point's name."""
+    """The classes of each group, by the names of their entry points."""
     drivers: dict
     config_objects: dict
     components: dict
@@ -44,7 +43,7 @@ def load():
     """Load the entry points of every group.
 
     :return: :class:`Extensions`
-    :raises UserError: one is broken, or a name is given twice; the
+    :raises UserError: an entry point is broken or its name is duplicated; the
         message names the package.
     """
     groups = {group: {name: loadOne(entry_points)
@@ -57,25 +56,25 @@ def load():
 
 
 def find(group):
-    """:return: name -> the entry points of that name, none loaded."""
+    """:return: name -> the entry points of that name, not loaded."""
     found = {}
     for entry_point in importlib.metadata.entry_points(group=group):
         same_name = found.setdefault(entry_point.name, [])
-        # What an interrupted pip leaves is the same package once more.
+        # An interrupted pip may leave the metadata of a package twice.
         if entry_point.dist.name not in (e.dist.name for e in same_name):
             same_name.append(entry_point)
     return found
 
 
 def getPackage(entry_point):
-    """:return: the name and version of the package it comes from."""
+    """:return: the name and version of the entry point's package."""
     return f'{entry_point.dist.name} {entry_point.dist.version}'
 
 
 def loadOne(entry_points):
-    """Load the one entry point that has a name.
+    """Load the only entry point of a name.
 
-    :param list entry_points: all of that group and name.
+    :param list entry_points: all entry points of the group and name.
     :return: the class.
     :raises UserError: as :func:`load`.
     """
@@ -84,7 +83,7 @@ def loadOne(entry_points):
     if others:
         packages = ' and '.join(sorted(map(getPackage, entry_points)))
         raise UserError(f'{what} is given by both {packages}; '
-                        f'uninstall one of them, or switch the plugin off '
+                        f'uninstall one of them, or disable the plugin '
                         f'with ZUUL_NODES_DISABLE=1')
     try:
         loaded = entry_point.load()
@@ -94,7 +93,7 @@ def loadOne(entry_points):
             f'{what}, from the package {getPackage(entry_point)}, '
             f'is broken: {entry_point.value}: '
             f'{type(error).__name__}: {error}; '
-            f'repair or uninstall that package, or switch the plugin off '
+            f'repair or uninstall that package, or disable the plugin '
             f'with ZUUL_NODES_DISABLE=1') from error
     return loaded
 
@@ -105,11 +104,11 @@ def _checkDriver(name, loaded):
     if not issubclass(loaded, Driver):
         raise TypeError('not a subclass of zuul.driver.Driver')
     if loaded.name != name:
-        raise ValueError(f'the driver calls itself "{loaded.name}"')
+        raise ValueError(f'the name of the driver class is "{loaded.name}"')
     original = getZuulDrivers().get(name)
     if original and not issubclass(loaded, original):
         raise TypeError(
-            f'Zuul has a driver of that name, and this is no subclass of '
+            f'Zuul has a driver of that name, and this is not a subclass of '
             f'{original.__module__}.{original.__qualname__}')
 
 
@@ -129,7 +128,7 @@ def _checkLayoutRule(name, loaded):
 
 def _checkName(name, known):
     if name not in known:
-        raise ValueError('only these can be given: ' + ', '.join(known))
+        raise ValueError('the name must be one of: ' + ', '.join(known))
 
 
 def _checkClass(loaded, *methods):
@@ -152,14 +151,14 @@ _CHECKS = {
 
 
 def getEndpointClass(driver_class):
-    """:return: the class of a driver's endpoints, of Zuul's or of another
-        driver; None if it has none."""
+    """:return: the endpoint class of a driver of Zuul or of any package; None
+        if it has none."""
     return getattr(driver_class, '_endpoint_class', None)
 
 
 def getZuulDrivers():
-    """:return: name -> class of the drivers that Zuul itself has."""
-    # Imports every one of them.
+    """:return: name -> class of Zuul's own drivers."""
+    # This imports all of them.
     from zuul.driver import Driver
     import zuul.lib.connections  # noqa: F401
     return {cls.name: cls for cls in _subclasses(Driver)

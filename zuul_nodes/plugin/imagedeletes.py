@@ -1,10 +1,11 @@
 """The seams at which zuul-web deletes builds and uploads of an image.
 
-Zuul has the uploads of all builds of that image deleted, so that the good ones
-leave service together with the bad one.  Here, they are those of this build.
+For a deleted build, Zuul deletes the uploads of all builds of the image, and
+so takes good builds out of service.  This seam restricts it to the build's own
+uploads.
 
-And Zuul does not ask whether anything is left.  Here, what is the last in
-service at an endpoint stays, unless the request has ``force=true``.
+Zuul also deletes the last build in service.  Here, the last upload in service
+at an endpoint stays, unless the request has ``force=true``.
 """
 
 import functools
@@ -12,7 +13,7 @@ import functools
 from zuul_nodes.imageuse import isGood
 from zuul_nodes.plugin.views import View
 
-# Of such an answer, the web UI shows no more than this.
+# The web UI shows only this line of the response.
 REFUSED = '409 Nothing else is in service; the API deletes it with force=true'
 
 
@@ -49,13 +50,13 @@ def wrapDeleteUpload(delete, extensions):
 def _requireOther(zuulweb, tenant, artifact, isMeant, force):
     """
     :param ZuulWeb zuulweb:
-    :param artifact: of what is to be deleted, or None.
-    :param isMeant: whether an upload is to be deleted.
-    :param str force: what the request says.
-    :raises HTTPError: something is the last in service.
+    :param artifact: the artifact to delete or that of the upload, or None.
+    :param isMeant: tells whether the request deletes an upload.
+    :param str force: the parameter of the request.
+    :raises HTTPError: an upload is the last in service at its endpoint.
     """
     import cherrypy
-    # Of others, Zuul says that they are not found.
+    # Zuul answers itself for artifacts that the tenant does not have.
     if (force == 'true' or not artifact
             or artifact.build_tenant_name != tenant.name):
         return

@@ -1,8 +1,9 @@
-"""The seams at which a job learns in which formats an image is wanted.
+"""The seams at which a job learns the formats that an image needs.
 
-Zuul takes the providers as they are, so a change under review that adds an
-image builds it in no format, and it breaks the jobs of an image that has
-none with some provider.  The driver of the name ``zuul`` knows better.
+Zuul takes the formats from the providers in force.  A change under review that
+adds an image would therefore build it in no format, and jobs of an image
+without a provider would fail.  The driver named ``zuul`` computes the formats
+of the layout that the job belongs to.
 """
 
 import functools
@@ -22,8 +23,8 @@ def wrapGetImageFormats(get, extensions):
 
 
 def wrapCreateDynamicLayout(create, extensions):
-    """To be there before that of ``layouts``, which looks at ``proposed``
-    last, and removes it."""
+    """Wrap before the seam of ``layouts``, which removes ``proposed`` when it
+    has used it."""
     @functools.wraps(create)
     def wrapper(self, item, files, additional_project_branches,
                 ansible_manager, include_config_projects=False):
@@ -35,7 +36,7 @@ def wrapCreateDynamicLayout(create, extensions):
             try:
                 driver.keepImageFormats(layout, proposed)
             except Exception:
-                # Those that are in force will do.
-                log.exception("Unable to tell the formats of images:")
+                # The formats in force stay.
+                log.exception("Unable to compute the formats of images:")
         return layout
     return wrapper

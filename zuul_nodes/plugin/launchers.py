@@ -1,17 +1,20 @@
-"""The seams at which Zuul's own launcher goes on with what ours has begun.
+"""The seams at which Zuul's launcher continues the work of ours.
 
-Both serve at once while a site changes from one to the other, and one that
-dies leaves its work to those that are left.  Two records of ours say more
-than Zuul's launcher writes itself, and it would wait for ever.
+During a migration, both launchers serve a site at the same time, and each
+continues the work of one that has died.  Two records of our launcher differ
+from those of Zuul's, which would wait forever without these seams.
 """
 
 import functools
 
 
 def wrapHasQuotaForNode(hasQuota, extensions):
-    """A node that ours has granted is being built, and counts, before the
-    cloud was asked for it; where it is one of those that take all of the
-    room, Zuul's would wait for it to go."""
+    """Let a building node of ours pass the quota check.
+
+    Our launcher counts a node against the quota before it asks the cloud for
+    an instance.  If the node needs the whole quota, Zuul's launcher would wait
+    for that same node to be deleted.
+    """
     @functools.wraps(hasQuota)
     def wrapper(self, provider, node, messages):
         return node.state == node.State.BUILDING or hasQuota(
@@ -20,9 +23,11 @@ def wrapHasQuotaForNode(hasQuota, extensions):
 
 
 def wrapCachesReady(areReady, extensions):
-    """A request of ours whose nodes have failed waits without any, and
-    says of each where it has failed; Zuul's would wait for these nodes.
-    It begins anew."""
+    """Reset a request of ours whose nodes have failed.
+
+    Such a request has no nodes, but records where each of them failed.
+    Zuul's launcher would wait for these nodes.
+    """
     @functools.wraps(areReady)
     def wrapper(self, request):
         if request.state == request.State.REQUESTED and (

@@ -1,9 +1,9 @@
-"""The seams at which configuration objects come together in a layout.
+"""The seams at which configuration objects are combined in a layout.
 
-What is done there is a matter of the rules that entry points give.  Each
-is made once in a process, without arguments, and used by several threads.
-What a rule raises is an error in the configuration of the tenant, or of
-the change under review, that is dealt with, and of no other.
+Rules from entry points do the work.  Each rule is created once in a process,
+without arguments, and several threads use it.  An exception in a rule becomes
+an error of the tenant or the change under review being loaded, and does not
+affect others.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ RULES = {
 
 
 def _withRule(name):
-    """Have a wrapper made with a rule, if there is that rule."""
+    """Create a wrapper with a rule; without the rule, wrap nothing."""
     def decorate(wrap):
         @functools.wraps(wrap)
         def wrapWithRule(original, extensions):
@@ -37,8 +37,8 @@ def _withRule(name):
 
 @_withRule('unused')
 def wrapAddUnused(add, rule):
-    """To be there before that of proposals, which adds what a change
-    proposes to a layout of its own."""
+    """Wrap before the seam of proposals, which adds the objects of a change
+    to a separate layout."""
     def wrapper(self, layout, tenant, parsed_config, parse_context,
                 dynamic_layout=False):
         add(self, layout, tenant, parsed_config, parse_context,
@@ -64,9 +64,9 @@ def wrapAddLayoutItems(add, rule):
 def wrapLoadProjectYAML(load, extensions):
     @functools.wraps(load)
     def wrapper(self, data, source_context, parse_context):
-        # Zuul keeps what it has parsed of a file, but not that the file
-        # can't be read at all: the error is gone with the next layout, and
-        # nobody knows that there should be providers in it.
+        # Zuul caches the parsed objects of a file, but not the error that the
+        # file is unreadable.  With the next layout, the error would be lost,
+        # and no rule would know that providers are missing.
         errors = []
         with parse_context.errorContext(error_list=errors):
             parsed = load(self, data, source_context, parse_context)
@@ -85,8 +85,9 @@ def wrapAddItemsOfTenant(add, rule):
                     self.zk_client, layout, tenant, parsed_config,
                     parse_context)
             except Exception:
-                # Providers in error are missing, as they are for Zuul.
-                log.exception("Unable to keep what providers in error were:")
+                # Providers in error are missing, as in an unmodified Zuul.
+                log.exception("Unable to keep the last good definitions of "
+                              "providers in error:")
         add(self, layout, tenant, parsed_config, parse_context,
             dynamic_layout)
     return wrapper
@@ -101,12 +102,11 @@ def wrapCreateDynamicLayout(create, rule):
         try:
             rule.warn(item, layout)
         except Exception as error:
-            # Only a notice is missing, which is no reason to hold up the
-            # change.
-            log.exception("Unable to compare configurations:")
+            # Only the warnings are missing; the change continues.
+            log.exception("Unable to find the objects that must merge first:")
             layout.loading_errors.makeError(
-                None, None, f'Unable to say what of this change takes '
-                f'effect when it has merged: {error!r}',
+                None, None, f'Unable to find the objects of this change that '
+                f'must merge first: {error!r}',
                 severity='warning', name='Comparison Failed')
         return layout
     return wrapper
@@ -116,7 +116,7 @@ def wrapCreateDynamicLayout(create, rule):
 def wrapValidateNodeset(validate, rule):
     def wrapper(self, layout):
         from zuul.exceptions import LabelNotFoundError
-        # Labels are what is looked at last, and the rule knows more.
+        # Zuul checks labels last, and the rule checks them better.
         with contextlib.suppress(LabelNotFoundError):
             validate(self, layout)
         rule.checkNodeset(self, layout)

@@ -1,8 +1,8 @@
-"""The door through Zuul's ``log_config``.
+"""Installation through Zuul's ``log_config``.
 
-For environments in which start-up files don't run (``python -I -S``,
-some packagers' builds).  A handler of the logging configuration names
-this factory, and Zuul calls it before it configures its connections::
+For environments without start-up files (``python -I -S``, some distributions'
+packages).  A handler in the logging configuration names this factory, and Zuul
+calls it before it configures its connections::
 
     handlers:
       zuul-nodes:
@@ -19,7 +19,7 @@ from zuul_nodes import plugin
 def handler():
     """Install the plugin.
 
-    :return: a handler that drops every record.
+    :return: a handler that drops all records.
     """
     plugin.enter()
     return logging.NullHandler()

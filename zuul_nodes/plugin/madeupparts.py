@@ -1,7 +1,7 @@
-"""The seam at which zuul-web tells what a provider has.
+"""The seam at which zuul-web shows the images and flavors of a provider.
 
-Some of its images and flavors are there because Zuul wants every label to
-have one.  Users, who have not written them, do not see them.
+It hides those that were made up because Zuul requires an image and a flavor
+for every label.
 """
 
 import functools

@@ -1,7 +1,7 @@
-"""The seam at which zuul-web tells of a node's comment.
+"""The seam at which zuul-web shows a node's comment.
 
-Zuul tells only what a user has said along with the next state.  Without that,
-the comment of the node itself is hidden, such as why it has failed.
+Zuul shows only the comment that a user gives with the next state.  This seam
+shows the node's own comment otherwise, such as the reason of a failure.
 """
 
 import functools

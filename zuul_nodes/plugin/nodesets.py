@@ -1,14 +1,13 @@
-"""The seams at which the scheduler learns where a job has its nodes.
+"""The seams at which the scheduler chooses the source of a job's nodes.
 
-A label that the tenant has is ours, whatever has become of its providers:
-"if a matching label is available in the tenant, the request will use the new
-system" (specification).  Zuul asks Nodepool for it while no provider offers
-it, where the request waits for ever.
+Nodes of a label that the tenant has come from launchers, even if no provider
+offers it: "if a matching label is available in the tenant, the request will
+use the new system" (specification).  While no provider offers the label, Zuul
+would ask Nodepool, where the request waits forever.
 
-Jobs that wait for a paused parent are to get theirs from the same
-provider.  Zuul asks launchers for that, by the name of the provider in the
-parent's NodesetInfo, but never writes it there (``LauncherClient`` has a
-"TODO" in that place; for nodes of Nodepool it does).
+Jobs that wait for a paused parent get nodes of the same provider.  Zuul asks
+launchers for the provider in the parent's NodesetInfo, but sets it for nodes
+of Nodepool only (``LauncherClient`` has a "TODO" in its place).
 """
 
 import functools
@@ -31,8 +30,8 @@ def wrapUseNodepool(use, extensions):
             missing -= provider.labels.keys()
         if missing - layout.labels.keys():
             return True
-        log.debug("Not falling back to Nodepool, for the tenant itself has "
-                  "the labels that no provider offers: %s", missing)
+        log.debug("Not falling back to Nodepool, because the tenant has the "
+                  "labels that no provider offers: %s", missing)
         return False
     return wrapper
 
@@ -49,18 +48,17 @@ def wrapGetNodesetInfo(get, extensions):
 
 def _findProvider(client, request):
     """
-    :param LauncherClient client: of a scheduler, which has no cache of
-        nodes.
-    :param NodesetRequest request: all of its nodes come from one provider,
-        if any has them all.
+    :param LauncherClient client: of a scheduler, which has no cache of nodes.
+    :param NodesetRequest request: all of its nodes come from one provider, if
+        a provider has all their labels.
     :return: the canonical name of the provider of its first node; None if
-        that can't be told.
+        unknown.
     """
     from zuul.model import ProviderNode
     node_id = request.nodes[0]
     try:
-        # Zuul would read three records to make an object of it, and none of
-        # a class that only launchers know.
+        # Zuul would read three records to create an object, and cannot read
+        # nodes of classes that only launchers know.
         data, _ = client.zk_client.client.get(ProviderNode._getPath(node_id))
         _, record = ProviderNode._decompressData(data)
         provider = json.loads(record)['provider']
@@ -69,8 +67,8 @@ def _findProvider(client, request):
     except NoNodeError:
         log.debug("Node %s of %s is gone", node_id, request)
     except Exception:
-        # The jobs get nodes all the same.
-        log.exception("Unable to tell the provider of node %s:", node_id)
+        # The jobs get nodes anyway.
+        log.exception("Unable to find the provider of node %s:", node_id)
     else:
         return provider
     return None

@@ -2,7 +2,7 @@
 
 import functools
 
-# Each is parsed by the attribute "<name>_parser" of Zuul's ParseContext.
+# The attribute "<name>_parser" of Zuul's ParseContext parses each of these.
 CONFIG_OBJECTS = ('image', 'flavor', 'label', 'section', 'provider')
 
 

@@ -1,9 +1,9 @@
-"""The providers of all tenants, as the last scheduler recorded them.
+"""The providers of all tenants, from the records of the last scheduler.
 
-What tenants write is in git and read late, but ZooKeeper has what it came
-to.  It is read here without Zuul's help, for this is needed where Zuul is
-not as the plugin knows it (``zuul.zk.layout.LayoutProvidersStore`` and
-``zuul.zk.zkobject`` are what writes it).
+Tenants' configuration is in git and loaded late, but ZooKeeper has the result.
+This module reads it without Zuul's code, because it is needed when the plugin
+does not support the installed Zuul.  The writers are
+``zuul.zk.layout.LayoutProvidersStore`` and ``zuul.zk.zkobject``.
 """
 
 import json
@@ -16,18 +16,17 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 ROOT = '/zuul/tenant'
-# Seconds.  A service that can't reach ZooKeeper will wait for it anyway.
+# Seconds; without ZooKeeper, the service itself waits longer anyway.
 TIMEOUT = 10
-# Beside the one line that says what the matter is, kazoo has nothing to say.
+# Drops the log messages of kazoo, beside which one line would be overlooked.
 SILENCE = logging.Logger('silence')
 SILENCE.addHandler(logging.NullHandler())
 
 
 def findProviders(config):
-    """Yield the name of the tenant, of the provider and of its connection.
+    """Yield the names of the tenant, the provider and its connection.
 
-    Yields nothing if ZooKeeper can't be reached, and leaves out records
-    that it can't read.
+    Yield nothing if ZooKeeper cannot be reached, and skip unreadable records.
 
     :param ConfigParser config: zuul.conf
     """
@@ -67,7 +66,7 @@ def _readConnection(client, path):
     data = b''.join(client.get(f'{path}/{shard}')[0]
                     for shard in _getChildren(client, path))
     try:
-        # The kind of provider, a zero byte, and the compressed record.
+        # The class of the provider, a zero byte, and the compressed record.
         record = json.loads(zlib.decompress(data.partition(b'\0')[2]))
         return record['connection_name']
     except (zlib.error, ValueError, KeyError, TypeError):

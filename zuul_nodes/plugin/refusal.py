@@ -1,8 +1,8 @@
-"""Half a plugin is worse than none.
+"""Refuse to start a service that relies on the plugin but cannot use it.
 
-Where Zuul is not as the plugin knows it, it runs without the plugin.
-That is right for a site that only has the package installed.  A site
-that relies on it would lose its nodes in silence, so there the process
+If the plugin does not support the installed Zuul, Zuul runs without the
+plugin.  That is right for a site where the package is installed but not used.
+A site that relies on it would silently lose its nodes, so there the service
 does not start.
 """
 
@@ -16,15 +16,15 @@ from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import extensions, records
 from zuul_nodes.plugin.components import isEmbedded
 
-# The commands that deal with the providers of all tenants.
+# The commands that use the providers of all tenants.
 PROVIDER_COMMANDS = ('zuul-scheduler', 'zuul-web', 'zuul-launcher')
 
 
 def refuseIfNeeded(reason):
     """
-    :param str reason: why the plugin can't be used.
-    :raises UserError: this process is about to serve a site that uses
-        what only the plugin provides.
+    :param str reason: why the plugin cannot be used.
+    :raises UserError: this process is a service of a site that relies on the
+        plugin.
     """
     path, is_service = zuulconf.parseArguments(sys.argv[1:])
     if not is_service:
@@ -32,21 +32,21 @@ def refuseIfNeeded(reason):
     try:
         config = zuulconf.load(path)
     except configparser.Error:
-        # Zuul is about to say so itself.
+        # Zuul reports this error itself.
         return
     uses = list(findUses(config, os.path.basename(sys.argv[0])))
     if uses:
         raise UserError(
             f'{reason}; but this site relies on the plugin: '
             f'{", ".join(uses)}. Install versions of zuul and zuul-nodes '
-            f'that fit together, or take this out of the configuration')
+            f'that fit together, or remove this from the configuration')
 
 
 def findUses(config, command):
-    """Yield, in words, what of this site needs the plugin.
+    """Yield descriptions of the site's uses of the plugin.
 
     :param ConfigParser config: zuul.conf
-    :param str command: the command that starts, as ``zuul-web``.
+    :param str command: the command that starts, for example ``zuul-web``.
     """
     ours = (set(extensions.find(extensions.DRIVERS))
             - set(extensions.getZuulDrivers()))
@@ -68,4 +68,4 @@ def findUses(config, command):
         for tenant, provider, name in records.findProviders(config):
             if name not in connections:
                 yield (f'provider {provider} of tenant {tenant} has the '
-                       f'connection {name}, which zuul.conf has not')
+                       f'connection {name}, which zuul.conf does not have')

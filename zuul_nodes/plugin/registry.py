@@ -1,4 +1,4 @@
-"""The seam at which drivers enter a connection registry."""
+"""The seam at which drivers are added to a connection registry."""
 
 import functools
 import sys
@@ -9,8 +9,8 @@ def wrapConfigure(configure, extensions):
     def wrapper(self, config, database=False, sources=False,
                 triggers=False, reporters=False, providers=False):
         for name, driver_class in extensions.drivers.items():
-            # Zuul makes its own drivers first; ours take their place.
-            # A registry may be configured again: then ours is there.
+            # Replaces Zuul's driver of the same name.  A registry may be
+            # configured again, and then keeps our driver.
             if not isinstance(self.drivers.get(name), driver_class):
                 self.drivers[name] = driver_class()
         configure(self, config, database=database, sources=sources,
@@ -22,12 +22,11 @@ def wrapConfigure(configure, extensions):
 
 
 def _addDefaultConnections(registry):
-    """Make the connections that a driver has without being asked.
+    """Create the default connections of drivers.
 
-    Zuul gives every driver that takes no configuration a connection of
-    the driver's name.  A provider driver whose connections do take some
-    may name connections that exist all the same, in an attribute
-    ``default_connections``.
+    Zuul creates a connection with the driver's name for every driver without
+    connection options.  A provider driver whose connections have options may
+    list default connections in an attribute ``default_connections``.
     """
     from zuul.driver import ProviderInterface
     for driver in registry.drivers.values():
@@ -38,7 +37,7 @@ def _addDefaultConnections(registry):
             if connection is None:
                 registry.connections[name] = driver.getConnection(name, {})
             elif connection.driver is not driver:
-                # A service configures its connections as it starts.
+                # A service configures its connections when it starts.
                 sys.exit(
                     f'zuul-nodes: zuul.conf: [connection {name}] has the '
                     f'driver {connection.driver.name}, but that name '

@@ -1,19 +1,19 @@
-"""The seam at which a request for nodes says of which project its job is.
+"""The seams at which a request for nodes records the project of its job.
 
-Zuul writes the tenant, the pipeline and the job into the record of a request,
-and not the project, which people want on the bills of their clouds.  It is
-written with the record, in the same call: a launcher acts on a request as soon
-as there is one.
+Zuul records the tenant, the pipeline and the job of a request.  The project is
+missing, but sites need it in the bills of their clouds.  It is written
+together with the record, because a launcher acts on a request as soon as it
+exists.
 
-A Zuul without the plugin reads such a record like any other.  If one writes
-it, the project is gone, and its fields in tags are empty.
+A Zuul without the plugin reads such a record like any other.  If it writes the
+record, the project is lost, and its fields in tags are empty.
 """
 
 import contextvars
 import functools
 import json
 
-# Attribute of a request, and entry of its record.
+# The attribute of a request, and the key in its record.
 OWN = 'zuul_nodes'
 _own = contextvars.ContextVar('own', default=None)
 
@@ -40,7 +40,7 @@ def wrapSerialize(serialize, extensions):
         own = getattr(self, OWN, None) or _own.get()
         if not own:
             return data
-        # It keeps what it has, whoever writes it next.
+        # Keep the project when any process writes the record again.
         self._set(**{OWN: own})
         return json.dumps(json.loads(data) | {OWN: own},
                           sort_keys=True).encode()

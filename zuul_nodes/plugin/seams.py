@@ -1,9 +1,9 @@
-"""The table of seams: every place where Zuul calls us in its stead.
+"""The table of seams: the functions of Zuul that the plugin wraps.
 
-A seam is checked before any is used: Zuul's version must be one that
-the package asks for, and what is wrapped must have the signature
-that the wrapper was written for.  A new release of Zuul means work in
-this table and the modules it names, and nowhere else.
+All seams are checked before any is used.  Zuul's version must be one that
+the package's metadata require, and each function must have the signature that its
+wrapper expects.  Support for a new release of Zuul changes only this table and
+the modules that it names.
 """
 
 from collections.abc import Callable
@@ -31,10 +31,10 @@ from zuul_nodes.signatures import Known, findVersionMismatch
 
 @dataclasses.dataclass(frozen=True)
 class Seam(Known):
-    """
-    :ivar why: what it is for.
-    :ivar wrap: takes the original and the Extensions; returns what replaces
-        it.
+    """A function of Zuul, and its wrapper.
+
+    :ivar why: the purpose of the wrapper.
+    :ivar wrap: takes the original and the Extensions; returns the replacement.
     """
     why: str
     wrap: Callable
@@ -60,31 +60,31 @@ SEAMS = (
     Seam('zuul.configloader', 'TenantParser._addLayoutItems',
          '(self, layout, tenant, parsed_config, parse_context, '
          'dynamic_layout=False)',
-         'what no provider uses is checked, too',
+         'objects that no provider uses are checked, too',
          layouts.wrapAddUnused),
     Seam('zuul.configloader', 'TenantParser._addLayoutItems',
          '(self, layout, tenant, parsed_config, parse_context, '
          'dynamic_layout=False)',
-         'what a change proposes for nodes and images is not yet there',
+         'changes to nodes and images take effect when they have merged',
          layouts.wrapAddLayoutItems),
     Seam('zuul.configloader', 'TenantParser.loadProjectYAML',
          '(self, data, source_context, parse_context)',
-         'a file that can not be read stays an error until it can',
+         'a file that cannot be read stays an error until it can',
          layouts.wrapLoadProjectYAML),
     Seam('zuul.configloader', 'TenantParser._addLayoutItems',
          '(self, layout, tenant, parsed_config, parse_context, '
          'dynamic_layout=False)',
-         'a provider in error goes on as it was',
+         'a provider in error keeps its last good definition',
          layouts.wrapAddItemsOfTenant),
     Seam('zuul.configloader', 'ConfigLoader.createDynamicLayout',
          '(self, item, files, additional_project_branches, '
          'ansible_manager, include_config_projects=False)',
-         'jobs of a change build images in the formats that it asks for',
+         'jobs of a change build images in the formats that the change needs',
          imageformats.wrapCreateDynamicLayout),
     Seam('zuul.configloader', 'ConfigLoader.createDynamicLayout',
          '(self, item, files, additional_project_branches, '
          'ansible_manager, include_config_projects=False)',
-         'the change is told what of it has to merge first',
+         'warnings on a change name the objects that must merge first',
          layouts.wrapCreateDynamicLayout),
     Seam('zuul.model', 'NodeSet.validateReferences',
          '(self, layout)',
@@ -92,20 +92,20 @@ SEAMS = (
          layouts.wrapValidateNodeset),
     Seam('zuul.model', 'Layout._addIdenticalObject',
          '(self, obj_type, obj_dict, new_obj)',
-         'an error about a name that is given twice says where both are',
+         'an error about a duplicate name gives both locations',
          layouts.wrapAddIdenticalObject),
     Seam('zuul.manager', 'PipelineManager._useNodepoolFallback',
          '(self, log, job)',
-         'a label that the tenant has is never one of Nodepool',
+         'requests for labels of the tenant are never sent to Nodepool',
          nodesets.wrapUseNodepool),
     Seam('zuul.launcher.client', 'LauncherClient.getNodesetInfo',
          '(self, request)',
-         'nodes of one provider for a paused job and those that wait for it',
+         'a paused job and its children get nodes of one provider',
          nodesets.wrapGetNodesetInfo),
     Seam('zuul.launcher.client', 'LauncherClient.requestNodeset',
          '(self, item, job, priority, relative_priority, '
          'preferred_provider, pipeline_run_id)',
-         'tags of nodes can say of which project the job is',
+         "tags of nodes can contain the job's project",
          requestprojects.wrapRequestNodeset),
     Seam('zuul.model', 'NodesetRequest.serialize',
          '(self, context)',
@@ -113,46 +113,46 @@ SEAMS = (
          requestprojects.wrapSerialize),
     Seam('zuul.launcher.server', 'Launcher.doesProviderHaveQuotaForNode',
          '(self, provider, node, messages)',
-         'launchers of Zuul go on with nodes that ours have begun',
+         'launchers of Zuul continue with nodes that ours have begun',
          launchers.wrapHasQuotaForNode),
     Seam('zuul.launcher.server', 'Launcher._cachesReadyForRequest',
          '(self, request)',
-         'launchers of Zuul go on with requests whose nodes have failed',
+         'launchers of Zuul continue with requests whose nodes have failed',
          launchers.wrapCachesReady),
     Seam('zuul.executor.common', 'construct_build_params',
          '(uuid, connections, job, item, pipeline, dependent_changes=[], '
          'merger_items=[], redact_secrets_and_keys=True)',
-         'drivers tell a job what it has to know',
+         'drivers add variables to jobs',
          buildparams.wrapConstructBuildParams),
     Seam('zuul.executor.client', 'ExecutorClient.getImageFormats',
          '(self, job, item)',
-         'formats of images are those of the layout that a job is of',
+         "a job builds images in the formats of the job's own layout",
          imageformats.wrapGetImageFormats),
     Seam('zuul.web', 'ZuulWeb.start',
          '(self)',
-         'drivers know in zuul-web what other tenants want of images',
+         'drivers in zuul-web know the images of all tenants',
          webstart.wrapStart),
     Seam('zuul.web', 'ZuulWebAPI.config_errors',
          '(self, tenant_name, tenant, auth, project=None, branch=None, '
          'severity=None, name=None, limit=50, skip=0)',
-         'users are warned of images that no tenant builds',
+         'users are warned about images that no tenant builds',
          configwarnings.wrapTellErrors),
     Seam('zuul.web', 'ZuulWebAPI.tenant_status',
          '(self, tenant_name, tenant, auth)',
-         'warnings count among the errors of a tenant',
+         'the number of errors of a tenant includes warnings',
          configwarnings.wrapTellErrors),
     Seam('zuul.web', 'ZuulWebAPI.image_build_artifact_delete',
          '(self, tenant_name, tenant, auth, artifact_id)',
          'deleting a build of an image leaves other builds in service, and '
-         'the last one in service stays, unless a user insists',
+         'the last one in service stays, unless forced',
          imagedeletes.wrapDeleteBuild),
     Seam('zuul.web', 'ZuulWebAPI.image_upload_delete',
          '(self, tenant_name, tenant, auth, upload_id)',
-         'the last upload in service stays, unless a user insists',
+         'the last upload in service stays, unless forced',
          imagedeletes.wrapDeleteUpload),
     Seam('zuul.web', 'ProviderConverter.toDict',
          '(tenant, provider, build_artifacts, uploads)',
-         'users see no images and flavors that they have not written',
+         'users see only images and flavors that are configured',
          madeupparts.wrapToDict),
     Seam('zuul.web', 'ProviderNodeConverter.toDict',
          '(node)',
@@ -170,18 +170,18 @@ SEAMS = (
 
 
 def findMismatches():
-    """:return: a line for each thing about Zuul that is not as known."""
+    """:return: a line for each seam that does not match."""
     version_mismatch = findVersionMismatch('zuul')
     if version_mismatch:
-        # What another release looks like inside says nothing more.
+        # Mismatches of seams add nothing to an unsupported version.
         return [version_mismatch]
     return [mismatch for seam in SEAMS if (mismatch := seam.findMismatch())]
 
 
 def substitute(extensions):
-    """Put every seam's replacement in place.
+    """Put the replacement of every seam in place.
 
-    :param Extensions extensions: what comes in by the seams.
+    :param Extensions extensions: the classes from entry points.
     """
     for seam in SEAMS:
         seam.substitute(extensions)

@@ -1,10 +1,10 @@
-"""What Zuul is shown in place of one of its objects."""
+"""Views: objects of Zuul with some attributes replaced."""
 
 
 class View:
-    """An object with some other attributes.
+    """An object with some attributes replaced.
 
-    :param original: whose all others are.
+    :param original: provides all other attributes.
     """
 
     def __init__(self, original, **attributes):

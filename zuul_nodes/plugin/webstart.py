@@ -1,7 +1,8 @@
-"""The seam at which drivers learn that they are in zuul-web.
+"""The seam at which drivers learn that they run in zuul-web.
 
 In a scheduler, Zuul calls ``registerScheduler`` of each driver.  In zuul-web,
-those that have it are called by ``registerWeb``, with the :class:`ZuulWeb`.
+this seam calls ``registerWeb`` of each driver that has it, with the
+:class:`ZuulWeb`.
 """
 
 import functools

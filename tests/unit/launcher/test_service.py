@@ -109,7 +109,7 @@ def test_separate_launcher_alone(makeSite):
     site.waitForZuul()
     assert site.launchers() == {}
     assert site.services.processes['scheduler'].logged(
-        r'Component launcher is not run in the scheduler: '
+        r'Not running component launcher in the scheduler: '
         r'\[launcher\] embedded = false')
     startLauncher(site)
     site.waitForComponents('launcher', 1, 'launcher')
@@ -152,7 +152,7 @@ def test_commands_that_run_no_launcher(makeSite, tmp_path):
             capture_output=True, text=True, check=False, timeout=TIMEOUT)
         line = getRefusal(result)
         assert ('provider local of tenant quickstart has the connection '
-                'null, which zuul.conf has not') in line
+                'null, which zuul.conf does not have') in line
 
 
 LOG_CONFIG = '''

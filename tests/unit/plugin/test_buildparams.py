@@ -54,4 +54,4 @@ def test_zuuls_own_variables_stay():
 def test_driver_in_trouble(answer, caplog):
     params = getParams(Driver(answer), Driver({'rack': 1}))
     assert params['zuul'] == {'job': 'job', 'build': 'uuid', 'rack': 1}
-    assert 'driver has to tell the job job of item' in caplog.text
+    assert 'for the job job of item' in caplog.text

@@ -89,7 +89,7 @@ def test_version_mismatch(runProgram, packages, version):
     result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
     assert result.stdout == NO_SEAM
     line, = result.stderr.splitlines()
-    assert 'leaves Zuul untouched' in line
+    assert 'leaves Zuul unchanged' in line
     assert f'Zuul is {version}' in line
 
 
@@ -123,7 +123,7 @@ print(plugin.install())
 ''')
     assert result.stdout == 'False\n'
     line, = result.stderr.splitlines()
-    assert 'zuul.scheduler.Scheduler.prime is not there' in line
+    assert 'zuul.scheduler.Scheduler.prime does not exist' in line
 
 
 def test_mismatch_is_refused_where_zuul_conf_relies_on_us(
@@ -181,7 +181,7 @@ class ShelfDriver(Driver):
     ('zuul.drivers', 'shelf', 'shelf_driver:X', 'class X: pass',
      'not a subclass of zuul.driver.Driver'),
     ('zuul.drivers', 'rack', 'shelf_driver:ShelfDriver', DRIVER,
-     'the driver calls itself "shelf"'),
+     'the name of the driver class is "shelf"'),
     ('zuul.drivers', 'shelf', 'shelf_driver:X', 'import sys; sys.exit(3)',
      'SystemExit'),
     ('zuul.drivers', 'shelf', 'shelf_driver:X', '''
@@ -194,9 +194,9 @@ class X(Driver):
 ''', 'the class lacks methods: getConnection'),
     ('zuul.config_objects', 'shelf', 'shelf_driver:X',
      'class X:\n def fromYaml(self): pass',
-     'only these can be given: image, flavor, label, section, provider'),
+     'the name must be one of: image, flavor, label, section, provider'),
     ('zuul.layout_rules', 'shelf', 'shelf_driver:X', 'class X: pass',
-     'only these can be given: proposal, access, duplicates'),
+     'the name must be one of: proposal, access, duplicates'),
     ('zuul.components', 'shelf', 'shelf_driver:X',
      'class X:\n def start(self): pass',
      'the class has no method stop()'),
@@ -234,7 +234,7 @@ def test_replacing_a_driver_of_zuuls_takes_a_subclass(runProgram, packages):
                  {'shelf_driver': DRIVER.format(name='git')})
     result = runProgram('zuul-scheduler', REPORT, PYTHONPATH=str(packages))
     line = getRefusal(result)
-    assert 'no subclass of zuul.driver.git.GitDriver' in line
+    assert 'not a subclass of zuul.driver.git.GitDriver' in line
 
 
 def test_duplicate_entry_point_names_both_packages(runProgram, packages):
