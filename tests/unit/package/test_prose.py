@@ -1,0 +1,54 @@
+"""The words of the package, as CONTRIBUTING asks for them."""
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[3] / 'zuul_nodes'
+# Pattern -> what to write instead.  The patterns are regular expressions, and
+# match across line breaks.
+WORDS = {
+    r'\b(nobody|somebody|anybody|everybody|whoever)\b': 'the component',
+    r'\bcan\s+not\b': 'cannot',
+    r'\bfor\s+ever\b': 'forever',
+}
+# Rooms whose prose is rewritten: folders, and "." for the modules directly in
+# the package.  A room is added when it has none of the words.
+ROOMS = ('.', 'cmd', 'configloader', 'plugin', 'quickstart', 'reference')
+SUFFIXES = ('.py', '.rst', '.toml', '.yaml')
+
+
+def getFiles(room):
+    pattern = '*' if room == '.' else '**/*'
+    return [path for path in sorted((ROOT / room).glob(pattern))
+            if path.suffix in SUFFIXES]
+
+
+def findWords(text):
+    """Yield a description of each word that should not be in a text."""
+    # Comments of several lines are one text.
+    joined = re.sub(r'\n[ \t]*#? ?', '\n', text)
+    for pattern, instead in WORDS.items():
+        for match in re.finditer(pattern, joined, re.IGNORECASE):
+            line = joined.count('\n', 0, match.start()) + 1
+            yield f'line {line}: "{match[0]}", write "{instead}"'
+
+
+@pytest.mark.parametrize('room', ROOMS)
+def test_prose_names_what_acts(room):
+    files = getFiles(room)
+    assert files
+    found = [f'{path.relative_to(ROOT)}: {problem}' for path in files
+             for problem in findWords(path.read_text())]
+    assert found == []
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('# Nobody waits.\n', ['line 1: "Nobody", write "the component"']),
+    ('x = 1\n# This can\n# not be.\n',
+     ['line 2: "can\nnot", write "cannot"']),
+    ('# The launcher cannot wait.\n', []),
+])
+def test_words_are_found(text, expected):
+    assert list(findWords(text)) == expected
