@@ -1,4 +1,4 @@
-"""The words of the package, as CONTRIBUTING asks for them."""
+"""Words that hide which component acts, and spellings to avoid."""
 
 import pathlib
 import re
