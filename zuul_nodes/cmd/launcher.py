@@ -66,9 +66,9 @@ def filterConnections(config, names):
     :raises UserError: there is no such connection, or zuul.conf is invalid.
     """
     from zuul_nodes.suggestions import quote, suggest
-    who = '--connection'
+    source = '--connection'
     if names is None:
-        who = f'zuul.conf: "{FILTER}" in [launcher]'
+        source = f'zuul.conf: "{FILTER}" in [launcher]'
         names = filter(None, [config.get('launcher', FILTER, fallback=None)])
     # zuul.conf has a comma-separated list; the command line may too.
     names = [name.strip() for each in names for name in each.split(',')]
@@ -77,7 +77,7 @@ def filterConnections(config, names):
     known = getConnections(config)
     for name in names:
         if name not in known:
-            raise UserError(f'{who}: there is no connection {quote(name)} '
+            raise UserError(f'{source}: there is no connection {quote(name)} '
                             f'that has nodes. {suggest(name, known)}')
     # ConfigParser would interpolate a percent sign.
     config.read_dict({'launcher': {

@@ -153,8 +153,9 @@ def _printResult(output_format, quickstart, build):
                  f'{sum(step.seconds for step in steps):.1f}'))
     lines = ['', formatTable(('Step', 'Result', 'Seconds'), rows), '']
     if build:
-        said = quickstart.builds.said(build)
-        lines += ['Output of the job:', *(f'    {line}' for line in said), '']
+        output = quickstart.builds.getPlaybookOutput(build)
+        lines += ['Output of the job:',
+                  *(f'    {line}' for line in output), '']
     lines += [f'{name}: {url}' for name, url in urls.items()]
     lines.append(f'Logs: {quickstart.state.logs}')
     print('\n'.join(lines), flush=True)

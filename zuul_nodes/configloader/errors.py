@@ -108,14 +108,14 @@ def getLineNumber(config_object, line=None):
     return None if line is None else line + 1
 
 
-def explainUnknown(who, kind, name, known):
+def explainUnknown(subject, kind, name, known):
     """Explain a reference to an object that the tenant does not have.
 
-    :param str who: the object that contains the reference.
+    :param str subject: the object that contains the reference.
     :param known: the names of the tenant's objects of this kind.
     :return: a sentence with the error, and one with the nearest name.
     """
-    return (f'{who} refers to the {kind} {quote(name)}, which this tenant '
+    return (f'{subject} refers to the {kind} {quote(name)}, which this tenant '
             f'does not have. {suggest(name, known)}')
 
 
@@ -131,14 +131,14 @@ def explainConnection(config_object, name, connections):
         f'which zuul.conf does not have. {suggest(name, connections)}')
 
 
-def explainMisplaced(name, kind, place):
+def explainMisplaced(name, kind, proper_kinds):
     """Explain that an attribute is set on the wrong kind of object.
 
     :param str name: the attribute.
     :param str kind: the kind of object that the attribute is set on.
-    :param str place: the kinds that accept the attribute, in the plural.
+    :param str proper_kinds: the kinds that accept it, in the plural.
     :return: the rest of a sentence that begins with the object.
     """
     here = 'sections and providers' if kind == 'provider' else f'{kind}s'
-    return (f'has the attribute "{name}", which belongs to {place}, not to '
-            f'{here}. Move it there')
+    return (f'has the attribute "{name}", which belongs to {proper_kinds}, '
+            f'not to {here}. Move it there')

@@ -55,7 +55,7 @@ class Builds:
         """:return: the file with the output of a build."""
         return self.weblogs / build['uuid'] / 'job-output.txt'
 
-    def said(self, build):
+    def getPlaybookOutput(self, build):
         """:return: the output of the job's own playbook, a list of lines."""
         with open(self.output(build)) as output:
             lines = [line.rstrip().partition(' | ')[2] for line in output]

@@ -266,7 +266,8 @@ class ImageTest:
 
         with limit(timeout, lambda: BrokenImage(
                 f'no login as {ssh.username} within {timeout:g} s: '
-                f'{ssh.said or "no reason given"}' if self.host_keys else
+                f'{ssh.error_message or "no reason given"}'
+                if self.host_keys else
                 f'no ssh at {ssh.location} within {timeout:g} s')):
             poll(attempt)
 

@@ -109,7 +109,7 @@ class SSH:
     :param int port: of its sshd.
     :param str username: to log in as.
     :param private_key: the file of a key; None for the keys that ssh finds.
-    :ivar str said: the error of the last failed login.
+    :ivar str error_message: the error of the last failed login.
     """
 
     def __init__(self, directory, address, port, username, private_key=None):
@@ -118,7 +118,7 @@ class SSH:
         self.port = port
         self.username = username
         self.private_key = private_key
-        self.said = ''
+        self.error_message = ''
 
     @property
     def location(self):
@@ -149,18 +149,18 @@ class SSH:
         try:
             result = self.runCommand('exit 0', PROGRAM_TIMEOUT)
         except subprocess.TimeoutExpired:
-            self.said = 'the session does not start'
+            self.error_message = 'the session does not start'
             return False
         if result.returncode == 0:
             return True
-        self.said = _lastLine(result.stderr or result.stdout)
+        self.error_message = _lastLine(result.stderr or result.stdout)
         if 'Host key verification failed' in result.stderr:
             raise BrokenImage(f'the host key of {self.location} has changed '
                              f'since it was first seen')
         if result.returncode == SSH_FAILED:
             return False
-        raise BrokenImage(f'{self.username} cannot run a command: '
-                         f'{self.said or f"status {result.returncode}"}')
+        reason = self.error_message or f'status {result.returncode}'
+        raise BrokenImage(f'{self.username} cannot run a command: {reason}')
 
     def runCommand(self, command, timeout):
         """Run a shell command on the server.

@@ -58,11 +58,11 @@ def readImages(client, connections):
         images.setdefault(name, _makeImage(name, artifact['name']))[
             'builds'].append(builds[artifact['uuid']])
     remarks = Remarks(client)
-    said = remarks.getKeys()
+    with_remark = remarks.getKeys()
     for upload in _readAll(client, UPLOADS):
         if upload['artifact_uuid'] in builds:
             upload['remark'] = _getVanished(upload, connections) or (
-                remarks.get(upload['uuid']) if upload['uuid'] in said
+                remarks.get(upload['uuid']) if upload['uuid'] in with_remark
                 else None)
             builds[upload['artifact_uuid']]['uploads'].append(upload)
     paused = imagecontrols.readAll(client, Control.PAUSED)

@@ -152,7 +152,7 @@ class Parts:
             if name in self.vocabulary.provider:
                 settings[name] = value
             elif (name not in self.vocabulary.known
-                    or self.vocabulary.findPlace(name, 'provider')):
+                    or self.vocabulary.findProperKinds(name, 'provider')):
                 self._refuseAttribute(
                     name, 'provider', f'The {describe(config_object)}',
                     self.vocabulary.known | self.vocabulary.provider)
@@ -280,8 +280,8 @@ class Parts:
         level = (levels.in_provider if config_object is self.provider_config
                  else levels.in_section)
         part.sources += (
-            Source(level, depth, config_object, said, line)
-            for level, said in self._split(level, attributes))
+            Source(level, depth, config_object, values, line)
+            for level, values in self._split(level, attributes))
         return attributes
 
     def _addDefaults(self, part, own):
@@ -289,11 +289,11 @@ class Parts:
             part.structure['type'] if part.kind == 'image' else part.kind]
         for depth, config_object, defaults, line in self._defaults[part.kind]:
             if depth <= part.ceiling:
-                said = {key: value for key, value in defaults.items()
+                values = {key: value for key, value in defaults.items()
                         if key in inheritable and key != FINAL}
                 part.sources.append(Source(
                     LEVELS[part.kind].defaults, depth, config_object,
-                    fillIn(said, own), line))
+                    fillIn(values, own), line))
 
     def _split(self, level, attributes):
         """Split an entry of a provider by the strength of its attributes.
@@ -355,7 +355,7 @@ class Parts:
         if part.kind == 'image' and source.origin is part.stanza:
             known |= OF_ANY_IMAGE
         for name in source.attributes:
-            if name in known and not self.vocabulary.findPlace(
+            if name in known and not self.vocabulary.findProperKinds(
                     name, part.kind):
                 continue
             what = f'The {describe(part.stanza)}'
@@ -370,9 +370,9 @@ class Parts:
 
     def _refuseAttribute(self, name, kind, what, known):
         if self.vocabulary.knows(name) and (
-                place := self.vocabulary.findPlace(name, kind)):
+                kinds := self.vocabulary.findProperKinds(name, kind)):
             raise AttributePlaceError(
-                f'{what} {explainMisplaced(name, kind, place)}')
+                f'{what} {explainMisplaced(name, kind, kinds)}')
         raise UnknownAttributeError(
             f'{what} has the attribute "{name}", which the driver '
             f'{self.driver_name} of the {describe(self.provider_config)} '

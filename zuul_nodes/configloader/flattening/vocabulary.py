@@ -135,7 +135,7 @@ class Vocabulary:
         return (name in self.known or name in self.provider
                 or name in self.spellings)
 
-    def findPlace(self, name, kind):
+    def findProperKinds(self, name, kind):
         """
         :param str name: an attribute that the driver knows.
         :param str kind: the kind of object that the attribute is set on.

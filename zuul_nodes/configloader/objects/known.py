@@ -71,31 +71,32 @@ def findFaults(pcontext, kind, attributes, schemas=None):
     for name, value in attributes.items():
         knowing = [vocabulary for vocabulary in vocabularies
                    if vocabulary.knows(name)]
-        places = [vocabulary.findPlace(name, kind) for vocabulary in knowing]
+        proper_kinds = [vocabulary.findProperKinds(name, kind)
+                        for vocabulary in knowing]
         if vocabularies and not knowing:
             yield Fault(
                 name, UnknownAttributeError,
                 f'has the attribute {quote(str(name))}, which no '
                 f'driver knows. {_suggest(name, kind, vocabularies)}')
-        elif places and all(places):
+        elif proper_kinds and all(proper_kinds):
             yield Fault(name, AttributePlaceError, explainMisplaced(
-                name, kind, places[0]))
+                name, kind, proper_kinds[0]))
         elif fault := _findFault(name, value, schemas or {}, knowing):
             yield Fault(name, AttributeValueError,
                         f'has an invalid value for "{name}": {fault}')
 
 
-def keepFaults(pcontext, config_object, who, faults):
+def keepFaults(pcontext, config_object, subject, faults):
     """Record faults for the rule that reports them with the other errors.
 
     :param ParseContext pcontext: None if no rule will report the faults.
     :param config_object: its ``faults`` become a list of (attribute, error).
-    :param str who: the object, as the beginning of each message.
+    :param str subject: the object, as the beginning of each message.
     :param faults: an iterable of :class:`Fault`.
     :raises ConfigurationSyntaxError: there are faults and no rule reports
         them.
     """
-    errors = [(fault.attribute, fault.error_class(f'{who} {fault.what}'))
+    errors = [(fault.attribute, fault.error_class(f'{subject} {fault.what}'))
               for fault in faults]
     for _, error in errors:
         error.source_context = config_object.source_context
@@ -106,19 +107,20 @@ def keepFaults(pcontext, config_object, who, faults):
 
 def keepFaultsOfSection(pcontext, section):
     """Record the faults of a section, its entries and its defaults."""
-    config, who = section.config, f'the {describe(section)}'
-    keepFaults(pcontext, section, f'T{who[1:]}', findFaults(
+    config, subject = section.config, f'the {describe(section)}'
+    keepFaults(pcontext, section, f'T{subject[1:]}', findFaults(
         pcontext, 'provider', _without(config, OF_SECTIONS)))
     for name, kind in LISTS.items():
         for entry in config.get(name) or ():
             part = quote(str(entry.get('name')))
             keepFaults(
-                pcontext, section, f'The entry for the {kind} {part} of {who}',
+                pcontext, section,
+                f'The entry for the {kind} {part} of {subject}',
                 findFaults(pcontext, kind, _without(entry, OF_ENTRIES)))
     for name, kind in DEFAULTS.items():
         if isinstance(config.get(name), dict):
             keepFaults(
-                pcontext, section, f'"{name}" of {who}',
+                pcontext, section, f'"{name}" of {subject}',
                 findFaults(pcontext, kind, _without(config[name], {FINAL})))
 
 

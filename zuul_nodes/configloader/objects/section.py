@@ -63,13 +63,13 @@ def getLineage(layout, section):
     return seen
 
 
-def getSection(layout, name, who):
+def getSection(layout, name, subject):
     """
-    :param str who: the object that refers to the section, for the message.
+    :param str subject: the object that refers to the section, for the message.
     :raises SectionError: the layout has no section of that name.
     """
     try:
         return layout.sections[name]
     except KeyError:
         raise SectionError(explainUnknown(
-            who, 'section', name, layout.sections)) from None
+            subject, 'section', name, layout.sections)) from None

@@ -74,6 +74,7 @@ def _findUnreported(config_object, reported):
     :return: yields the errors of an object that are not reported yet.
     """
     for attribute, error in getattr(config_object, 'faults', ()):
-        who, name = describe(config_object), f'"{attribute}"'
-        if not any(who in message and name in message for message in reported):
+        subject, name = describe(config_object), f'"{attribute}"'
+        if not any(subject in message and name in message
+                   for message in reported):
             yield error
