@@ -46,11 +46,11 @@ class EmptyImageError(WrongArtifactError):
     """The image is empty."""
 
 
-class NoRoomError(ArtifactError):
+class NoSpaceError(ArtifactError):
     """The disk has no space for the image now."""
 
 
-class Room:
+class DiskSpace:
     """Limits for writing an image.
 
     :param str directory: the directory for the image.
@@ -66,7 +66,7 @@ class Room:
         :param int size: the size of the image in bytes, as far as known.
         :param int more: the number of bytes about to be written.
         :raises WrongArtifactError: the image exceeds the maximum size.
-        :raises NoRoomError: the disk has no space for it now.
+        :raises NoSpaceError: the disk has no space for it now.
         """
         if size > self.limit:
             raise WrongArtifactError(
@@ -75,14 +75,14 @@ class Room:
                 f'{self.limit} at most')
         free = shutil.disk_usage(self.directory).free
         if free < more + RESERVE:
-            raise NoRoomError(
+            raise NoSpaceError(
                 f'Not enough disk space for the image: it needs {more} bytes '
                 f'in {self.directory}, which has {free} bytes free, '
                 f'{RESERVE} of them reserved')
         info = os.statvfs(self.directory)
         # Some file systems have no limit and report 0.
         if info.f_files and info.f_favail < RESERVED_FILES:
-            raise NoRoomError(
+            raise NoSpaceError(
                 f'Not enough disk space for the image: {self.directory} can '
                 f'have {info.f_favail} more files, {RESERVED_FILES} of them '
                 'reserved')

@@ -17,7 +17,7 @@ class Remarks:
     def __init__(self, client):
         self.client = client
 
-    def set(self, key, text):
+    def setRemark(self, key, text):
         """Write the remark about an upload.
 
         :param str key: the id of the upload.
@@ -25,7 +25,7 @@ class Remarks:
         """
         zkrecords.write(self.client, _getPath(key), text.encode())
 
-    def add(self, transaction, key, text):
+    def addRemark(self, transaction, key, text):
         """Write the remark about a new upload, in a transaction.
 
         :param Transaction transaction: of the launcher.
@@ -33,7 +33,7 @@ class Remarks:
         self.client.ensure_path(ROOT)
         transaction.write(_getPath(key), text.encode())
 
-    def forget(self, key):
+    def deleteRemark(self, key):
         """Delete the remark about an upload."""
         zkrecords.delete(self.client, _getPath(key))
 
@@ -41,7 +41,7 @@ class Remarks:
         """:return: a set of the ids of all uploads with a remark."""
         return zkrecords.getNames(self.client, ROOT)
 
-    def get(self, key):
+    def getRemark(self, key):
         """:return: the remark about an upload, or None."""
         data = zkrecords.read(self.client, _getPath(key))
         return None if data is None else data.decode()

@@ -14,7 +14,7 @@ import shutil
 import threading
 
 from zuul_nodes.drivers import addresses
-from zuul_nodes.imagefiles import Room
+from zuul_nodes.imagefiles import DiskSpace
 from zuul_nodes.launcher.images import artifacts, web
 from zuul_nodes.launcher.settings import Settings
 
@@ -193,11 +193,11 @@ def fetch(artifact, directory):
     """:return: the path of an image, as the launcher gets and checks it."""
     url = artifact['url']
     path = os.path.join(directory, url.rpartition('/')[2])
-    room = Room(directory, 1 << 30)
+    disk_space = DiskSpace(directory, 1 << 30)
     source = web.Source(url, addresses.ImageSources('127.0.0.1'))
-    artifacts.download(source, path, lambda: None, room,
+    artifacts.download(source, path, lambda: None, disk_space,
                        artifacts.Pace(Settings(image_timeout=60)))
-    artifacts.decompress(path, lambda: None, room)
+    artifacts.decompress(path, lambda: None, disk_space)
     artifacts.verify(
         path, {'md5': artifact['metadata']['md5sum'],
                'sha256': artifact['metadata']['sha256']}, lambda: None)

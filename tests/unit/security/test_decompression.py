@@ -9,7 +9,7 @@ import pytest
 
 from tests.fixtures.compressed import makeHugeXz, makeHugeZstd
 from zuul_nodes import imagefiles
-from zuul_nodes.imagefiles import ArtifactError, Room
+from zuul_nodes.imagefiles import ArtifactError, DiskSpace
 from zuul_nodes.launcher.images import artifacts
 
 needs_zstd = pytest.mark.skipif(
@@ -32,11 +32,11 @@ def decompress(tmp_path):
     """:return: a function that decompresses an image as the launcher
         does."""
     path = tmp_path / 'image'
-    room = Room(tmp_path, 10000)
+    disk_space = DiskSpace(tmp_path, 10000)
 
     def decompress(data):
         path.write_bytes(data)
-        artifacts.decompress(str(path), lambda: None, room)
+        artifacts.decompress(str(path), lambda: None, disk_space)
         return path.read_bytes()
     return decompress
 
@@ -75,4 +75,4 @@ def test_a_disk_keeps_room_for_files_of_others(tmp_path, monkeypatch):
     if not imagefiles.os.statvfs(tmp_path).f_files:
         pytest.skip('this file system can have any number of files')
     with pytest.raises(ArtifactError, match='more files'):
-        Room(tmp_path, 10).check(1, 1)
+        DiskSpace(tmp_path, 10).check(1, 1)

@@ -93,7 +93,7 @@ def download(tmp_path, monkeypatch):
         target = tmp_path / 'image'
         artifacts.download(
             web.Source(url, addresses.ImageSources(sources)), target,
-            lambda: None, imagefiles.Room(tmp_path, 10000),
+            lambda: None, imagefiles.DiskSpace(tmp_path, 10000),
             makePace())
         return target.read_bytes()
     return download

@@ -62,8 +62,8 @@ def readImages(client, connections):
     for upload in _readAll(client, UPLOADS):
         if upload['artifact_uuid'] in builds:
             upload['remark'] = _getVanished(upload, connections) or (
-                remarks.get(upload['uuid']) if upload['uuid'] in with_remark
-                else None)
+                remarks.getRemark(upload['uuid'])
+                if upload['uuid'] in with_remark else None)
             builds[upload['artifact_uuid']]['uploads'].append(upload)
     paused = imagecontrols.readAll(client, Control.PAUSED)
     for name, image in images.items():

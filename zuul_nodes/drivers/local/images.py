@@ -16,8 +16,8 @@ from zuul_nodes.drivers.local.sources import openSource
 from zuul_nodes.imagefiles import (
     SIZE_LIMIT,
     ArtifactError,
-    NoRoomError,
-    Room,
+    DiskSpace,
+    NoSpaceError,
 )
 from zuul_nodes.nodeusers import User
 
@@ -193,11 +193,11 @@ class Images:
 
     def _unpack(self, sandbox, mark, source, target, timeout, checksums=()):
         """:param Source source: of the file system."""
-        room = Room(target, self.limit)
+        disk_space = DiskSpace(target, self.limit)
         digests = {name: hashlib.new(name, usedforsecurity=False)
                    for name, expected in checksums if expected}
         with _told(source.path), contextlib.closing(
-                _check(source.readBlocks(), room, digests)) as blocks:
+                _check(source.readBlocks(), disk_space, digests)) as blocks:
             code, said = sandbox.run(
                 mark,
                 ['tar', '--extract', '--file=-', '--no-same-owner',
@@ -226,7 +226,7 @@ class Images:
         # Links count once, and holes not at all.
         size, files = (int(line.split()[0]) for line in said.splitlines())
         with _told(source):
-            Room(target, self.limit).check(size + files * FILE_SIZE, 0)
+            DiskSpace(target, self.limit).check(size + files * FILE_SIZE, 0)
 
     def _run(self, sandbox, what, mark, command, timeout, *directories):
         code, said = sandbox.run(mark, command, timeout, *directories)
@@ -243,19 +243,19 @@ def _told(source):
     """
     try:
         yield
-    except NoRoomError as error:
+    except NoSpaceError as error:
         raise TemporaryError(f'Unable to use {source}: {error}') from None
     except ArtifactError as error:
         raise PermanentError(f'Unable to use {source}: {error}') from None
 
 
-def _check(blocks, room, digests):
-    """:return: yields the blocks, as long as there is room for them."""
+def _check(blocks, disk_space, digests):
+    """:return: yields the blocks, while there is space for them."""
     size = 0
     with contextlib.closing(blocks):
         for block in blocks:
             size += len(block)
-            room.check(size, len(block))
+            disk_space.check(size, len(block))
             for digest in digests.values():
                 digest.update(block)
             yield block

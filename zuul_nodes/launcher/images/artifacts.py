@@ -42,26 +42,26 @@ def getName(url):
     return messages.withoutSecrets(url)
 
 
-def download(source, path, check, room, pace, tell=None, checked=False):
+def download(source, path, check, disk_space, pace, tell=None, checked=False):
     """
     :param Source source: of the file.
     :param str path: the file to write.
     :param check: called before each block, and while there is none; what
         it raises ends it.
-    :param Room room:
+    :param DiskSpace disk_space:
     :param Pace pace: which has just begun.
     :param tell: called with a line about the progress now and then.
     :param bool checked: whether a checksum will be compared with what has
         come.
     :return: whether it is certain that all has come, and of one version of
         the file.  If not, it may come right another time.
-    :raises ArtifactError: it is not to be had, or there is no room.
+    :raises ArtifactError: it is not to be had, or there is no space.
     :raises RefusedError: it may not be had from there.
     :raises requests.RequestException: the server does not give it.
     """
     def run(in_parts):
         return Download(
-            source, path, check, room, pace, tell, checked).run(in_parts)
+            source, path, check, disk_space, pace, tell, checked).run(in_parts)
     try:
         return run(in_parts=True)
     except PartError as error:
@@ -77,12 +77,12 @@ class Download:
     :param others: see :func:`download`.
     """
 
-    def __init__(self, source, path, check, room, pace, tell, checked):
+    def __init__(self, source, path, check, disk_space, pace, tell, checked):
         self.source = source
         self.name = getName(source.url)
         self.path = path
         self.check = check
-        self.room = room
+        self.disk_space = disk_space
         self.pace = pace
         self.chunk_size = pace.settings.download_chunk_size
         self.checked = checked
@@ -141,8 +141,8 @@ class Download:
         self.check()
         if more:
             self.pace.add(more)
-            # The file may have its size from the beginning, but no room yet.
-            self.room.check(
+            # The file may have its size from the beginning, but no space yet.
+            self.disk_space.check(
                 max(position + more, self.version.size or 0), more)
         if self.failed.is_set():
             raise ArtifactError('Another part could not be downloaded')
@@ -262,7 +262,7 @@ class Download:
         if (size := part.version.size) is None:
             return
         self.progress.total = size
-        self.room.check(size, size)
+        self.disk_space.check(size, size)
         file.truncate(size)
         if self.in_parts and not part.is_whole:
             for start in range(self.chunk_size, size, self.chunk_size):
@@ -316,12 +316,12 @@ def _pause(seconds, check, interval):
         time.sleep(min(left, interval))
 
 
-def decompress(path, check, room, tell=None, interval=30.0):
+def decompress(path, check, disk_space, tell=None, interval=30.0):
     """Replace a file by what is in it, if it is compressed.
 
     :param str path: of a file.
     :param check: called before each block; what it raises ends it.
-    :param Room room:
+    :param DiskSpace disk_space:
     :param tell: called with a line about the progress now and then.
     :param float interval: seconds between two lines.
     :raises ArtifactError: it is broken, or too large.
@@ -341,7 +341,7 @@ def decompress(path, check, room, tell=None, interval=30.0):
             for block in blocks:
                 check()
                 size += len(block)
-                room.check(size, len(block))
+                disk_space.check(size, len(block))
                 file.write(block)
                 progress.add(len(block))
     if not size:

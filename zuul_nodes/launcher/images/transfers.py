@@ -316,15 +316,15 @@ class ArtifactJob:
     def _fetchFile(self, directory):
         url = self.artifact.url
         path = os.path.join(directory, self.artifact.uuid)
-        room = imagefiles.Room(
+        disk_space = imagefiles.DiskSpace(
             directory, self.settings.image_size_limit)
         self.log.info('Downloading %s from %s to %s', self.artifact,
                       artifacts.getName(url), path)
-        path, is_certain = self._download(url, path, room)
+        path, is_certain = self._download(url, path, disk_space)
         # What a driver has downloaded may be larger than it should be.
-        room.check(os.path.getsize(path), 0)
+        disk_space.check(os.path.getsize(path), 0)
         try:
-            self._unpack(path, room)
+            self._unpack(path, disk_space)
         except artifacts.WrongArtifactError as error:
             if is_certain:
                 raise
@@ -333,7 +333,7 @@ class ArtifactJob:
                 'come, and unchanged') from None
         return path
 
-    def _unpack(self, path, room):
+    def _unpack(self, path, disk_space):
         """Have a file be an image, and verify it."""
         check, checksums = self.uploads.check, self.checksums
         if self.artifact.format.lower().endswith(imagefiles.COMPRESSED):
@@ -341,17 +341,17 @@ class ArtifactJob:
             with contextlib.suppress(artifacts.WrongArtifactError):
                 artifacts.verify(path, checksums, check)
                 checksums = {}
-        artifacts.decompress(path, check, room, self._tell,
+        artifacts.decompress(path, check, disk_space, self._tell,
                              self.settings.progress_interval)
         artifacts.verify(path, checksums, check)
 
-    def _download(self, url, path, room):
+    def _download(self, url, path, disk_space):
         """:return: the path of the file, and whether it is certain that all
             of it has come."""
         try:
             is_certain = artifacts.download(
                 web.Source(url, self.settings.image_sources), path,
-                self.uploads.check, room, artifacts.Pace(self.settings),
+                self.uploads.check, disk_space, artifacts.Pace(self.settings),
                 self._tell, any(self.checksums.values()))
             return path, is_certain
         except Stopped:

@@ -242,7 +242,7 @@ class Uploads:
             # It is begun again long after, as somebody may have done
             # something about it.
             if error is not None:
-                self.remarks.set(upload.uuid, describe(error))
+                self.remarks.setRemark(upload.uuid, describe(error))
             self._setState(context, upload, upload.State.FAILED,
                            attempt=max(
                                upload.attempt,
@@ -266,7 +266,8 @@ class Uploads:
         transaction = self.session.transaction()
         transaction.create(new_upload)
         if error is not None:
-            self.remarks.add(transaction, new_upload.uuid, describe(error))
+            self.remarks.addRemark(
+                transaction, new_upload.uuid, describe(error))
         transaction.update(upload, **inState(upload.State.DELETING))
         transaction.commit()
         self.log.info('Replaced %s with %s', upload, new_upload)
@@ -275,7 +276,7 @@ class Uploads:
         """Write that an upload is ready, and that it is to be validated;
         both or neither."""
         announce = not upload.validated
-        self.remarks.forget(upload.uuid)
+        self.remarks.deleteRemark(upload.uuid)
         while (upload.state, upload.external_id) != (
                 upload.State.READY, external_id):
             try:

@@ -110,12 +110,12 @@ class Validation:
             name=artifact.name, event=EventKind.VALIDATE,
             providers=', '.join(map(urllib.parse.unquote_plus,
                                     upload.providers or ())))
-        if self.records.remarks.get(upload.uuid) != text:
-            self.records.remarks.set(upload.uuid, text)
+        if self.records.remarks.getRemark(upload.uuid) != text:
+            self.records.remarks.setRemark(upload.uuid, text)
             self.log.warning('%s is not in service: %s', upload, text)
 
     def _addEvent(self, transaction, upload, artifact, sent, tenant_name):
-        self.records.remarks.forget(upload.uuid)
+        self.records.remarks.deleteRemark(upload.uuid)
         self.events.add(
             transaction, EventKind.VALIDATE, upload.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,

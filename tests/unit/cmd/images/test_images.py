@@ -157,7 +157,8 @@ def test_why_an_upload_has_failed(context, images):
     addArtifact(context, 'debian')
     upload = addUpload(context, 'debian', _state='failed', validated=None,
                        external_id=None)
-    Remarks(context.client).set(upload.uuid, 'This cloud takes no images.')
+    Remarks(context.client).setRemark(
+        upload.uuid, 'This cloud takes no images.')
     assert 'This cloud takes no images.' in getText(images())
 
 

@@ -19,7 +19,7 @@ from tests.fixtures.fileserver import makePace, makeSource
 from tests.fixtures.images import IMAGE, TIMEOUT
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import imagefiles, messages
-from zuul_nodes.imagefiles import ArtifactError, EmptyImageError, Room
+from zuul_nodes.imagefiles import ArtifactError, DiskSpace, EmptyImageError
 from zuul_nodes.launcher.images import artifacts, progress, ranges
 from zuul_nodes.launcher.images.progress import Progress
 from zuul_nodes.launcher.settings import Settings
@@ -31,20 +31,20 @@ def quick(monkeypatch, small_blocks):
 
 
 @pytest.fixture
-def room(tmp_path):
-    return Room(tmp_path, 10000)
+def disk_space(tmp_path):
+    return DiskSpace(tmp_path, 10000)
 
 
 @pytest.fixture
-def download(server, tmp_path, room):
+def download(server, tmp_path, disk_space):
     """:return: a function of a path on the server, which gives what has
     been downloaded."""
     target = tmp_path / 'image'
 
     def download(path='/image', timeout=(30, 300), **settings):
         artifacts.download(
-            makeSource(server, path, timeout=timeout), target, noCheck, room,
-            makePace(TIMEOUT, **settings))
+            makeSource(server, path, timeout=timeout), target, noCheck,
+            disk_space, makePace(TIMEOUT, **settings))
         return target.read_bytes()
     return download
 
@@ -126,7 +126,7 @@ def test_download_stops_when_more_arrives_than_announced(
     assert (tmp_path / 'image').stat().st_size == len(IMAGE)
 
 
-def test_stop_ends_wait_for_overloaded_server(server, tmp_path, room):
+def test_stop_ends_wait_for_overloaded_server(server, tmp_path, disk_space):
     class End(Exception):
         pass
     checks = []
@@ -138,7 +138,7 @@ def test_stop_ends_wait_for_overloaded_server(server, tmp_path, room):
     server.failures = [503]
     with pytest.raises(End):
         artifacts.download(
-            makeSource(server), tmp_path / 'image', check, room,
+            makeSource(server), tmp_path / 'image', check, disk_space,
             makePace(TIMEOUT))
 
 
@@ -169,16 +169,16 @@ class TestSlow:
             thread for thread in threading.enumerate()
             if thread not in before and thread.name.startswith('Download')]
 
-    def download(self, server, tmp_path, room, check, timeout, rate=0,
+    def download(self, server, tmp_path, disk_space, check, timeout, rate=0,
                  **settings):
         artifacts.download(
             makeSource(server, '/image?token=secret'), tmp_path / 'image',
-            check, room, makePace(timeout, rate, **settings))
+            check, disk_space, makePace(timeout, rate, **settings))
 
     def test_a_download_has_a_timeout_in_all(
-            self, server, tmp_path, room, threads):
+            self, server, tmp_path, disk_space, threads):
         with pytest.raises(ArtifactError) as caught:
-            self.download(server, tmp_path, room, noCheck, 0.2)
+            self.download(server, tmp_path, disk_space, noCheck, 0.2)
         assert str(caught.value) == (
             f'Downloading {server.url}/image has not ended in 0.2 seconds, '
             'which is "image_timeout" in the section "launcher" of zuul.conf')
@@ -189,9 +189,9 @@ class TestSlow:
         waitFor(lambda: not threads())
 
     def test_a_download_has_to_get_on(
-            self, server, tmp_path, room, threads):
+            self, server, tmp_path, disk_space, threads):
         with pytest.raises(ArtifactError) as caught:
-            self.download(server, tmp_path, room, noCheck, TIMEOUT, 1000,
+            self.download(server, tmp_path, disk_space, noCheck, TIMEOUT, 1000,
                           download_window=0.2)
         assert re.fullmatch(
             rf'Downloading {server.url}/image is given up: \d bytes have come '
@@ -202,7 +202,7 @@ class TestSlow:
         waitFor(lambda: not threads())
 
     def test_download_ends_when_it_is_asked_to(
-            self, server, tmp_path, room, threads):
+            self, server, tmp_path, disk_space, threads):
         class End(Exception):
             pass
 
@@ -210,7 +210,7 @@ class TestSlow:
             if server.requests:
                 raise End
         with pytest.raises(End):
-            self.download(server, tmp_path, room, check, TIMEOUT)
+            self.download(server, tmp_path, disk_space, check, TIMEOUT)
         server.answers.set()
         waitFor(lambda: not threads())
         assert len(server.requests) <= 2
@@ -260,11 +260,11 @@ def test_secrets_in_errors_of_connections_are_not_shown(server):
     assert 'secret' not in messages.withoutSecrets(caught.value)
 
 
-# Room
+# DiskSpace
 
 def test_an_image_that_is_too_large_is_not_downloaded(
-        download, room, tmp_path):
-    room.limit = 999
+        download, disk_space, tmp_path):
+    disk_space.limit = 999
     with pytest.raises(
             ArtifactError, match=r'1000 bytes.*"image_size_limit"'):
         download()
@@ -307,14 +307,14 @@ SKIPPED = bytes.fromhex('5a2a4d1804000000') + b'size'
 
 
 @pytest.fixture
-def decompress(tmp_path, room):
+def decompress(tmp_path, disk_space):
     """:return: a function that writes a file, decompresses it, and gives
         what it has then."""
     path = tmp_path / 'image'
 
     def decompress(data):
         path.write_bytes(data)
-        artifacts.decompress(str(path), noCheck, room)
+        artifacts.decompress(str(path), noCheck, disk_space)
         assert list(tmp_path.iterdir()) == [path]
         return path.read_bytes()
     return decompress

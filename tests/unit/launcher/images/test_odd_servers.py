@@ -9,7 +9,7 @@ import requests
 from tests.fixtures.ending import endWith
 from tests.fixtures.fileserver import makePace, makeSource
 from tests.fixtures.oddserver import Manners, OddServer
-from zuul_nodes.imagefiles import ArtifactError, Room, WrongArtifactError
+from zuul_nodes.imagefiles import ArtifactError, DiskSpace, WrongArtifactError
 from zuul_nodes.launcher.images import artifacts
 
 OLD, NEW = (random.Random(seed).randbytes(1000) for seed in (1, 2))
@@ -37,7 +37,7 @@ def download(tmp_path):
     def download(server, checked=False, **settings):
         is_certain = artifacts.download(
             makeSource(server), tmp_path / 'image', lambda: None,
-            Room(tmp_path, 10000), makePace(**settings),
+            DiskSpace(tmp_path, 10000), makePace(**settings),
             checked=checked)
         return (tmp_path / 'image').read_bytes(), is_certain
     return download

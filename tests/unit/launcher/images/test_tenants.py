@@ -216,11 +216,12 @@ def test_an_upload_that_nobody_can_validate_says_so(launcher, write, caplog):
     for _ in range(2):
         launcher.images.validation.reconcile(launcher.getUploads())
     assert caplog.text.count('nobody validates it') == 1
-    assert 'nobody validates it' in launcher.records.remarks.get(upload.uuid)
+    assert 'nobody validates it' in launcher.records.remarks.getRemark(
+        upload.uuid)
     write('b other v')
     launcher.images.validation.reconcile(launcher.getUploads())
     assert getAsked(launcher, 'image-validate') == ['b']
-    assert launcher.records.remarks.get(upload.uuid) is None
+    assert launcher.records.remarks.getRemark(upload.uuid) is None
 
 
 def test_a_label_is_needed_to_boot_an_upload(launcher, write):

@@ -335,7 +335,7 @@ def test_failed_upload_from_the_future_is_retried(
 
 
 def getRemark(launcher, upload):
-    return launcher.records.remarks.get(upload.uuid)
+    return launcher.records.remarks.getRemark(upload.uuid)
 
 
 @pytest.mark.settings(download_attempts=1)
@@ -398,7 +398,7 @@ def test_what_was_said_of_uploads_that_are_gone_is_forgotten(
     upload(launcher, addArtifact())
     launcher.waitForUploads('failed')
     failed, = launcher.getUploads()
-    launcher.records.remarks.set('gone', 'It is too large.')
+    launcher.records.remarks.setRemark('gone', 'It is too large.')
     launcher.queue.add(KEY)
     waitFor(lambda: launcher.records.remarks.getKeys() == {failed.uuid})
 
