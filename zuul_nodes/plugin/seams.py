@@ -1,9 +1,9 @@
 """The table of seams: the functions of Zuul that the plugin wraps.
 
-All seams are checked before any is used.  Zuul's version must be one that
-the package's metadata require, and each function must have the signature that its
-wrapper expects.  Support for a new release of Zuul changes only this table and
-the modules that it names.
+All seams are checked before any is used.  Zuul's version must be one that the
+metadata of the package require, and each function must have the signature that
+its wrapper expects.  Support for a new release of Zuul changes only this table
+and the modules that it names.
 """
 
 from collections.abc import Callable
