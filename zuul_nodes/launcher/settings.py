@@ -45,11 +45,11 @@ def _readNames(text: str) -> tuple[str, ...]:
 
 KINDS: dict[Any, Kind] = {
     bool: Kind(lambda text: SWITCH[text.lower()], 'true or false'),
-    int: Kind(int, 'an integer'),
+    int: Kind(int, 'a whole number'),
     float: Kind(float, 'a number'),
     str: Kind(_readPath, 'a path'),
-    tuple[str, ...]: Kind(_readNames, 'names with commas between them'),
-    addresses.ImageSources: Kind(addresses.ImageSources, 'image sources'),
+    tuple[str, ...]: Kind(_readNames, 'a list'),
+    addresses.ImageSources: Kind(addresses.ImageSources, 'a list'),
 }
 
 

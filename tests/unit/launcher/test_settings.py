@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 NUMBERS = [field for field in dataclasses.fields(Settings)
            if field.type in (int, float)]
 SECONDS = 'a number of seconds, at least 0.001'
-THREADS = 'an integer of threads, at least 1, at most 1000'
+THREADS = 'a whole number of threads, at least 1, at most 1000'
 
 
 def read(**options):
