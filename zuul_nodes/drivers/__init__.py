@@ -1,54 +1,56 @@
-"""The driver API: what the author of a driver needs.
+"""The driver API: everything that the author of a driver imports.
 
-For a cloud that nobody here has heard of, one writes an :class:`Adapter`,
-which says what the cloud can do and calls it, and a :class:`Driver`, which
-says what people configure.  All else is done: the states of nodes and their
-records, lists of instances that serve all nodes that wait, the rate of
-calls, what to do after a crash, quota, leaks, and times of calls.
+The author of a driver for a new cloud writes an :class:`Adapter`, which
+declares the abilities of the cloud and calls it, and a :class:`Driver`, which
+declares the configuration.  The framework does the rest: the states of nodes
+and their records, lists of instances that serve all waiting nodes, the rate of
+calls, crash recovery, quota, leaked resources, and metrics of calls.
 
-Drivers for clouds that Zuul knows are subclasses of Zuul's own classes;
-:mod:`extension` adds to their attributes.  Both are one folder each, and know
-nothing of one another.
+Drivers for clouds that Zuul supports are subclasses of Zuul's own classes;
+:mod:`extension` adds to their attributes.  Each driver is a folder of its own
+and does not import another driver.
 
-What any driver may have beyond Zuul's interfaces:
+Drivers may define more than Zuul's interfaces require:
 
 ``default_connections``
-    names of connections that exist though ``zuul.conf`` has none.
+    names of connections that exist even if ``zuul.conf`` does not have them.
 ``labels_need_image``
-    false if labels may be without image and flavor.
+    false if labels may omit image and flavor.
 ``getNodeLabels(config, aliases=True)``
     the labels of the nodes that a configuration lists, if it lists any.
 ``nodes_are_given``
-    true if its nodes are machines that are there already.  One that is
-    ready is connected to before a request gets it, and nodes with the same
-    address, port and user are one machine.  If its address is a name, what an
-    instance has for ``host_id`` counts as its address, too, and so does each
-    address that the launcher finds for the name.
+    true if the nodes are existing machines.  The launcher then connects to a
+    ready node before it assigns the node to a request, and treats nodes with
+    the same address, port and user as one machine.  If the address is a host
+    name, ``host_id`` of the instance counts as an address as well, and so does
+    each address that the launcher finds for the name.
 ``checkBounds(connection, config)``
-    raises a :class:`bounds.BoundError` if a provider's flat configuration is
-    more than the operator allows at the connection.
+    raises a :class:`bounds.BoundError` if a provider's flat configuration
+    exceeds what the operator allows for the connection.
 ``checkAddress(connection, host, address)``
-    the same, if nodes of the connection may not be at an address.  The
-    launcher is about to connect there.
+    raises the same error if nodes of the connection may not have an address.
+    The launcher calls it before it connects to the address.
 ``getJobVariables(job, item)``
-    a dictionary of what a job is told in its variable ``zuul``; any driver
-    may have it.  It is called in schedulers and, without an event, in
-    zuul-web, which has not registered a scheduler with the driver.
+    returns a dictionary that Zuul adds to the variable ``zuul`` of a job.  Any
+    driver may define it.  Schedulers call it, and zuul-web calls it without an
+    event and without having registered a scheduler with the driver.
 
-Providers may have ``getChecks()``, which yields a :class:`Check` for all that
-their configuration names and that the cloud should have; ``zuul-nodes check``
-asks, once if several are the same.
+Providers may define ``getChecks()``, which yields a :class:`Check` for each
+object of the cloud that their configuration names.  ``zuul-nodes check`` asks
+equal questions once.
 
-An entry of such nodes may have ``isCurrent(node)``: whether the record of
-the node says what the entry says, and ``machine``, which is equal for
-entries that are the same machine.  An instance may have ``host_keys``,
-which the node has to show then.  An instance in the list of an endpoint may
-have ``problem``: in words, why a node that is ready can't be used with it, for
-example because it has been stopped; launchers make another node.  An endpoint
-may have ``findProblem(node)``, which says the same of a node whose instances
-are all well, and ``isListed(node)``: whether that list would have had an
-instance of the node if there were one, for what may be listed can be less than
-all.  Both are called after a list of instances.
+If ``nodes_are_given``, an entry of the configuration may define
+``isCurrent(node)``, whether the record of the node matches the entry, and
+``machine``, which is equal for entries of the same machine.
+
+An instance may have ``host_keys``, which the node then has to present.  An
+instance in the list of an endpoint may have ``problem``, the reason why a
+ready node cannot be used with it, for example because it has been stopped; the
+launcher then replaces the node.  An endpoint may define two methods that the
+launcher calls after it has listed the instances: ``findProblem(node)`` returns
+such a reason for a node whose instances have no problem, and
+``isListed(node)`` returns whether the list would contain the instance of the
+node, for a list that may be incomplete.
 """
 
 from zuul.lib.voluputil import Nullable, Optional, Required

@@ -77,8 +77,8 @@ def test_a_tenant_can_not_use_the_connection_of_others(tenants):
     message = str(info.value)
     assert ('The provider "office" (project example.com/nodes, branch main, '
             'file zuul.d/nodes.yaml, line ') in message
-    assert ('"tenants" of [connection null] in zuul.conf gives it to other '
-            'tenants than "tenant"') in message
+    assert ('"tenants" of [connection null] in zuul.conf does not list '
+            'its tenant "tenant"') in message
     assert 'tenant-b' not in message
 
 
@@ -89,8 +89,8 @@ def test_a_launcher_looks_again(steps, racks, audited):
     options['tenants'] = 'other'
     steps.runUntilRead()
     request = steps.addRequest('big')
-    assert ('"tenants" of [connection rack] in zuul.conf gives it to other '
-            'tenants than "tenant"') in steps.waitForReason(request)
+    assert ('"tenants" of [connection rack] in zuul.conf does not list '
+            'its tenant "tenant"') in steps.waitForReason(request)
     assert racks.instances == {}
     assert audited.read(event='refused')[0].items() >= {
         'tenant': 'tenant', 'launcher': steps.hostname}.items()

@@ -1,4 +1,4 @@
-"""The contract of drivers: what their authors read.
+"""The contract between the launcher and drivers, for authors of drivers.
 
-They import it from :mod:`zuul_nodes.drivers` alone.
+Authors import its names from :mod:`zuul_nodes.drivers` only.
 """

@@ -1,4 +1,4 @@
-"""The one class that a driver's author writes for a new cloud."""
+"""The class that the author of a driver for a new cloud subclasses."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
@@ -14,7 +14,7 @@ from zuul_nodes.drivers.api.model import (
     Resource,
 )
 
-# Which methods an ability stands for.
+# The methods that an adapter with an ability implements.
 METHODS: dict[Ability, tuple[str, ...]] = {
     Ability.UNIQUE_NAMES: (),
     Ability.LIMITS: ('getLimits',),
@@ -31,32 +31,32 @@ METHODS: dict[Ability, tuple[str, ...]] = {
 
 
 class Adapter:
-    """A cloud, as far as Zuul needs it.
+    """Calls a cloud on behalf of Zuul.
 
-    There is one object for each endpoint, whatever the number of providers
-    that share it.  Any method may be called from several threads at once,
-    and by several launchers.
+    There is one object for each endpoint, however many providers share it.
+    Several threads and several launchers may call any method at once.
 
-    Each method is called at the connection's rate, is counted and timed,
-    and is called again when it has failed.  The launcher that calls it may
-    be killed at any moment, also after the cloud has acted: then the next
-    one calls it again, with the same arguments.  So each method has to
-    leave alone what is done already.
+    The framework calls each method at the connection's rate, counts and
+    times the calls, and repeats a call that has failed.  A launcher may be
+    killed at any moment, even after the cloud has acted; another launcher
+    then repeats the call with the same arguments.  So each method has to be
+    idempotent.
 
-    No call to the cloud may go on for ever: give each :attr:`timeout`.
-    Methods return as soon as the cloud has accepted what they ask for; they
-    do not wait for the end, except those that make an image.
+    Give :attr:`timeout` to each call of the cloud, so that none blocks
+    forever.  Methods return as soon as the cloud has accepted the request and
+    do not wait for its completion, except for those that create an image.
 
     :param connection: with the attributes that the driver declares for it.
-    :param place: what tells endpoints of a connection apart: one argument
+    :param place: identifies the endpoint within the connection: one argument
         for each name in the driver's ``endpoint_attributes``.
-    :cvar abilities: what the cloud can do.  What is not in there is never
-        asked for.
-    :cvar image_formats: what may be uploaded or imported, the usual one
+    :cvar abilities: the optional features of the cloud.  The framework uses
+        no others.
+    :cvar image_formats: formats that may be uploaded or imported, the default
         first.
-    :cvar resource_types: what types :meth:`listResources` knows.
-    :cvar list_interval: seconds between two lists of instances, at
-        least, while nodes are waited for.
+    :cvar resource_types: the types of the resources that
+        :meth:`listResources` returns.
+    :cvar list_interval: minimum number of seconds between two lists of
+        instances while nodes wait for them.
     :ivar timeout: seconds that a call to the cloud may take.
     """
 
@@ -76,173 +76,184 @@ class Adapter:
             for name in METHODS[ability]:
                 if getattr(cls, name) is getattr(Adapter, name):
                     raise TypeError(f'{cls.__name__} declares the ability '
-                                    f'"{ability}" and has no {name}')
+                                    f'"{ability}" but does not define {name}')
 
     def start(self) -> None:
-        """Connect, or whatever else has to be done once; in a launcher."""
+        """Connect, or prepare in another way; only launchers call this."""
 
     def stop(self) -> None:
-        """Leave nothing open."""
+        """Close connections and release other resources."""
 
     # Instances
 
     def createInstance(self, spec: InstanceSpec) -> Instance:
         """Ask the cloud for an instance.
 
-        With :attr:`Ability.UNIQUE_NAMES`, it may be there already, of an
-        earlier call: then that is the answer.  Without, a list of instances
-        is looked at before.
+        With :attr:`Ability.UNIQUE_NAMES`, return the existing instance if an
+        earlier call has created it.  Without that ability, the framework
+        searches a list of instances before it calls this method.
 
-        :return: most likely one that is building.
+        :return: the instance, usually in the state BUILDING.
         :raises QuotaError, CapacityError, TemporaryError, PermanentError:
         """
         raise NotImplementedError
 
     def listInstances(self) -> Iterable[Instance]:
-        """All instances, those of others too, which use up limits.
+        """List all instances, including those of others, which use quota.
 
         One list serves all nodes that wait for the cloud.
 
-        :return: all of them; what is deleted may be left out.
+        :return: all instances; deleted ones may be omitted.
         """
         raise NotImplementedError
 
     def deleteInstance(self, instance_id: str) -> Future[None] | None:
-        """Ask the cloud to remove an instance and all that was made for
-        it; nothing if there is no such instance, or it is being removed.
+        """Ask the cloud to delete an instance and everything created for it.
 
-        :return: None once the cloud has accepted it, or a Future that ends
-            then: no thread waits for that.
+        Do nothing if the instance does not exist or is being deleted.
+
+        :return: None once the cloud has accepted the request, or a Future
+            that completes then, for which no thread waits.
         """
         raise NotImplementedError
 
     # Quota
 
     def getLimits(self) -> Mapping[str, float]:
-        """
-        :return: resource -> the most of it that there may be, for all that
-            :meth:`listInstances` tells of.  ``instances``, ``cores`` and
-            ``ram`` (MiB) go by these names.  What is missing has no limit.
+        """Ask for the limits of the cloud account.
+
+        :return: resource -> the maximum for all instances that
+            :meth:`listInstances` returns together.  Use the names
+            ``instances``, ``cores`` and ``ram`` (MiB).  A resource that is
+            missing has no limit.
         """
         return {}
 
     def getNeeds(self, spec: InstanceSpec) -> Mapping[str, float]:
-        """Asked seldom, and the answer is remembered by all launchers.
+        """Find the resources that an instance uses.
+
+        Called rarely; all launchers share the answer.
 
         :param spec: without name, tags and zone.
-        :return: resource -> how much of it such an instance takes.
-        :raises PermanentError: there can be no such instance.  It is asked
-            for nevertheless, so that who waits for it is told why.
+        :return: resource -> amount that one instance uses.
+        :raises PermanentError: the cloud cannot create such an instance.  The
+            launcher tries it nevertheless, so that requests fail with the
+            reason.
         """
         return {'instances': 1}
 
     def listZones(self) -> Iterable[str]:
-        """Asked seldom.
+        """List the zones for providers that do not configure any.
 
-        :return: names of the zones where instances can be, if the provider
-            does not say which.
+        Called rarely.
+
+        :return: names of the zones in which instances can be created.
         """
         return []
 
     # Images
 
     def uploadImage(self, spec: ImageSpec, path: str) -> str:
-        """Make an image of a file, and wait until it can be used.
+        """Create an image from a file, and wait until it is usable.
 
-        If it fails, it is tried again by another name; what is left of it
-        is found by its tags.
+        After an error, the launcher uploads the image again under another
+        name, and finds the remains of the failed upload by their tags.
 
-        :param path: of the file, decompressed.
+        :param path: of the decompressed file.
         :return: the image's id.
         """
         raise NotImplementedError
 
     def canImport(self, spec: ImageSpec, url: str) -> bool:
-        """Said without a call to the cloud, or with a short one: other
-        uploads of the image wait for it.
+        """Check whether the cloud can import an image from a URL.
 
-        :return: whether the cloud can fetch an image from there, and its
-            checksums are verified.  If not, it is downloaded and uploaded.
+        Do not call the cloud, or only briefly: other uploads of the image
+        wait for the answer.
+
+        :return: whether the cloud can fetch the image from the URL and its
+            checksums are verified.  If not, the launcher downloads and uploads
+            the image.
         """
         return True
 
     def importImage(self, spec: ImageSpec, url: str) -> str:
         """Have the cloud fetch an image; otherwise as :meth:`uploadImage`.
 
-        :raises GoneError: there is nothing at the URL any more.
+        :raises GoneError: the URL no longer exists.
         """
         raise NotImplementedError
 
     def copyImage(self, spec: ImageSpec, image_id: str, source: Self) -> str:
         """Have the cloud copy an image; otherwise as :meth:`uploadImage`.
 
-        :param image_id: of what is to be copied,
-        :param source: and where that is.
+        :param image_id: of the source image.
+        :param source: the adapter of the endpoint with the source image.
         """
         raise NotImplementedError
 
     def listImages(self) -> Iterable[Resource]:
-        """:return: each image that could be ours, also one that is not
-            complete."""
+        """:return: each image that could be ours, including incomplete ones.
+        """
         return ()
 
     def deleteImage(self, image_id: str) -> None:
-        """Remove an image; nothing if there is no such image."""
+        """Delete an image; do nothing if it does not exist."""
         raise NotImplementedError
 
     def downloadUrl(self, url: str, path: str) -> bool:
-        """Download what only the cloud's own library can get at.
+        """Download a URL that only the cloud's own library can read.
 
-        :param path: of the file that is to be written.
-        :return: whether this is such a URL; if so, the file is there.
+        :param path: of the file to write.
+        :return: whether this method supports the URL; if so, it has written
+            the file.
         """
         return False
 
     def createSnapshot(self, instance_id: str, spec: ImageSpec) -> str:
-        """Make an image of an instance, and wait until it can be used.
+        """Create an image from an instance, and wait until it is usable.
 
-        :param spec: the same as long as it is the same snapshot.
-        :return: what an artifact has for its URL.
+        :param spec: equal for all calls for the same snapshot.
+        :return: the URL for the artifact.
         """
         raise NotImplementedError
 
     # Other
 
     def checkAccess(self) -> str:
-        """Whether Zuul is let in, for ``zuul-nodes check``.  Needed if
-        :meth:`listInstances` does more than to look.
+        """Check for ``zuul-nodes check`` whether the credentials are valid.
 
-        :return: what is wrong, a sentence, or an empty string.
+        Override this if :meth:`listInstances` changes anything.
+
+        :return: a sentence that describes the problem, or an empty string.
         """
         list(self.listInstances())
         return ''
 
     def getChecks(self, spec: InstanceSpec) -> Iterable[Check]:
-        """What ``zuul-nodes check`` asks the cloud, beside its instances,
-        zones and limits: whether there is what a configuration names.
+        """List the objects of the cloud that a configuration names.
 
-        The cloud is called by the checks only, not by this; and nothing is
-        changed by them.  It is called for each label and zone; what several
-        of them name is asked once.
+        ``zuul-nodes check`` calls this for each label and zone, and asks equal
+        questions once.  It checks access, zones and quota by itself.  Only the
+        checks call the cloud, not this method, and checks change nothing.
 
-        :param spec: without name, tags and zone; without
-            ``image_id``, also if its image is one that Zuul makes.
-        :return: one for each thing that it names.
+        :param spec: without name, tags and zone; also without ``image_id`` if
+            Zuul builds the image.
+        :return: one check for each object.
         """
         return ()
 
     def getConsoleLog(self, instance_id: str) -> str | None:
-        """:return: what the instance has written to its console, or None.
-        """
+        """:return: the console output of the instance, or None."""
         return None
 
     def listResources(self) -> Iterable[Resource]:
-        """:return: whatever could be ours, beside instances and images."""
+        """:return: resources that could be ours, except instances and images.
+        """
         return ()
 
     def deleteResource(self, resource: Resource) -> None:
-        """Remove something that nobody needs; nothing if it is gone.
+        """Delete an unused resource; do nothing if it does not exist.
 
-        :param resource: as it was listed.
+        :param resource: an item of :meth:`listResources`.
         """
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""What operators allow tenants at a connection, in ``zuul.conf``.
+"""Bounds that operators set for tenants at a connection, in ``zuul.conf``.
 
-A tenant that configures a provider has the credentials of its connection,
-within these bounds.  A provider that is beyond one is an error
-when its configuration is loaded.  A launcher, whose ``zuul.conf`` may be
-another one, looks again and does without the provider.
+A tenant that configures a provider uses the credentials of its connection
+within these bounds.  The configuration loader reports a provider that exceeds
+a bound as an error.  A launcher, whose ``zuul.conf`` may differ, checks the
+bounds again and ignores the provider.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -20,25 +20,27 @@ TENANTS = 'tenants'
 SCHEMA = {
     Optional(
         TENANTS,
-        doc="""The tenants whose providers may use the connection, with
-        commas between them; by default all.""",
+        doc="""The tenants whose providers may use the connection, separated
+        by commas; by default all.""",
     ): Nullable(str),
 }
 
 
 class BoundError(Exception):
-    """A provider is beyond a bound; the message says which, in words that
-    follow its name."""
+    """A provider exceeds a bound.
+
+    The message is a predicate that follows the name of the provider.
+    """
 
 
 def getNames(connection: BaseConnection, option: str,
              default: frozenset[str] | None = None) -> frozenset[str] | None:
-    """
+    """Read a list of names from the section of a connection.
+
     :param connection: of any driver.
-    :param option: in its section of ``zuul.conf``: names, with commas
-        between them.
-    :return: a frozenset of the names; the default if there is no such
-        option.
+    :param option: in its section of ``zuul.conf``: names, separated by
+        commas.
+    :return: the names; the default if the option is not set.
     """
     text = (connection.connection_config or {}).get(option)
     if text is None:
@@ -48,17 +50,18 @@ def getNames(connection: BaseConnection, option: str,
 
 def check(connection: BaseConnection, tenant_name: str,
           config: Mapping[str, Any]) -> None:
-    """
-    :param connection: of a provider.
-    :param tenant_name: whose provider it is.
+    """Check the configuration of a provider against all bounds.
+
+    :param connection: of the provider.
+    :param tenant_name: the tenant of the provider.
     :param config: its flat configuration.
-    :raises BoundError: the operator does not allow that.
+    :raises BoundError: the operator does not allow the configuration.
     """
     tenants = getNames(connection, TENANTS)
-    # The message does not tell a tenant who the others are.
+    # The message does not reveal the names of other tenants.
     if tenants is not None and tenant_name not in tenants:
         raise BoundError(
-            f'{describe(connection, TENANTS)} gives it to other tenants than '
+            f'{describe(connection, TENANTS)} does not list its tenant '
             f'"{tenant_name}"')
     check_bounds = getattr(connection.driver, 'checkBounds', None)
     if check_bounds:
@@ -68,19 +71,20 @@ def check(connection: BaseConnection, tenant_name: str,
 def checkNames(connection: BaseConnection, option: str,
                names: Iterable[object], what: str,
                always: Set[str] = frozenset()) -> None:
-    """
-    :param names: that a provider has, or None among them.
-    :param option: has those that the operator allows, with commas
-        between them; without it, all are allowed.
-    :param what: says of what a name is, in words before it.
-    :param always: names that are allowed whatever the operator says.
-    :raises BoundError: one of them is not allowed.
+    """Check the names that a provider uses against an option.
+
+    :param names: that a provider uses; None is ignored.
+    :param option: lists the names that the operator allows, separated by
+        commas; without it, all are allowed.
+    :param what: words that precede a name in messages.
+    :param always: names that are allowed even if the option omits them.
+    :raises BoundError: one of the names is not allowed.
     """
     allowed = getNames(connection, option)
     if allowed is None:
         return
     for name in names:
-        # In a pod's specification, it may be anything.
+        # In the specification of a pod, a name can have any type.
         if name and str(name) not in allowed | always:
             raise BoundError(f'{what} "{name}", which '
                              f'{describe(connection, option)} does not allow')
@@ -88,10 +92,11 @@ def checkNames(connection: BaseConnection, option: str,
 
 def checkBucket(connection: BaseConnection, option: str, bucket: str,
                 url: str) -> None:
-    """
+    """Check the bucket of an artifact against an option.
+
     :param option: as in :func:`checkNames`.
-    :param url: of an artifact that is in a bucket.
-    :raises PermanentError: the operator does not allow that bucket.
+    :param url: of an artifact in the bucket.
+    :raises PermanentError: the operator does not allow the bucket.
     """
     try:
         checkNames(connection, option, [bucket],
@@ -101,18 +106,18 @@ def checkBucket(connection: BaseConnection, option: str, bucket: str,
 
 
 def checkAddress(connection: BaseConnection, host: str, address: str) -> None:
-    """
+    """Check an address before the launcher connects to it.
+
     :param connection: of a node.
-    :param host: what the node's record has for its address.
-    :param address: that of the host, to which a connection is about to
-        be made.
-    :raises BoundError: the operator does not allow that.
+    :param host: the address in the node's record, which may be a host name.
+    :param address: the address of the host.
+    :raises BoundError: the operator does not allow the address.
     """
     if check_address := getattr(connection.driver, 'checkAddress', None):
         check_address(connection, host, address)
 
 
 def describe(connection: BaseConnection, option: str) -> str:
-    """:return: where the operator has set a bound, for a message."""
+    """:return: the location of an option, for messages."""
     return (f'"{option}" of [connection {connection.connection_name}] in '
             'zuul.conf')

@@ -1,4 +1,4 @@
-"""What a cloud can be asked about a configuration, before it is used."""
+"""Checks of a configuration against the cloud, before it is used."""
 
 from collections.abc import Callable, Hashable, Iterator
 import dataclasses
@@ -10,21 +10,20 @@ from zuul_nodes.drivers.api.labels import forNode, getOwn, getZones
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """Something that a configuration names, and that a cloud should have.
+    """Checks one object of a cloud that a configuration names.
 
-    :ivar subject: what it is: ``image``, ``flavor``, ``network``,
+    :ivar subject: the kind of the object: ``image``, ``flavor``, ``network``,
         ``key``, ``zone``, ``permission``, ``quota``, …
-    :ivar name: as the cloud should know it.
+    :ivar name: the name of the object in the cloud.
     :ivar used_by: the object of the configuration that names it, such
         as ``label debian``.
-    :ivar ask: asks the cloud.  Returns a sentence
-        that says what is wrong and what would be right, or an empty string.
-        Whatever it raises is wrong, too.
-    :ivar question: what the answer depends on beside subject and name: an
-        endpoint is asked once if these three are equal,
-        however many labels and providers name it.
-    :ivar access: whether nothing else need be asked of the endpoint if
-        this finds something wrong, as Zuul is not let in then.
+    :ivar ask: asks the cloud.  Returns a sentence with the problem and its
+        solution, or an empty string.  An exception is a problem as well.
+    :ivar question: other values that the answer depends on.  An endpoint is
+        asked once for checks with equal subject, name and question, however
+        many labels and providers name the object.
+    :ivar access: whether the check tests the credentials.  If it finds a
+        problem, the other checks of the endpoint are skipped.
     """
 
     subject: str
@@ -38,10 +37,11 @@ class Check:
 def getViews(
         provider: BaseProvider
 ) -> Iterator[tuple[BaseProvider, BaseProviderLabel]]:
-    """
+    """Find the variants of a provider that its labels need.
+
     :param provider: of any driver.
-    :return: yields the provider as it makes the nodes of each label, in each
-        of the zones that the label names, and the label of that view.
+    :return: yields, for each label and each zone that the label names, the
+        provider with the label's attributes, and the label of that view.
     """
     for name, label in provider.labels.items():
         for zone in getZones(label) or ['']:
@@ -50,11 +50,11 @@ def getViews(
 
 
 def getUser(label: BaseProviderLabel, kind: str) -> str:
-    """
+    """Find the object that sets the attributes of a label's image or flavor.
+
     :param label: of any driver.
     :param kind: ``image`` or ``flavor``.
-    :return: what names the attributes of the label's image or flavor, for
-        ``used_by``.
+    :return: a description of the object, for ``used_by``.
     """
     user = f'{kind} {getattr(label, kind)}'
     return f'{user} of label {label.name}' if kind in getOwn(label) else user

@@ -1,17 +1,16 @@
-"""What a driver declares for people to write, and what it gets of that."""
+"""Types of the configuration that a driver declares and receives."""
 
 from typing import Any, Protocol, TypeAlias
 
 from zuul.lib.voluputil import Optional, Required
 
-# Attribute -> what it may be, as voluptuous has it: a type, a function or the
-# like.
+# Attribute -> its schema in the terms of voluptuous: a type, a function, …
 Attributes: TypeAlias = dict[Optional | Required, Any]
 
 
 class ConfigObject(Protocol):
-    """A provider, label, image or flavor, with the attributes that its driver
-    declares, and with underscores instead of hyphens in their names."""
+    """A provider, label, image or flavor with the attributes that its driver
+    declares, whose names have underscores instead of hyphens."""
 
     @property
     def name(self) -> str:
@@ -35,7 +34,7 @@ class Connection(Protocol):
 
     @property
     def rate(self) -> float | None:
-        """How many calls to the cloud there are in a second, at most."""
+        """Maximum number of calls to the cloud per second."""
 
     def __getattr__(self, name: str) -> Any:
         ...

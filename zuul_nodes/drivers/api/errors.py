@@ -1,7 +1,7 @@
-"""What adapters raise.
+"""Exceptions that adapters raise.
 
-Anything else counts as a failed attempt, unless it is an error of the usual
-libraries that says by itself what it means (see the launcher's failures).
+The launcher counts any other exception as a failed attempt, unless it knows
+the meaning of that exception (see the launcher's failures).
 """
 
 from collections.abc import Callable, Iterator
@@ -11,48 +11,56 @@ from typing import Any, TypeAlias
 
 from zuul.exceptions import QuotaException
 
-# Zuul's loggers say of what event a line is.
+# Zuul's logger adapters add the event to a line.
 Log: TypeAlias = logging.Logger | logging.LoggerAdapter[Any]
 
 
 class DriverError(Exception):
     """An attempt has failed; another one may succeed.
 
-    :param message: one line, for people.
+    :param message: one line, for users.
     """
 
     failure = 'attempt'
 
 
 class QuotaError(DriverError, QuotaException):
-    """There is no room; nothing was made.  The launcher waits, and pauses
-    the provider meanwhile."""
+    """The quota is exhausted, and nothing was created.
+
+    The launcher waits, and pauses the provider meanwhile.
+    """
 
     failure = 'quota'
 
 
 class CapacityError(QuotaError):
-    """A zone of the cloud has no room for such an instance; nothing was
-    made.  Another zone is tried at once, if there is one."""
+    """A zone of the cloud has no capacity, and nothing was created.
+
+    The framework tries another zone at once, if there is one.
+    """
 
 
 class TemporaryError(DriverError):
-    """The cloud can not do it now: too many requests, a server that is
-    down.  Does not use up an attempt."""
+    """The cloud cannot serve the call now: too many requests, a server is
+    down.
+
+    The error does not use up an attempt.
+    """
 
     failure = 'temporary'
 
 
 class PermanentError(DriverError):
-    """It is no use to try again here before the configuration or the cloud
-    has changed: no such image, no permission."""
+    """Retries are useless until the configuration or the cloud changes: no
+    such image, no permission."""
 
     failure = 'permanent'
 
 
 class GoneError(PermanentError):
-    """The server says that what an image was to be made of is not there any
-    more.  The launcher has the image built anew, if no other build will do.
+    """The server reports that the source of an image no longer exists.
+
+    The launcher has the image rebuilt unless it can use another build.
     """
 
 
@@ -60,26 +68,26 @@ class GoneError(PermanentError):
 def reportGone(cloud: str, url: str, look: Callable[[], object],
                is_gone: Callable[[Exception], bool],
                log: Log) -> Iterator[None]:
-    """Look for the source of an import that fails.
+    """Check whether the source of a failed import still exists.
 
-    What clouds say of a source that is not there differs, may come late, and
-    may be the same as of one that they may not read.
+    Clouds report a missing source in different ways, late, or in the same way
+    as a source that they may not read.
 
     :param cloud: its name, for the message.
-    :param url: of what an image is made of.
-    :param look: asks the cloud for that, and raises what it answers.
-    :param is_gone: called with an error of ``look``; returns whether it says
-        that there is no such thing.
+    :param url: of the source of an image.
+    :param look: asks the cloud for the source, and raises its error.
+    :param is_gone: called with an error of ``look``; returns whether the error
+        means that the source does not exist.
     :param log: for other errors of ``look``.
-    :raises GoneError: in place of any error, if the source is gone.
+    :raises GoneError: replaces any error if the source does not exist.
     """
     try:
         yield
     except Exception as error:
         if _isGone(url, look, is_gone, log):
             raise GoneError(
-                f'{cloud} has no {url} any more, of which the image was to '
-                f'be made: {error}') from error
+                f'{url}, the source of the image, no longer exists in '
+                f'{cloud}: {error}') from error
         raise
 
 

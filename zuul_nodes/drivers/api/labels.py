@@ -1,26 +1,26 @@
-"""What a label says beyond itself.
+"""Attributes that a label sets for other objects, for its own nodes only.
 
-A label may say something of its image, its flavor or its provider, for
-its own nodes only: a user name, a time-out, several availability zones.
-Zuul's records have no place for that, so the flat configuration of such
-a label has an entry of ours, ``zuul_nodes``, a dictionary of
+A label may override attributes of its image, its flavor or its provider: a
+user name, a time-out, several availability zones.  Zuul's records have no
+field for these, so the flat configuration of such a label has an entry
+``zuul_nodes``, a dictionary with
 
 ``image``, ``flavor``, ``provider``
-    attribute -> value, in place of that object's,
+    attribute -> value, which overrides that of the object,
 ``zones``
-    names of availability zones, one of which a node gets,
+    names of availability zones; each node is in one of them,
 ``node-attributes``, ``dynamic-tags``
-    as :mod:`nodeattributes` and :mod:`tags` describe them: dicts,
+    dictionaries as :mod:`nodeattributes` and :mod:`tags` describe them,
 ``section``
     ``name``, the canonical name of the section that the provider is
     attached to, and ``limits``, the quota that all of that section's
     providers share: resource -> number,
 ``priority``
-    of the provider: an integer, 0 or more.  The provider with the least
-    comes first; :data:`DEFAULT_PRIORITY` is left out.
+    of the provider: an integer, 0 or more.  The provider with the smallest
+    number comes first; :data:`DEFAULT_PRIORITY` is omitted.
 
-Parts that say nothing are left out, and so is an empty entry.
-:func:`forNode` puts it to use; no driver needs to know of it.
+Empty parts are omitted, and so is an empty entry.  :func:`forNode` applies the
+entry, so drivers do not need to read it.
 """
 
 import copy
@@ -29,12 +29,12 @@ import zlib
 
 from zuul.provider import BaseProvider, BaseProviderLabel
 
-# An entry in the configuration of a label, and so an attribute of it.
+# The entry in the configuration of a label, and the attribute of the label.
 OWN = 'zuul_nodes'
 DEFAULT_PRIORITY = 100
-# So many nodes a machine has at most.
+# Maximum number of nodes on one machine.
 MOST_SLOTS = 1000
-# What changes nothing of the provider that makes a node.
+# Keys that do not change the provider that creates a node.
 _OF_NO_VIEW = frozenset({
     'section', 'priority', 'node-attributes', 'dynamic-tags'})
 
@@ -44,7 +44,7 @@ Zone = TypeVar('Zone', str, None, str | None)
 def getOwn(label: BaseProviderLabel) -> dict[str, Any]:
     """
     :param label: of any driver.
-    :return: what the label says beyond itself, a dict as described above.
+    :return: the entry of the label as described above.
     """
     return getattr(label, OWN, {})
 
@@ -52,8 +52,7 @@ def getOwn(label: BaseProviderLabel) -> dict[str, Any]:
 def getPriority(label: BaseProviderLabel) -> int:
     """
     :param label: of any driver.
-    :return: the priority of the provider that has it: the least comes
-        first.
+    :return: the priority of its provider: the smallest comes first.
     """
     return getOwn(label).get('priority', DEFAULT_PRIORITY)
 
@@ -61,18 +60,19 @@ def getPriority(label: BaseProviderLabel) -> int:
 def getZones(label: BaseProviderLabel) -> list[str]:
     """
     :param label: of any driver.
-    :return: the zones that it names for its nodes, a list; empty if any
-        will do.
+    :return: the zones that the label names for its nodes; empty if any zone
+        is allowed.
     """
     zone = getattr(label, 'az', None)
     return getOwn(label).get('zones') or ([zone] if zone else [])
 
 
 def turnZones(zones: list[Zone], key: object) -> list[Zone]:
-    """
-    :param key: what a zone is chosen by: whatever is the same for all nodes
-        of a request, such as the time of the request.
-    :return: a list of the zones, of which any may be the first.
+    """Rotate a list of zones, to distribute nodes over them.
+
+    :param key: selects the first zone: equal for all nodes of a request, such
+        as the time of the request.
+    :return: the zones, beginning with any of them.
     """
     start = zlib.crc32(str(key).encode()) % len(zones) if zones else 0
     return zones[start:] + zones[:start]
@@ -80,13 +80,14 @@ def turnZones(zones: list[Zone], key: object) -> list[Zone]:
 
 def forNode(provider: BaseProvider, label_name: str,
             zone: str | None) -> BaseProvider:
-    """
+    """Apply the attributes that a label sets for other objects.
+
     :param provider: of any driver.
     :param label_name: the label of a node.
-    :param zone: one of those that the label names; if it is none of
-        them, it is the first of them.
-    :return: the provider as it makes that node: itself, or a copy with
-        the label, its image and its flavor as the label wants them.
+    :param zone: one of those that the label names; any other value selects
+        the first of them.
+    :return: the provider as it creates the node: itself, or a copy with
+        the label, its image and its flavor as the label overrides them.
     """
     label = provider.labels[label_name]
     own = getOwn(label)
@@ -113,10 +114,10 @@ def forNode(provider: BaseProvider, label_name: str,
 
 
 def makeView(provider: BaseProvider, **attributes: Any) -> BaseProvider:
-    """:return: a copy of a provider with other attributes, which nothing
-        writes."""
+    """:return: a copy of a provider with other attributes, which is never
+        written to ZooKeeper."""
     view = copy.copy(provider)
-    # Zuul lets attributes of records be set only to write them.
+    # Zuul allows attributes of records to be set only in order to write them.
     vars(view).update(attributes)
     return view
 

@@ -1,4 +1,4 @@
-"""What adapters and the driver API tell one another of a cloud."""
+"""Types that adapters exchange with the framework."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -13,63 +13,63 @@ from zuul_nodes.drivers.api.errors import DriverError
 
 
 class Ability(enum.StrEnum):
-    """What a cloud can do besides instances, and which methods of
-    :class:`Adapter` stand for it."""
+    """An optional feature of a cloud, which certain methods of
+    :class:`Adapter` implement."""
 
-    #: Creating an instance by the same name again gives that instance.
+    #: Creating an instance under an existing name returns that instance.
     UNIQUE_NAMES = 'unique-names'
-    #: There are limits to ask for.
+    #: The cloud reports limits.
     LIMITS = 'limits'
-    #: What an instance takes is more than one instance.
+    #: An instance uses more resources than ``instances``.
     NEEDS = 'needs'
     #: Images can be uploaded.
     IMAGES = 'images'
-    #: The cloud can fetch images by itself.
+    #: The cloud can fetch images from a URL.
     IMPORT = 'import'
     #: Images can be copied from another endpoint of the driver.
     COPY = 'copy'
-    #: Artifacts may be where only the cloud's own library gets them.
+    #: Artifacts may have URLs that only the cloud's own library can read.
     DOWNLOAD = 'download'
-    #: Images can be made of instances.
+    #: Images can be created from instances.
     SNAPSHOTS = 'snapshots'
-    #: One can read what an instance writes to its console.
+    #: The console output of an instance can be read.
     CONSOLE = 'console'
     #: Instances are in zones.
     ZONES = 'zones'
-    #: There are things beside instances and images that can leak.
+    #: Resources other than instances and images can leak.
     RESOURCES = 'resources'
 
 
-# With any of these, images can be made for the cloud.
+# With any of these, images can be created in the cloud.
 MAKING_IMAGES = frozenset({Ability.IMAGES, Ability.IMPORT, Ability.COPY})
 
 
 class State(enum.Enum):
-    """Of an instance, as a node sees it."""
+    """The state of an instance."""
 
     BUILDING = 'building'
     READY = 'ready'
-    #: It has been ready, and will not be again by itself.
+    #: It has been ready, and does not become ready again by itself.
     STOPPED = 'stopped'
     FAILED = 'failed'
     DELETED = 'deleted'
 
 
 class Instance(statemachine.Instance):
-    """An instance, as the cloud has it now.
+    """An instance as the cloud reports it.
 
-    :param id: by which the cloud finds it again.
-    :param tags: that it was given; others than ours as well.
-    :param address: by which the launcher and the executors connect to
-        it; needed of one that is ready.
-    :param needs: what it takes of the limits; not needed of ours.
-    :param message: why it has failed.
-    :param error: what is raised if it has failed; by default what counts as
-        an attempt.  For a :class:`CapacityError`, another zone is tried, if
-        there is one.
-    :param attributes: whatever ``zuul.provider.statemachine.Instance``
-        knows besides, such as ``public_ipv4``, ``az``, ``host_id``,
-        ``username``, ``connection_port``, ``host_keys``.
+    :param id: identifies the instance in the cloud.
+    :param tags: of the instance, including those that others have set.
+    :param address: to which the launcher and the executors connect; required
+        for a ready instance.
+    :param needs: resources that it uses; not required for our own instances.
+    :param message: the reason of a failure.
+    :param error: the exception to raise after a failure; by default one that
+        counts as an attempt.  After a :class:`CapacityError`, the framework
+        tries another zone, if there is one.
+    :param attributes: other attributes of
+        ``zuul.provider.statemachine.Instance``, such as ``public_ipv4``,
+        ``az``, ``host_id``, ``username``, ``connection_port``, ``host_keys``.
     """
 
     def __init__(self, id: str, state: State, tags: Mapping[str, str],
@@ -100,7 +100,7 @@ class Instance(statemachine.Instance):
 
     @property
     def problem(self) -> str | None:
-        """Why a node that is ready can't be used with it, or None."""
+        """The reason why a ready node cannot use the instance, or None."""
         if self.state in (State.BUILDING, State.READY):
             return None
         return self.message or f'its instance is {self.state.value}'
@@ -110,11 +110,11 @@ class Instance(statemachine.Instance):
 
 
 class Resource(statemachine.Resource):
-    """Something in a cloud that can leak.
+    """A resource in a cloud that can leak.
 
-    :param type: what it is, alphanumeric: a part of metrics' names.
-    :param id: by which the cloud finds it again.
-    :param tags: that it was given; others than ours as well.
+    :param type: alphanumeric: a part of metrics' names.
+    :param id: identifies the resource in the cloud.
+    :param tags: of the resource, including those that others have set.
     """
 
     def __init__(self, type: str, id: str, tags: Mapping[str, str]) -> None:
@@ -132,19 +132,19 @@ class Resource(statemachine.Resource):
 
 @dataclasses.dataclass(frozen=True)
 class InstanceSpec:
-    """An instance that is wanted.
+    """The instance that an adapter has to create.
 
-    :ivar name: no other instance has it; good as a host name.  The
-        same whenever this instance is asked for.
-    :ivar tags: that it has to have.  Without them it is not found again.
+    :ivar name: unique, and valid as a host name.  Equal for all calls for the
+        same instance.
+    :ivar tags: required: the framework finds the instance by its tags.
     :ivar provider: has the attributes that the driver declares for
         providers,
     :ivar label: for labels,
     :ivar image: for images,
     :ivar flavor: and for flavors.
-    :ivar image_id: what :meth:`Adapter.uploadImage` or the like has
-        given, or None for an image that the cloud has anyway.
-    :ivar zone: where, if the adapter has zones.
+    :ivar image_id: the result of :meth:`Adapter.uploadImage` or a similar
+        method, or None for an image of type ``cloud``.
+    :ivar zone: the zone of the instance, if the adapter has zones.
     """
 
     name: str
@@ -159,18 +159,17 @@ class InstanceSpec:
 
 @dataclasses.dataclass(frozen=True)
 class ImageSpec:
-    """An image that is wanted.
+    """The image that an adapter has to create.
 
-    :ivar name: no other image has it.
-    :ivar upload_id: of which nothing else has been made; letters and
-        digits.
-    :ivar tags: that it has to have.
+    :ivar name: unique.
+    :ivar upload_id: unique identifier of the upload; letters and digits.
+    :ivar tags: required: the framework finds the image by its tags.
     :ivar format: of the file; None for a snapshot.
     :ivar image: has the attributes that the driver declares for images; None
         for a snapshot.
-    :ivar timeout: seconds that making it may take.
-    :ivar md5: checksum of the file, if known,
-    :ivar sha256: and the other one.
+    :ivar timeout: seconds that the creation may take.
+    :ivar md5: checksum of the file, if known.
+    :ivar sha256: checksum of the file, if known.
     """
 
     name: str

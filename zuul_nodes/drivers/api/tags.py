@@ -1,8 +1,8 @@
-"""Tags of nodes, with what the launcher fills in.
+"""Tags of nodes, with fields that the launcher fills in.
 
-Tenants write templates, and users the names of jobs; so there is a closed set
-of fields, and no :meth:`str.format`, by which a template could reach into
-objects or ask for text of any length.
+Tenants write the templates, and users the names of jobs.  So there is a closed
+set of fields, and no :meth:`str.format`, which would let a template access
+attributes of objects or produce text of any length.
 """
 
 from collections.abc import Container, Mapping
@@ -16,9 +16,9 @@ from zuul.provider import BaseProvider, BaseProviderLabel
 from zuul_nodes.drivers.api.labels import OWN, getOwn
 
 DYNAMIC_TAGS = 'dynamic-tags'
-# In a template; Nodepool has "request." there.
+# Nodepool's templates have the prefix "request.".
 PLACEHOLDER = re.compile(r'\{(?:request\.)?(\w+)\}')
-# As they can be written for short, or as Nodepool has them.
+# Abbreviations, and the names in Nodepool.
 ALIASES = {'id': 'request_id', 'event_id': 'zuul_event_id',
            'project': 'project_name'}
 OF_REQUESTS = frozenset(
@@ -26,21 +26,21 @@ OF_REQUESTS = frozenset(
 # The plugin adds these to the record of a request.
 OF_PROJECTS = frozenset({'project_name', 'project_canonical_name'})
 OF_NODES = frozenset({'label', 'node_id', 'provider'})
-# A key that any cloud takes.
+# A key that every cloud accepts.
 KEY = re.compile(r'[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?')
-# What Zuul knows its own nodes by; Azure does not tell capital letters from
-# small ones.
+# Prefix of the tags by which Zuul identifies its nodes.  Azure ignores the
+# case of keys.
 RESERVED = 'zuul_'
 LONGEST_TEMPLATE = 255
-# Characters of a tag: names of jobs have no limit, records do.
+# Maximum characters of a tag: names of jobs have no limit, records do.
 LONGEST = 512
 MOST = 32
 
 
 def findUnknown(template: str, known: Container[str]) -> str | None:
     """
-    :param known: the names of fields that there are.
-    :return: the first name in a template that is none of them, or None.
+    :param known: names of the fields that exist.
+    :return: the first unknown name in a template, or None.
     """
     return next((name for name in PLACEHOLDER.findall(template)
                  if name not in known), None)
@@ -48,7 +48,7 @@ def findUnknown(template: str, known: Container[str]) -> str | None:
 
 def fillIn(template: str, values: Mapping[str, object]) -> str:
     """
-    :param values: field -> value; whatever is None or empty is nothing.
+    :param values: field -> value; None is replaced by an empty text.
     :return: the template with the values in place of the fields.
     """
     return PLACEHOLDER.sub(
@@ -57,10 +57,12 @@ def fillIn(template: str, values: Mapping[str, object]) -> str:
 
 
 def checkDynamicTags(tags: Any) -> dict[str, str] | None:
-    """
-    :param tags: key -> template as they are written, or None.
+    """Validate the attribute ``dynamic-tags``.
+
+    :param tags: key -> template as configured, or None.
     :return: the same.
-    :raises vs.Invalid: they can't be filled in, or are none for any cloud.
+    :raises vs.Invalid: a template has an unknown field, or a tag is not valid
+        in every cloud.
     """
     if tags is None:
         return tags
@@ -77,12 +79,12 @@ def getNodeTags(provider: BaseProvider, system_id: str,
                 label: BaseProviderLabel, node_id: str,
                 request: NodesetRequest | None = None) -> dict[str, str]:
     """
-    :param provider: that makes a node, of any driver.
+    :param provider: that creates a node, of any driver.
     :param label: of the node.
-    :param request: that the node is made for, or None.
-    :return: all of its tags: those of the driver and dynamic ones, which
-        count more.  Without a request, a dynamic tag is left out if it says
-        something of one.
+    :param request: for which the node is created, or None.
+    :return: all tags of the node: those of the driver, and dynamic ones, which
+        override them.  Without a request, dynamic tags with fields of a
+        request are omitted.
     """
     templates = getOwn(label).get(DYNAMIC_TAGS, {})
     values = {'label': label.name, 'node_id': node_id,
@@ -103,13 +105,13 @@ def getNodeTags(provider: BaseProvider, system_id: str,
 def _checkTag(key: object, template: object) -> None:
     if not isinstance(key, str) or not KEY.fullmatch(key):
         raise vs.Invalid(
-            f'{key!r:.80} is not a key that any cloud takes: use letters, '
+            f'{key!r:.80} is not a valid key in every cloud: use letters, '
             'digits, "_", "." and "-", at most 63 of them')
     if key.lower().startswith(RESERVED):
-        raise vs.Invalid(f'"{key}" is a key of Zuul itself; take one that '
-                         f'does not begin with "{RESERVED}"')
+        raise vs.Invalid(f'the key "{key}" is reserved for Zuul; use one '
+                         f'that does not begin with "{RESERVED}"')
     if not isinstance(template, str):
-        raise vs.Invalid(f'the value of "{key}" is not text; put it in '
+        raise vs.Invalid(f'the value of "{key}" is not a string; put it in '
                          f'quotes')
     if len(template) > LONGEST_TEMPLATE or not template.isprintable():
         raise vs.Invalid(f'the value of "{key}" is not printable text of at '
@@ -117,7 +119,8 @@ def _checkTag(key: object, template: object) -> None:
     known = OF_REQUESTS | OF_PROJECTS | OF_NODES | ALIASES.keys()
     unknown = findUnknown(template, known)
     if unknown or re.search('[{}]', PLACEHOLDER.sub('', template)):
-        what = f'"{unknown}" is not' if unknown else 'there is something else'
+        what = (f'there is no field "{unknown}"' if unknown
+                else 'it has a brace outside of a field')
         raise vs.Invalid(
-            f'the value of "{key}" cannot be filled in: {what} among what can '
-            f'be in braces: {", ".join(sorted(known))}')
+            f'the value of "{key}" cannot be filled in: {what}; the fields '
+            f'are {", ".join(sorted(known))}')

@@ -35,8 +35,8 @@ class AzureCreateStateMachine(extension.BoundedCreateStateMachine):
         size = instance.vm['properties'].get('hardwareProfile', {})
         return size.get('vmSize', '').lower() == name.lower()
 
-    def _look(self):
-        instance = super()._look()
+    def _findReady(self):
+        instance = super()._findReady()
         return instance and self._connect(copy.copy(instance))
 
     def _connect(self, instance):

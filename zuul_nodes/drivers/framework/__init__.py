@@ -1,4 +1,4 @@
-"""What works for the authors of drivers: states, calls, lists and schemas.
+"""What runs drivers with an adapter: states, calls, lists and schemas.
 
-What of it they use, they import from :mod:`zuul_nodes.drivers` alone.
+Authors of drivers import what they need from :mod:`zuul_nodes.drivers` only.
 """

@@ -1,4 +1,4 @@
-"""Calls to a cloud: their rate, their number, and who waits for them."""
+"""Calls to a cloud at the connection's rate, with metrics and time-outs."""
 
 import collections
 from collections.abc import Callable
@@ -15,17 +15,18 @@ from zuul.lib.statsd import normalize_statsd_name
 if TYPE_CHECKING:
     from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
 
-# How many calls there are at a time of those that nobody waits for.
+# Maximum number of background calls at the same time.
 WORKERS = 8
-# Nobody waits for a call longer than so many times its time-out.
-PATIENCE = 2
+# Steps of nodes wait for a call this many times its time-out.
+TIMEOUT_FACTOR = 2
 KEY = 'zuul.nodes.driver.{driver}.{connection}.{call}.{outcome}'
 
 
 class Calls:
-    """
-    :param endpoint: whose adapter is called.
-    :ivar numbers: name of a method -> how often it was called.
+    """Calls the methods of an adapter.
+
+    :param endpoint: the endpoint with the adapter.
+    :ivar numbers: name of a method -> number of calls.
     """
 
     def __init__(self, endpoint: 'EndpointWithAdapter') -> None:
@@ -33,15 +34,15 @@ class Calls:
         self.rate_limiter = RateLimiter(
             endpoint.name, endpoint.connection.rate)
         self.numbers: collections.Counter[str] = collections.Counter()
-        # What is under way, or has ended and was not asked for its result.
+        # Calls that are running, or whose result was not read yet.
         self._tasks: dict[tuple[str, str], Task] = {}
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(WORKERS, f'Calls {endpoint.name}')
 
     def call(self, name: str, *args: Any) -> Any:
-        """Call a method of the adapter, as soon as the rate allows it.
+        """Call a method of the adapter as soon as the rate allows it.
 
-        :return: what it returns; of what it lists a list.
+        :return: the result of the method; a list if it lists something.
         """
         with self.rate_limiter, self._lock:
             self.numbers[name] += 1
@@ -49,7 +50,7 @@ class Calls:
         try:
             result = getattr(self.endpoint.adapter, name)(*args)
             if name.startswith('list'):
-                # It may call the cloud for each of its pages.
+                # A generator calls the cloud for each page.
                 result = list(result)
         except BaseException as error:
             self._report(name, error, start)
@@ -63,15 +64,16 @@ class Calls:
 
     def perform(self, key: str, name: str, *args: Any,
                 limit: float | None = None) -> 'Task | None':
-        """Call a method of the adapter, unless that is under way already
-        for the same thing.  If the method returns a Future, no thread waits
-        for the end of it.
+        """Call a method of the adapter, unless it runs for the key already.
 
-        :param key: what it is done for.
-        :param limit: seconds that it may take, if that is more than
-            a call usually may; then it is done in the background.
-        :return: a :class:`Task` that has ended, or None: come again.
-        :raises TimeoutError: it does not come to an end.
+        If the method returns a Future, no thread waits for its completion.
+
+        :param key: the object that the call is for.
+        :param limit: seconds that the call may take if it takes longer than
+            usual calls; it then runs in the background.
+        :return: a :class:`Task` that has ended, or None if the caller has to
+            repeat the call later.
+        :raises TimeoutError: the call has exceeded its limit.
         """
         with self._lock:
             task = self._tasks.get((key, name))
@@ -79,7 +81,7 @@ class Calls:
             if task is None:
                 task = self._tasks[key, name] = Task(
                     functools.partial(self.call, name, *args),
-                    PATIENCE * (limit or self.endpoint.adapter.timeout))
+                    TIMEOUT_FACTOR * (limit or self.endpoint.adapter.timeout))
         if is_new and self.endpoint.driver.steps_have_threads and not limit:
             task.run()
         elif is_new:
@@ -91,20 +93,21 @@ class Calls:
             if self._tasks.get((key, name)) is task:
                 del self._tasks[key, name]
         if not task.ended.is_set():
-            raise TimeoutError(f'{name} has not come to an end')
+            raise TimeoutError(
+                f'the call of {name} has not ended in time')
         return task
 
     def isIdle(self, key: str, name: str) -> bool:
         """
-        :return: whether a method is not being called for something, as far
-            as that may still come to an end.
+        :return: whether no call of a method for a key is running, except one
+            that has exceeded its limit.
         """
         with self._lock:
             task = self._tasks.get((key, name))
         return task is None or task.ended.is_set() or task.isLate()
 
-    def forget(self, key: str) -> None:
-        """Nobody will ask for results any more."""
+    def forgetCalls(self, key: str) -> None:
+        """Discard the calls for a key, whose results are not needed."""
         with self._lock:
             for each in [each for each in self._tasks if each[0] == key]:
                 del self._tasks[each]
@@ -125,10 +128,10 @@ class Calls:
 
 
 class Task:
-    """A call whose result may come later.
+    """A call whose result may arrive later.
 
-    :ivar begun: when it was, by the monotonic clock; infinite as long as
-        it waits for a thread.
+    :ivar begun: start time by the monotonic clock; infinite while the call
+        waits for a thread.
     :ivar ended: set when there is a result.
     """
 
@@ -165,8 +168,8 @@ class Task:
 
     def getResult(self) -> Any:
         """
-        :return: what was returned.
-        :raises BaseException: what was raised.
+        :return: the result of the call.
+        :raises BaseException: the exception that the call has raised.
         """
         if self._error is not None:
             raise self._error

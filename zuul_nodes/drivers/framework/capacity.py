@@ -1,11 +1,11 @@
-"""When a wait for capacity is a failure.
+"""Decide when a lack of capacity counts as a failed attempt.
 
-Clouds have the same words for "full" and for "no host has ever been like
-that".  Waiting helps only with the first.  So the launcher waits as long as
-an instance of the flavor is running, which proves that the flavor fits
-somewhere.  Without that proof it waits for a while, and then each further
+Clouds use the same words for "full" and for "no host can ever run this
+flavor", and waiting helps only in the first case.  So the launcher waits while
+an instance of the flavor is running, which proves that some host can run it.
+Without that proof the launcher waits for a limited time.  After that each
 refusal counts as an attempt: the request goes to another provider, or fails
-and says why.
+with the reason.
 """
 
 from collections.abc import Callable
@@ -20,15 +20,15 @@ from zuul_nodes.drivers.api.errors import (
 from zuul_nodes.drivers.api.model import Instance, State
 from zuul_nodes.drivers.framework.statemachine import CreateStateMachine
 
-# Seconds for which refusals without a proof are waited out.
+# Seconds for which the launcher waits without a proof.
 LIMIT = 3600
 
 
 class Refusals:
-    """Since when flavors have been refused, at one endpoint.
+    """Records since when one endpoint has refused each flavor.
 
-    :param limit: seconds.
-    :param clock: gives seconds.
+    :param limit: seconds for which the launcher waits without a proof.
+    :param clock: returns seconds.
     """
 
     def __init__(self, limit: float = LIMIT,
@@ -38,7 +38,7 @@ class Refusals:
         self._since: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def note(self, flavor: str) -> float:
+    def noteRefusal(self, flavor: str) -> float:
         """
         :param flavor: that was refused.
         :return: seconds since the first refusal after the last proof.
@@ -47,24 +47,24 @@ class Refusals:
         with self._lock:
             return now - self._since.setdefault(flavor, now)
 
-    def forget(self, flavor: str) -> None:
-        """There is a proof that the flavor fits somewhere."""
+    def forgetRefusals(self, flavor: str) -> None:
+        """Restart the time, after a proof that a host can run the flavor."""
         with self._lock:
             self._since.pop(flavor, None)
 
 
 class BoundedCreateStateMachine(CreateStateMachine):
-    """One that does not wait for ever.
+    """Creates an instance, and limits the wait for capacity.
 
     Its endpoint has ``refusals``, a :class:`Refusals`.
     """
 
     def getFlavorName(self) -> str:
-        """:return: what the cloud calls the flavor."""
+        """:return: the name of the flavor in the cloud."""
         raise NotImplementedError
 
     def hasFlavor(self, instance: Instance, name: str) -> bool:
-        """:return: whether an instance is of a flavor."""
+        """:return: whether an instance has a flavor."""
         raise NotImplementedError
 
     def judge(self, error: DriverError) -> DriverError:
@@ -72,18 +72,18 @@ class BoundedCreateStateMachine(CreateStateMachine):
             return error
         flavor, refusals = self.getFlavorName(), self.endpoint.refusals
         if self._isProven(flavor):
-            refusals.forget(flavor)
+            refusals.forgetRefusals(flavor)
             return error
-        elapsed = refusals.note(flavor)
+        elapsed = refusals.noteRefusal(flavor)
         if elapsed < refusals.limit:
             return error
         return DriverError(
             f'{error}. No instance of the flavor "{flavor}" is running, and '
-            f'each was refused for {elapsed:.0f} seconds; perhaps no host '
-            'can have one')
+            f'the cloud has refused each for {elapsed:.0f} seconds; perhaps '
+            'no host can run one')
 
     def _isProven(self, flavor: str) -> bool:
-        # A list from before the refusal will do.
+        # A list from before the refusal is recent enough.
         instances = self.endpoint.listing.get(float('-inf')) or ()
         return any(instance.state is State.READY
                    and self.hasFlavor(instance, flavor)

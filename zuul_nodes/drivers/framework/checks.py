@@ -1,4 +1,4 @@
-"""What any adapter is asked about a configuration, before it is used."""
+"""Checks of the configuration that work with any adapter."""
 
 from collections.abc import Callable, Iterator, Mapping
 import dataclasses
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def makeChecks(provider: 'ProviderWithAdapter') -> Iterator[Check]:
-    """What any adapter can be asked, and what this one is asked besides.
+    """Create the checks of any adapter, and those that this one adds.
 
-    :return: yields one for each thing that a label names; the
-        cloud is not asked before their ``ask`` is called.
+    :return: yields one check for each object that a label names.  Nothing
+        calls the cloud before their ``ask`` is called.
     """
     endpoint = provider.getEndpoint()
 
@@ -59,15 +59,16 @@ def _askZone(callOnce: Callable[[str], Any], endpoint: EndpointWithAdapter,
         return 'The cloud has no zones'
     zones = callOnce('listZones')
     return '' if zone in zones else (
-        f'There is no such zone; there are {", ".join(sorted(zones))}')
+        f'There is no such zone; the zones are {", ".join(sorted(zones))}')
 
 
 def _askQuota(call: Callable[..., Any], callOnce: Callable[[str], Any],
               endpoint: EndpointWithAdapter, spec: InstanceSpec,
               zones: list[str]) -> str:
-    """:return: of what one node takes more than there can be."""
+    """:return: a sentence for each resource of which one node needs too much.
+    """
     if any(_askZone(callOnce, endpoint, zone) for zone in zones):
-        # What a node takes can't be known there; that question says so.
+        # The needs are unknown in a missing zone, which another check reports.
         return ''
     needs = (call('getNeeds', spec) if Ability.NEEDS in endpoint.abilities
              else {'instances': 1})
@@ -81,6 +82,6 @@ def _askQuota(call: Callable[..., Any], callOnce: Callable[[str], Any],
 def _compare(needs: Mapping[str, float], limits: Mapping[str, float],
              allow: str) -> str:
     return '; '.join(
-        f'One node takes {needed:g} of "{resource}", and {allow} '
+        f'One node needs {needed:g} of "{resource}", but {allow} '
         f'{limits[resource]:g}' for resource, needed in needs.items()
         if needed > limits.get(resource, needed))

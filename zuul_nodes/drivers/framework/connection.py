@@ -1,4 +1,4 @@
-"""What ``zuul.conf`` says of a cloud."""
+"""The section of a connection in ``zuul.conf``."""
 
 from collections.abc import Mapping
 import logging
@@ -14,19 +14,19 @@ from zuul_nodes.suggestions import suggest
 if TYPE_CHECKING:
     from zuul_nodes.drivers.framework.driver import Driver
 
-# Zuul's own, in the section of any connection.
+# Options that Zuul itself reads in the section of any connection.
 OF_ZUUL = ('driver', 'name')
 
 
 def makeSchema(driver_class: 'type[Driver]') -> vs.Schema:
-    """:return: the schema of a connection of a driver."""
+    """:return: the schema of the options of a driver's connections."""
     return assemble(COMMON, vs.Schema(driver_class.connection_attributes))
 
 
 COMMON = vs.Schema({
     Optional(
         'rate',
-        doc='How many calls to the cloud there are in a second, at most.',
+        doc='Maximum number of calls to the cloud per second.',
     ): Nullable(vs.All(vs.Coerce(float), vs.Range(min=0))),
     Optional(
         'api_timeout',
@@ -38,10 +38,10 @@ COMMON = vs.Schema({
 
 
 class AdapterConnection(BaseConnection):
-    """A section ``[connection NAME]``; has the attributes that the driver
+    """A section ``[connection NAME]`` with the attributes that the driver
     declares.
 
-    :raises Exception: an option is missing or wrong; Zuul does not start.
+    :raises Exception: an option is missing or invalid; Zuul does not start.
     """
 
     log = logging.getLogger('zuul.nodes.drivers')
@@ -55,7 +55,7 @@ class AdapterConnection(BaseConnection):
         given = {key: value for key, value in connection_config.items()
                  if key not in OF_ZUUL}
         for key in given.keys() - known:
-            # Zuul says nothing of such options, so it is no error.
+            # Zuul ignores unknown options, so they are not an error here.
             self.log.warning(
                 '[connection %s]: the driver %s has no option "%s". %s',
                 connection_name, driver.name, key, suggest(key, known))
@@ -63,7 +63,7 @@ class AdapterConnection(BaseConnection):
             attributes = schema({
                 key: given[key] for key in given if key in known})
         except vs.Invalid as error:
-            # Not the value: it may be a secret.
+            # Omit the value, which may be a secret.
             option = error.path[0] if error.path else ''
             raise Exception(f'[connection {connection_name}]: "{option}": '
                             f'{error.error_message}') from None

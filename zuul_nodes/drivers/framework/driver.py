@@ -1,4 +1,4 @@
-"""What makes a provider driver of Zuul's of an adapter."""
+"""Makes a provider driver of Zuul from an adapter."""
 
 from collections.abc import Mapping
 import logging
@@ -37,35 +37,35 @@ from zuul_nodes.imagefiles import SIZE_LIMIT
 
 class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
              ConnectionInterface, ProviderInterface):
-    """A provider driver; its docstring is the beginning of its reference.
+    """A provider driver; its docstring is the introduction of its reference.
 
-    All attributes are voluptuous schemas, dictionaries whose keys are
-    ``Required`` or ``Optional`` of :mod:`zuul_nodes.drivers`, with a
-    ``doc`` each.  Objects have them with underscores instead of hyphens.
+    All attributes are voluptuous schemas: dictionaries whose keys are
+    ``Required`` or ``Optional`` of :mod:`zuul_nodes.drivers`, each with a
+    ``doc``.  Objects have the attributes with underscores instead of hyphens.
 
-    :cvar name: that of the entry point.
-    :cvar adapter_class: of its adapters.
-    :cvar connection_attributes: options in ``zuul.conf``, which are
+    :cvar name: the name of the entry point.
+    :cvar adapter_class: the class of its adapters.
+    :cvar connection_attributes: options in ``zuul.conf``, whose values are
         strings there.
-    :cvar provider_attributes: of sections and providers,
+    :cvar provider_attributes: attributes of sections and providers,
     :cvar label_attributes: of labels,
     :cvar flavor_attributes: of flavors,
     :cvar image_attributes: of all images,
-    :cvar cloud_image_attributes: of those that the cloud has,
-    :cvar zuul_image_attributes: and of those that Zuul makes.
-    :cvar endpoint_attributes: names of attributes of providers: those with
-        other values are at other endpoints.
-    :cvar default_username: of nodes whose image does not say.
-    :ivar steps_have_threads: whether a step of a node may wait for a
-        call to the cloud, for it does not hold up those of other nodes.  A
-        launcher that sees to that sets it,
-    :ivar statsd: and this, if times of calls are to be reported,
-    :ivar image_size_limit: and this: the bytes that an image may have,
-        decompressed and unpacked,
-    :ivar image_sources: and this; a driver that has its cloud download from
-        the URL of a job calls ``check``,
-    :ivar require_image_checksums: and this: whether a driver that can't
-        verify the checksum of an artifact has to leave it to the launcher.
+    :cvar cloud_image_attributes: of images of type ``cloud``,
+    :cvar zuul_image_attributes: and of images of type ``zuul``.
+    :cvar endpoint_attributes: names of attributes of providers; providers with
+        different values use different endpoints.
+    :cvar default_username: the user of nodes whose image does not set one.
+    :ivar steps_have_threads: whether a step of a node may wait for a call to
+        the cloud, because it does not delay the steps of other nodes.  The
+        launcher sets this and the following attributes.
+    :ivar statsd: the client for the metrics of calls, or None.
+    :ivar image_size_limit: maximum bytes of an image, decompressed and
+        unpacked.
+    :ivar image_sources: the allowed sources of images; a driver whose cloud
+        downloads from a job's URL has to call its ``check``.
+    :ivar require_image_checksums: whether a driver that cannot verify the
+        checksum of an artifact has to leave the import to the launcher.
     """
 
     name: ClassVar[str]
@@ -81,7 +81,7 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
     default_username: ClassVar[str] = 'zuul'
     image_size_limit: int = SIZE_LIMIT
 
-    # Made of these for each driver.
+    # __init_subclass__ creates these for each driver.
     connection_schema: ClassVar[vs.Schema]
     image_class: ClassVar[type[BaseProviderImage]]
     flavor_class: ClassVar[type[BaseProviderFlavor]]
@@ -92,7 +92,7 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.name is None:
-            # What several drivers have in common.
+            # A base class of several drivers.
             return
         cls.connection_schema = makeSchema(cls)
         cls.image_class = schemas.makeImageClass(cls)
@@ -103,8 +103,8 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
 
     def __init__(self) -> None:
         super().__init__()
-        # The records of providers say what class they are of by its name.
-        # It is that of the driver that is used, of all that have the name.
+        # The record of a provider names the driver, which selects the class.
+        # Of several drivers with one name, the one in use registers its class.
         setProviderClass(self.name, self.provider_class)
 
     def getConnection(self, name: str,
@@ -112,13 +112,13 @@ class Driver(ExtendedDriver, ZuulDriver, EndpointCacheMixin,
         return AdapterConnection(self, name, config)
 
     def getProviderNodeClass(self) -> type[ProviderNode]:
-        # Executors read the records of nodes, and write them; they may be
-        # without our drivers.  All that we put there has a place in the
-        # record of any node, so it is one that they know.
+        # Executors read and write the records of nodes, and may not have our
+        # drivers.  The records of our nodes have no additional fields, so they
+        # can be of a class that every Zuul knows.
         return StaticProviderNode
 
     def getEndpoint(self, provider: AdapterProvider) -> AdapterEndpoint:
-        """:return: what a provider has in common with others."""
+        """:return: the endpoint that a provider shares with others."""
         connection = provider.connection
         place = {name: getattr(provider, name)
                  for name in self.endpoint_attributes}

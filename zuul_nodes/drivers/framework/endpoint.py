@@ -1,4 +1,4 @@
-"""A cloud or a region of one, as all providers that use it share it."""
+"""An endpoint is a cloud or a region, shared by all providers that use it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 import logging
@@ -20,7 +20,7 @@ from zuul_nodes.drivers.framework.listing import Listing
 from zuul_nodes.drivers.framework.memory import Memory
 
 if TYPE_CHECKING:
-    # With which it is mixed.
+    # The class that EndpointWithAdapter is combined with.
     from zuul.provider import BaseProviderEndpoint as Endpoint
 
     from zuul_nodes.drivers.framework.connection import AdapterConnection
@@ -33,14 +33,14 @@ IMAGE = 'image'
 
 
 class EndpointWithAdapter(Endpoint):
-    """What an endpoint has whose instances an adapter makes, also one of
-    a driver of Zuul's.
+    """Base class of endpoints with an adapter, including those that extend a
+    driver of Zuul.
 
-    :ivar adapter: which :meth:`setAdapter` is given.
-    :ivar calls: to it.
-    :ivar listing: of its instances.
-    :ivar memory: what ``zuul-nodes check`` was told, for other labels
-        and providers.
+    :ivar adapter: the argument of :meth:`setAdapter`.
+    :ivar calls: the calls of the adapter.
+    :ivar listing: the list of its instances.
+    :ivar memory: answers to ``zuul-nodes check``, for other labels and
+        providers.
     """
 
     def setAdapter(self, adapter: Adapter) -> None:
@@ -53,6 +53,7 @@ class EndpointWithAdapter(Endpoint):
     def makeListing(self, name: str) -> Listing[Any]:
         """
         :param name: of a method of the adapter that lists something.
+        :return: a list that all nodes of the endpoint share.
         """
         return Listing(self.calls, self.adapter.list_interval, name)
 
@@ -62,21 +63,22 @@ class EndpointWithAdapter(Endpoint):
 
 
 class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
-    """
+    """The endpoint of a driver for a new cloud.
+
     :param place: arguments of the adapter.
     """
 
     def __init__(self, driver: 'Driver', zk_client: ZooKeeperClient,
                  connection: 'AdapterConnection', name: str, system_id: str,
                  place: Mapping[str, str]) -> None:
-        # By this name, Zuul keeps quotas; that of a region is the same for
-        # other connections.
+        # Zuul stores quotas under this name, and several connections may have
+        # a region of the same name.
         super().__init__(driver, zk_client, connection,
                          f'{connection.connection_name}/{name}', system_id)
         self.name = name
         self.log = logging.getLogger(f'zuul.{driver.name}.{name}')
         self.setAdapter(driver.adapter_class(connection, **place))
-        # Launchers see by this that rates are kept to already.
+        # The launcher limits the rate only of endpoints without this.
         self.rate_limiter = self.calls.rate_limiter
         self._zones: list[str] = []
 
@@ -88,7 +90,7 @@ class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
         self.adapter.stop()
 
     def getZones(self) -> list[str]:
-        """:return: a list of zones, as the cloud has said once."""
+        """:return: the zones of the cloud, which is asked once."""
         if not self._zones and Ability.ZONES in self.abilities:
             self._zones = self.calls.call('listZones')
         return self._zones
@@ -131,6 +133,6 @@ class AdapterEndpoint(EndpointWithAdapter, BaseProviderEndpoint):
             self.calls.call('deleteResource', resource)
 
     def deleteImage(self, image_id: str | None) -> None:
-        # Of uploads that never were, too.
+        # A failed upload may have no image.
         if image_id:
             self.calls.call('deleteImage', image_id)

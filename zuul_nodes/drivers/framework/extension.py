@@ -1,9 +1,8 @@
-"""What our drivers add to drivers of Zuul: attributes, in its own classes.
+"""Helpers for drivers that extend Zuul's own drivers with attributes.
 
-Zuul's classes of images, flavors, labels and providers have schemas as
-attributes of the class, in several forms: what people write, what is in
-ZooKeeper, what defaults may have.  A class of ours has them all again, with
-ours among them.
+Zuul's classes of images, flavors, labels and providers have several schemas as
+class attributes: for the configuration, for ZooKeeper, and for defaults.
+These functions create classes that have the same schemas with more attributes.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,18 +61,18 @@ __all__ = [
     'yieldRecords',
 ]
 
-# Of these, what may be left out has no default: it is that of the object.
+# Optional attributes in these schemas have no default: the object has it.
 _OF_DEFAULTS = 'inheritable_'
 
 
 def isOfType(value: Mapping[str, Any],
              alternative: Mapping[str, Any]) -> bool:
-    """:return: whether an image is of the type that a schema is for."""
+    """:return: whether an image has the type of a schema."""
     return value['type'] == alternative['type'].validators[0]
 
 
 def makeOptional(attributes: Attributes) -> Attributes:
-    """:return: the same for defaults, which have what they like of it."""
+    """:return: the attributes for the schema of defaults, all optional."""
     return {
         key if isinstance(key, vs.Optional) else Optional(
             key.schema, default=vs.UNDEFINED, output=key.output, doc=key.doc,
@@ -82,12 +81,13 @@ def makeOptional(attributes: Attributes) -> Attributes:
 
 
 def extendSchema(schema: Any, attributes: Attributes) -> Any:
-    """
-    :param schema: of voluptuous, for a mapping; also one of several, or one
-        with conditions.
-    :param attributes: attribute -> what it may be.
-    :return: the same with the attributes, which take the place of others
-        of their names.
+    """Add attributes to a schema.
+
+    :param schema: of voluptuous, for a mapping; may be a union, or have
+        conditions.
+    :param attributes: attribute -> its schema.
+    :return: the schema with the attributes, which replace attributes of the
+        same name.
     """
     if isinstance(schema, vs.Union):
         return vs.Union(
@@ -106,8 +106,8 @@ def extendSchema(schema: Any, attributes: Attributes) -> Any:
 def extendClass(base: Any, attributes: Attributes) -> Any:
     """
     :param base: a class of Zuul's, for flavors or labels.
-    :param attributes: what its objects have besides.
-    :return: a class to derive one's own of.
+    :param attributes: that its objects have in addition.
+    :return: a base class with all attributes.
     """
     inheritable = makeOptional(attributes)
     return type(base.__name__, (base,), {
@@ -120,9 +120,9 @@ def extendImageClass(base: Any, cloud: Attributes | None = None,
                      zuul: Attributes | None = None) -> Any:
     """
     :param base: a class of Zuul's, for images.
-    :param cloud: what images of type ``cloud`` have besides,
-    :param zuul: and those of type ``zuul``.
-    :return: a class to derive one's own of.
+    :param cloud: additional attributes of images of type ``cloud``,
+    :param zuul: and of images of type ``zuul``.
+    :return: a base class with all attributes.
     """
     schemas = {}
     for kind, attributes in (('cloud', cloud or {}), ('zuul', zuul or {})):
@@ -148,9 +148,9 @@ def makeSchemaClass(base: Any, image: Any, flavor: Any, label: Any,
     """
     :param base: Zuul's class of all schemas of a provider.
     :param image, flavor, label: the classes of its objects.
-    :param attributes: what the provider has besides.
-    :param doc: what is said of the provider, if not by ``base``.
-    :return: the class of all schemas of ours.
+    :param attributes: additional attributes of the provider.
+    :param doc: documentation of the provider, in place of that of ``base``.
+    :return: the class of all schemas of our provider.
     """
     class ProviderSchema(base):
         def getLabelSchema(self, internal: bool = False) -> Any:
@@ -191,17 +191,17 @@ def makeSchemaClass(base: Any, image: Any, flavor: Any, label: Any,
 
 
 class Timings(Protocol):
-    """What is told how long calls take: a statsd client."""
+    """Receives the times of calls: a statsd client."""
 
     def timing(self, name: str, milliseconds: float, /) -> object:
         ...
 
 
 class ExtendedDriver:
-    """What a driver of ours has, whether it extends one of Zuul's or not.
+    """Base class of all our drivers, including those that extend Zuul's.
 
-    :cvar provider_class: of its providers.
-    :cvar schema_class: of all of their schemas.
+    :cvar provider_class: the class of its providers.
+    :cvar schema_class: the class of all of their schemas.
     :ivar steps_have_threads, statsd, image_sources, require_image_checksums:
         as of :class:`Driver`.
     """
@@ -226,7 +226,7 @@ class ExtendedDriver:
 
     @classmethod
     def getEndpointClass(cls) -> Any:
-        # Zuul's drivers of clouds have it.
+        # Zuul's drivers of clouds define it.
         return cls._endpoint_class  # type: ignore[attr-defined]
 
     def getProviderSchema(self, internal: bool = False) -> Any:
@@ -239,8 +239,8 @@ class ExtendedDriver:
 def readTimeout(connection: BaseConnection, default: float) -> float:
     """
     :param connection: of zuul.conf.
-    :return: its option ``api_timeout``, or the default: seconds.
-    :raises Exception: that is no time.
+    :return: its option ``api_timeout``, or the default, in seconds.
+    :raises Exception: the option is not a valid time.
     """
     given = connection.connection_config.get('api_timeout', default)
     try:
@@ -250,18 +250,18 @@ def readTimeout(connection: BaseConnection, default: float) -> float:
     if not 0 < seconds < float('inf'):
         raise Exception(
             f'[connection {connection.connection_name}]: "api_timeout": '
-            f'expected seconds, more than 0, and not {given!r}')
+            f'expected a number of seconds greater than 0, not {given!r}')
     return seconds
 
 
 def chooseDriver(ours: str, zuuls: type[ZuulDriver]) -> type[ZuulDriver]:
-    """Load a driver that extends one of Zuul's, if it can be used.
+    """Load a driver that extends one of Zuul's, or fall back to Zuul's.
 
-    It can not if its cloud's library is not there or not as it should be,
-    or if a class of Zuul's is not as the driver knows it.  Then standard
-    error has a line that says so.
+    It falls back if the cloud's library is missing or incompatible, or if a
+    class of Zuul's has changed in a way that the driver does not support.  It
+    then prints the reason to standard error.
 
-    :param ours: the class, as an entry point has it.
+    :param ours: the class, in the syntax of entry points.
     :param zuuls: Zuul's class.
     :return: one of both.
     """
@@ -272,10 +272,10 @@ def chooseDriver(ours: str, zuuls: type[ZuulDriver]) -> type[ZuulDriver]:
                     chosen.getEndpointClass()):
             checkOverrides(cls)
     except Exception as error:
-        print(f'zuul-nodes: the driver "{zuuls.name}" is that of Zuul, '
-              f'without what zuul-nodes adds to it: {ours}: '
+        print(f'zuul-nodes: using the driver "{zuuls.name}" of Zuul, without '
+              f'the additions of zuul-nodes: {ours}: '
               f'{type(error).__name__}: {error}', file=sys.stderr)
-        # A class of ours may have been made already.
+        # Our class may have been registered already.
         setProviderClass(zuuls.name, zuuls().getProviderClass())
         return zuuls
     return chosen
@@ -283,8 +283,8 @@ def chooseDriver(ours: str, zuuls: type[ZuulDriver]) -> type[ZuulDriver]:
 
 def checkOverrides(cls: type) -> None:
     """
-    :raises TypeError: Zuul would call a method of a class by other
-        arguments than it takes.
+    :raises TypeError: a method has other parameters than the method of Zuul
+        that it overrides.
     """
     zuuls = [each for each in cls.__mro__
              if each.__module__.startswith('zuul.')]
@@ -305,4 +305,4 @@ def _compare(method: Callable[..., Any], original: Callable[..., Any]) -> None:
     if list(signature.parameters) != list(expected.parameters):
         raise TypeError(
             f'{original.__module__}.{original.__qualname__} takes '
-            f'{expected}, and {method.__qualname__} takes {signature}')
+            f'{expected}, but {method.__qualname__} takes {signature}')

@@ -1,4 +1,4 @@
-"""What makes images, in threads of the launcher."""
+"""Jobs that create images, in threads of the launcher."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,12 @@ from zuul_nodes.drivers.framework.calls import Calls
 
 
 class ImageJob(BaseImageJob):
-    """
-    :param calls: to the adapter that makes the image.
-    :param name: of its method.
-    :param make_args: called with what :meth:`run` gets, for the arguments.
+    """Creates an image with a method of the adapter.
+
+    :param calls: of the adapter that creates the image.
+    :param name: of the method.
+    :param make_args: called with the arguments of :meth:`run`; returns the
+        arguments of the method.
     """
 
     def __init__(self, calls: Calls, name: str,
@@ -24,8 +26,8 @@ class ImageJob(BaseImageJob):
 
     def run(self, *args: str) -> str:
         """
-        :param args: the path of the file if it was downloaded, or the id of
-            the image that is copied.
+        :param args: the path of a downloaded file, or the id of the source of
+            a copy.
         :return: the id of the image.
         """
         return self.calls.call(self.name, *self.make_args(*args))

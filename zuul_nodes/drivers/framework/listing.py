@@ -1,5 +1,5 @@
-"""One list of instances, or of what else a cloud has, for all nodes that
-wait for it."""
+"""A list of instances or other resources, shared by all nodes that wait for
+the cloud."""
 
 import logging
 import threading
@@ -8,16 +8,17 @@ from typing import Generic, TypeVar
 
 from zuul_nodes.drivers.framework.calls import Calls
 
-# Seconds for which a cloud may fail to list its instances, before that is
-# a failure of the nodes that wait for it.
+# Seconds for which lists may fail before the error is raised for the waiting
+# nodes.
 BLIND = 60
 Thing = TypeVar('Thing')
 
 
 class Listing(Generic[Thing]):
-    """
-    :param calls: to the adapter.
-    :param interval: seconds between two lists, at least.
+    """Calls a method of an adapter that lists resources, and keeps the list.
+
+    :param calls: of the adapter.
+    :param interval: minimum number of seconds between two lists.
     :param name: of the adapter's method.
     """
 
@@ -29,17 +30,17 @@ class Listing(Generic[Thing]):
         self.name = name
         self._lock = threading.Lock()
         self._instances: list[Thing] = []
-        # By the monotonic clock: when that list was asked for, when one
-        # was asked for at all, and since when that has failed.
+        # By the monotonic clock: when the current list was requested, when the
+        # last attempt began, and when the first of the failed attempts began.
         self._begun = self._tried = -interval
         self._failing: float | None = None
 
     def get(self, since: float) -> list[Thing] | None:
         """
         :param since: a time by the monotonic clock.
-        :return: all instances, as a list that was asked for at that time or
-            later; or None if there is none yet.
-        :raises Exception: the cloud gives no lists any more.
+        :return: all instances, from a list that was requested at that time or
+            later; None if there is none yet.
+        :raises Exception: the cloud has not returned lists for too long.
         """
         if time.monotonic() >= self._tried + self.interval:
             self._renew()
@@ -48,7 +49,7 @@ class Listing(Generic[Thing]):
 
     def getNow(self) -> list[Thing]:
         """
-        :return: all instances as they are now; waits for the cloud.
+        :return: the current instances; waits for the cloud.
         """
         begun = time.monotonic()
         return self._keep(begun, self.calls.call(self.name))
@@ -56,7 +57,7 @@ class Listing(Generic[Thing]):
     def _renew(self) -> None:
         task = self.calls.perform('', self.name)
         if task is None:
-            # Somebody else's, or in the background: what there is will do.
+            # The call is running: use the last list meanwhile.
             return
         self._tried = task.begun
         try:

@@ -1,4 +1,4 @@
-"""What a cloud was asked and is not asked again for some time."""
+"""A cache of answers of a cloud, with a limited lifetime."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -12,27 +12,27 @@ Answer = TypeVar('Answer')
 
 
 class Memory:
-    """Answers by what was asked.
+    """Answers by question.
 
-    :param lifetime: seconds for which an answer is good enough.
+    :param lifetime: seconds for which an answer is valid.
     """
 
     def __init__(self, lifetime: float = LIFETIME) -> None:
         self.lifetime = lifetime
-        # When one was asked for, and the answer.
+        # Question -> (time of the question, answer).
         self._answers: dict[Hashable, tuple[float, Future[Any]]] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, ask: Callable[[], Answer],
-            patience: float) -> Answer:
+            timeout: float) -> Answer:
         """
-        :param key: what it is that one wants to know.
-        :param ask: asks the cloud; whoever wants to know the same meanwhile
-            waits for that.
-        :param patience: seconds, for so long.
-        :return: what it returns.
-        :raises Exception: what it raises, which is not remembered.
-        :raises TimeoutError: there is no answer.
+        :param key: identifies the question.
+        :param ask: asks the cloud; other callers with the same question wait
+            for the same answer.
+        :param timeout: seconds for which they wait.
+        :return: the result of ``ask``.
+        :raises Exception: the error of ``ask``, which is not remembered.
+        :raises TimeoutError: there is no answer in time.
         """
         with self._lock:
             begun, future = self._answers.get(key, (0, None))
@@ -48,9 +48,9 @@ class Memory:
                     if self._answers.get(key, (0, None))[1] is future:
                         del self._answers[key]
                 future.set_exception(error)
-        return future.result(patience)
+        return future.result(timeout)
 
     def clear(self) -> None:
-        """The cloud has changed."""
+        """Forget all answers, because the cloud has changed."""
         with self._lock:
             self._answers.clear()

@@ -1,4 +1,4 @@
-"""What nodes of a label take: asked once, remembered for all launchers."""
+"""Resources that nodes of a label need; all launchers share the answers."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,8 +7,8 @@ from zuul.provider import BaseProviderEndpoint, BaseProviderLabel
 
 from zuul_nodes.drivers.api.errors import PermanentError
 
-# What is remembered of what a cloud does not have, such as a flavor that was
-# misspelt; the mark tells it from an answer.
+# The cached answer for what the cloud does not have, such as a misspelt
+# flavor; the mark distinguishes it from other answers.
 MARK = 'unknown'
 UNKNOWN = QuotaInformation(instances=1, **{MARK: 0})
 
@@ -17,7 +17,7 @@ def getKnownNeeds(endpoint: BaseProviderEndpoint,
                   key: str) -> QuotaInformation:
     """
     :param key: of the answer in the endpoint's quota cache.
-    :raises KeyError: the cloud has not been asked yet.
+    :raises KeyError: the launchers have not asked the cloud yet.
     """
     needs = endpoint.quota_cache.getResource(key)
     needs.quota.pop(MARK, None)
@@ -27,13 +27,14 @@ def getKnownNeeds(endpoint: BaseProviderEndpoint,
 def refreshNeeds(endpoint: BaseProviderEndpoint, key: str, update: bool,
                  label: BaseProviderLabel,
                  getNeeds: Callable[[], Mapping[str, float]]) -> None:
-    """
+    """Ask the cloud for the needs of a label unless the answer is cached.
+
     :param key: as of :func:`getKnownNeeds`.
-    :param update: whether to ask though the answer is known.
-    :param getNeeds: called to ask; gives resource -> amount.
-    :raises Exception: whatever that raises, but no
-        :class:`~.errors.PermanentError`: nodes are not to wait for an end of
-        that.  They fail, and say why.
+    :param update: whether to ask even if the answer is cached.
+    :param getNeeds: called to ask; returns resource -> amount.
+    :raises Exception: an error of ``getNeeds``, except
+        :class:`~.errors.PermanentError`, for which nodes need not wait: their
+        launch fails with the reason.
     """
     cache = endpoint.quota_cache
     known = cache.getResource(key) if cache.hasResource(key) else UNKNOWN

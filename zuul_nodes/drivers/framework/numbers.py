@@ -1,8 +1,8 @@
-"""Numbers as people mean them.
+"""Strict validation of numbers in the configuration.
 
-To Python, and so to voluptuous, YAML's ``yes`` and ``no`` are 1 and 0.  And
-what no cloud has, as a port of 65536, or takes years by mistake, is found here
-for all drivers alike, whatever else their schemas say.
+To Python, and so to voluptuous, YAML's ``yes`` and ``no`` are 1 and 0.  The
+bounds reject values that are invalid in every cloud, such as the port 65536 or
+a time-out of years, in all drivers and whatever their schemas accept.
 """
 
 import copy
@@ -30,7 +30,7 @@ class Bound(NamedTuple):
 TIMEOUT = Bound(0, 7 * DAY, 'seconds')
 AGE = Bound(0, 10 * YEAR, 'seconds')
 COUNT = Bound(0, 1_000_000)
-# Attribute, at any object and within any other -> what it may be.
+# Attribute, in any object and at any depth -> its bound.
 BOUNDS = {
     'boot-timeout': TIMEOUT,
     'connection-port': Bound(1, 65535),
@@ -51,16 +51,16 @@ BOUNDS = {
     'snapshot-timeout': TIMEOUT,
     'volume-size': Bound(0, 1 << 20, 'GiB'),
 }
-# Of whatever there is a limit.
+# The bound of any limit.
 AMOUNT = Bound(0, 2 ** 63)
 
 
 def beStrict(schema: Any, bound: Bound | None = None) -> Any:
     """
     :param schema: of voluptuous.
-    :param bound: of numbers in it, if there is one.
-    :return: the same, but that booleans are no numbers, and attributes of
-        the table above have their bounds.
+    :param bound: of the numbers in it, if there is one.
+    :return: the schema, but it rejects booleans as numbers and applies the
+        bounds of attributes.
     """
     number_type = schema.type if isinstance(schema, vs.Coerce) else schema
     if number_type in (int, float):
@@ -85,7 +85,7 @@ def beStrict(schema: Any, bound: Bound | None = None) -> Any:
 def beStrictOf(key: Any, schema: Any, bound: Bound | None = None) -> Any:
     """As :func:`beStrict`, for the value of a key.
 
-    :param key: the name of an attribute, or a marker of it.
+    :param key: the name of an attribute, or its marker.
     """
     while isinstance(key, vs.Marker):
         key = key.schema
@@ -112,7 +112,7 @@ class _Number:
 
 
 class _Bounded:
-    """Whatever else than a number the schema accepts, as null, is right."""
+    """Bounds the numbers of a schema, which may accept other values too."""
 
     def __init__(self, schema: Any, bound: Bound) -> None:
         self.schema = vs.Schema(beStrict(schema))

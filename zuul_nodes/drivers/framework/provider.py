@@ -1,4 +1,4 @@
-"""The provider of nodes of any adapter: what is configured in git."""
+"""The provider of a driver with an adapter: its configuration in git."""
 
 from collections.abc import Iterator, Mapping, Sequence
 import hashlib
@@ -29,7 +29,7 @@ from zuul_nodes.drivers.framework.statemachine import (
 )
 
 if TYPE_CHECKING:
-    # With which they are mixed.
+    # The class that ProviderWithAdapter is combined with.
     from zuul.provider import BaseProvider as Provider
 
     from zuul_nodes.drivers.framework.driver import Driver
@@ -42,10 +42,10 @@ Config: TypeAlias = Mapping[str, Any]
 
 
 class ProviderWithAdapter(Provider):
-    """What a provider has whose nodes an adapter makes, also one of a
-    driver of Zuul's.
+    """Base class of providers with an adapter, including those that extend a
+    driver of Zuul.
 
-    :cvar create_class, delete_class: of the state machines of its nodes.
+    :cvar create_class, delete_class: the state machines of its nodes.
     """
 
     create_class: ClassVar[type[CreateStateMachine]] = CreateStateMachine
@@ -63,7 +63,7 @@ class ProviderWithAdapter(Provider):
     def makeSpec(self, label: BaseProviderLabel, name: str = '',
                  tags: dict[str, str] | None = None,
                  **attributes: str | None) -> InstanceSpec:
-        """:return: what an adapter is to be asked for."""
+        """:return: the specification of an instance for the adapter."""
         return InstanceSpec(
             name=name, tags=tags or {}, provider=self, label=label,
             image=self.images[label.image],
@@ -71,13 +71,13 @@ class ProviderWithAdapter(Provider):
 
     def getZones(self, node: ProviderNode) -> list[str | None]:
         """
-        :return: a list of the zones where a node may be, the one that is
-            best first; of None if there are no zones.
+        :return: the zones in which a node may be, the preferred one first;
+            ``[None]`` if there are no zones.
         """
         label = self.labels[node.label]
         zones: list[str | None] = (
             [*getZones(label)] or [*self.endpoint.getZones()] or [None])
-        # It may be given with others that are in a zone already.
+        # Other nodes of the request may be in a zone already.
         for zone in (getattr(label, 'az', None), node.az):
             if zone in zones:
                 start = zones.index(zone)
@@ -93,13 +93,16 @@ class ProviderWithAdapter(Provider):
         return self.endpoint.calls.call('getConsoleLog', instance_id)
 
     def getChecks(self) -> Iterator[Check]:
-        """:return: yields one for all that the configuration names."""
+        """:return: yields one check for each object that the configuration
+            names."""
         return makeChecks(self)
 
 
 class AdapterProvider(ProviderWithAdapter):
-    """All that the providers of drivers have in common; each driver has a
-    subclass of this and Zuul's ``BaseProvider``."""
+    """Base class of the providers of drivers for new clouds.
+
+    Each driver has a subclass of this and Zuul's ``BaseProvider``.
+    """
 
     driver_class: ClassVar['type[Driver]']
 
@@ -142,7 +145,7 @@ class AdapterProvider(ProviderWithAdapter):
 
     def getQuotaForLabel(self, label: BaseProviderLabel) -> QuotaInformation:
         """
-        :raises KeyError: the cloud has not been asked yet.
+        :raises KeyError: the launchers have not asked the cloud yet.
         """
         if Ability.NEEDS in self.endpoint.abilities:
             return getKnownNeeds(self.endpoint, self._getNeedsKey(label))
@@ -157,7 +160,7 @@ class AdapterProvider(ProviderWithAdapter):
                 lambda: endpoint.calls.call('getNeeds', self.makeSpec(label)))
 
     def _getNeedsKey(self, label: BaseProviderLabel) -> str:
-        """:return: the same for labels whose nodes take the same."""
+        """:return: a key, equal for labels whose nodes need the same."""
         driver_class = self.driver_class
         parts = [
             {key.output: getattr(part, key.output, None) for key in attributes}

@@ -1,8 +1,8 @@
-"""Which class the records of a driver's providers are read by.
+"""The registry of the classes that read the records of providers.
 
-A record in ZooKeeper has the name of its driver, and Zuul makes a provider
-of the class that has this name in this process.  A driver of ours takes the
-place of another one of its name; Zuul has no public way to that.
+A record in ZooKeeper has the name of its driver, and Zuul creates a provider
+of the class that is registered in this process under that name.  Our drivers
+replace other classes of the same name; Zuul has no public method for that.
 """
 
 from zuul.provider import BaseProvider
@@ -10,22 +10,22 @@ from zuul.provider import BaseProvider
 
 def setProviderClass(driver_name: str,
                      provider_class: type[BaseProvider]) -> None:
-    """Have records read by a class from now on."""
+    """Register the class that reads the records of a driver's providers."""
     BaseProvider._subclasses[driver_name.encode()] = provider_class
 
 
 def takeProviderClass(driver_name: str) -> type[BaseProvider] | None:
-    """Have records read by none, so that another class can be given the
-    name.
+    """Unregister the class of a driver, so that another class can be defined.
 
-    :return: the class that they were read by, or None.
+    :return: the class that was registered, or None.
     """
     return BaseProvider._subclasses.pop(driver_name.encode(), None)
 
 
 def yieldRecords(provider_class: type[BaseProvider]) -> None:
-    """Have records of a class of Zuul's read by one of ours, which is about
-    to be given its name.  Zuul's own class goes on working.
+    """Unregister a class of Zuul, before one of ours is defined in its place.
+
+    Zuul's own class remains usable.
 
     :param provider_class: Zuul's.
     """

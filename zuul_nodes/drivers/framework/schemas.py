@@ -1,4 +1,4 @@
-"""Zuul's classes and schemas, made of what a driver declares."""
+"""Creates Zuul's classes and schemas from the declarations of a driver."""
 
 from collections.abc import Mapping
 import functools
@@ -29,27 +29,26 @@ if TYPE_CHECKING:
 
 ZONE: Attributes = {Optional(
     'az',
-    doc="""The zone where the nodes are.  If nothing is said, it is one
-    that has room.""",
+    doc="""The zone of the nodes.  By default, a zone with enough capacity.""",
 ): Nullable(str)}
 CONSOLE_LOG: Attributes = {Optional(
     'console-log',
-    doc="""Whether the log of the launcher has what a node has written to
-    its console, if it does not come up.""",
+    doc="""Whether to write the console output of a node to the launcher's log
+    if the node does not boot.""",
     default=False,
 ): bool}
 RESOURCE_LIMITS: Attributes = {Optional(
     'resource-limits',
-    doc="""How much this provider uses at most: resource -> number, such
-    as ``instances``, ``cores`` and ``ram`` (MiB).""",
+    doc="""Maximum usage of this provider: resource -> number, such as
+    ``instances``, ``cores`` and ``ram`` (MiB).""",
     default={},
 ): {str: vs.Any(int, float)}}
-# What labels have for what a cloud can do.
+# Ability -> additional attributes of labels.
 OF_ABILITIES = {Ability.ZONES: ZONE, Ability.CONSOLE: CONSOLE_LOG}
 
 
 def makeImageClass(driver_class: 'type[Driver]') -> type[BaseProviderImage]:
-    """:return: a class for the images of a driver's providers."""
+    """:return: the class of the images of a driver's providers."""
     both = driver_class.image_attributes
     base: Any = extendImageClass(
         BaseProviderImage,
@@ -79,18 +78,18 @@ def _makeFormat(adapter_class: type[Adapter]) -> Attributes:
     formats = adapter_class.image_formats
     return {Optional(
         'image-format',
-        doc='The format of the image that is uploaded or imported.',
+        doc='The format in which the image is uploaded or imported.',
         default=formats[0],
     ): vs.Any(*(Constant(each, doc=each) for each in formats))}
 
 
 def makeFlavorClass(driver_class: 'type[Driver]') -> type[BaseProviderFlavor]:
-    """:return: a class for the flavors of a driver's providers."""
+    """:return: the class of the flavors of a driver's providers."""
     return extendClass(BaseProviderFlavor, driver_class.flavor_attributes)
 
 
 def makeLabelClass(driver_class: 'type[Driver]') -> type[BaseProviderLabel]:
-    """:return: a class for the labels of a driver's providers."""
+    """:return: the class of the labels of a driver's providers."""
     of_abilities = [
         attributes for ability, attributes in OF_ABILITIES.items()
         if ability in driver_class.adapter_class.abilities]
@@ -100,7 +99,7 @@ def makeLabelClass(driver_class: 'type[Driver]') -> type[BaseProviderLabel]:
 
 
 def makeSchemaClass(driver_class: 'type[Driver]') -> type[BaseProviderSchema]:
-    """:return: Zuul's class of all schemas of a driver's provider."""
+    """:return: the class of all schemas of a driver's providers."""
     return extension.makeSchemaClass(
         BaseProviderSchema, driver_class.image_class,
         driver_class.flavor_class, driver_class.label_class,

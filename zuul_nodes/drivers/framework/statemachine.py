@@ -1,9 +1,9 @@
-"""The lives of nodes at any adapter.
+"""State machines that create and delete the nodes of any adapter.
 
-A machine does one thing at a time and says in its state what it has done.
-That is in the node's record between two steps, at the latest, so any
-launcher goes on from there; what was done since then is found in the cloud
-by the node's tags.
+A state machine does one step at a time and records the completed steps in its
+state.  The launcher writes the state to the node's record between two steps,
+so any launcher can continue.  A launcher finds the result of an unrecorded
+step in the cloud by the node's tags.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from zuul_nodes.drivers.framework.provider import ProviderWithAdapter
 
 NODE_TAG = 'zuul_node_uuid'
-# What adapters do.
+# The method of adapters.
 CREATE = 'createInstance'
-# Seconds until an instance that the cloud has accepted has to be in a list.
+# Seconds until a list has to contain an instance that the cloud has accepted.
 APPEARANCE = 120
-# Seconds after which a cloud is asked again to delete what is there still.
+# Seconds after which the deletion of an existing instance is repeated.
 REPEAT = 60
 
 
 class Listed(Protocol):
-    """An instance, or what else a node has, as the cloud lists it."""
+    """An instance, or another resource of a node, in a list of the cloud."""
 
     @property
     def id(self) -> str:
@@ -57,9 +57,10 @@ Found = TypeVar('Found', bound=Listed)
 
 
 class CreateStateMachine(statemachine.StateMachine):
-    """
-    :param provider: that makes the node.
-    :param node: that is to be made.
+    """Creates the instance of a node.
+
+    :param provider: that launches the node.
+    :param node: that is to be launched.
     :param image_external_id: of the upload, if the image has any.
     """
 
@@ -77,17 +78,17 @@ class CreateStateMachine(statemachine.StateMachine):
         self.provider = provider
         self.endpoint = provider.getEndpoint()
         self.node = node
-        # By this name, launchers see what images are in use.
+        # Launchers read this field to see which images are in use.
         self.image_external_id = node.create_state.get(
             'image_external_id', image_external_id)
         self.instance_id: str | None = node.create_state.get('instance_id')
-        # Zones that have no room.
+        # Zones without capacity.
         self.full: list[str | None] = list(node.create_state.get('full', ()))
-        # Whether it is known what there is of the node.
+        # Whether an existing instance of the node would be known.
         self.is_sure = Ability.UNIQUE_NAMES in self.endpoint.abilities
-        # Of an instance in a zone that has no room.
+        # Deletes an instance in a zone without capacity.
         self.removal: Removal | None = None
-        # What is listed from now on has what others have made for us.
+        # Lists since then contain the instances of earlier attempts.
         self.since = time.monotonic()
 
     def toDict(self) -> dict[str, Any]:
@@ -97,47 +98,47 @@ class CreateStateMachine(statemachine.StateMachine):
 
     def advance(self) -> Instance | None:
         """
-        :return: the instance, when it is ready.
-        :raises Exception: it will not be.
+        :return: the instance once it is ready, otherwise None.
+        :raises Exception: the launch has failed.
         """
-        if self.state == self.START and self._mayAsk():
+        if self.state == self.START and self._findExisting():
             self.state = self.ASKED
         if self.state == self.MOVING and self._leaveZone():
             self.state = self.ASKED
-        # Whoever has asked for it may not have lived to see the answer.
-        if self.state == self.ASKED and self._mayAsk() and self._ask():
+        # A launcher may have died between its request and the answer.
+        if (self.state == self.ASKED and self._findExisting()
+                and self._createInstance()):
             self.state = self.BOOTING
-        # What was complete may have been so in a launcher that has died.
+        # The launcher that has completed the state machine may have died.
         if self.complete or self.state not in (self.BOOTING, self.COMPLETE):
             return None
-        instance = self._look()
+        instance = self._findReady()
         if instance is None:
             return None
         quota = self.node.quota
         self.node.updateFromInstance(instance)
         if not instance.needs and quota.getResources():
-            # The cloud does not say: it takes what was reckoned with.
+            # The list does not report needs: keep those of the label.
             self.node.quota = quota
         self.state = self.COMPLETE
         self.complete = True
-        # For who deletes it; the machine is not asked any more then.
+        # For the deletion: the state is not read from the machine any more.
         self.node.create_state = self.toDict()
         return instance
 
     def judge(self, error: DriverError) -> DriverError:
         """
-        :param error: that the last zone refuses the instance
-            with.
-        :return: what is raised: by default, the same.
+        :param error: with which the last zone refuses the instance.
+        :return: the error to raise: by default, the same.
         """
         return error
 
-    def _mayAsk(self) -> bool:
-        """:return: whether it is known what there is of the node."""
+    def _findExisting(self) -> bool:
+        """:return: whether an existing instance of the node would be known."""
         if self.is_sure:
             return True
         if not self.endpoint.calls.isIdle(self.node.uuid, CREATE):
-            # What comes of that has to be in the list.
+            # A later list has to contain the result of that call.
             self.since = math.inf
             return False
         self.since = min(self.since, time.monotonic())
@@ -149,8 +150,8 @@ class CreateStateMachine(statemachine.StateMachine):
         self.is_sure = True
         return True
 
-    def _ask(self) -> bool:
-        """:return: whether the cloud has accepted it."""
+    def _createInstance(self) -> bool:
+        """:return: whether the cloud has accepted the request."""
         if self.instance_id:
             return True
         zone, *others = self._getZones()
@@ -164,15 +165,14 @@ class CreateStateMachine(statemachine.StateMachine):
             if not others:
                 raise self.judge(error) from error
             self.full.append(zone)
-            self.log.info('Zone %s has no room for node %s: %s',
+            self.log.info('Zone %s has no capacity for node %s: %s',
                           zone, self.node.uuid, error)
             return False
         self.since = time.monotonic()
         return True
 
     def _leaveZone(self) -> bool:
-        """:return: whether nothing is left of the instance in a zone that
-            has no room."""
+        """:return: whether the instance in the full zone has been deleted."""
         if self.removal is None:
             self.removal = Removal(self.endpoint, self.node, self.instance_id)
         if not self.removal.isComplete():
@@ -182,8 +182,8 @@ class CreateStateMachine(statemachine.StateMachine):
         return True
 
     def _getZones(self) -> list[str | None]:
-        """:return: a list of those that have not turned out to be full, the
-            one that is used first."""
+        """:return: the zones that are not known to be full, the preferred one
+            first."""
         zones = self.provider.getZones(self.node)
         return [zone for zone in zones if zone not in self.full] or zones[:1]
 
@@ -193,7 +193,7 @@ class CreateStateMachine(statemachine.StateMachine):
             name=f'np{self.node.uuid}', tags=self.node.tags,
             image_id=self.image_external_id, zone=zone)
 
-    def _look(self) -> Instance | None:
+    def _findReady(self) -> Instance | None:
         """:return: the instance if it is ready."""
         instances = self.endpoint.listing.get(self.since)
         if instances is None:
@@ -213,7 +213,7 @@ class CreateStateMachine(statemachine.StateMachine):
             if not (isinstance(error, CapacityError)
                     and self._getZones()[1:]):
                 raise self.judge(error)
-            self.log.info('Node %s goes to another zone: %s',
+            self.log.info('Trying another zone for node %s: %s',
                           self.node.uuid, error)
             self.state = self.MOVING
             return None
@@ -221,9 +221,10 @@ class CreateStateMachine(statemachine.StateMachine):
 
 
 class DeleteStateMachine(statemachine.StateMachine):
-    """
-    :param provider: that has made the node.
-    :param node: that is to go.
+    """Deletes the instances of a node.
+
+    :param provider: that has launched the node.
+    :param node: that is to be deleted.
     """
 
     state: str
@@ -242,10 +243,10 @@ class DeleteStateMachine(statemachine.StateMachine):
 
     def advance(self) -> None:
         if self.state == self.START:
-            # What is asked for now might be made behind our back.
+            # A running request could create an instance afterwards.
             if not self.endpoint.calls.isIdle(self.node.uuid, CREATE):
                 return
-            self.endpoint.calls.forget(self.node.uuid)
+            self.endpoint.calls.forgetCalls(self.node.uuid)
             self.removal.begin()
             self.state = self.REMOVING
         if self.state == self.REMOVING and self.removal.isComplete():
@@ -255,13 +256,12 @@ class DeleteStateMachine(statemachine.StateMachine):
 
 
 class Removal:
-    """Whatever instances a node has are removed, or what else there may be
-    of one kind.
+    """Deletes all instances of a node, or all of its resources of one kind.
 
-    :param endpoint: where they are.
-    :param instance_id: of one that is known to be the node's, or None.
-    :param listing: of all of the kind; by default, of instances.
-    :param method: of the adapter, which removes one.
+    :param endpoint: of the instances.
+    :param instance_id: of a known instance of the node, or None.
+    :param listing: lists the resources; by default, instances.
+    :param method: of the adapter that deletes one resource.
     """
 
     def __init__(self, endpoint: 'EndpointWithAdapter', node: ProviderNode,
@@ -272,25 +272,25 @@ class Removal:
         self.instance_id = instance_id
         self.listing = listing or endpoint.listing
         self.method = method
-        # What the cloud was asked to remove, and when.
+        # Id -> when the cloud was asked to delete it.
         self.asked: dict[str, float] = {}
         self.begin()
 
     def begin(self) -> None:
-        """What is listed from now on is all there is."""
+        """Require a list that is requested from now on."""
         self.since = time.monotonic()
 
     def isComplete(self) -> bool:
-        """To be called until it is so.
+        """Continue the deletion; to be called until it returns true.
 
-        :return: whether there is none any more.
+        :return: whether all instances have been deleted.
         """
         if self.instance_id and not self._remove(self.instance_id):
             return False
         instances = self.listing.get(self.since)
         if instances is None:
             return False
-        # There is more than one if somebody has died while asking for it.
+        # Several, if a launcher has died while it created an instance.
         found = list(findInstances(instances, self.node, self.instance_id))
         for instance in found:
             self._remove(instance.id)
@@ -298,8 +298,8 @@ class Removal:
 
     def _remove(self, thing_id: str, method: str | None = None) -> bool:
         """
-        :param method: of the adapter, if it is another one.
-        :return: whether the cloud has been asked for it.
+        :param method: of the adapter, if it differs.
+        :return: whether the cloud has accepted the request.
         """
         now = time.monotonic()
         if self.asked.get(thing_id, -REPEAT) > now - REPEAT:
@@ -314,9 +314,10 @@ class Removal:
 
 
 class SnapshotStateMachine(statemachine.StateMachine):
-    """
-    :param provider: that has made the node.
-    :param node: of which an image is to be made.
+    """Creates an image from the instance of a node.
+
+    :param provider: that has launched the node.
+    :param node: the source of the image.
     """
 
     state: str
@@ -332,20 +333,20 @@ class SnapshotStateMachine(statemachine.StateMachine):
         self.node = node
 
     def advance(self) -> str | None:
-        """:return: what the artifact has for its URL, when it is there."""
+        """:return: the URL for the artifact, once the image exists."""
         self.state = self.COPYING
         node = self.node
         instance_id = node.create_state.get('instance_id')
         if instance_id is None:
-            raise DriverError('A slot has no instance of its own, of which '
-                              'an image could be made')
+            raise DriverError('A slot shares the instance of its machine, so '
+                              'no image can be created from it')
         task = self.endpoint.calls.perform(
             node.uuid, 'createSnapshot', instance_id,
             ImageSpec(
                 name=f'snapshot-{node.uuid}', upload_id=node.uuid,
                 tags=node.snapshot.tags, format=None, image=None,
                 timeout=node.snapshot_timeout),
-            # Without one, there is no hurry.
+            # Without a time-out, the call may take any time.
             limit=node.snapshot_timeout or math.inf)
         if task is None:
             return None
@@ -358,9 +359,9 @@ class SnapshotStateMachine(statemachine.StateMachine):
 def findInstances(instances: Iterable[Found], node: ProviderNode,
                   instance_id: str | None = None) -> Iterator[Found]:
     """
-    :param instances: that there are.
-    :param instance_id: of one that is known to be the node's.
-    :return: yields those that were made for a node and are not gone.
+    :param instances: all instances.
+    :param instance_id: of a known instance of the node.
+    :return: yields those of a node that are not deleted.
     """
     return (instance for instance in instances
             if instance.state is not State.DELETED

@@ -43,7 +43,7 @@ class KubernetesDeleteStateMachine(Machine):
         calls = self.endpoint.calls
         # What is asked for now might be made behind our back.
         if all(calls.isIdle(self.node.uuid, name) for name in self.CREATING):
-            calls.forget(self.node.uuid)
+            calls.forgetCalls(self.node.uuid)
             self.state = self.REMOVING
 
     def _hasEnded(self):

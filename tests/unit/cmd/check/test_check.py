@@ -91,7 +91,7 @@ def test_quota(command):
     assert json.loads(printed.out) == [{
         'provider': 'cloud', 'object': 'label debian',
         'what': 'quota', 'name': 'debian',
-        'problem': 'One node takes 1 of "instances", and the cloud allows '
+        'problem': 'One node needs 1 of "instances", but the cloud allows '
                    '0'}]
 
 
@@ -101,7 +101,7 @@ def test_limits_of_the_provider(command):
     status, printed = command('--format', 'json', 'cloud', text=text)
     assert status == 1
     said, = json.loads(printed.out)
-    assert said['problem'] == ('One node takes 1 of "cores", and '
+    assert said['problem'] == ('One node needs 1 of "cores", but '
                                '"resource-limits" of the provider allow 0')
 
 

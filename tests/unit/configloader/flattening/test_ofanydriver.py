@@ -71,19 +71,19 @@ def test_jobs_get_no_more_than_there_is():
 
 @pytest.mark.parametrize('value, message', [
     ('text', 'expected a mapping'),
-    ({'a': 1}, 'the value of "a" is not text; put it in quotes'),
-    ({'a': ['b']}, 'is not text'),
-    ({'a': {'b': 'c'}}, 'is not text'),
+    ({'a': 1}, 'the value of "a" is not a string; put it in quotes'),
+    ({'a': ['b']}, 'is not a string'),
+    ({'a': {'b': 'c'}}, 'is not a string'),
     ({'a': "{{ lookup('pipe', 'id') }}"}, 'templates of Ansible'),
     ({'a': '{% raw %}'}, 'templates of Ansible'),
     ({'a': "#jinja2:variable_start_string:'[['"}, 'templates of Ansible'),
     ({'a': 'b' * 256}, 'has 256 characters; 255 are allowed'),
-    ({'a': 'b\n'}, 'cannot be printed'),
-    ({'a': '\u2028'}, 'cannot be printed'),
-    ({'{{ a }}': 'b'}, 'is not a name'),
-    ({'a' * 64: 'b'}, 'is not a name'),
-    ({'': 'b'}, 'is not a name'),
-    ({'executor-zone': 'east'}, 'is an attribute of labels here'),
+    ({'a': 'b\n'}, 'contains unprintable characters'),
+    ({'a': '\u2028'}, 'contains unprintable characters'),
+    ({'{{ a }}': 'b'}, 'is not a valid name'),
+    ({'a' * 64: 'b'}, 'is not a valid name'),
+    ({'': 'b'}, 'is not a valid name'),
+    ({'executor-zone': 'east'}, 'is an attribute of labels: write it next to'),
     ({f'a{number}': '' for number in range(65)}, '65 attributes; 64 are')])
 @pytest.mark.parametrize('level', ['label', 'section'])
 def test_what_jobs_can_not_be_told(level, value, message):
@@ -104,22 +104,22 @@ def test_levels_have_no_more_together():
 
 @pytest.mark.parametrize('value, message', [
     ('text', 'expected a mapping'),
-    ({'a': 1}, 'the value of "a" is not text; put it in quotes'),
-    ({'a': '{job_name.__class__}'}, 'there is something else'),
-    ({'a': '{job_name!r}'}, 'there is something else'),
-    ({'a': '{job_name:>9999999999}'}, 'there is something else'),
-    ({'a': '{job_name[0]}'}, 'there is something else'),
-    ({'a': '{job_name'}, 'there is something else'),
-    ({'a': '{}'}, 'there is something else'),
-    ({'a': '{requested}'}, '"requested" is not among what can be in braces: '
+    ({'a': 1}, 'the value of "a" is not a string; put it in quotes'),
+    ({'a': '{job_name.__class__}'}, 'it has a brace outside of a field'),
+    ({'a': '{job_name!r}'}, 'it has a brace outside of a field'),
+    ({'a': '{job_name:>9999999999}'}, 'it has a brace outside of a field'),
+    ({'a': '{job_name[0]}'}, 'it has a brace outside of a field'),
+    ({'a': '{job_name'}, 'it has a brace outside of a field'),
+    ({'a': '{}'}, 'it has a brace outside of a field'),
+    ({'a': '{requested}'}, 'there is no field "requested"; the fields are '
                            'buildset_uuid, event_id, id, job_name'),
-    ({'a': '{labels}'}, '"labels" is not'),
+    ({'a': '{labels}'}, 'there is no field "labels"'),
     ({'a': 'b' * 256}, 'at most 255 characters'),
     ({'a': '\n'}, 'printable text'),
-    ({'a b': 'c'}, 'is not a key that any cloud takes'),
-    ({'a' * 64: 'c'}, 'is not a key'),
-    ({'zuul_node_uuid': 'c'}, 'is a key of Zuul itself'),
-    ({'Zuul_Node_UUID': 'c'}, 'is a key of Zuul itself'),
+    ({'a b': 'c'}, 'is not a valid key in every cloud'),
+    ({'a' * 64: 'c'}, 'is not a valid key'),
+    ({'zuul_node_uuid': 'c'}, 'is reserved for Zuul'),
+    ({'Zuul_Node_UUID': 'c'}, 'is reserved for Zuul'),
     ({f'a{number}': '' for number in range(33)}, '33 tags; 32 are allowed')])
 def test_tags_that_can_not_be_filled_in(value, message):
     with pytest.raises(AttributeValueError, match=(

@@ -25,7 +25,7 @@ from zuul_nodes.drivers.framework import listing
 
 
 def test_an_ability_needs_its_methods():
-    with pytest.raises(TypeError, match='has no uploadImage'):
+    with pytest.raises(TypeError, match='does not define uploadImage'):
         class Broken(Adapter):
             abilities = frozenset({Ability.IMAGES})
 

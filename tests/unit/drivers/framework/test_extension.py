@@ -50,7 +50,7 @@ class TestChooseDriver:
 
     def test_without_a_library(self, module, capsys):
         assert choose() is OpenstackDriver
-        assert ('the driver "openstack" is that of Zuul'
+        assert ('using the driver "openstack" of Zuul'
                 in capsys.readouterr().err)
         assert (BaseProvider._subclasses[b'openstack']
                 is openstackprovider.OpenstackProvider)

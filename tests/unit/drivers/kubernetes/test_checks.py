@@ -169,7 +169,7 @@ def test_quota(makeSite, core):
     # What is in use now may be free later.
     assert not any(ask(makeSite(f'{SHARED}, cpu: 8')).values())
     assert findWrong(makeSite(f'{SHARED}, cpu: 8.5')) == (
-        'quota', 'One node takes 8.5 of "ci/requests.cpu", and quota limits '
+        'quota', 'One node needs 8.5 of "ci/requests.cpu", but quota limits '
         'of namespace ci allows 8')
 
 
@@ -177,5 +177,5 @@ def test_own_limits(makeSite):
     site = makeSite('kind: pod, cpu: 2')
     site.provider.resource_limits.update(cores=1, pods=1)
     assert findWrong(site) == (
-        'quota', 'One node takes 2 of "cores", and "resource-limits" of the '
+        'quota', 'One node needs 2 of "cores", but "resource-limits" of the '
         'provider allow 1')

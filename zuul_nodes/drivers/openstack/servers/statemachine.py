@@ -64,9 +64,9 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
         return dataclasses.replace(spec, tags={
             **label.instance_properties, **filled, **spec.tags})
 
-    def _look(self):
+    def _findReady(self):
         self._noteVolumes()
-        instance = super()._look()
+        instance = super()._findReady()
         if instance is None or not self._tagVolumes(instance):
             return None
         return self._connect(copy.copy(instance))
