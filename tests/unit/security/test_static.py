@@ -147,7 +147,7 @@ def test_the_operator_says_which_machines_are_nodes(hosts, good, bad):
         assert load(host, hosts=hosts)
     for host in bad:
         with pytest.raises(BoundError, match=(
-                f'its node "{host}" is no machine that {BOUND} allows')):
+                f'its node "{host}" is not a machine that {BOUND} allows')):
             load(host, hosts=hosts)
 
 
@@ -237,7 +237,7 @@ def test_a_check_does_not_connect_to_it(listen, resolve):
         'name': NAME, 'label': 'desk', 'connection-port': listener.port}))
     provider.connection.hosts = addresses.Hosts(None, 'the option')
     said, = filter(None, (check.ask() for check in provider.getChecks()))
-    assert re.match(f'Not connected to: the node "{NAME}", .*{BOUND}', said)
+    assert re.match(f'Unable to connect: the node "{NAME}", .*{BOUND}', said)
     assert listener.isQuiet()
 
 

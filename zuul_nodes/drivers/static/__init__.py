@@ -1,4 +1,4 @@
-"""Static nodes: machines that are there already."""
+"""Driver for static nodes: existing machines."""
 
 import zuul.driver.static
 
@@ -16,12 +16,12 @@ from zuul_nodes.drivers.static.provider import (
 
 
 class StaticDriver(extension.ExtendedDriver, zuul.driver.static.StaticDriver):
-    """Zuul's driver for static nodes, as the specification has it.
+    """Zuul's driver for static nodes, extended as the specification requires.
 
-    A section of static nodes has no cloud to connect to and says
+    A section of static nodes has no cloud to connect to and sets
     ``connection: null`` (specification, "Configuration").  The section
-    parser reads this as the connection of that name.  What labels such
-    nodes have is a matter of the nodes: no image, no flavor.
+    parser reads this as the connection of that name.  Labels of static nodes
+    need no image and no flavor, because the nodes have these attributes.
     """
 
     default_connections = ('null',)
@@ -36,8 +36,7 @@ class StaticDriver(extension.ExtendedDriver, zuul.driver.static.StaticDriver):
 
     def checkBounds(self, connection, config):
         """
-        :raises BoundError: a node is another machine than the operator
-            allows.
+        :raises BoundError: the operator does not allow the machine of a node.
         """
         labels = {label['name'] for label in config['labels']}
         for entry in config['nodes']:
@@ -48,8 +47,8 @@ class StaticDriver(extension.ExtendedDriver, zuul.driver.static.StaticDriver):
 
     def checkAddress(self, connection, host, address):
         """
-        :raises BoundError: a node's name leads to another machine than the
-            operator allows.
+        :raises BoundError: the operator does not allow the address to which
+            the name of a node leads.
         """
         if not connection.hosts.allows(host, address):
             raise bounds.BoundError(
@@ -57,25 +56,25 @@ class StaticDriver(extension.ExtendedDriver, zuul.driver.static.StaticDriver):
                 f'{_explain(connection)}')
 
     def getNodeLabels(self, config, aliases=True):
-        """What labels the nodes of a section have.
+        """Find the labels of the nodes of a section.
 
         With ``include-all-node-labels: true``, a provider has all of
         them (specification, "Configuration").
 
-        :param dict config: of a section, or a flat one; as it was
-            written, not validated.
-        :param bool aliases: also those of ``aliases``, for which Zuul
-            does not ask the tenant to have a label.
+        :param dict config: of a section, or a flat one; as configured, not
+            validated.
+        :param bool aliases: whether to include the names in ``aliases``, for
+            which Zuul does not require a label.
         :return: a list of names, each once, in the order of the nodes.
-        :raises vs.Invalid: that can't be said.
+        :raises vs.Invalid: an entry is invalid.
         """
         return getLabels(config, aliases)
 
 
 def _explain(connection):
-    """:return: why a node can't be used, after its name."""
+    """:return: why a node cannot be used, a predicate for its name."""
     option = bounds.describe(connection, HOSTS)
     if connection.hosts.is_open:
         return (f'is the launcher\'s own machine, or local to it, which '
-                f'{option} has to allow')
-    return f'is no machine that {option} allows'
+                f'{option} must list to allow it')
+    return f'is not a machine that {option} allows'

@@ -1,4 +1,4 @@
-"""What static nodes are asked about their configuration before it is used."""
+"""Checks of the configuration of static nodes, before they are used."""
 
 import base64
 import contextlib
@@ -11,19 +11,19 @@ import paramiko
 from zuul_nodes.drivers import Check, bounds
 from zuul_nodes.drivers.static.node import normalizeNode
 
-# Seconds that a machine has to accept a connection, and to show a host key:
-# it is there already.
+# Seconds that a machine has to accept a connection, and to present a host
+# key.  This is short because the machine has booted already.
 TIMEOUT = 10
-# Type of a key -> the algorithms that sign with it, where these have other
-# names (RFC 8332, section 3).
+# Type of a key -> the algorithms that sign with it, if their names differ
+# (RFC 8332, section 3).
 ALGORITHMS = {'ssh-rsa': ('rsa-sha2-512', 'rsa-sha2-256', 'ssh-rsa')}
 
 
 def makeChecks(provider):
     """
     :param StaticProvider provider:
-    :return: yields a Check for each node, and one for each address that is
-        there in vain; nobody connects before their ``ask`` is called.
+    :return: yields a Check for each node, and one for each address whose
+        entries may be ignored; they connect when ``ask`` is called.
     """
     entries = [node for node in (
         normalizeNode(entry, provider.labels)
@@ -36,7 +36,7 @@ def makeChecks(provider):
                     functools.partial(_askEntries, written, len(nodes)),
                     question=provider.canonical_name)
         for node in nodes:
-            # A launcher does not connect to others, and may be unable to.
+            # The launcher does not connect to other nodes either.
             if node.host_key_checking and node.connection_port:
                 yield Check('machine', f'{name} port {node.connection_port}',
                             f'label {node.label}', functools.partial(
@@ -48,36 +48,36 @@ def makeChecks(provider):
 
 def _askEntries(written, used):
     return '' if written == used else (
-        f'There are {written} entries of the address, and only {used} can be '
-        'used: others have the same port and user. Make those one entry, '
-        'with all of their labels')
+        f'{written} entries have this address, but only {used} of them can '
+        'be used, because the others have the same port and user. Merge '
+        'those into one entry with all of their labels')
 
 
 def _askMachine(node, connect):
-    """Does what a launcher does before a node is used."""
+    """Check a machine as a launcher does before a node is used."""
     try:
         if node.connection_type not in ('ssh', 'network_cli'):
             connect().close()
             return ''
         return _askHostKey(node, connect)
     except bounds.BoundError as error:
-        return f'Not connected to: {error}'
+        return f'Unable to connect: {error}'
     except OSError as error:
         return (f'Unable to connect to {node.name} on port '
                 f'{node.connection_port}: {error or type(error).__name__}. '
-                'See whether it is up, and whether "host" and '
+                'Check that the machine is up, and that "host" and '
                 '"connection-port" are right')
 
 
 def _askHostKey(node, connect):
-    """It is enough if one of those that the node has is shown."""
+    """Check that the machine presents at least one of the node's host keys."""
     wanted = {each.split()[0] for each in node.host_keys} or {None}
     shown, errors = [], []
     for key_type in sorted(wanted, key=str):
         try:
             key = _readHostKey(connect, key_type)
         except (paramiko.SSHException, EOFError) as error:
-            errors.append(str(error) or 'it has closed the connection')
+            errors.append(str(error) or 'the machine closed the connection')
             continue
         shown.append(key)
         if not node.host_keys or _write(key) in node.host_keys:
@@ -85,20 +85,20 @@ def _askHostKey(node, connect):
     if shown:
         keys = ', '.join(f'{key.get_name()} {_getFingerprint(key)}'
                          for key in shown)
-        return (f'It shows other host keys than "host-key" says: {keys}. '
-                'See whether it is the right machine')
+        return (f'The machine presents other host keys than "host-key" lists: '
+                f'{keys}. Check that it is the right machine')
     what = (f'a host key of the type {" or ".join(sorted(wanted))}'
             if node.host_keys else 'any host key')
-    return f'It does not show {what}: {"; ".join(errors)}'
+    return f'The machine does not present {what}: {"; ".join(errors)}'
 
 
 def _readHostKey(connect, key_type):
     """
     :param connect: connects to the machine.
-    :param str key_type: of the host key, or None if any will do.
-    :return: the host key that the machine shows, a paramiko.PKey.
-    :raises OSError: it does not accept a connection.
-    :raises SSHException, EOFError: it shows none.
+    :param str key_type: of the host key, or None for any type.
+    :return: the host key that the machine presents, a paramiko.PKey.
+    :raises OSError: the machine does not accept a connection.
+    :raises SSHException, EOFError: the machine presents no such key.
     """
     with (contextlib.closing(connect()) as connection,
           contextlib.closing(paramiko.Transport(connection)) as transport):
@@ -109,13 +109,13 @@ def _readHostKey(connect, key_type):
                 name for name in options.key_types
                 if name in ALGORITHMS.get(key_type, (key_type,))]
             if not options.key_types:
-                raise paramiko.SSHException('it is not known here')
+                raise paramiko.SSHException('zuul-nodes does not support it')
         transport.start_client(timeout=TIMEOUT)
         return transport.get_remote_server_key()
 
 
 def _connect(connection, node):
-    """Connect to an address that a launcher would connect to."""
+    """Connect to an address to which a launcher would connect."""
     found = dict.fromkeys(address for *_, (address, *_) in socket.getaddrinfo(
         node.name, node.connection_port, type=socket.SOCK_STREAM))
     errors = []
@@ -126,7 +126,7 @@ def _connect(connection, node):
                 (address, node.connection_port), TIMEOUT)
         except (bounds.BoundError, OSError) as error:
             errors.append(error)
-    # A bound says something of the configuration only if it is all there is.
+    # A bound is the problem only if all addresses are out of bounds.
     raise next((error for error in errors if isinstance(error, OSError)),
                errors[0])
 
@@ -136,6 +136,6 @@ def _write(key):
 
 
 def _getFingerprint(key):
-    """:return: as ``ssh-keygen -l`` prints it."""
+    """:return: the fingerprint as ``ssh-keygen -l`` prints it."""
     digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest())
     return f'SHA256:{digest.decode().rstrip("=")}'

@@ -1,4 +1,4 @@
-"""What an operator says of static nodes, in ``zuul.conf``."""
+"""The options of static nodes in ``zuul.conf``."""
 
 import voluptuous as vs
 from zuul.driver.static import staticconnection
@@ -10,16 +10,17 @@ HOSTS = 'hosts'
 SCHEMA = vs.Schema({
     Optional(
         HOSTS,
-        doc="""The machines that nodes may be, with commas between them: names
-        of hosts, addresses and networks.  By default all but the launcher's
-        own, and those that are local to it.""",
+        doc="""The machines that nodes may be, separated by commas: host
+        names, addresses and networks.  By default, all machines except the
+        launcher's own and those that are local to it.""",
     ): Nullable(str),
     **bounds.SCHEMA,
 }, extra=vs.ALLOW_EXTRA)
 
 
 class StaticConnection(staticconnection.StaticConnection):
-    """
+    """The connection of static nodes.
+
     :ivar Hosts hosts: the machines that nodes may be.
     """
 

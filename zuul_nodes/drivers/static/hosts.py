@@ -1,4 +1,4 @@
-"""Addresses of nodes that people write as they would for other programs."""
+"""Explain addresses of nodes in formats that Zuul does not accept."""
 
 import ipaddress
 import re
@@ -12,19 +12,19 @@ BRACKETS = re.compile(r'\[([^\[\]]*)\](.*)')
 
 def explainHost(text):
     """
-    :param str text: what is neither the name of a host nor an IP address.
-    :return: that it is wrong, and what to write instead, for people.
+    :param str text: an address that is neither a host name nor an IP address.
+    :return: a message for the tenant with the correct entry.
     """
     shown = PASSWORD.sub(':...@', text)
-    return (f'A node in "nodes" has the address "{shown}", which is no host '
-            f'name or IP address. {_suggest(text)}')
+    return (f'A node in "nodes" has the address "{shown}", which is neither a '
+            f'host name nor an IP address. {_suggest(text)}')
 
 
 def _suggest(text):
-    """:return: a sentence that says what would be right."""
+    """:return: a sentence with the correct entry."""
     hosts = text.replace(',', ' ').split()
     if len(hosts) > 1 and all(map(addresses.isHost, hosts)):
-        return 'Write an entry for each machine, with one address each'
+        return 'Write one entry for each machine, with one address each'
     host, user, port = _split(text.strip())
     if not addresses.isHost(host):
         return ('Write a host name or an IP address alone, such as '
@@ -39,8 +39,8 @@ def _suggest(text):
 
 
 def _split(text):
-    """:return: the host, the user (None if there is none) and the port, each
-        a string, of what may be a URL."""
+    """:return: the host, the user (None if there is none) and the port of an
+        address that may be a URL, each a string."""
     text = re.split(r'[/?#]', SCHEME.sub('', text, count=1), maxsplit=1)[0]
     user, at, host = text.rpartition('@')
     if match := BRACKETS.fullmatch(host):
@@ -50,7 +50,7 @@ def _split(text):
     else:
         host, colon, port = host.partition(':')
         port = colon + port
-    # Of a password, nothing is repeated.
+    # Omit a password.
     return host, user.partition(':')[0] if at else None, port.lstrip(':')
 
 

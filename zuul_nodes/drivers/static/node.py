@@ -17,24 +17,24 @@ from zuul_nodes.drivers.static.hostkeys import (
 from zuul_nodes.drivers.static.hosts import explainHost
 from zuul_nodes.suggestions import quote, suggest
 
-# What a node says in place of its image,
+# Attributes of images that an entry may override,
 IMAGE_ATTRIBUTES = ('username', 'connection-type', 'connection-port',
                     'python-path', 'shell-type')
-# and of its label.
+# and attributes of labels.
 LABEL_ATTRIBUTES = ('boot-timeout', 'host-key-checking')
-# How Ansible may connect to a machine that is there already -> the port.  It
-# connects to pods by what a cluster has said of them.
+# Ansible's connection type -> default port.  The types for pods are missing:
+# they work only with the values that a cluster reports.
 DEFAULT_PORTS = {'ssh': 22, 'winrm': 5986, 'psrp': 5986, 'network_cli': 22,
                  'netconf': 830, 'httpapi': 443, 'local': None}
-# Nothing connects to these.
+# Ansible does not connect to the machine with these types.
 WITHOUT_PORT = {name for name, port in DEFAULT_PORTS.items() if port is None}
-# These can be several, and are read by :func:`normalizeNode`.
+# These may have several values; :func:`normalizeNode` reads them.
 NAMES = ('name', 'label', 'labels')
 
 
 def _must(holds):
-    """:return: a validator of what has to be true of a value, unless it is
-        empty or 0, which Zuul takes for none."""
+    """:return: a validator with a condition for a value, except for empty
+        values and 0, which Zuul ignores."""
     def check(value):
         if value and not holds(value):
             raise vs.Invalid('not a valid value')
@@ -42,7 +42,7 @@ def _must(holds):
     return check
 
 
-# Attribute -> (what it is in Zuul's terms, and in words).
+# Attribute -> (its schema in Zuul's terms, its description).
 VALUES = {
     'host': (vs.All(str, _must(addresses.isHost)),
              'a host name or an IP address'),
@@ -63,63 +63,64 @@ VALUES = {
     'max-parallel-jobs': (beStrictOf('max-parallel-jobs', int),
                           str(BOUNDS['max-parallel-jobs'])),
 }
-# For the reference, what people write there.
+# Attribute -> its documentation in the reference.
 DOCS = {
-    'name': """Its host name or IP address; without ``label`` also its
-        label, or labels in a list.""",
-    'host': 'Its host name or IP address, if ``name`` is not.',
-    'label': 'Its label, or a list of them.',
+    'name': """Host name or IP address of the node; without ``label`` also
+        its label, or a list of labels.""",
+    'host': 'Host name or IP address of the node, if ``name`` has another.',
+    'label': 'The label of the node, or a list of labels.',
     'labels': 'The same as ``label``.',
-    'aliases': 'More labels by which it can be asked for, or one.',
+    'aliases': 'An additional label that requests may use, or a list.',
     'username': "The user that Zuul logs in as; by default the image's.",
     'connection-type': """How Ansible connects: ``ssh``, ``winrm``,
         ``psrp``, ``network_cli``, ``netconf``, ``httpapi`` or ``local``; by
-        default as the image says.""",
-    'connection-port': """By default the image's, or that of the
+        default the image's.""",
+    'connection-port': """By default the image's, or the port of the
         ``connection-type``: 22 for ``ssh`` and ``network_cli``, 5986 for
         ``winrm`` and ``psrp``, 830 for ``netconf``, 443 for ``httpapi``.""",
     'python-path': "The path of Python; by default the image's.",
     'shell-type': "The shell of the user; by default the image's.",
     'boot-timeout': """Seconds to wait for an answer; by default the
         label's.""",
-    'host-key-checking': """Whether its host keys are looked at; by default
-        as the label says.""",
-    'host-key': """What it has to show, or a list of these: type and key.
-        Without one, any key will do.""",
-    'max-parallel-jobs': """How many jobs may use it at the same time, of all
-        tenants; by default the ``slots`` of its label, or 1.""",
+    'host-key-checking': """Whether the launcher verifies the host keys; by
+        default as the label says.""",
+    'host-key': """The host key that the node has to present, or a list of
+        these: type and key.  Without one, any key is accepted.""",
+    'max-parallel-jobs': """Maximum number of jobs of all tenants that use
+        the node at the same time; by default the ``slots`` of its label, or
+        1.""",
 }
 
 
 def _getAttribute(key):
-    """:return: what a key of the configuration is called in an object."""
+    """:return: the name of a configuration key as an attribute."""
     return key.replace('-', '_')
 
 
-# What the record of a node has, too, by the same names.
+# Attributes of an entry that the record of a node has under the same names.
 RECORDED = tuple(map(_getAttribute, (*IMAGE_ATTRIBUTES, *LABEL_ATTRIBUTES)))
 
 
 def normalizeNode(entry, attached=None):
-    """Bring the spellings of an entry to the one that Zuul has.
+    """Convert an entry to the spelling of Zuul's own driver.
 
-    A node has one label or several, by ``label`` or ``labels``; without
+    A node has one or more labels in ``label`` or ``labels``; without
     these, its names are its labels (specification, "Configuration", the
-    example of static nodes).  It is reached at ``host``, or else at its
-    first name.
+    example of static nodes).  Its address is ``host``, or else its first
+    name.
 
-    :param entry: as it was written; not changed.
-    :param set attached: the names of the labels that the provider has,
-        or None for all there are.
-    :return: a dictionary with the address for ``name``, a string for
-        ``label`` and what labels there are besides in ``aliases``; or
-        None if none of its labels is attached.
-    :raises vs.Invalid: the entry can't be understood.
+    :param entry: as configured; not changed.
+    :param set attached: names of the labels that the provider has, or None
+        for all labels.
+    :return: a dictionary with the address as ``name``, a string as
+        ``label`` and the other labels in ``aliases``; or None if none of its
+        labels is attached.
+    :raises vs.Invalid: the entry is invalid.
     """
     if not isinstance(entry, Mapping):
         raise vs.Invalid(
-            'An entry in "nodes" has attributes, "name" and "label" at '
-            f'least; this one is of the type {type(entry).__name__}')
+            'An entry in "nodes" is a mapping with at least "name" and '
+            f'"label", not of the type {type(entry).__name__}')
     node = dict(entry)
     labels = _getLabels(entry)
     names = _getStrings(entry, 'name') if 'name' in entry else []
@@ -146,14 +147,14 @@ def normalizeNode(entry, attached=None):
 def getLabels(config, aliases):
     """
     :param dict config: with ``nodes``; not validated.
-    :param bool aliases: whether those in ``aliases`` count.
+    :param bool aliases: whether to include the names in ``aliases``.
     :return: a list of the names of all nodes' labels, each once.
-    :raises vs.Invalid: an entry can't be understood.
+    :raises vs.Invalid: an entry is invalid.
     """
     entries = config.get('nodes', [])
     if not isinstance(entries, list | tuple):
         raise vs.Invalid(
-            f'"nodes" is a list of nodes, not {type(entries).__name__}')
+            f'"nodes" must be a list of nodes, not {type(entries).__name__}')
     names = []
     for entry in entries:
         normalizeNode(entry)
@@ -164,7 +165,7 @@ def getLabels(config, aliases):
 
 
 def describe(entry):
-    """:return: how errors call a node."""
+    """:return: the subject of an error message about a node."""
     names = entry.get('name')
     if not isinstance(names, list | tuple):
         names = [names]
@@ -184,18 +185,18 @@ def _getLabels(entry):
             if 'host' not in entry and not isinstance(
                     entry.get('name', ''), str):
                 raise vs.Invalid(
-                    f'{describe(entry)} has "{key}", so "name" is its host '
-                    'name or IP address, one string')
+                    f'{describe(entry)} has "{key}", so "name" must be its '
+                    'host name or IP address, one string')
             return _getStrings(entry, key)
     if 'name' in entry:
         return _getStrings(entry, 'name')
     raise vs.Invalid(
-        f'{describe(entry)} has no label. Write one, or a list of them, '
-        'in "label"')
+        f'{describe(entry)} has no label. Write one label, or a list of '
+        'labels, in "label"')
 
 
 def _getAliases(entry):
-    # Zuul takes an empty string for no alias.
+    # Zuul treats an empty string as no alias.
     return _getStrings(entry, 'aliases') if entry.get('aliases') else []
 
 
@@ -205,22 +206,24 @@ def _getStrings(entry, key):
     if (not isinstance(strings, list | tuple) or not strings
             or not all(isinstance(each, str) and each for each in strings)):
         raise vs.Invalid(
-            f'{describe(entry)}: "{key}" is a string or a list of strings')
+            f'{describe(entry)}: "{key}" must be a string or a list of '
+            'strings')
     return list(strings)
 
 
 def validateNode(entry):
-    """A validator for entries of ``nodes``; to be used in a schema.
+    """Validate an entry of ``nodes``; for use in a schema.
 
-    :param entry: as it was written.
+    :param entry: as configured.
     :return: the same.
-    :raises vs.Invalid: it is not right; the message says what would be.
+    :raises vs.Invalid: the entry is invalid; the message says how to correct
+        it.
     """
     acceptNode(entry)
     try:
         lines = splitHostKeys(entry.get('host-key'))
         if 'host-key' in entry and not lines:
-            raise ValueError('there is none')
+            raise ValueError('the value contains no host key')
         for line in lines:
             parseHostKey(line)
     except ValueError as error:
@@ -229,18 +232,18 @@ def validateNode(entry):
     return entry
 
 
-# For the reference.
+# The generated reference reads this attribute.
 validateNode.schema = vs.Schema({
     Optional(key, doc=doc): VALUES[key][0] if key in VALUES
     else vs.Any(str, [str]) for key, doc in DOCS.items()})
 
 
 def acceptNode(entry):
-    """Like :func:`validateNode`, but for what is in ZooKeeper already.
+    """As :func:`validateNode`, but for records in ZooKeeper.
 
-    Zuul's own driver does not look at host keys.  If a record with a bad
-    one could not be read, no tenant would get nodes any more.  Such a
-    node never passes the key scan.
+    Zuul's own driver does not validate host keys.  If a record with an
+    invalid key could not be read, no tenant would get nodes any more.  Such a
+    node never passes the host key scan.
     """
     normalizeNode(entry)
     for key, value in entry.items():
@@ -248,27 +251,27 @@ def acceptNode(entry):
             continue
         if key not in VALUES:
             raise vs.Invalid(
-                f'{describe(entry)} has {quote(str(key))}, which nodes do not '
-                f'have. {suggest(key, (*NAMES, *VALUES))}')
+                f'{describe(entry)} has the unknown attribute '
+                f'{quote(str(key))}. {suggest(key, (*NAMES, *VALUES))}')
         schema, words = VALUES[key]
         try:
             vs.Schema(schema)(value)
         except vs.Invalid:
             raise vs.Invalid(
-                f'{describe(entry)}: "{key}" is {words}') from None
+                f'{describe(entry)}: "{key}" must be {words}') from None
     return entry
 
 
 class StaticNodeConfig(staticprovider.StaticNodeConfig):
-    """A node of a provider.
+    """The configuration of a node of a provider.
 
-    :param dict node_config: an entry in Zuul's spelling, with what the
-        node's label says over its image.
+    :param dict node_config: an entry in Zuul's spelling, with the attributes
+        that the node's label overrides in its image.
     :param dict provider_config: the flat configuration.
-    :ivar list host_keys: what ``host-key`` says, as Zuul's records have
-        host keys; empty if it says nothing.
-    :ivar int slots: how many jobs may use it at the same time, when all is
-        inherited.
+    :ivar list host_keys: the keys in ``host-key``, in the format of Zuul's
+        records; empty if the entry has none.
+    :ivar int slots: maximum number of jobs at the same time, after all
+        attributes are inherited.
     """
 
     schema = assemble(
@@ -285,16 +288,15 @@ class StaticNodeConfig(staticprovider.StaticNodeConfig):
 
     @property
     def machine(self):
-        """What entries of the same machine have in common, also in several
-        providers; when all is inherited."""
+        """Identifies the machine: equal for entries of the same machine in all
+        providers, after all attributes are inherited."""
         return (addresses.normalizeHost(self.name), self.connection_port,
                 self.username)
 
     def inheritFrom(self, image, flavor):
-        """Take what the node does not say from its label's image.
+        """Copy attributes that the entry does not set from its label's image.
 
-        Nodes of another connection type than the image have the port of
-        that type.
+        The port of the image is not copied if the connection types differ.
         """
         if (self.connection_port is None and self.connection_type is not None
                 and self.connection_type != image.connection_type):
@@ -304,23 +306,24 @@ class StaticNodeConfig(staticprovider.StaticNodeConfig):
             self.connection_port = None
 
     def inheritFromLabel(self, label):
-        """Take what the node does not say from its label."""
+        """Copy attributes that the entry does not set from its label."""
         self._fillIn(LABEL_ATTRIBUTES, label)
         self.slots = self.max_parallel_jobs or label.slots or 1
         if self.max_parallel_jobs is not None:
-            # Records of slots are not changed, so another number has others.
+            # Existing records of slots do not change, so a node with another
+            # number of slots gets new records.
             self.node_id = uuid.uuid5(staticprovider.NODE_NAMESPACE, (
                 f'{self.node_id} {self.max_parallel_jobs}')).hex
 
     def isCurrent(self, node):
         """
-        :param ProviderNode node: the node, created by some definition.
-        :return: whether its record says what this definition says.
+        :param ProviderNode node: the node, created by any definition.
+        :return: whether its record matches this definition.
         """
         if any(getattr(node, name) != getattr(self, name)
                for name in RECORDED):
             return False
-        # Without any here, those of the scan count.
+        # Without configured keys, the keys of the host key scan are current.
         return not self.host_keys or (
             bool(node.host_keys)
             and set(node.host_keys) <= set(self.host_keys))

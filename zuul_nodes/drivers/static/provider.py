@@ -1,4 +1,4 @@
-"""The provider of static nodes: what the flat configuration comes to."""
+"""The provider of static nodes, made from the flat configuration."""
 
 import voluptuous as vs
 from zuul.driver.static import staticprovider
@@ -24,21 +24,21 @@ class StaticProviderSchema(staticprovider.StaticProviderSchema):
 
     def getProviderSchema(self, internal=False):
         """
-        :param bool internal: the schema for what is in ZooKeeper, as
-            opposed to what people write.
+        :param bool internal: whether the schema is for ZooKeeper rather than
+            for the configuration.
         """
         return assemble(
             super().getProviderSchema(internal),
             vs.Schema({
                 Required(
                     'nodes',
-                    doc="""A list of nodes to be used by this provider.""",
+                    doc="""A list of nodes that this provider uses.""",
                 ): [acceptNode if internal else validateNode],
                 Optional(
                     'include-all-node-labels',
                     doc="""\
                     Whether the provider has all labels of the nodes in
-                    its section, without a list of them.""",
+                    its section, so that it need not list them.""",
                     default=False,
                 ): bool,
             }))
@@ -50,8 +50,8 @@ extension.yieldRecords(staticprovider.StaticProvider)
 class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):
     """Zuul's provider of static nodes, with the specification's nodes.
 
-    The record in ZooKeeper has the nodes as they were written; they are
-    brought to Zuul's spelling wherever it is read.
+    The record in ZooKeeper has the nodes as configured.  Each reader of the
+    record converts them to Zuul's spelling.
     """
 
     schema = StaticProviderSchema().getProviderSchema()
@@ -64,7 +64,7 @@ class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):
 
         Nodes may be defined "centrally on a section", for providers to
         "include tenant-specific sets of labels" (specification,
-        "Configuration"): nodes with none of them are left out.
+        "Configuration"): the provider omits nodes with none of its labels.
         """
         labels = {label['name']: label for label in config['labels']}
         nodes = []
@@ -85,7 +85,7 @@ class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):
         return StaticNodeConfig(node_config, provider_config)
 
     def getCreateStateMachine(self, node, image_external_id, log):
-        # Not by the label in the record, which may be that of old.
+        # The record may have the label of an old definition.
         label = self.labels[self.nodes[node.uuid].label]
         return StaticCreateStateMachine(self, node, label, log)
 
@@ -93,7 +93,7 @@ class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):
         return StaticDeleteStateMachine(self, node, log)
 
     def getChecks(self):
-        """:return: yields a Check for all that the configuration names."""
+        """:return: yields a Check for each node of the configuration."""
         return makeChecks(self)
 
     def hasNode(self, node):
@@ -106,17 +106,17 @@ class StaticProvider(staticprovider.StaticProvider, subclass_id='static'):
     def canReuseNode(self, node):
         """
         :param ProviderNode node: a machine, or a slot of one.
-        :return: whether it can be given out again as it is.
+        :return: whether the node can be assigned again as it is.
 
-        If the configuration says something else than the record by now,
-        it goes through deletion and creation, and so gets up to date.
+        If the record differs from the configuration, the launcher deletes
+        and creates the node, which updates the record.
         """
         if not self.hasNode(node):
             return False
         if node.main_node_id:
             return True
         if node.subnodes:
-            # Slots are created with their machine only: as long as that
-            # stands, they stay as they are.
+            # Slots are created together with their machine and stay unchanged
+            # while it exists.
             return node.state == node.State.SLOT_HOST
         return isUpToDate(self, node)

@@ -1,8 +1,7 @@
-"""The creation and deletion of nodes that are there already.
+"""State machines that create and delete static nodes, which exist already.
 
-Creating one is to write into its record what the configuration says.
-Deleting one is to leave that to the next creation, if the configuration
-has it still.
+Creation writes the configuration into a node's record.  Deletion leaves the
+record for the next creation if the node is still configured.
 """
 
 import socket
@@ -11,10 +10,11 @@ from zuul.driver.static import staticendpoint, staticmodel
 
 from zuul_nodes.drivers import addresses, getNodeAttributes, getNodeTags
 
-# What a node's record has from the node's configuration, by way of the
-# instance and else,
+# Attributes of a node's record: from the node's configuration by way of the
+# instance,
 INSTANCE_ATTRIBUTES = ('username', 'connection_type', 'connection_port',
                        'python_path', 'shell_type')
+# from the node's configuration directly,
 NODE_ATTRIBUTES = ('boot_timeout', 'host_key_checking')
 # and from its label.
 LABEL_ATTRIBUTES = ('max_ready_age', 'max_age', 'min_retention_time',
@@ -23,26 +23,26 @@ LABEL_ATTRIBUTES = ('max_ready_age', 'max_age', 'min_retention_time',
 
 
 class StaticInstance(staticmodel.StaticInstance):
-    """What is known of a machine before anybody has connected to it.
+    """The known attributes of a machine before the launcher connects to it.
 
     :param StaticNodeConfig node_config: its configuration.
-    :param QuotaInformation quota: what it takes.
+    :param QuotaInformation quota: the resources that it uses.
     """
 
     def __init__(self, node_config, quota):
         super().__init__(node_config, quota)
         for name in INSTANCE_ATTRIBUTES:
             setattr(self, name, getattr(node_config, name))
-        # Also if there are none: the record may have those of old.
+        # Set an empty list too: the record may have keys of an old definition.
         self.host_keys = list(node_config.host_keys)
 
 
 def findAddress(host):
-    """Look a name up, which may take its time.
+    """Look up a host name, which may take long.
 
-    :return: the address by which the machine can be told from others, the
-        first in their order if there are several; None for what is an
-        address itself, or if there is none.
+    :return: an address that identifies the machine, the first in their order
+        if there are several; None for an IP address, or if the name has no
+        address.
     """
     if addresses.readAddress(host):
         return None
@@ -66,18 +66,18 @@ class StaticCreateStateMachine(staticendpoint.StaticCreateStateMachine):
 
 
 class StaticDeleteStateMachine(staticendpoint.StaticDeleteStateMachine):
-    """Ends with a node to be created again, or with nothing.
+    """Resets a node so that it can be created again, or deletes its record.
 
-    A node that had an error waits before it is tried again; one that is
-    to be renewed does not.
+    A node with an error waits before it is retried; a node with a changed
+    definition does not.
     """
 
     def __init__(self, provider, node, log):
         super().__init__(provider, node, log)
         self.provider = provider
-        # A node that can't be given out as it is can still be created.
+        # A node that cannot be reused as it is can still be created again.
         self.reuse = provider.hasNode(node)
-        # It keeps this state until the end.
+        # The node keeps this state until the end.
         self.failed = node.state in node.FAILED_STATES
 
     def advance(self):
@@ -90,13 +90,13 @@ class StaticDeleteStateMachine(staticendpoint.StaticDeleteStateMachine):
         super().fail()
         if not self.reuse:
             return
-        # The launcher looks for the image of the node's label before it
-        # asks for the state machine that creates the node.
+        # The launcher looks up the image of the node's label before it asks
+        # for the state machine that creates the node.
         _updateFromLabel(self.provider, self.node)
-        # A new life: or else a node older than max-age would end at once,
+        # Reset the age: otherwise a node older than max-age would end at once,
         # again and again, and the next error would not have to wait.
         self.node.request_time = self.node.state_time
-        # It says why the last one has ended.
+        # It has the reason of the last failure.
         self.node.comment = None
         self.node.create_state_machine = None
         self.node.create_state = {}
@@ -107,11 +107,11 @@ def isUpToDate(provider, node):
     """
     :param StaticProvider provider: that has the node.
     :param ProviderNode node: a machine.
-    :return: whether its record says what creation would put there.
+    :return: whether its record is as creation would write it.
     """
     node_config = provider.nodes[node.uuid]
     wanted = _getLabelAttributes(provider, node_config)
-    # The order is Zuul's, which is none.
+    # Zuul stores aliases in no particular order.
     aliases = wanted.pop('label_aliases')
     return (node_config.isCurrent(node)
             and set(node.label_aliases) == set(aliases)
@@ -120,7 +120,7 @@ def isUpToDate(provider, node):
 
 
 def _updateFromLabel(provider, node):
-    """Put into a node's record what is not a matter of its instance.
+    """Write those attributes to a node's record that the instance lacks.
 
     :param ProviderNode node: a machine or a slot, with an active context.
     """

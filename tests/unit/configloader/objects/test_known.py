@@ -40,9 +40,9 @@ def load(text):
      'label: big}]}',
      'The section "desk" (project example.com/nodes, branch main, file '
      'zuul.d/objects.yaml, line 1) has an invalid value for "nodes": A '
-     'node in "nodes" has the address "desk:22", which is no host name or IP '
-     'address. Write the address as "desk" and the port as "connection-port: '
-     '22" at 0'),
+     'node in "nodes" has the address "desk:22", which is neither a host '
+     'name nor an IP address. Write the address as "desk" and the port as '
+     '"connection-port: 22" at 0'),
     ('- section: {name: desk, connection: null, nodes: 7}',
      'has an invalid value for "nodes": expected a list, not 7'),
     ('- section: {name: desk, connection: nul}',

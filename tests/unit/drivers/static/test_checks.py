@@ -56,8 +56,8 @@ def test_another_key(host, tmp_path):
     other = HostKey(tmp_path / 'other')
     said = askOne(host.port, **{'host-key': other.line})
     assert said.startswith(
-        'It shows other host keys than "host-key" says: ssh-ed25519 '
-        f'{host.key.fingerprint}. ')
+        'The machine presents other host keys than "host-key" lists: '
+        f'ssh-ed25519 {host.key.fingerprint}. ')
 
 
 @pytest.mark.parametrize('line', [
@@ -65,8 +65,8 @@ def test_another_key(host, tmp_path):
 def test_no_key_of_the_type(host, tmp_path, line):
     line = line or HostKey(tmp_path / 'other', 'rsa').line
     said = askOne(host.port, **{'host-key': line})
-    assert said.startswith('It does not show a host key of the type '
-                           f'{line.split()[0]}: ')
+    assert said.startswith('The machine does not present a host key of the '
+                           f'type {line.split()[0]}: ')
 
 
 def test_nobody_listens():
@@ -78,7 +78,8 @@ def test_check_fails_when_no_ssh_server_listens(monkeypatch):
     monkeypatch.setattr(checks, 'TIMEOUT', 0.2)
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
-        assert askOne(port).startswith('It does not show any host key: ')
+        assert askOne(port).startswith(
+            'The machine does not present any host key: ')
         # That is all that is asked of others.
         for connection_type in ('winrm', 'psrp', 'netconf'):
             assert askOne(port, **{'connection-type': connection_type}) == ''
@@ -103,7 +104,7 @@ def test_check_names_the_bound_when_no_address_is_within(names):
     names.say(['127.0.0.2', '127.0.0.3'])
     said, = filter(None, ask(entry(22, name=NAME)).values())
     assert said.startswith(
-        f'Not connected to: the node "{NAME}", at the address 127.0.0.2, ')
+        f'Unable to connect: the node "{NAME}", at the address 127.0.0.2, ')
 
 
 def test_node_without_port_is_not_asked():
@@ -121,4 +122,4 @@ def test_duplicates():
                 entry(1, **{'host-key-checking': False}),
                 entry(2, **{'host-key-checking': False}))
     assert found['entries', '127.0.0.1'].startswith(
-        'There are 3 entries of the address, and only 2 can be used')
+        '3 entries have this address, but only 2 of them can be used')

@@ -42,15 +42,15 @@ def explain(**entry):
 def test_error_says_what_to_write_instead(key, text, right):
     address, *rest = right
     assert explain(**{key: text}) == (
-        f'A node in "nodes" has the address "{text}", which is no host name '
-        'or IP address. Write ' + ' and '.join(
+        f'A node in "nodes" has the address "{text}", which is '
+        'neither a host name nor an IP address. Write ' + ' and '.join(
             [f'the address as "{address}"', *rest]))
 
 
 @pytest.mark.parametrize('text', ['desk chair', 'desk, chair', 'desk,chair'])
 def test_several_machines_are_several_entries(text):
     assert explain(name=text).endswith(
-        ' Write an entry for each machine, with one address each')
+        ' Write one entry for each machine, with one address each')
 
 
 @pytest.mark.parametrize('text', [

@@ -58,29 +58,30 @@ def test_labels_of_nodes():
 
 
 WRONG = [
-    (7, 'An entry in "nodes" has attributes, "name" and "label" at least; '
-        'this one is of the type int'),
+    (7, 'An entry in "nodes" is a mapping with at least "name" and "label", '
+        'not of the type int'),
     (None, 'of the type NoneType'),
     ('192.0.2.1', 'of the type str'),
     ({}, 'A node in "nodes" has no label'),
     ({'host': '192.0.2.1'},
-     'The node "192.0.2.1" has no label. Write one, or a list of them, in '
-     '"label"'),
+     'The node "192.0.2.1" has no label. Write one label, or a list of '
+     'labels, in "label"'),
     ({'label': 'desk'}, 'A node in "nodes" has no address. Write its host '
                         'name or IP address in "host" or "name"'),
     ({**NODE, 'labels': ['desk']},
      'The node "192.0.2.1" has both "label" and "labels". Write all of its '
      'labels in one of them'),
-    ({'name': 'a', 'label': None}, '"label" is a string or a list of'),
-    ({'name': 'a', 'label': []}, '"label" is a string or a list of'),
-    ({'name': 'a', 'label': ['desk', 7]}, 'The node "a": "label" is a'),
-    ({'name': 'a', 'label': {'name': 'desk'}}, '"label" is a string or a'),
+    ({'name': 'a', 'label': None}, '"label" must be a string or a list of'),
+    ({'name': 'a', 'label': []}, '"label" must be a string or a list of'),
+    ({'name': 'a', 'label': ['desk', 7]}, 'The node "a": "label" must be a'),
+    ({'name': 'a', 'label': {'name': 'desk'}},
+     '"label" must be a string or a'),
     ({'name': ['a', 'b'], 'label': 'desk'},
-     'The node "a" has "label", so "name" is its host name or IP address, '
-     'one string'),
-    ({'name': []}, '"name" is a string or a list of strings'),
-    ({'name': 7}, '"name" is a string or a list of strings'),
-    ({'name': 7, 'label': 'desk'}, '"name" is its host name'),
+     'The node "a" has "label", so "name" must be its host name or IP '
+     'address, one string'),
+    ({'name': []}, '"name" must be a string or a list of strings'),
+    ({'name': 7}, '"name" must be a string or a list of strings'),
+    ({'name': 7, 'label': 'desk'}, '"name" must be its host name'),
     ({'name': ['desk'], 'host': 7}, 'The node "desk" has no address'),
     ({'name': ['desk'], 'host': {}}, 'The node "desk" has no address'),
 ]
@@ -98,43 +99,48 @@ def test_wrong_entries(entry, message):
 
 @pytest.mark.parametrize('nodes', [7, 'desk', {'name': 'desk'}, None])
 def test_nodes_are_a_list(nodes):
-    with pytest.raises(vs.Invalid, match='"nodes" is a list of nodes'):
+    with pytest.raises(vs.Invalid, match='"nodes" must be a list of nodes'):
         StaticDriver().getNodeLabels({'nodes': nodes})
 
 
 @pytest.mark.parametrize('attributes, message', [
     ({'connection-port': '22'},
-     'The node "192.0.2.1": "connection-port" is a whole number'),
+     'The node "192.0.2.1": "connection-port" must be a whole number'),
     ({'connection-type': 'telnet'},
-     '"connection-type" is one of "ssh", "winrm", "psrp", "network_cli", '
+     '"connection-type" must be one of "ssh", "winrm", "psrp", "network_cli", '
      '"netconf", "httpapi", "local"'),
     # The executor would look for the pod that the node is.
-    ({'connection-type': 'kubectl'}, '"connection-type" is one of "ssh", '),
+    ({'connection-type': 'kubectl'},
+     '"connection-type" must be one of "ssh", '),
     ({'max-parallel-jobs': 0},
-     '"max-parallel-jobs" is a whole number from 1 to 1000'),
-    ({'max-parallel-jobs': 1001}, '"max-parallel-jobs" is a whole number'),
-    ({'max-parallel-jobs': True}, '"max-parallel-jobs" is a whole number'),
-    ({'max-parallel-jobs': '2'}, '"max-parallel-jobs" is a whole number'),
-    ({'username': 7}, '"username" is the name of a user'),
-    ({'username': None}, '"username" is the name of a user'),
-    ({'python-path': []}, '"python-path" is a string'),
-    ({'shell-type': 7}, '"shell-type" is a string'),
-    ({'boot-timeout': 'long'}, '"boot-timeout" is a whole number of seconds'),
-    ({'host-key-checking': 'no'}, '"host-key-checking" is true or false'),
-    ({'aliases': 7}, '"aliases" is the name of a label or a list of them'),
-    ({'host': None}, '"host" is a host name'),
-    ({'host-key': 7}, '"host-key" is a string or a list. A host key is'),
-    ({'host-key': ['x', 7]}, '"host-key" is a string or a list'),
+     '"max-parallel-jobs" must be a whole number from 1 to 1000'),
+    ({'max-parallel-jobs': 1001},
+     '"max-parallel-jobs" must be a whole number'),
+    ({'max-parallel-jobs': True},
+     '"max-parallel-jobs" must be a whole number'),
+    ({'max-parallel-jobs': '2'}, '"max-parallel-jobs" must be a whole number'),
+    ({'username': 7}, '"username" must be the name of a user'),
+    ({'username': None}, '"username" must be the name of a user'),
+    ({'python-path': []}, '"python-path" must be a string'),
+    ({'shell-type': 7}, '"shell-type" must be a string'),
+    ({'boot-timeout': 'long'},
+     '"boot-timeout" must be a whole number of seconds'),
+    ({'host-key-checking': 'no'}, '"host-key-checking" must be true or false'),
+    ({'aliases': 7},
+     '"aliases" must be the name of a label or a list of them'),
+    ({'host': None}, '"host" must be a host name'),
+    ({'host-key': 7}, '"host-key" must be a string or a list. A host key is'),
+    ({'host-key': ['x', 7]}, '"host-key" must be a string or a list'),
     ({'host-key': '...'},
-     'The node "192.0.2.1": "host-key": that is not a host key, or not all '
-     'of it. A host key is a line such as "ssh-ed25519 AAAAC3Nz..."; '
-     '"ssh-keyscan <host>" prints those of a host'),
-    ({'host-key': ''}, '"host-key": there is none'),
-    ({'host-key': []}, '"host-key": there is none'),
+     'The node "192.0.2.1": "host-key": the line contains no complete '
+     'host key. A host key is a line such as "ssh-ed25519 AAAAC3Nz..."; '
+     '"ssh-keyscan <host>" prints the keys of a host'),
+    ({'host-key': ''}, '"host-key": the value contains no host key'),
+    ({'host-key': []}, '"host-key": the value contains no host key'),
     ({'conection-port': 22},
-     'The node "192.0.2.1" has "conection-port", which nodes do not have. '
+     'The node "192.0.2.1" has the unknown attribute "conection-port". '
      'Did you mean "connection-port"?'),
-    ({7: 22}, 'has "7", which nodes do not have. There are: "aliases", '),
+    ({7: 22}, 'has the unknown attribute "7". There are: "aliases", '),
 ])
 def test_wrong_attributes(attributes, message):
     config = withoutInternal(makeConfig(NODE | attributes))
