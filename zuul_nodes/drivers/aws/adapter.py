@@ -1,5 +1,7 @@
 """What nodes need of a region: lists, and removals that come to an end."""
 
+import math
+
 from zuul.driver.aws import awsendpoint
 from zuul.driver.aws.util import tag_list_to_dict
 
@@ -63,3 +65,26 @@ def isGone(thing):
     state = thing.get('State', '')
     name = state['Name'] if isinstance(state, dict) else state
     return name.lower() in GONE
+
+
+def getLast(listing):
+    """
+    :param Listing listing: of one of the adapter's lists.
+    :return: what AWS had when it was asked last; nothing if it has not
+        answered yet.
+    """
+    return [each.data for each in listing.get(-math.inf) or ()]
+
+
+def getKnown(listing):
+    """
+    :return: a list of what there is, or was not long ago.
+    :raises Exception: nothing is known yet.
+    """
+    known = listing.get(0)
+    return listing.getNow() if known is None else known
+
+
+def getData(listing):
+    """:return: as :func:`getKnown`, as AWS has it."""
+    return [each.data for each in getKnown(listing)]

@@ -1,7 +1,6 @@
 """A region of AWS, as all providers of it share it."""
 
 import concurrent.futures
-import math
 
 import botocore.config
 import botocore.exceptions
@@ -14,7 +13,14 @@ from zuul.model import QuotaInformation
 
 from zuul_nodes.drivers import DriverError, TemporaryError, extension
 from zuul_nodes.drivers.aws import errors, tokens
-from zuul_nodes.drivers.aws.adapter import RELEASED, AwsAdapter, isGone
+from zuul_nodes.drivers.aws.adapter import (
+    RELEASED,
+    AwsAdapter,
+    getData,
+    getKnown,
+    getLast,
+    isGone,
+)
 from zuul_nodes.drivers.aws.fleets import Fleets
 from zuul_nodes.drivers.aws.imageendpoint import ImageEndpoint
 
@@ -74,13 +80,13 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         tokens.install(self.ec2_client)
 
     def _listInstances(self):
-        return _getLast(self.listing)
+        return getLast(self.listing)
 
     def _listHosts(self):
-        return _getLast(self.hosts)
+        return getLast(self.hosts)
 
     def _listVolumes(self):
-        return _getLast(self.volumes)
+        return getLast(self.volumes)
 
     def findInstances(self, node_uuid):
         """:return: a list of the live instances of a node, as of now."""
@@ -319,8 +325,8 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         :raises Exception: AWS does not say."""
         states = {
             each.id: each.data['State']['Name'].lower()
-            for each in _getKnown(self.listing)}
-        _getKnown(self.volumes)
+            for each in getKnown(self.listing)}
+        getKnown(self.volumes)
         for instance in super().listInstances():
             state = states.get(instance.aws_instance_id, 'running')
             instance.problem = (
@@ -336,11 +342,11 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
                 # Imports have none at first.
                 ('tags', self._addTags),
                 (kinds.HOST, lambda: _makeResources(
-                    kinds.HOST, 'HostId', _getData(self.hosts))),
+                    kinds.HOST, 'HostId', getData(self.hosts))),
                 (kinds.INSTANCE, lambda: _makeResources(
-                    kinds.INSTANCE, 'InstanceId', _getData(self.listing))),
+                    kinds.INSTANCE, 'InstanceId', getData(self.listing))),
                 (kinds.VOLUME, lambda: _makeResources(
-                    kinds.VOLUME, 'VolumeId', _getData(self.volumes))),
+                    kinds.VOLUME, 'VolumeId', getData(self.volumes))),
                 (kinds.AMI, lambda: _makeResources(
                     kinds.AMI, 'ImageId', self._listAmis())),
                 (kinds.SNAPSHOT, lambda: _makeResources(
@@ -427,25 +433,6 @@ def _complete(future):
         return future.result()
     except botocore.exceptions.ClientError as error:
         raise errors.translate(error) from error
-
-
-def _getLast(listing):
-    """:return: what AWS had when it was asked last; nothing if it has not
-        answered yet."""
-    return [each.data for each in listing.get(-math.inf) or ()]
-
-
-def _getKnown(listing):
-    """
-    :return: a list of what there is, or was not long ago.
-    :raises Exception: nothing is known yet.
-    """
-    known = listing.get(0)
-    return listing.getNow() if known is None else known
-
-
-def _getData(listing):
-    return [each.data for each in _getKnown(listing)]
 
 
 def _makeFilter(name, *values):
