@@ -38,6 +38,7 @@ CLEANUP_INTERVAL = 0.3
 # What else takes its time.
 SETTINGS = {
     'capacity_interval': 0.5,
+    'cleanup_interval': CLEANUP_INTERVAL,
     'endpoint_patience': 5.0,
     'image_first_pause': PAUSE,
     'image_interval': 0.5,
@@ -86,9 +87,9 @@ def run(options: Options, driver_class: type[ZuulDriver],
     hurry()
     config = configparser.ConfigParser(interpolation=None)
     config.read_dict(options)
-    config.read_dict({'launcher': {
-        **SETTINGS, 'cleanup_interval': CLEANUP_INTERVAL}})
+    # A driver that needs more time changes the settings.
     connections = makeConnections(config, driver_class)
+    config.read_dict({'launcher': SETTINGS})
     if uploading:
         driver_class.adapter_class.canImport = lambda *args: False
     faults.install(connections, directory)
