@@ -342,7 +342,7 @@ def test_driver_result_after_session_loss_is_not_written(steps, racks, expire):
 
 def test_waiting_requests_are_served_after_session_loss(
         steps, racks, expire, kazoo_client, monkeypatch):
-    monkeypatch.setattr(steps, '_isShared', lambda: True)
+    monkeypatch.setattr(steps.demand, 'isShared', lambda: True)
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('big')
     steps.runUntil(lambda: isDone(used))
