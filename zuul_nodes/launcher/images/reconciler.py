@@ -91,7 +91,7 @@ class Images:
         """Forget what is on record of uploads that are gone."""
         client, remarks = self.records.client, self.records.remarks
         for keys, forget in (
-                (remarks.getKeys(), remarks.forget),
+                (remarks.getKeys(), remarks.deleteRemark),
                 (uploadboots.getUploads(client), functools.partial(
                     uploadboots.forget, client))):
             if keys - self._getUploadIds():
