@@ -1,4 +1,4 @@
-"""All metadata are in setup.cfg; here is what it can't say.
+"""All metadata are in pyproject.toml; here is what it can't say.
 
 The start-up files belong beside the package in site-packages, a place
 for which setuptools has no option.

@@ -4,4 +4,10 @@ Every Python program of the environment imports this package (see
 ``autoload.py``), so this file imports nothing.
 """
 
-__version__ = '0.1.0'
+
+def __getattr__(name: str) -> str:
+    if name == '__version__':
+        # By what is installed; see setuptools_scm in pyproject.toml.
+        from importlib.metadata import version
+        return version('zuul-nodes')
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -1,6 +1,7 @@
 import json
 
 from tests.fixtures.packages import writePackage
+import zuul_nodes
 
 
 def test_healthy(zuulNodes):
@@ -17,7 +18,8 @@ def test_json(zuulNodes):
     findings = json.loads(zuulNodes('doctor', '--format', 'json').stdout)
     assert findings['healthy'] is True
     assert {'check': 'zuul.components', 'subject': 'launcher', 'ok': True,
-            'detail': 'zuul-nodes 0.1.0'} in findings['findings']
+            'detail': f'zuul-nodes {zuul_nodes.__version__}'
+            } in findings['findings']
 
 
 def examine(zuulNodes, **environ):
@@ -61,7 +63,7 @@ def test_wrong_version_and_broken_and_duplicate_entry_points(
     assert 'Zuul is 15.0.0' in wrong['environment', 'start-up file']
     assert 'Zuul is 15.0.0' in wrong['version', 'zuul']
     assert 'shelf 0.7' in wrong['zuul.drivers', 'shelf']
-    assert ('shelf 0.7 and zuul-nodes 0.1.0'
+    assert (f'shelf 0.7 and zuul-nodes {zuul_nodes.__version__}'
             in wrong['zuul.drivers', 'static'])
 
 

@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -29,12 +30,10 @@ def readConstraints():
 
 
 def readRequirements():
-    config = configparser.ConfigParser()
-    config.read(ROOT / 'setup.cfg')
-    texts = [config['options']['install_requires'],
-             *config['options.extras_require'].values()]
-    return [Requirement(line) for text in texts
-            for line in text.splitlines() if line]
+    project = tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']
+    return [Requirement(line) for lines in (
+        project['dependencies'], *project['optional-dependencies'].values())
+        for line in lines]
 
 
 def test_constraints_are_within_the_bounds_of_the_package():
