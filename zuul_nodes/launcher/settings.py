@@ -27,7 +27,7 @@ class Kind:
     """What an option has for a value.
 
     :ivar read: makes the value of a text; raises ValueError.
-    :ivar str expected: in words, what the text has to be.
+    :ivar expected: in words, what the text has to be.
     """
     read: Callable[[str], object]
     expected: str

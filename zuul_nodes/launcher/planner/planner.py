@@ -86,7 +86,7 @@ class Planner:
         :meth:`setAddresses` is to be called as long as :meth:`hasHost`.
     :param shuffle: puts a list into another order.
     :param clock: gives seconds.
-    :param float limits_lifetime: seconds for which what a driver has said of
+    :param limits_lifetime: seconds for which what a driver has said of
         limits is believed.
     """
 
