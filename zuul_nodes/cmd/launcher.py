@@ -43,7 +43,7 @@ def run(args):
     from zuul_nodes.launcher.daemon import LauncherApp
     from zuul_nodes.launcher.settings import Settings
     if not args.command:
-        # A daemon could tell nobody what is invalid.
+        # A daemon has no terminal to report an invalid setting on.
         Settings.read(config)
     try:
         LauncherApp(args, config).main()

@@ -81,7 +81,7 @@ def test_what_is_wrong_is_in_the_table(command):
     status, printed = command('cloud', image='none', zone='c')
     assert status == 1
     assert 'There is no such image' in printed.out
-    assert 'There is no such zone; there are a, b' in printed.out
+    assert 'There is no such zone; the zones are a, b' in printed.out
     assert 'list instances' not in printed.out
 
 

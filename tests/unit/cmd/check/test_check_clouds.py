@@ -96,7 +96,7 @@ def test_gce(askGce):
      'There is no such thing in us-central1-a, us-central1-b, us-central1-f'),
     # Only the zone is wrong then, whatever cannot be there.
     ('network-tags: [ci-node]', 'az: us-central1-z', 'zone', 'us-central1-z',
-     'There is no such zone; there are us-central1-a, us-central1-b, '
+     'There is no such zone; the zones are us-central1-a, us-central1-b, '
      'us-central1-f'),
 ])
 def test_what_gce_lacks(askGce, old, new, subject, name, said):
