@@ -106,5 +106,5 @@ def test_a_tag_does_not_say_what_glance_says(makeSite):
         with pytest.raises(AttributeValueError) as info:
             makeSite(text=text)
         message = str(info.value)
-        assert f'"{name}" is what Glance itself says of an image' in message
+        assert f'"{name}" is a field of images in Glance' in message
         assert 'project example.com/nodes, branch main, file ' in message

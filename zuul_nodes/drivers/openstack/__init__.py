@@ -1,10 +1,10 @@
-"""OpenStack: Zuul's driver, and what it lacks."""
+"""Driver for OpenStack: extends Zuul's driver."""
 
 import zuul.driver.openstack
 
 from zuul_nodes.drivers import extension
 
-# Ours, if it goes with the Zuul that is here.
+# Our driver if it supports the installed Zuul, otherwise Zuul's.
 OpenstackDriver = extension.chooseDriver(
     'zuul_nodes.drivers.openstack.driver:OpenstackDriver',
     zuul.driver.openstack.OpenstackDriver)

@@ -1,4 +1,4 @@
-"""What a cloud is asked about a configuration before it is used."""
+"""Checks of the configuration of OpenStack against the cloud."""
 
 import types
 
@@ -22,7 +22,7 @@ from zuul_nodes.drivers.openstack.cloud.networks import parse
 from zuul_nodes.drivers.openstack.config.properties import checkMetadata
 from zuul_nodes.suggestions import suggest
 
-# What is listed while nodes are made: a service, and a list of it.
+# Lists that a launcher needs: name -> service and path.
 LISTS = {'servers': ('compute', '/servers'),
          'images': ('image', '/images'),
          'networks': ('network', '/networks')}
@@ -31,8 +31,8 @@ LISTS = {'servers': ('compute', '/servers'),
 def makeChecks(provider):
     """
     :param OpenstackProvider provider:
-    :return: yields a :class:`Check` for each thing that the provider
-        names; the cloud is not asked before their ``ask`` is called.
+    :return: yields a :class:`Check` for each object of the cloud that the
+        provider names.  They call the cloud when ``ask`` is called.
     """
     questions = Questions(provider)
     user = f'provider {provider.name}'
@@ -67,7 +67,7 @@ def _makeChecksOfLabel(questions, label):
 
 
 class Questions:
-    """What a cloud can be asked for a provider.
+    """Asks a cloud about the configuration of a provider.
 
     :param OpenstackProvider provider: or a view of one, for a label.
     """
@@ -91,8 +91,9 @@ class Questions:
     def getNames(self, label):
         """
         :param label: of this view.
-        :return: yields subject, name (nothing if there is none), what names
-            it, what asks for it, and its arguments.
+        :return: yields the subject, the name (empty if it is not set), the
+            object that names it, the method that asks for it, and its
+            arguments.
         """
         user = f'label {label.name}'
         for network in label.networks:
@@ -127,14 +128,15 @@ class Questions:
                 self.provider.images[label.image])
 
     def getSizes(self, label):
-        """:return: what it depends on whether an image fits on a disk."""
+        """:return: the values that decide whether an image fits on a disk."""
         flavor, image = self._getParts(label)
         return (flavor.flavor_name, flavor.min_ram, image.image_id,
                 image.image_name, str(image.image_filters),
                 label.boot_from_volume, getFirst(types.SimpleNamespace(
                     label=label, flavor=flavor, image=image), 'volume_size'))
 
-    # Questions: each gives a sentence that says what is wrong, or nothing.
+    # Each of the following methods returns a sentence with the problem, or
+    # None.
 
     @property
     def _lookups(self):
@@ -168,8 +170,8 @@ class Questions:
         if not network.get('router:external'):
             names = [each['name'] for each in self._lookups.listNetworks()
                      if each.get('router:external')]
-            return (f'The network "{name}" is not external, so no floating '
-                    f'IPs come from there. {suggest(name, names)}')
+            return (f'The network "{name}" is not external, so it has no '
+                    f'floating IPs. {suggest(name, names)}')
 
     def _askKey(self, name):
         names = self._lookups.listKeys()
@@ -180,7 +182,7 @@ class Questions:
     def _askZone(self, zone):
         zones = self._lookups.listZones()
         if zone not in zones:
-            return (f'There is no availability zone "{zone}" that is open. '
+            return (f'There is no available zone "{zone}". '
                     f'{suggest(zone, zones)}')
 
     def _askFlavor(self, name, ram):
@@ -192,7 +194,7 @@ class Questions:
             image_id or self._lookups.findImage(name, dict(filters))['id'])
         if image.status != 'active':
             return (f'The image "{image.name}" ({image.id}) has the status '
-                    f'"{image.status}". Take one that is active')
+                    f'"{image.status}". Use an active image')
 
     def askMetadata(self, label):
         tags = getNodeTags(
@@ -204,13 +206,13 @@ class Questions:
             self._lookups.getLimits().get('maxServerMeta', -1))
 
     def askDisk(self, label):
-        """Whether the image of a label fits on its nodes' disk."""
+        """Check whether the image of a label fits on its nodes' disk."""
         wanted, image = self._getParts(label)
         try:
             flavor = self._lookups.getFlavor(wanted)
             found = self._lookups.getImage(self._lookups.getImageId(image))
         except PermanentError:
-            # The questions for the flavor and the image say so.
+            # The checks of the flavor and the image report this.
             return None
         if label.boot_from_volume:
             spec = types.SimpleNamespace(
@@ -219,29 +221,29 @@ class Questions:
         else:
             disk, what = flavor['disk'], f'the flavor "{flavor["name"]}"'
         if disk and (found.min_disk or 0) > disk:
-            return (f'The image needs a disk of {found.min_disk} GB, and '
-                    f'{what} has {disk}. Take a larger one')
+            return (f'The image needs a disk of {found.min_disk} GB, but '
+                    f'{what} has {disk}. Use a larger one')
         if (found.min_ram or 0) > flavor['ram']:
-            return (f'The image needs {found.min_ram} MiB of RAM, and the '
-                    f'flavor "{flavor["name"]}" has {flavor["ram"]}. Take a '
+            return (f'The image needs {found.min_ram} MiB of RAM, but the '
+                    f'flavor "{flavor["name"]}" has {flavor["ram"]}. Use a '
                     f'larger one')
 
     def askQuota(self, label):
-        """Whether the project may have a node of a label at all."""
+        """Check whether the quota of the project allows a node of a label."""
         try:
             needs = self.endpoint.makeQuotaForLabel(
                 label, self.provider.flavors[label.flavor]).getResources()
         except PermanentError:
-            # The question for the flavor says so.
+            # The check of the flavor reports this.
             return None
         limits = self._lookups.getQuota().getResources()
         limits = {**limits, **{
             name: min(limit, limits.get(name, limit))
             for name, limit in self.provider.resource_limits.items()}}
-        short = [f'{need} {name}, and there may be {limits[name]}'
+        short = [f'{need} {name}, but the limit is {limits[name]}'
                  for name, need in needs.items()
                  if need > limits.get(name, need)]
         if short:
-            return (f'A node of the label "{label.name}" takes '
-                    f'{"; ".join(short)}. Have the quota raised, or take a '
-                    f'smaller flavor')
+            return (f'A node of the label "{label.name}" needs '
+                    f'{"; ".join(short)}. Raise the quota, or use a smaller '
+                    f'flavor')

@@ -1,4 +1,4 @@
-"""What Zuul gets of all this."""
+"""The driver that Zuul loads."""
 
 import zuul.driver.openstack
 
@@ -15,7 +15,7 @@ class OpenstackDriver(extension.ExtendedDriver,
                       zuul.driver.openstack.OpenstackDriver):
     """Zuul's driver for OpenStack.
 
-    Images are imported by the cloud itself, if it can and may.
+    The cloud imports images itself if it is able and allowed to.
     """
 
     provider_class = OpenstackProvider
@@ -31,8 +31,8 @@ class OpenstackDriver(extension.ExtendedDriver,
 
     def checkBounds(self, connection, config):
         """
-        :raises BoundError: an image of Zuul's would be seen by more than
-            the operator allows.
+        :raises BoundError: the visibility of an image of type ``zuul`` is
+            wider than the operator allows.
         """
         for image in config['images']:
             visibility = (image.get('tags') or {}).get('visibility')

@@ -1,4 +1,4 @@
-"""A region of an OpenStack cloud, as all providers of it share it."""
+"""A region of an OpenStack cloud, shared by all providers that use it."""
 
 import threading
 
@@ -15,15 +15,16 @@ from zuul_nodes.drivers.openstack.servers.adapter import OpenstackAdapter
 
 class OpenstackEndpoint(extension.EndpointWithAdapter,
                         openstackendpoint.OpenstackProviderEndpoint):
-    """Zuul's endpoint, and what it lacks.
+    """Extends Zuul's endpoint.
 
-    :cvar float import_interval: seconds between two looks at an image
-        that is made.
-    :ivar Event stopping: nobody is to wait for the cloud any more.
+    :cvar float import_interval: seconds between two requests for the status
+        of an image that is being created.
+    :ivar Event stopping: set when the endpoint stops, which ends all waits
+        for the cloud.
     :ivar Images images: of the project.
-    :ivar Lookups lookups: what the cloud has by name.
-    :ivar Refusals refusals: of flavors for which there was no host.
-    :ivar Listing floating_ips, ports, volumes: one list of each serves all
+    :ivar Lookups lookups: finds objects of the cloud by name.
+    :ivar Refusals refusals: flavors that the cloud had no host for.
+    :ivar Listing floating_ips, ports, volumes: each list is shared by all
         nodes that wait for it.
     """
 
@@ -33,8 +34,7 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         super().__init__(*args)
         self.stopping = threading.Event()
         self.setAdapter(OpenstackAdapter(self))
-        # The client keeps to the rate, each service by itself, as it does
-        # in Zuul's driver.
+        # The client limits the rate for each service, as in Zuul's driver.
         self.calls.rate_limiter = openstackendpoint.RateLimiter(
             self.name, None)
         self.lookups = self.adapter.lookups
@@ -52,12 +52,12 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         return self._client
 
     def stopEndpoint(self):
-        # Images may take long.
+        # Creating an image may take long.
         self.stopping.set()
         super().stopEndpoint()
 
     def _getRegionConfig(self):
-        # Without a time-out, a call may go on for ever.
+        # Without a time-out, a call may block forever.
         config = super()._getRegionConfig()
         config.config['api_timeout'] = float(
             self.connection.api_timeout
@@ -65,13 +65,13 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         return config
 
     def getZones(self):
-        """:return: a list of zones, as the cloud says."""
+        """:return: the available zones of the cloud."""
         return self.calls.call('listZones')
 
     def getAZs(self):
         return self.getZones() or [None]
 
-    # What there is
+    # Resources
 
     def listInstances(self):
         return self._quota.listInstances()
@@ -80,10 +80,10 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         return Type
 
     def listResources(self, providers):
-        return self._resources.list(providers)
+        return self._resources.listResources(providers)
 
     def deleteResource(self, resource):
-        self._resources.delete(resource)
+        self._resources.deleteResource(resource)
 
     # Quota
 
@@ -103,7 +103,7 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
 
     def getImageUploadJob(self, provider_image, image_name, image_format,
                           metadata, md5, sha256):
-        # By way of Swift, as some clouds want it.
+        # Zuul's job uploads by way of Swift, as some clouds require.
         make = (super().getImageUploadJob if self._client.image_api_use_tasks
                 else self.images.makeUploadJob)
         return make(provider_image, image_name, image_format, metadata, md5,
@@ -119,11 +119,11 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
             metadata, md5, sha256)
 
     def deleteImage(self, external_id):
-        self.images.delete(external_id)
+        self.images.deleteImage(external_id)
 
     def _shareImage(self, external_id, member_id):
         try:
             return super()._shareImage(external_id, member_id)
         except ConflictException:
-            # Somebody has died after he had done it.
+            # A launcher has died after it had shared the image.
             return member_id

@@ -1,4 +1,4 @@
-"""The provider of OpenStack nodes: what is configured in git."""
+"""The provider of OpenStack nodes, made from the flat configuration."""
 
 import math
 
@@ -21,20 +21,20 @@ from zuul_nodes.drivers.openstack.servers.statemachine import (
 class OpenstackImage(extension.extendImageClass(
         openstackprovider.OpenstackProviderImage,
         cloud=attributes.CLOUD_IMAGE, zuul=ZUUL_IMAGE)):
-    """An image, of the cloud or of Zuul."""
+    """An image of type ``cloud`` or ``zuul``."""
 
 
 class OpenstackFlavor(extension.extendClass(
         openstackprovider.OpenstackProviderFlavor, attributes.FLAVOR)):
-    """How large a node is."""
+    """The size of a node."""
 
 
 class OpenstackLabel(extension.extendClass(
         openstackprovider.OpenstackProviderLabel, attributes.LABEL)):
-    """What a node is like."""
+    """The attributes of a node."""
 
 
-# What can not be said of single attributes.
+# Conditions that involve several attributes.
 for _cls, _condition in ((OpenstackImage, attributes.needsImage),
                          (OpenstackImage, attributes.checkTags),
                          (OpenstackFlavor, attributes.needsFlavor)):
@@ -83,7 +83,8 @@ class OpenstackProvider(extension.ProviderWithAdapter,
         return OpenstackLabel(label_config, provider_config)
 
     def getChecks(self):
-        """:return: yields a Check for all that the configuration names."""
+        """:return: yields a Check for each object that the configuration
+            names."""
         return makeChecks(self)
 
     # Images
@@ -98,7 +99,7 @@ class OpenstackProvider(extension.ProviderWithAdapter,
         """
         :param str url: of an artifact that is a snapshot of a node.
         :param str path: of the file to write.
-        :return: the path, or None if this cloud does not have it.
+        :return: the path, or None if the snapshot is not in this cloud.
         """
         return self.endpoint.images.downloadSnapshot(url, path)
 

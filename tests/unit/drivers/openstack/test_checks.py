@@ -66,7 +66,7 @@ def test_sizes(makeNodes, cloud):
 
 def test_quota(nodes, cloud):
     cloud.nova.limits['cores'] = 1
-    assert {key: 'takes 2 cores, and there may be 1' in said
+    assert {key: 'needs 2 cores, but the limit is 1' in said
             for key, said in ask(nodes).items()} == {('quota', 'lab'): True}
 
 

@@ -1,1 +1,1 @@
-"""What the cloud has, allows and answers."""
+"""The objects, limits and errors of the cloud."""

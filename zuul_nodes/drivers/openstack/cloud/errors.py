@@ -1,4 +1,4 @@
-"""Errors of OpenStack's libraries, as errors of the driver API."""
+"""Translate errors of OpenStack's libraries into errors of the driver API."""
 
 from keystoneauth1 import exceptions as keystone
 from openstack import exceptions
@@ -6,29 +6,29 @@ from openstack import exceptions
 from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
 from zuul_nodes.drivers.openstack.cloud.failures import getKindOfAnswer
 
-# There is no such service, or it tells us nothing.
+# The service does not exist, or refuses to answer.
 ABSENT = (keystone.EndpointNotFound, exceptions.EndpointNotFound,
           exceptions.ServiceDisabledException, exceptions.NotFoundException,
           exceptions.ForbiddenException)
 
 
 def isAbsent(error):
-    """:return: whether an error, or that which it was made of, says that
-        the cloud does not have something at all."""
+    """:return: whether an error, or its cause, means that the cloud does not
+        have a service or a resource at all."""
     return any(isinstance(each, ABSENT) for each in (error, error.__cause__))
 
 
 def translate(error):
     """
-    :param Exception error: raised by openstacksdk or below.
-    :return: a :class:`DriverError` that says what it means, with ``status``
+    :param Exception error: raised by openstacksdk or its libraries.
+    :return: a :class:`DriverError` of the same meaning, with ``status``
         of HTTP if there was an answer.
     """
     if isinstance(error, DriverError):
         return error
     if type(error) is exceptions.SDKException and isinstance(
             error.__context__, keystone.ClientException):
-        # Logging in has failed; it says less.
+        # A login has failed; the outer error has less details.
         error = error.__context__
     status = getattr(error, 'status_code', None) or getattr(
         error, 'http_status', None) or 0
@@ -48,7 +48,7 @@ def _getKind(error, status, message):
         return PermanentError
     if not status and isinstance(
             error, keystone.ConnectFailure | keystone.SSLError
-            # What is there at all could not be asked.
+            # The versions of the service are unknown.
             | keystone.DiscoveryFailure
             | keystone.RetriableConnectionFailure
             | keystone.UnknownConnectionError | exceptions.ResourceTimeout):
@@ -57,7 +57,7 @@ def _getKind(error, status, message):
 
 
 class Translation:
-    """Errors of openstacksdk become ours on the way."""
+    """Translates errors of openstacksdk that leave its block."""
 
     def __enter__(self):
         return self
@@ -72,7 +72,7 @@ def check(response):
     """
     :param response: of a call by a proxy of openstacksdk.
     :return: the same.
-    :raises HttpException: it is an error.
+    :raises HttpException: the response is an error.
     """
     exceptions.raise_from_response(response)
     return response

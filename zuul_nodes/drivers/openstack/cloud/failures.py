@@ -1,9 +1,9 @@
-"""What the services of OpenStack say, and which kind of failure it is.
+"""The meaning of error messages of OpenStack's services.
 
-This is the one table of the driver.  Services have no codes for errors, so
-that a message is known by a part of it.  To add one, add a row with the page
-or the source that has the message, and with the message itself: a test reads
-all examples, and finds each by its own row.
+This is the one table of the driver.  The services have no error codes, so the
+driver recognizes a message by a part of it.  To add a message, add a row with
+the page or the source that documents it, and with the message itself: a test
+looks up all examples, and expects each to match its own row.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ from zuul_nodes.drivers import (
 
 
 class NotFoundError(PermanentError):
-    """There is no such thing."""
+    """The resource does not exist."""
 
 
 class ExistsError(TemporaryError):
-    """There is such a thing already, or another call is changing it."""
+    """The resource exists already, or another call is changing it."""
 
 
 FAULTS = 'https://docs.openstack.org/api-guide/compute/faults.html'
@@ -45,7 +45,7 @@ class Saying:
     :ivar type kind: the class of the error.
     :ivar str part: regular expression for a part of a message, in lower
         case.
-    :ivar str source: URL that tells of the message.
+    :ivar str source: URL that documents the message.
     :ivar tuple examples: messages as services send them.
     """
 
@@ -55,8 +55,8 @@ class Saying:
     examples: tuple
 
 
-# The first row that fits counts: what is too large for good comes before
-# what is used up for now.
+# The first matching row applies, so permanent errors about size come before
+# temporary ones about quota.
 SAYINGS = (
     Saying(PermanentError, 'metadata items', LIMITS, (
         'Maximum number of metadata items exceeds 128',)),
@@ -74,7 +74,7 @@ SAYINGS = (
         'Image 1 is not active.')),
     Saying(PermanentError, 'not allowed', NOVA, (
         'It is not allowed to create an interface on external network 1',)),
-    # It comes with 409, as what is temporary does.
+    # The status is 409, as of temporary errors.
     Saying(PermanentError, 'to be more specific', SERVERS, (
         'Multiple possible networks found, use a Network ID to be more '
         'specific.',
@@ -86,8 +86,8 @@ SAYINGS = (
         'Flavor m1.huge could not be found.',
         'Network 1 could not be found.',
         'Can not find requested image')),
-    # Nova's scheduler has the same words for a cloud that is full and for
-    # a flavor that fits nowhere: see ``drivers.framework.capacity``.
+    # Nova's scheduler uses the same words for a full cloud and for a flavor
+    # that fits on no host: see ``drivers.framework.capacity``.
     Saying(CapacityError, 'no valid host|no allocation candidates'
                           '|not enough hosts', FAULTS, (
         'No valid host was found. There are not enough hosts available.',
@@ -145,20 +145,20 @@ SAYINGS = (
         'Volume 1 could not be attached. Reason: 1',)),
 )
 _PATTERNS = tuple((re.compile(row.part), row) for row in SAYINGS)
-# What a status of HTTP means if the message is in no row; source: FAULTS.
+# Meaning of an HTTP status if no row matches the message; source: FAULTS.
 STATUSES = {
     400: PermanentError, 401: PermanentError, 403: PermanentError,
     404: NotFoundError, 405: PermanentError, 406: PermanentError,
     409: ExistsError, 410: PermanentError, 413: PermanentError,
     429: TemporaryError}
-# Nova 2.1 says with 403 or 413 that there were too many requests, too.
+# Nova 2.1 reports too many requests with 403 or 413 as well.
 TOO_MANY = re.compile('too many requests|rate limit|retry after', re.I)
 
 
 def find(message):
     """
     :param str message: of an answer, or of the fault of a server.
-    :return: the :class:`Saying` that counts, or None.
+    :return: the first matching :class:`Saying`, or None.
     """
     message = message.lower()
     return next((row for pattern, row in _PATTERNS
@@ -168,8 +168,8 @@ def find(message):
 def getKind(message):
     """
     :param str message: as of :func:`find`.
-    :return: the class of the error that it means; None if the table does
-        not have it, which is a failed attempt.
+    :return: the class of the error; None for an unknown message, which counts
+        as a failed attempt.
     """
     row = find(message)
     return row and row.kind
@@ -178,8 +178,7 @@ def getKind(message):
 def getKindOfAnswer(status, message):
     """
     :param int status: of HTTP, or 0.
-    :return: the class of the error that an answer means; None if that is
-        not known.
+    :return: the class of the error for an answer; None if it is unknown.
     """
     if status == 429 or status >= 500 or (
             status in (403, 413) and TOO_MANY.search(message)):

@@ -1,19 +1,19 @@
-"""Which flavor of the cloud a node gets."""
+"""Select the flavor of the cloud for a node."""
 
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.suggestions import suggest
 
 # GB of a volume that a server boots from, if neither the configuration nor
-# the flavor says, as openstacksdk has it.
+# the flavor sets it; the default of openstacksdk.
 VOLUME_SIZE = 50
 
 
 def chooseFlavor(flavors, flavor):
     """
-    :param list flavors: of the cloud, as its API shows them.
+    :param list flavors: of the cloud, as its API returns them.
     :param flavor: of the configuration: ``flavor_name``, ``min_ram``.
-    :return: the flavor of that name or id.  With ``min_ram``, the least one
-        that has so much RAM, of those whose name has ``flavor_name`` in it.
+    :return: the flavor of that name or id.  With ``min_ram``, the smallest
+        flavor with at least that much RAM whose name contains ``flavor_name``.
     :raises PermanentError: there is none.
     """
     name, min_ram = flavor.flavor_name, flavor.min_ram
@@ -32,7 +32,7 @@ def chooseFlavor(flavors, flavor):
         raise PermanentError(
             f'There is no flavor with {min_ram} MiB of RAM'
             + (f' and "{name}" in its name' if name else '')
-            + f'; the most that any flavor has is {most} MiB')
+            + f'; the largest flavor has {most} MiB')
     return min(fitting, key=lambda each: (
         each['ram'], each['vcpus'], each['disk'], each['name'], each['id']))
 
@@ -40,7 +40,7 @@ def chooseFlavor(flavors, flavor):
 def getVolumeSize(spec, cloud_flavor):
     """
     :param spec: with ``label``, ``flavor`` and ``image``.
-    :param dict cloud_flavor: as the cloud shows it.
+    :param dict cloud_flavor: as the API returns it.
     :return: GB of the volume that a server boots from.
     """
     return (getFirst(spec, 'volume_size') or cloud_flavor.get('disk')
@@ -48,7 +48,7 @@ def getVolumeSize(spec, cloud_flavor):
 
 
 def getFirst(spec, name):
-    """:return: an attribute of the label, the flavor or the image, the
-        first that has one; or None."""
+    """:return: an attribute of the label, the flavor or the image, from the
+        first that sets it; or None."""
     return next((value for part in (spec.label, spec.flavor, spec.image)
                  if (value := getattr(part, name, None)) is not None), None)

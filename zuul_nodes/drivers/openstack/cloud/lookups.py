@@ -1,7 +1,7 @@
-"""What a cloud has by the names in a configuration.
+"""Find the objects of a cloud by the names in a configuration.
 
-It is asked once for all nodes, and again after some time, or when the cloud
-has refused a server: then it has changed.
+All nodes share an answer.  It is repeated after some time, and after the cloud
+has refused a server, because the cloud may have changed.
 """
 
 from openstack import exceptions
@@ -12,19 +12,19 @@ from zuul_nodes.drivers.openstack.cloud.flavors import chooseFlavor
 from zuul_nodes.drivers.openstack.cloud.pages import getPages
 from zuul_nodes.suggestions import suggest
 
-# What openstacksdk calls differently than Glance's API.
+# Names of Glance's query parameters that openstacksdk changes.
 FILTERS = {'is_hidden': 'os_hidden', 'is_protected': 'protected'}
-# An answer has several pages, at most; it takes so many times the time-out
-# of a call.
-PATIENCE = 3
+# An answer has few pages; callers wait this many times the time-out of a call.
+TIMEOUT_FACTOR = 3
 
 
 class Lookups:
-    """
-    :param endpoint: with ``client``, an openstacksdk connection.
+    """Looks up objects of the cloud by name, and caches the answers.
 
-    Methods raise :class:`PermanentError` if there is no such thing, and say
-    what there is.
+    Methods raise :class:`PermanentError` if the object does not exist, with
+    the names that exist.
+
+    :param endpoint: with ``client``, an openstacksdk connection.
     """
 
     def __init__(self, endpoint):
@@ -35,31 +35,31 @@ class Lookups:
     def client(self):
         return self.endpoint.client
 
-    def clear(self):
+    def forgetAnswers(self):
         self.memory.clear()
 
     def listFlavors(self):
-        """:return: a list of dicts, as Nova shows them."""
+        """:return: a list of dicts, as Nova returns them."""
         return self._get('flavors', lambda: list(getPages(
             self.client.compute, '/flavors/detail', 'flavors')))
 
     def getFlavor(self, flavor):
         """
         :param flavor: of the configuration.
-        :return: that of the cloud, a dict.
+        :return: the flavor of the cloud, a dict.
         """
         return chooseFlavor(self.listFlavors(), flavor)
 
     def getFlavorName(self, flavor_id):
-        """:return: the name of a flavor of the cloud; None if there is no
-            such flavor."""
+        """:return: the name of a flavor of the cloud; None if it does not
+            exist."""
         return next((each['name'] for each in self.listFlavors()
                      if each['id'] == flavor_id), None)
 
     def getImageId(self, image):
         """
         :param image: of the configuration.
-        :return: the id of the image that the cloud has.
+        :return: the id of the image in the cloud.
         """
         if image.image_id:
             return image.image_id
@@ -67,10 +67,10 @@ class Lookups:
 
     def findImage(self, name, filters):
         """
-        :param str name: that it has, or its id; or None.
-        :param dict filters: what Glance is asked for besides, such as
+        :param str name: name or id of the image, or None.
+        :param dict filters: additional query parameters of Glance, such as
             ``owner`` or ``visibility``.
-        :return: the newest image that is active.
+        :return: the newest active image.
         """
         images = self._get(
             ('image', name, *sorted(filters.items())),
@@ -85,7 +85,7 @@ class Lookups:
             ('images', *sorted(filters.items())),
             lambda: self._listImages(None, filters)) if each['name']}
         raise PermanentError(
-            f'There is no active image that has {wanted}. '
+            f'There is no active image with {wanted}. '
             f'{suggest(name, names)}')
 
     def _listImages(self, name, filters):
@@ -110,7 +110,7 @@ class Lookups:
     def getNetwork(self, name):
         """
         :param str name: or id.
-        :return: a dict, as Neutron shows it.
+        :return: a dict, as Neutron returns it.
         """
         return self._getByName('network', self.listNetworks(), name)
 
@@ -139,20 +139,19 @@ class Lookups:
                 self.client.block_storage, '/types', 'volume_types'))), name)
 
     def listKeys(self):
-        """:return: names of the key pairs that our user has."""
+        """:return: names of the key pairs of Zuul's user."""
         return self._get('keys', lambda: [
             each['keypair']['name'] for each in getPages(
                 self.client.compute, '/os-keypairs', 'keypairs')])
 
     def listZones(self):
-        """:return: names of the zones that are open; empty if the cloud
-            does not say."""
+        """:return: names of the available zones; empty if the cloud does not
+            list them."""
         return sorted(zone for zone, is_open in self._getZones().items()
                       if is_open)
 
     def isClosed(self, zone):
-        """:return: whether there is a zone of this name that takes no
-            servers now."""
+        """:return: whether a zone exists but is not available."""
         return not self._getZones().get(zone, True)
 
     def _getZones(self):
@@ -167,18 +166,18 @@ class Lookups:
                 for each in zones}
 
     def getLimits(self):
-        """:return: absolute limits of the project, as Nova shows them."""
+        """:return: absolute limits of the project, as Nova returns them."""
         return self._get('limits', lambda: check(self.client.compute.get(
             '/limits')).json()['limits']['absolute'])
 
     def getQuota(self):
-        """:return: a QuotaInformation of what the project may have."""
+        """:return: a QuotaInformation with the limits of the project."""
         return self._get('quota', self.endpoint.getQuotaLimits)
 
     def _get(self, key, ask):
         with Translation():
             return self.memory.get(
-                key, ask, PATIENCE * self.client.session.timeout)
+                key, ask, TIMEOUT_FACTOR * self.client.session.timeout)
 
     def _getByName(self, what, things, name):
         found = [each for each in things if each['id'] == name] or [
@@ -189,7 +188,7 @@ class Lookups:
             ids = ', '.join(sorted(each['id'] for each in found))
             raise PermanentError(
                 f'There are {len(found)} {what}s with the name "{name}"; '
-                f'write one of their ids: {ids}')
+                f'use one of their ids: {ids}')
         names = [each['name'] or each['id'] for each in things]
         raise PermanentError(
             f'There is no {what} "{name}". {suggest(name, names)}')

@@ -1,18 +1,18 @@
-"""How things that have no metadata tell whose they are.
+"""Mark resources without metadata as ours.
 
 Servers, volumes and images have metadata.  Floating IPs and ports have a
-description of at most 255 characters, which can be written as they are made
-(Neutron's extension ``standard-attr-description``); that of ours has the
-tags of the node in it.
+description of at most 255 characters, which can be set on creation (Neutron's
+extension ``standard-attr-description``).  The description of ours contains
+the tags of the node.
 """
 
 import json
 
-# What of a node's tags finds it again.
+# Those tags of a node that identify it.
 SYSTEM = 'zuul_system_id'
 NODE = 'zuul_node_uuid'
 TAGS = (SYSTEM, NODE)
-# Of images made of nodes: how their names begin, and the tag that they have.
+# Prefix of the names of images made from nodes, and their tag.
 SNAPSHOT = 'zuul-snapshot-'
 EXPIRATION = 'zuul_expiration'
 
@@ -27,8 +27,8 @@ def describe(tags):
 
 def getTags(description):
     """
-    :param str description: of anybody's, or None.
-    :return: the tags that it has; empty if it is none of ours.
+    :param str description: of any resource, or None.
+    :return: the tags in it; empty if the resource is not ours.
     """
     try:
         tags = json.loads(description or '')

@@ -1,4 +1,4 @@
-"""Networks of servers, as labels and Neutron have them."""
+"""Networks and addresses of servers."""
 
 import copy
 import ipaddress
@@ -14,7 +14,7 @@ MAC = 'OS-EXT-IPS-MAC:mac_addr'
 def parse(network):
     """
     :param network: an entry of a label's ``networks``.
-    :return: its ``name``, or id, and whether it has ``port_security``.
+    :return: its ``name`` or id, and whether it has ``port_security``.
     """
     if isinstance(network, str):
         return {'name': network, 'port_security': True}
@@ -22,14 +22,14 @@ def parse(network):
 
 
 def hasInsecure(label):
-    """:return: whether a label's nodes have ports that we make."""
+    """:return: whether the driver creates ports for a label's nodes."""
     return any(not parse(network)['port_security']
                for network in label.networks)
 
 
 def hasFixed(addresses):
-    """:return: whether a server has an IPv4 address that a floating IP can
-        lead to, and no floating one."""
+    """:return: whether a server has an IPv4 address for a floating IP, but no
+        floating IP."""
     kinds = {each.get(KIND) for each in _getAll(addresses)
              if each['version'] == 4}
     return FIXED in kinds and FLOATING not in kinds
@@ -37,9 +37,10 @@ def hasFixed(addresses):
 
 def addFloatingIps(addresses, floating):
     """
-    :param dict addresses: of a server, as Nova shows them.
-    :param list floating: its floating IPs, as Neutron shows them.
-    :return: the addresses with these; Nova may show them much later.
+    :param dict addresses: of a server, as Nova returns them.
+    :param list floating: its floating IPs, as Neutron returns them.
+    :return: the addresses with the floating IPs, which Nova may return much
+        later.
     """
     addresses = copy.deepcopy(addresses)
     shown = {each['addr'] for each in _getAll(addresses)}
@@ -57,15 +58,15 @@ def addFloatingIps(addresses, floating):
 
 
 def keepOne(addresses, kind):
-    """Leave nothing to choose by trying.
+    """Reduce the addresses of a server to one of each kind.
 
-    Of several addresses, openstacksdk takes the one where it can connect to
-    port 22, and waits five seconds for each.
+    If there are several, openstacksdk tries to connect to port 22 of each and
+    waits for five seconds.
 
-    :param dict addresses: of a server, as Nova shows them.
-    :param str kind: of an IPv4 address, which comes before others.
+    :param dict addresses: of a server, as Nova returns them.
+    :param str kind: of the preferred IPv4 address.
     :return: the addresses with one IPv4 address in each network, one
-        floating IP, and one IPv6 address, which is a global one if any is.
+        floating IP, and one IPv6 address, a global one if there is any.
     """
     everything = _getAll(addresses)
     floating = [each for each in everything if each.get(KIND) == FLOATING]
@@ -90,9 +91,9 @@ def _isGlobal(address):
 
 def getBehind(addresses):
     """
-    :param dict addresses: of a server, as Nova shows them.
-    :return: those that its first floating IP leads to; all if there is
-        none, or if Nova does not show that.
+    :param dict addresses: of a server, as Nova returns them.
+    :return: those of the port of its first floating IP; all if there is
+        none, or if Nova does not return MAC addresses.
     """
     mac = next((each.get(MAC) for each in _getAll(addresses)
                 if each.get(KIND) == FLOATING), None)
@@ -107,11 +108,11 @@ def _getAll(addresses):
 
 
 def choosePorts(server_id, ports, destination):
-    """Choose what a floating IP may lead to.
+    """Select the ports to which a floating IP may lead.
 
-    :param list ports: of the server, as Neutron shows them.
-    :param destination: the network that should have floating IPs, as
-        ``clouds.yaml`` or openstacksdk says, or None.
+    :param list ports: of the server, as Neutron returns them.
+    :param destination: the preferred network for floating IPs according to
+        ``clouds.yaml`` or openstacksdk, or None.
     :return: a list of ports, each with one of its addresses, the best one
         first.
     :raises PermanentError: there is none.
@@ -119,7 +120,7 @@ def choosePorts(server_id, ports, destination):
     def rank(port):
         return (destination is None
                 or port['network_id'] != destination['id'],
-                # Those without it are for other ends.
+                # Ports without port security serve other purposes.
                 not port.get('port_security_enabled', True),
                 port.get('created_at') or '')
     found = [
@@ -128,7 +129,7 @@ def choosePorts(server_id, ports, destination):
         if ipaddress.ip_address(fixed['ip_address']).version == 4]
     if not found:
         raise PermanentError(
-            f'Server {server_id} has no port with an IPv4 address, so it '
-            f'gets no floating IP. Say "auto-floating-ip: false", or give it '
-            f'another network')
+            f'Server {server_id} has no port with an IPv4 address for a '
+            f'floating IP. Set "auto-floating-ip: false", or use another '
+            f'network')
     return found

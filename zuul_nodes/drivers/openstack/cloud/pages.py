@@ -1,4 +1,4 @@
-"""Lists that come page by page."""
+"""Read lists that are divided into pages."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,16 +10,16 @@ def getPages(proxy, path, key, microversion=None, query=(), note=None):
     """
     :param proxy: of openstacksdk, for a service.
     :param str path: of the list.
-    :param str key: of it in the answer.
-    :param dict query: what is asked for.  It may come from a tenant, so it
-        is no keyword argument of anything.
+    :param str key: of the list in the answer.
+    :param dict query: query parameters.  They may come from a tenant, so they
+        are never keyword arguments.
     :param note: called with the answer for each page, if given.
-    :return: yields what is in the list, dicts.  Of a link to the next page,
-        no more is taken than what it asks for: it names no host to go to.
-    :raises HttpException: the service has refused it.
+    :return: yields the items, dicts.  From the link to the next page, only the
+        query is used, so the service cannot name another host.
+    :raises HttpException: the service has refused the request.
     """
-    # Not by openstacksdk's own lists: of each thing they make an object, of
-    # many parts.
+    # The lists of openstacksdk are slow: they create a large object for each
+    # item.
     query = dict(query)
     while True:
         # Not logged: it may be long, and servers have userdata.
@@ -29,7 +29,7 @@ def getPages(proxy, path, key, microversion=None, query=(), note=None):
             note(answer)
         data = answer.json()
         yield from data[key]
-        # Glance has another form than all others.
+        # Glance's links have another format than those of other services.
         link = data.get('next') or next((
             link['href'] for link in data.get(f'{key}_links', ())
             if link.get('rel') == 'next'), None)

@@ -1,4 +1,4 @@
-"""Limits of a project, and what nodes and others use of them.
+"""Limits of a project, and the usage of nodes and other servers.
 
 Sources, each below https://docs.openstack.org/api-ref/: compute, "Limits";
 block-storage/v3, "Limits"; network/v2, "Quotas extension".
@@ -38,7 +38,7 @@ from zuul_nodes.drivers.openstack.cloud.resources import IDLE
 
 FLOATING_IPS = 'floating-ips'
 PORTS = 'ports'
-# What ``resource-limits`` may have besides.
+# Additional resources in ``resource-limits``.
 RESOURCE_LIMITS = {
     Optional(
         FLOATING_IPS,
@@ -56,21 +56,22 @@ RESOURCE_LIMITS = {
 def addLimits(schema):
     """
     :param schema: of a provider.
-    :return: the same, with all that a node takes in ``resource-limits``.
+    :return: the schema with all resources of a node in ``resource-limits``.
     """
     key = next(key for key in schema.schema if key == 'resource-limits')
     limits = schema.schema[key] | RESOURCE_LIMITS
     return extension.extendSchema(schema, {key: {
-        # Zuul turns "volume-gb" into "volume_gb", which nothing takes any
-        # of.
+        # Zuul turns "volume-gb" into "volume_gb", a resource that no node
+        # uses.
         Optional(each.schema, default=vs.UNDEFINED, output=each.schema,
                  doc=each.doc): value
         for each, value in limits.items()}})
 
 
 class Quota:
-    """
-    :param OpenstackEndpoint endpoint: whose project it is.
+    """Reads the limits and the usage of a project.
+
+    :param OpenstackEndpoint endpoint: of the project.
     """
 
     def __init__(self, endpoint):
@@ -81,7 +82,7 @@ class Quota:
         return self.endpoint.client
 
     def getLimits(self):
-        """:return: a QuotaInformation of what the project may have."""
+        """:return: a QuotaInformation with the limits of the project."""
         with Translation():
             limits = self._getComputeLimits()
             for function in (self._getVolumeLimits, self._getNetworkLimits):
@@ -91,7 +92,7 @@ class Quota:
                     self.endpoint.log.debug('%s: %s', function.__name__, error)
         return QuotaInformation(**{
             resource: limit for resource, limit in limits.items()
-            # Otherwise it is unlimited.
+            # A negative limit means that there is none.
             if limit >= 0})
 
     def getForLabel(self, label, flavor):
@@ -103,8 +104,8 @@ class Quota:
             lambda: self.makeForLabel(label, flavor).getResources())
 
     def makeForLabel(self, label, flavor):
-        """:return: a QuotaInformation of what a node takes; the cloud is
-            asked if that is not known yet."""
+        """:return: a QuotaInformation with the needs of a node; calls the
+            cloud if they are unknown."""
         cloud_flavor = self.endpoint.lookups.getFlavor(flavor)
         quota = {'instances': 1, 'cores': cloud_flavor['vcpus'],
                  'ram': cloud_flavor['ram'],
@@ -140,9 +141,9 @@ class Quota:
                 PORTS: limits['port']}
 
     def listInstances(self):
-        """:return: a list of all servers of the project, each with what it
-            takes of the limits; and at last, as if it were one of
-            somebody's, what no server accounts for."""
+        """:return: a list of all servers of the project, each with its needs;
+            the last item represents all resources of others that belong to no
+            server."""
         instances = [copy.copy(instance)
                      for instance in self.endpoint.listing.getNow()
                      if instance.state is not State.DELETED]
@@ -157,7 +158,7 @@ class Quota:
     def _getNeeds(self, instance, sizes):
         """
         :param dict sizes: id of a volume -> GB.
-        :return: what a server takes: resource -> number.
+        :return: the resources that a server uses: resource -> number.
         """
         flavor = instance.server['flavor']
         if 'vcpus' not in flavor:
@@ -181,9 +182,9 @@ class Quota:
 
     def _getKept(self, volumes):
         """
-        :param list volumes: of the project, as Cinder shows them.
-        :return: what somebody keeps for himself, such as volumes, of all
-            that is limited: resource -> number.
+        :param list volumes: of the project, as Cinder returns them.
+        :return: limited resources that others use without a server, such as
+            volumes: resource -> number.
         """
         limits = self.endpoint.quota_cache.getLimits().getResources()
         kept = collections.Counter()
@@ -204,8 +205,8 @@ class Quota:
         return +kept
 
     def _takesFloatingIp(self, label):
-        """:return: whether a node needs one to be reached, as far as the
-            names of networks tell."""
+        """:return: whether a node needs a floating IP to be reachable, judging
+            by the names of its networks."""
         if (not label.auto_floating_ip or self.client.private
                 or not self.endpoint.adapter.hasFloatingIps()):
             return False
@@ -222,7 +223,8 @@ def _isForeign(thing):
 
 
 def _getKey(label, flavor):
-    """:return: what the needs of labels are kept by, if they are equal."""
+    """:return: the cache key of the needs, equal for labels with equal needs.
+    """
     needs = [label.boot_from_volume, label.volume_size, flavor.volume_size,
              label.auto_floating_ip, label.networks, flavor.flavor_name,
              getattr(flavor, 'min_ram', None)]

@@ -1,8 +1,8 @@
-"""What there is in the cloud that could leak.
+"""Resources in the cloud that can leak.
 
-All that is listed here as ours says so itself: by metadata, or by a
-description where there is no metadata.  Ports that Nova makes have neither;
-so it is remembered which servers are ours.
+Each resource of ours identifies itself: by metadata, or by a description if
+it has no metadata.  Ports that Nova creates have neither, so the driver
+remembers which servers are ours.
 """
 
 import collections
@@ -21,19 +21,21 @@ from zuul_nodes.drivers.openstack.cloud.marks import (
 )
 from zuul_nodes.drivers.openstack.cloud.pages import getPages
 
-# The most that Glance puts into one page of a list, as it is set up
-# unless somebody has changed that.
+# Glance's default limit for a page of a list.
 PAGE = 1000
-# Of a volume that nothing uses, nor is about to, and that can be deleted.
+# Status of a volume that is unused and can be deleted.
 IDLE = ('available', 'error', 'error_deleting', 'error_restoring',
         'error_extending')
-# How many servers are remembered.
+# Maximum number of servers to remember.
 SERVERS = 10000
 
 
 class OpenstackResource(openstackmodel.OpenstackResource):
-    """:cvar ResourceType: names in metrics; Zuul's ``snapshot`` is that of
-        a volume."""
+    """A resource of a project.
+
+    :cvar ResourceType: names in metrics; Zuul's ``snapshot`` is that of a
+        volume.
+    """
 
     ResourceType = enum.StrEnum('ResourceType', {
         **{each.name: each.value
@@ -42,14 +44,15 @@ class OpenstackResource(openstackmodel.OpenstackResource):
 
 
 Type = OpenstackResource.ResourceType
-# How the adapter removes them.
+# Type -> method of the adapter that deletes it.
 _DELETES = {Type.INSTANCE: 'deleteInstance', Type.VOLUME: 'deleteVolume',
             Type.FLOATING_IP: 'deleteFloatingIp', Type.PORT: 'deletePort'}
 
 
 class Resources:
-    """
-    :param OpenstackEndpoint endpoint: where they are.
+    """Lists and deletes resources of a project.
+
+    :param OpenstackEndpoint endpoint: of the project.
     """
 
     def __init__(self, endpoint):
@@ -61,10 +64,10 @@ class Resources:
     def client(self):
         return self.endpoint.client
 
-    def list(self, providers):
+    def listResources(self, providers):
         """
-        :return: yields all that could be Zuul's.
-        :raises ExceptionGroup: after that, if something could not be
+        :return: yields all resources that could be ours.
+        :raises ExceptionGroup: at the end, if some resources could not be
             listed.
         """
         errors = []
@@ -81,9 +84,10 @@ class Resources:
                     errors.append(error)
         if errors:
             raise ExceptionGroup(
-                f'Not all of {self.endpoint.name} is listed', errors)
+                f'Unable to list all resources of {self.endpoint.name}',
+                errors)
 
-    def delete(self, resource):
+    def deleteResource(self, resource):
         self.endpoint.log.info(
             'Deleting leaked %s: %s', resource.type, resource.id)
         if resource.type in _DELETES:
@@ -121,7 +125,7 @@ class Resources:
 
     def _yieldVolumes(self):
         for volume in self.endpoint.calls.call('listVolumes'):
-            # Others can't be removed, and Nova may be about to do it.
+            # Others cannot be deleted, or Nova may be about to delete them.
             if volume['status'] in IDLE:
                 yield OpenstackResource(
                     volume.get('metadata') or {}, Type.VOLUME, volume['id'])
@@ -134,7 +138,7 @@ class Resources:
                 snapshot['id'])
 
     def _yieldFloatingIps(self, providers):
-        # With this, all that nobody uses is Zuul's.
+        # With this option, all unused floating IPs are Zuul's.
         is_alone = any(provider.floating_ip_cleanup
                        for provider in providers)
         for floating_ip in self.endpoint.calls.call('listFloatingIps'):
@@ -157,10 +161,10 @@ class Resources:
 
 
 def _getImageTags(image):
-    """:return: tags of an image that is ours; or nothing.
+    """:return: tags of an image of ours; otherwise empty.
 
-    A snapshot that somebody has made of a node has the properties of the
-    image that the node was made of.  So its name has to be right, too.
+    A snapshot of a node that others have made has the properties of the node's
+    image.  So the name has to match, too.
     """
     tags = image.properties
     name = image.name or ''

@@ -1,1 +1,1 @@
-"""What is configured: in git, and in ``zuul.conf``."""
+"""The configuration of OpenStack, in git and in ``zuul.conf``."""

@@ -1,4 +1,4 @@
-"""What is configured of nodes: of their labels, flavors and stock images."""
+"""Attributes of labels, flavors and images of type ``cloud``."""
 
 import voluptuous as vs
 from zuul.lib.voluputil import AsList, Nullable, Optional, Required
@@ -16,16 +16,16 @@ CLOUD_IMAGE = {
     Optional(
         'image-name',
         doc="""\
-        The name of the image: the newest one that is active, if there are
-        several.""",
+        The name of the image; if several active images have it, the newest
+        is used.""",
     ): Nullable(str),
     Optional(
         'image-filters', default={},
         doc="""\
-        What the image has besides or instead of a name, as Glance's list
-        of images can be asked for it: attribute -> value, such as
-        ``owner``, ``visibility``, ``os_distro`` or ``tag``.  Anybody in the
-        cloud can share an image of any name, so say whose it is.""",
+        Properties that the image must have, in addition to or instead of a
+        name: query parameter of Glance's list of images -> value, such as
+        ``owner``, ``visibility``, ``os_distro`` or ``tag``.  Any user of the
+        cloud can share an image of any name, so set the owner.""",
     ): {str: str},
 }
 
@@ -39,9 +39,9 @@ FLAVOR = {
     Optional(
         'min-ram',
         doc="""\
-        MiB of RAM.  The flavor is the one with the least RAM that has so
-        much; of several, the one with the fewest processors, with the
-        smallest disk, and by its name.""",
+        MiB of RAM.  Selects the flavor with the least RAM that is at least
+        this much; of several, the one with the fewest processors, the smallest
+        disk, and the first name.""",
     ): Nullable(vs.All(int, vs.Range(min=1))),
 }
 
@@ -49,8 +49,8 @@ VOLUME_TYPE = {
     Optional(
         'volume-type',
         doc="""\
-        When booting from volume, the type of the volume.  By default as
-        the cloud has it.""",
+        The type of the volume when booting from volume.  By default, the
+        default of the cloud.""",
     ): Nullable(str),
 }
 
@@ -59,70 +59,69 @@ LABEL = {
     Optional(
         'networks', default=[],
         doc="""\
-        The networks that the node is connected to, in this order: names,
-        ids, or these.""",
+        The networks of the node, in this order: names, ids, or mappings.""",
     ): AsList(vs.Any(str, {
         Required('name', doc='Name or id of the network.'): str,
         Optional(
             'port-security', default=True,
             doc="""\
-            Whether the cloud keeps the node to its own addresses, and to
+            Whether the cloud restricts the node to its own addresses and to
             security groups."""): bool,
     })),
     Optional(
         'security-groups', default=[],
         doc="""\
-        Names or ids of the security groups that the node is in.""",
+        Names or ids of the security groups of the node.""",
     ): AsList(str),
     Optional(
         'floating-network',
         doc="""\
-        The network that floating IPs come from, name or id.  By default
-        the one with ``nat_source`` in ``clouds.yaml``, or an external
-        network that a router leads to.""",
+        The network of floating IPs, name or id.  By default, the one with
+        ``nat_source`` in ``clouds.yaml``, or an external network with a
+        router.""",
     ): Nullable(str),
     Optional(
         'server-group',
         doc="""\
-        The server group that the node is in, name or id.  Its policy says
-        which nodes are on one host, and which are not.""",
+        The server group of the node, name or id.  Its policy decides which
+        nodes share a host.""",
     ): Nullable(str),
     Optional(
         'instance-properties', default={},
         doc="""\
-        Metadata of the server besides tags, key -> value, which programs
-        on the node can read.""",
+        Additional metadata of the server, key -> value, which programs on the
+        node can read.""",
     ): PROPERTIES,
     Optional(
         'dynamic-instance-properties', default={},
         doc="""\
-        The same, with names in braces that are filled in:
+        As ``instance-properties``, with fields in braces:
         ``{request.id}``, ``{request.event_id}``, ``{request.tenant_name}``,
         ``{request.created_time}``, ``{node.id}``, ``{label.name}``,
         ``{image.name}``, ``{flavor.name}``, ``{provider.name}``.  A property
-        with a name of which nothing is known is left out.""",
+        with an unknown field is omitted.""",
     ): DYNAMIC_PROPERTIES,
     Optional(
         'console-log', default=False,
         doc="""\
-        Whether the log of the launcher has what a node has written to its
-        console, if it does not come up.""",
+        Whether to write the console output of a node to the launcher's log if
+        the node does not boot.""",
     ): bool,
 }
 
 
 PROVIDER = {
-    # Without a default, as Zuul's own launchers do not know it.
+    # Without a default, because Zuul's own launchers do not know it.
     Optional(
         'ignore-provider-quota', default=vs.UNDEFINED,
         doc="""\
-        Whether the launcher ignores the limits that the cloud tells of the
+        Whether the launcher ignores the limits that the cloud reports for the
         project, for instance because they are wrong.  Only
-        ``resource-limits`` and the quota of sections count then.""",
+        ``resource-limits`` and the quota of sections apply then.""",
     ): bool,
 }
 
-# What Glance itself says of an image: a tag can't be named like that.
+# Fields of images in Glance, which a tag cannot have as its name:
 # https://docs.openstack.org/api-ref/image/v2/#create-image
 RESERVED = frozenset((
     'id', 'name', 'status', 'owner', 'checksum', 'os_hash_algo',
@@ -133,19 +132,19 @@ RESERVED = frozenset((
 
 
 def checkTags(image):
-    """:return: an image of Zuul's, if Glance can take its tags."""
+    """:return: the image of type ``zuul``, if its tags are valid in Glance."""
     if image.get('type') == 'zuul':
         reserved = RESERVED & (image.get('tags') or {}).keys()
         if reserved:
             name = min(reserved)
             raise vs.Invalid(
-                f'"{name}" is what Glance itself says of an image; name the '
-                'tag differently', path=['tags', name])
+                f'"{name}" is a field of images in Glance; use another name '
+                'for the tag', path=['tags', name])
     return image
 
 
 def needsImage(image):
-    """:return: an image that the cloud has, if it says which."""
+    """:return: the image of type ``cloud``, if it selects an image."""
     if image.get('type') == 'cloud' and not any(
             image.get(name) for name in (
                 'image-id', 'image_id', 'image-name', 'image_name',
@@ -156,7 +155,7 @@ def needsImage(image):
 
 
 def needsFlavor(flavor):
-    """:return: a flavor, if it says which."""
+    """:return: the flavor, if it selects a flavor of the cloud."""
     if not any(flavor.get(name) for name in (
             'flavor-name', 'flavor_name', 'min-ram', 'min_ram')):
         raise vs.Invalid('a flavor needs "flavor-name" or "min-ram"')

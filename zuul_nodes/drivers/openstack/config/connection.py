@@ -1,4 +1,4 @@
-"""What ``zuul.conf`` says of an OpenStack cloud."""
+"""The options of an OpenStack cloud in ``zuul.conf``."""
 
 from zuul.driver.openstack import openstackconnection
 
@@ -6,23 +6,24 @@ from zuul_nodes.drivers import bounds
 
 # Seconds that a call to the cloud may take.
 API_TIMEOUT = 60.0
-# Who sees images: those who are told of them.
+# Visibilities that do not show an image to all projects.
 VISIBILITIES = frozenset(('private', 'shared'))
 
 
 class OpenstackConnection(openstackconnection.OpenstackConnection):
-    """
+    """The connection of an OpenStack cloud.
+
     :ivar float api_timeout: seconds that a call to the cloud may take, or
-        None if ``clouds.yaml`` may say so.
-    :ivar frozenset image_visibilities: which tag ``visibility`` the images
-        may have that tenants configure.
-    :raises Exception: an option is wrong; Zuul does not start.
+        None to use the value in ``clouds.yaml``.
+    :ivar frozenset image_visibilities: values of the tag ``visibility`` that
+        tenants may give to images.
+    :raises Exception: an option is invalid; Zuul does not start.
     """
 
     def __init__(self, driver, connection_name, connection_config):
         super().__init__(driver, connection_name, connection_config)
         if isinstance(self.config_files, str):
-            # openstacksdk takes each of its letters for a file.
+            # openstacksdk would treat each of its letters as a file name.
             self.config_files = [self.config_files]
         self.api_timeout = self._getTimeout()
         self.image_visibilities = bounds.getNames(
@@ -38,6 +39,6 @@ class OpenstackConnection(openstackconnection.OpenstackConnection):
             timeout = 0
         if not timeout > 0:
             raise Exception(
-                f'[connection {self.connection_name}]: "api_timeout": it is '
-                f'"{text}"; write a number of seconds, more than 0')
+                f'[connection {self.connection_name}]: "api_timeout" must be '
+                f'a number of seconds greater than 0, not "{text}"')
         return timeout

@@ -1,7 +1,7 @@
-"""The metadata of servers: tags, properties, and what is filled in.
+"""The metadata of servers: tags, and properties with fields to fill in.
 
-Nova takes keys and values of 255 characters at most, which
-:mod:`names` sees to, and a number of them that a project has a limit of:
+Nova accepts keys and values of at most 255 characters, which :mod:`names`
+ensures, and limits their number per project:
 https://docs.openstack.org/api-ref/compute/#create-server
 """
 
@@ -13,33 +13,33 @@ import voluptuous as vs
 from zuul_nodes.drivers import PermanentError
 
 LONGEST = 255
-# As Nova comes.
+# Nova's default.
 MOST = 128
 
 
 def checkText(value):
-    """:return: a value of a property."""
+    """:return: a valid value of a property."""
     if not isinstance(value, str):
-        raise vs.Invalid('expected a text')
+        raise vs.Invalid('expected a string')
     if len(value) > LONGEST:
-        raise vs.Invalid(f'it has {len(value)} characters, and Nova takes '
-                         f'{LONGEST}')
+        raise vs.Invalid(f'the value has {len(value)} characters; Nova '
+                         f'accepts {LONGEST}')
     return value
 
 
 def checkFormat(value):
-    """:return: a value with names in braces."""
+    """:return: a valid value with fields in braces."""
     if not isinstance(value, str):
-        raise vs.Invalid('expected a text')
+        raise vs.Invalid('expected a string')
     try:
         for _, name, spec, conversion in string.Formatter().parse(value):
             if name is None:
                 continue
             if not name or spec or conversion:
-                raise ValueError('between braces there is one name, such as '
+                raise ValueError('braces must contain one name, such as '
                                  '{request.id}')
     except ValueError as error:
-        raise vs.Invalid(f'it can not be filled in: {error}') from None
+        raise vs.Invalid(f'the value cannot be filled in: {error}') from None
     return value
 
 
@@ -48,9 +48,9 @@ DYNAMIC_PROPERTIES = {checkText: checkFormat}
 
 
 class Properties:
-    """What is filled in, of a node that is to be made.
+    """Fills in the properties of a node that is to be launched.
 
-    :param BaseProvider provider: that makes it.
+    :param BaseProvider provider: that launches it.
     :param ProviderNode node:
     """
 
@@ -75,9 +75,9 @@ class Properties:
 
     def fill(self, properties):
         """
-        :param dict properties: values with names in braces.
-        :return: the same, filled in.  What has a name that there is not, or
-            of which nothing is known, is left out.
+        :param dict properties: values with fields in braces.
+        :return: the properties, filled in.  Properties with a field that does
+            not exist or has no value are omitted.
         """
         filled = {}
         for key, text in properties.items():
@@ -85,8 +85,8 @@ class Properties:
                 filled[key] = self._fill(text)
             except KeyError as error:
                 self.log.warning(
-                    'Node %s is made without the property "%s": %s is not '
-                    'known', self.node.uuid, key, error)
+                    'Launching node %s without the property "%s": %s has no '
+                    'value', self.node.uuid, key, error)
         return filled
 
     def _fill(self, text):
@@ -103,11 +103,12 @@ class Properties:
 
 def checkMetadata(metadata, label_name, most=MOST):
     """
-    :param dict metadata: that a server is to have.
-    :param int most: how many of them it may have; negative for no limit.
-    :raises PermanentError: Nova would not take so many.
+    :param dict metadata: of a server.
+    :param int most: maximum number of items; negative for no limit.
+    :raises PermanentError: Nova would refuse so many.
     """
     if 0 <= most < len(metadata):
         raise PermanentError(
             f'The label "{label_name}" has {len(metadata)} tags and '
-            f'properties, with those of Zuul; the project may have {most}')
+            f'properties, including those of Zuul, but the project may have '
+            f'{most}')

@@ -1,1 +1,1 @@
-"""Images: how they get into the cloud, and snapshots of nodes."""
+"""Upload, import and copy images, and create snapshots of nodes."""

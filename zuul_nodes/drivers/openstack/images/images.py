@@ -1,4 +1,4 @@
-"""Images of an endpoint: how they get there, and how they go."""
+"""Create and delete the images of an endpoint."""
 
 import collections
 import functools
@@ -16,8 +16,8 @@ from zuul_nodes.drivers.openstack.config.imageattributes import (
     WEB_DOWNLOAD,
 )
 from zuul_nodes.drivers.openstack.images.imports import (
-    getArtifactObstacle,
-    getObstacle,
+    getArtifactBlocker,
+    getImportBlocker,
 )
 from zuul_nodes.drivers.openstack.images.jobs import (
     GLANCE_DOWNLOAD,
@@ -30,25 +30,26 @@ from zuul_nodes.drivers.openstack.images.jobs import (
 from zuul_nodes.drivers.openstack.images.newimage import ERRORS, NewImage
 from zuul_nodes.drivers.openstack.images.reader import ImageReader
 
-# How many images that could not be imported are remembered.
+# Maximum number of failed imports to remember.
 FAILURES = 100
-# With these, projects may use images of one another.
+# Visibilities of images that projects of a cloud can share.
 SHARED = ('public', 'shared')
 VISIBLE = ('public', 'community')
-# Tags that every snapshot of a node has.
+# Tags of every snapshot of a node.
 OF_SNAPSHOTS = ('zuul_system_id', 'zuul_expiration')
 
 
 class Images:
-    """
-    :param OpenstackEndpoint endpoint: where they are.
+    """Creates the jobs that bring images into a project, and deletes images.
+
+    :param OpenstackEndpoint endpoint: of the project.
     """
 
     def __init__(self, endpoint):
         self.endpoint = endpoint
         self.log = endpoint.log
         self.reader = ImageReader(endpoint)
-        # What has failed once gets there some other way.
+        # Imports that have failed; the image is uploaded instead.
         self._failures = collections.deque(maxlen=FAILURES)
 
     @property
@@ -58,7 +59,7 @@ class Images:
     def makeUploadJob(self, provider_image, *args):
         """
         :param args: of :class:`NewImage`, after the image.
-        :return: what has the launcher send a file.
+        :return: a job with which the launcher sends a file.
         """
         return UploadJob(
             NewImage(self.endpoint, provider_image, *args),
@@ -67,8 +68,8 @@ class Images:
     def makeImportJob(self, url, provider_image, image_name, image_format,
                       metadata, md5, sha256):
         """
-        :return: what has the cloud get an image, or None if that has to
-            be downloaded and uploaded.
+        :return: a job with which the cloud imports an image, or None if the
+            launcher has to download and upload it.
         """
         new_image = NewImage(
             self.endpoint, provider_image, image_name, image_format, metadata,
@@ -83,11 +84,11 @@ class Images:
         attempt = WEB_DOWNLOAD, url, md5, sha256
         if not self._mayTry(attempt, provider_image):
             return None
-        if obstacle := (getArtifactObstacle(
+        if blocker := (getArtifactBlocker(
                 url, md5, sha256, self.endpoint.driver.image_sources)
-                        or getObstacle(self.client, WEB_DOWNLOAD)):
-            self.log.info('Image %s is not imported: %s', image_name,
-                          obstacle)
+                       or getImportBlocker(self.client, WEB_DOWNLOAD)):
+            self.log.info('Not importing image %s: %s', image_name,
+                          blocker)
             return None
         return WebDownloadJob(
             new_image, url,
@@ -97,8 +98,8 @@ class Images:
                     metadata, md5, sha256):
         """
         :param Images source: of the endpoint that has the image.
-        :return: what gets the image from there, or None if that can't be or
-            is no better than to upload the artifact.
+        :return: a job that copies the image from there, or None if that is
+            impossible or no better than an upload of the artifact.
         """
         new_image = NewImage(
             self.endpoint, provider_image, image_name, image_format, metadata,
@@ -113,20 +114,20 @@ class Images:
                         new_image, source, subject, provider_image):
                     return job
         except ERRORS as error:
-            self.log.info('Image %s is not copied from %s: %s', image_name,
+            self.log.info('Not copying image %s from %s: %s', image_name,
                           source.endpoint.name, error)
             return None
-        # The artifact is downloaded once for all clouds, which is cheaper,
-        # if it may be.
+        # If uploads are allowed, they are cheaper: the launcher downloads the
+        # artifact once for all clouds.
         if 'upload' in provider_image.upload_methods:
             return None
         return StreamJob(new_image, source.reader)
 
-    def delete(self, external_id):
-        """Remove an image, if it is there; of one that another project
-        shares with ours, leave off using it."""
+    def deleteImage(self, external_id):
+        """Delete an image if it exists; reject an image that another project
+        shares with ours."""
         if not external_id:
-            # Of uploads that never were.
+            # A failed upload may have no image.
             return
         self.log.debug('Deleting image %s', external_id)
         try:
@@ -138,13 +139,13 @@ class Images:
                 self.client.image.update_image(image, is_protected=False)
             self.client.image.delete_image(image)
         except NotFoundException:
-            self.log.debug('Image %s is gone already', external_id)
+            self.log.debug('Image %s has been deleted already', external_id)
 
     def downloadSnapshot(self, url, path):
         """
         :param str url: of an artifact that is a snapshot of a node.
         :param str path: of the file to write.
-        :return: the path, or None if this cloud does not have it.
+        :return: the path, or None if the snapshot is not in this cloud.
         """
         image = self._findSnapshot(url)
         if image is None:
@@ -159,8 +160,8 @@ class Images:
         return f'{self._getGlance()}/images/{image_id}/file'
 
     def _findSnapshot(self, url):
-        """:return: the image whose file a URL is of, if it is a snapshot of
-            a node; or None."""
+        """:return: the image of a URL, if it is a snapshot of a node;
+            otherwise None."""
         parts = urlsplit(url)
         if parts.scheme not in ('http', 'https') or parts.query:
             return None
@@ -172,13 +173,13 @@ class Images:
                 return None
             image = self.client.image.get_image(image_id)
         except ERRORS as error:
-            self.log.info('Unable to look at image %s: %s', image_id, error)
+            self.log.info('Unable to read image %s: %s', image_id, error)
             return None
-        # Whoever writes a job can have it name any image that our user may
-        # read.
+        # The author of a job can return the URL of any image that Zuul's user
+        # may read.
         if all(image.properties.get(tag) for tag in OF_SNAPSHOTS):
             return image
-        self.log.warning('Image %s is no snapshot of a node', image_id)
+        self.log.warning('Image %s is not a snapshot of a node', image_id)
         return None
 
     def _getGlance(self):
@@ -186,13 +187,13 @@ class Images:
         return self.client.image.get_endpoint().rstrip('/')
 
     def _mayTry(self, attempt, provider_image):
-        # An upload that fails is begun again, as another one.
+        # The launcher retries a failed upload as a new upload.
         return (attempt not in self._failures
                 or 'upload' not in provider_image.upload_methods)
 
     def _makeShare(self, source, new_image, provider_image):
-        """:return: what has our project use the image of another one of
-            the same cloud, or None."""
+        """:return: a job that shares the image of another project of the same
+            cloud with ours, or None."""
         ours, theirs = (each.client.current_project_id
                         for each in (self, source))
         if (ours == theirs or provider_image.tags.get('visibility')
@@ -204,8 +205,8 @@ class Images:
             theirs, ours)
 
     def _isFederated(self, source, provider_image):
-        """:return: whether another region of our cloud has images that our
-            user can read there."""
+        """:return: whether Zuul's user can read the image in another region of
+            the cloud."""
         urls = {each.client.config.get_auth_args().get('auth_url')
                 for each in (self, source)}
         return len(urls) == 1 and (
@@ -218,9 +219,9 @@ class Images:
         attempt = GLANCE_DOWNLOAD, subject
         if not self._mayTry(attempt, provider_image):
             return None
-        if obstacle := getObstacle(self.client, GLANCE_DOWNLOAD):
-            self.log.info('Image %s is not copied by the cloud: %s',
-                          new_image.name, obstacle)
+        if blocker := getImportBlocker(self.client, GLANCE_DOWNLOAD):
+            self.log.info('The cloud cannot copy image %s: %s',
+                          new_image.name, blocker)
             return None
         return GlanceDownloadJob(
             new_image, source.reader,
@@ -234,4 +235,4 @@ class Images:
                 self.client.current_project_id, image.id,
                 status='rejected')
         except ForbiddenException:
-            self.log.info('Image %s is not ours', image.id)
+            self.log.info('Image %s is not shared with our project', image.id)

@@ -1,4 +1,4 @@
-"""Imports: what the cloud can get by itself, and what not.
+"""Decide whether the cloud can import an image itself.
 
 Image service API, "Interoperable image import":
 https://docs.openstack.org/api-ref/image/v2/
@@ -11,37 +11,37 @@ from zuul_nodes.drivers import addresses
 from zuul_nodes.drivers.openstack.images.newimage import ERRORS
 
 
-def getObstacle(client, method):
+def getImportBlocker(client, method):
     """
     :param client: a connection to the cloud.
-    :param str method: of an import, as Glance calls it.
-    :return: why the cloud can't do it, or an empty string.
+    :param str method: of an import, in Glance's terms.
+    :return: why the cloud cannot import by this method, or an empty string.
     """
     try:
         methods = client.image.get_import_info().import_methods or {}
     except ERRORS as error:
-        return f'the cloud does not tell whether it can: {error}'
+        return f'the cloud does not list its import methods: {error}'
     if method not in methods.get('value', ()):
         return f'the cloud does not offer {method}'
     return ''
 
 
-def getArtifactObstacle(url, md5, sha256, sources):
+def getArtifactBlocker(url, md5, sha256, sources):
     """
-    :param ImageSources sources: what may be contacted; None outside of a
+    :param ImageSources sources: the allowed sources; None outside of a
         launcher.
     :return: why no cloud can download an artifact, or an empty string.
     """
     parts = urlsplit(url)
     if parts.scheme not in ('http', 'https'):
-        return f'the cloud can not download from {parts.scheme}:'
+        return f'the cloud cannot download from {parts.scheme}:'
     try:
         if sources:
             sources.check(url, by_others=True)
     except addresses.RefusedError as error:
         return str(error)
     if parts.path.lower().endswith(imagefiles.COMPRESSED):
-        return 'the cloud can not decompress it'
+        return 'the cloud cannot decompress it'
     if sha256 and not md5:
-        return 'the cloud tells no SHA-256, and there is no md5sum'
+        return 'the cloud reports no SHA-256, and there is no md5sum'
     return ''

@@ -1,6 +1,6 @@
-"""The ways of an image into the cloud.
+"""Jobs that create an image in the cloud.
 
-All have :class:`NewImage` make it; they differ in what puts its data there.
+All jobs create it by :class:`NewImage`; they differ in the source of its data.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from zuul_nodes.drivers.openstack.images.newimage import (
 )
 
 GLANCE_DOWNLOAD = 'glance-download'
-# What a file begins with -> its format.
+# The first bytes of a file -> its format.
 _BEGINNINGS = {b'QFI\xfb': 'qcow2', b'KDMV': 'vmdk', b'vhdxfile': 'vhdx'}
 
 
@@ -33,7 +33,7 @@ class UploadJob(BaseImageUploadJob):
     """The launcher sends a file.
 
     :param NewImage new_image:
-    :param bool staged: the cloud imports it after that.
+    :param bool staged: whether the cloud imports the file afterwards.
     """
 
     def __init__(self, new_image, staged):
@@ -47,7 +47,7 @@ class UploadJob(BaseImageUploadJob):
             new_image.disk_format = findFormat(filename)
         new_image.log.info('Uploading image %s', new_image.name)
         with open(filename, 'rb') as file:
-            return new_image.make(functools.partial(self._fill, file))
+            return new_image.createImage(functools.partial(self._fill, file))
 
     def _fill(self, file, image_id):
         new_image = self.new_image
@@ -55,11 +55,11 @@ class UploadJob(BaseImageUploadJob):
                     os.fstat(file.fileno()).st_size,
                     new_image.endpoint.stopping)
         if not self.staged:
-            new_image.send(image_id, body)
+            new_image.sendData(image_id, body)
             return body.checksums
-        new_image.send(image_id, body, 'stage')
+        new_image.sendData(image_id, body, 'stage')
         new_image.importBy(image_id, GLANCE_DIRECT)
-        # The cloud may convert it.
+        # The cloud may convert the file, which changes its checksums.
         return {}
 
 
@@ -67,8 +67,8 @@ class WebDownloadJob(BaseImageImportJob):
     """The cloud downloads the artifact.
 
     :param NewImage new_image:
-    :param str url: may have secrets in it.
-    :param fail: called if it fails.
+    :param str url: may contain secrets.
+    :param fail: called after an error.
     """
 
     def __init__(self, new_image, url, fail):
@@ -80,7 +80,7 @@ class WebDownloadJob(BaseImageImportJob):
     def run(self):
         self.new_image.log.info('Importing image %s', self.new_image.name)
         with _reporting(self.fail):
-            return self.new_image.make(self._fill)
+            return self.new_image.createImage(self._fill)
 
     def _fill(self, image_id):
         self.new_image.importBy(image_id, WEB_DOWNLOAD, uri=self.url)
@@ -92,7 +92,7 @@ class GlanceDownloadJob(BaseImageCopyJob):
 
     :param NewImage new_image:
     :param ImageReader source: of the endpoint that has the image.
-    :param fail: called if it fails.
+    :param fail: called after an error.
     """
 
     def __init__(self, new_image, source, fail):
@@ -108,7 +108,8 @@ class GlanceDownloadJob(BaseImageCopyJob):
         with _reporting(self.fail):
             image = self.source.getImage(external_id)
             new_image.disk_format = image.disk_format
-            return new_image.make(functools.partial(self._fill, image))
+            return new_image.createImage(
+                functools.partial(self._fill, image))
 
     def _fill(self, image, image_id):
         self.new_image.importBy(
@@ -118,7 +119,7 @@ class GlanceDownloadJob(BaseImageCopyJob):
 
 
 class SnapshotImportJob(BaseImageImportJob):
-    """The cloud copies a snapshot that is there already.
+    """The cloud copies one of its own snapshots.
 
     :param GlanceDownloadJob copy: from the same endpoint.
     :param str image_id: of the snapshot.
@@ -134,7 +135,7 @@ class SnapshotImportJob(BaseImageImportJob):
 
 
 class StreamJob(BaseImageCopyJob):
-    """The launcher sends what it gets from another cloud.
+    """The launcher sends the data that it reads from another cloud.
 
     :param NewImage new_image:
     :param ImageReader source: of the endpoint that has the image.
@@ -151,30 +152,30 @@ class StreamJob(BaseImageCopyJob):
                            external_id, self.source.endpoint.name)
         image = self.source.getImage(external_id)
         new_image.disk_format = image.disk_format
-        return new_image.make(functools.partial(self._fill, image))
+        return new_image.createImage(functools.partial(self._fill, image))
 
     def _fill(self, image, image_id):
         with self.source.openImage(image) as read:
             body = Body(self.new_image.name, read, image.size,
                         self.new_image.endpoint.stopping)
-            self.new_image.send(image_id, body)
+            self.new_image.sendData(image_id, body)
         checksums = getChecksums(image)
         if any(checksums.get(name, checksum) != checksum
                for name, checksum in body.checksums.items()):
-            raise ImageFailed(f'Image {image.id} has come from '
-                              f'{self.source.endpoint.name} with errors')
+            raise ImageFailed(f'Image {image.id} was damaged on the way from '
+                              f'{self.source.endpoint.name}')
         return body.checksums
 
 
 def getChecksums(image):
-    """:return: what a cloud tells of an image: algorithm -> checksum."""
+    """:return: the checksums that a cloud reports: algorithm -> checksum."""
     return {name: value for name, value in (
         ('md5', image.checksum), (image.hash_algo, image.hash_value))
         if value}
 
 
 def findFormat(path):
-    """:return: the format of a disk that Nova has made an image of."""
+    """:return: the format of an image that Nova has created from a disk."""
     with open(path, 'rb') as file:
         beginning = file.read(8)
     return next((name for mark, name in _BEGINNINGS.items()
@@ -182,7 +183,7 @@ def findFormat(path):
 
 
 def _readBlocks(file):
-    # Also if it has to be sent again.
+    # The blocks may be sent again after an error.
     file.seek(0)
     while block := file.read(BLOCK_SIZE):
         yield block

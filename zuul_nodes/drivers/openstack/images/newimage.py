@@ -1,7 +1,7 @@
-"""An image of the cloud, while it is made.
+"""Create an image in the cloud.
 
-Whoever makes an image can die at any time.  So it has the tags of its
-upload from the beginning, by which it is found to have leaked.
+A launcher that creates an image can die at any time.  So the image has the
+tags of its upload from the beginning, which identify it if it leaks.
 
 Image service API v2: https://docs.openstack.org/api-ref/image/v2/
 """
@@ -22,37 +22,37 @@ from zuul_nodes.drivers.openstack.cloud.errors import check
 from zuul_nodes.drivers.openstack.cloud.names import fitName, fitProperties
 from zuul_nodes.drivers.openstack.config import attributes
 
-# What a cloud, or the way there, raises.
+# Raised by openstacksdk and the libraries below it.
 ERRORS = (ClientException, SDKException)
-# In which an image does not stay.
+# Temporary states of an image.
 UNDER_WAY = ('queued', 'importing', 'saving', 'uploading')
-# What Glance tells of an image, unless somebody has changed that.
+# Algorithms of the checksums that Glance reports by default.
 ALGORITHMS = ('md5', 'sha512')
-# What is sent at once, bytes.
+# Bytes that are sent at once.
 BLOCK_SIZE = 1 << 20
-# Seconds between two lines about it in the log.
+# Seconds between two log lines about the progress.
 PROGRESS_INTERVAL = 30
-# How often the cloud is asked to delete what is not an image.
+# Number of attempts to delete a failed image.
 DELETE_ATTEMPTS = 3
-# What Glance wants to be true or false, and what to be numbers.
+# Fields of Glance that are booleans, and fields that are numbers.
 BOOLEANS = ('os_hidden', 'protected')
 NUMBERS = ('min_disk', 'min_ram')
 
 
 class ImageFailed(Exception):
-    """The cloud does not have the image, or not as it is."""
+    """The cloud could not create the image, or its data is wrong."""
 
 
 class Body:
-    """The file of an image, on its way to a cloud.
+    """The file of an image as the body of a request.
 
-    It can be sent several times if it can be read several times.
+    It can be sent as often as its blocks can be read.
 
     :param str name: of the image.
     :param blocks: called to yield all blocks, bytes.
-    :param int size: bytes that it has.
-    :param Event stopping: nobody is to wait for the cloud any more.
-    :ivar dict checksums: of what was sent, when all was: algorithm ->
+    :param int size: bytes of the file.
+    :param Event stopping: set when the upload has to stop.
+    :ivar dict checksums: of the data, once all was sent: algorithm ->
         checksum.
     """
 
@@ -72,35 +72,37 @@ class Body:
         digests = [hashlib.new(name, usedforsecurity=False)
                    for name in ALGORITHMS]
         done = 0
-        told = time.monotonic()
+        logged = time.monotonic()
         for block in self.blocks():
             if self.stopping.is_set():
-                raise ImageFailed(f'Image {self.name} is not sent any more')
+                raise ImageFailed(f'The upload of image {self.name} has ended '
+                                  'because the endpoint stops')
             for digest in digests:
                 digest.update(block)
             yield block
             done += len(block)
-            if time.monotonic() > told + PROGRESS_INTERVAL:
-                told = time.monotonic()
+            if time.monotonic() > logged + PROGRESS_INTERVAL:
+                logged = time.monotonic()
                 self.log.info(
-                    'Image %s: %s of %s MiB sent, %s %%', self.name,
+                    'Sent image %s: %s of %s MiB, %s %%', self.name,
                     done >> 20, self.size >> 20, 100 * done // self.size)
         if done != self.size:
             raise ImageFailed(f'Image {self.name} should have {self.size} '
-                              f'bytes, and {done} have come')
+                              f'bytes, but its source has {done}')
         self.checksums = {digest.name: digest.hexdigest()
                           for digest in digests}
 
 
 class NewImage:
-    """
+    """Creates an image.
+
     :param OpenstackEndpoint endpoint: of the cloud.
-    :param provider_image: what is configured of it.
-    :param str name: that it gets.
+    :param provider_image: the configuration of the image.
+    :param str name: of the new image.
     :param str disk_format: of its file.
     :param dict metadata: its tags; may be None.
     :param md5, sha256: of the artifact's file, or None.
-    :param str secret: what no message may have in it.
+    :param str secret: a text that messages must not contain.
     """
 
     log = logging.getLogger('zuul.nodes.drivers.openstack')
@@ -118,17 +120,17 @@ class NewImage:
 
     @property
     def checksums(self):
-        """Of the artifact: algorithm -> checksum."""
+        """The checksums of the artifact: algorithm -> checksum."""
         return {name: value for name, value in (
             ('md5', self.md5), ('sha256', self.sha256)) if value}
 
-    def make(self, fill):
+    def createImage(self, fill):
         """
-        :param fill: called with the id of the image, for which there is
-            nothing but a record.  Has the cloud put something there, and
-            returns its checksums, as far as they are known.
-        :return: the id of the image, which is ready to be used.
-        :raises ImageFailed: there is none, or it is another one.
+        :param fill: called with the id of the image, which has no data yet.
+            Brings the data to the cloud, and returns its known checksums.
+        :return: the id of the image, which is active.
+        :raises ImageFailed: the image could not be created, or its data is
+            wrong.
         """
         try:
             image_id = self._create()
@@ -139,18 +141,17 @@ class NewImage:
                 self._delete(image_id)
                 raise
         except ERRORS as error:
-            raise ImageFailed(f'Unable to make image {self.name}: '
+            raise ImageFailed(f'Unable to create image {self.name}: '
                               f'{self._describe(error)}') from None
         return image_id
 
-    def send(self, image_id, body, part='file'):
+    def sendData(self, image_id, body, part='file'):
         """
-        :param Body body: what is sent.
-        :param str part: ``stage`` if it is to be imported after that.
+        :param Body body: the data.
+        :param str part: ``stage`` if the cloud imports the data afterwards.
         """
         limit = self._client.session.timeout
-        # Nothing but sending block after block may take as long as it
-        # takes.
+        # The read time-out covers the whole transfer.
         raise_from_response(self._client.image.put(
             f'/images/{image_id}/{part}', data=body,
             headers={'Content-Type': 'application/octet-stream',
@@ -159,12 +160,12 @@ class NewImage:
             connect_retries=0, status_code_retries=0))
 
     def importBy(self, image_id, name, **arguments):
-        """Begin an import.
+        """Start an import.
 
         :param str name: of Glance's method.
         :param arguments: of the method.
         """
-        # openstacksdk would have a URL logged, here and with the tasks.
+        # openstacksdk would log the URL, both here and with the tasks.
         raise_from_response(self._client.image.post(
             f'/images/{image_id}/import', log=False,
             json={'method': {'name': name, **arguments}}))
@@ -177,14 +178,14 @@ class NewImage:
         tags = self.metadata
         if reserved := attributes.RESERVED & tags.keys():
             raise ImageFailed(
-                f'Image {self.name} has tags that Glance has other values '
-                f'for: {", ".join(sorted(reserved))}')
-        # Not by openstacksdk: a tag may have the name of an argument, and
-        # the image the name of a file, which it would upload.
+                f'Image {self.name} has tags with names of Glance\'s own '
+                f'fields: {", ".join(sorted(reserved))}')
+        # openstacksdk treats some tags as its own arguments, and uploads a
+        # file that has the name of the image.
         return check(self._client.image.post('/images', json={
             'visibility': 'private', **{
                 name: _convert(name, value) for name, value in tags.items()},
-            # As openstacksdk has it, and Zuul's own driver.
+            # The properties that openstacksdk and Zuul's own driver set.
             'owner_specified.openstack.md5': self.md5 or '',
             'owner_specified.openstack.sha256': self.sha256 or '',
             'owner_specified.openstack.object': f'images/{self.name}',
@@ -192,29 +193,30 @@ class NewImage:
             'container_format': 'bare'})).json()['id']
 
     def _await(self, image_id):
-        """:return: the image, when it is active."""
+        """:return: the image once it is active."""
         end = time.monotonic() + self.timeout
         begun = False
         while True:
-            if image := self._look(image_id):
+            if image := self._getImage(image_id):
                 if image.status == 'active':
                     return image
                 if image.status not in UNDER_WAY or (
                         begun and image.status == 'queued'):
                     raise ImageFailed(
-                        f'The cloud has not got image {self.name}: its '
+                        f'The cloud has not created image {self.name}: its '
                         f'status is {image.status}')
                 begun = begun or image.status == 'importing'
             if time.monotonic() >= end:
                 raise ImageFailed(
-                    f'Image {self.name} is not ready after '
+                    f'Image {self.name} is not active after '
                     f'{self.timeout} s, its import-timeout')
             if self.endpoint.stopping.wait(self.endpoint.import_interval):
                 raise ImageFailed(
-                    f'Image {self.name} is not waited for any more')
+                    f'The wait for image {self.name} has ended because the '
+                    'endpoint stops')
 
-    def _look(self, image_id):
-        """:return: the image, or None if a later look may do better."""
+    def _getImage(self, image_id):
+        """:return: the image, or None after a temporary error."""
         try:
             image = self._client.image.get_image(image_id)
             if image.status != 'active':
@@ -230,13 +232,13 @@ class NewImage:
 
     def _checkTasks(self, image_id):
         """
-        :raises ImageFailed: an import has come to its end; the status of
-            the image does not always say so.
+        :raises ImageFailed: an import has failed; the status of the image does
+            not always change then.
         """
         response = self._client.image.get(
             f'/images/{image_id}/tasks', log=False)
         if response.status_code in (403, 404):
-            # Not every cloud has them, or shows them.
+            # Some clouds have no tasks or do not return them.
             return
         raise_from_response(response)
         for task in response.json()['tasks']:
@@ -251,24 +253,23 @@ class NewImage:
                     if actual.get(name)}
         if expected and not compared:
             raise ImageFailed(
-                f'The cloud tells no checksum of image {self.name} that is '
-                'known of the original too')
+                f'The cloud reports no checksum of image {self.name} of which '
+                'the original is known')
         for name, value in compared.items():
             if value.lower() != actual[name].lower():
                 raise ImageFailed(
                     f'The {name} of image {self.name} is {actual[name]} in '
-                    f'the cloud, and {value} was expected. The file is '
-                    'another one, or the cloud converts images that it '
-                    'imports')
+                    f'the cloud, but {value} was expected. The file has '
+                    'changed, or the cloud converts images that it imports')
 
     def _delete(self, image_id):
-        # While an import comes to its end, Glance may answer with 500.
+        # Glance may answer with 500 until an import has ended.
         for left in reversed(range(DELETE_ATTEMPTS)):
             try:
                 self._client.image.delete_image(image_id)
                 return
             except Exception as error:
-                # It has leaked then, which its properties tell.
+                # The image has leaked then, and its properties identify it.
                 self.log.warning('Unable to delete image %s: %s', image_id,
                                  self._describe(error))
             if not left or self.endpoint.stopping.wait(
@@ -276,7 +277,7 @@ class NewImage:
                 return
 
     def _describe(self, error):
-        """:return: what an error says, without the secrets of URLs."""
+        """:return: the message of an error, without the secrets of URLs."""
         text = str(error)
         if self.secret:
             text = text.replace(self.secret, 'the artifact')
@@ -284,17 +285,17 @@ class NewImage:
 
 
 def _convert(name, value):
-    """:return: the value of a tag as Glance wants it; tags are texts."""
+    """:return: the value of a tag, a string, in the type of Glance's field."""
     text = str(value)
     if name in BOOLEANS:
         if text.lower() not in ('true', 'false'):
             raise ImageFailed(
-                f'The tag "{name}" of an image has to be "true" or "false", '
-                f'and not "{value}"')
+                f'The tag "{name}" of an image must be "true" or "false", '
+                f'not "{value}"')
         return text.lower() == 'true'
     if name in NUMBERS:
         if not text.isdecimal():
-            raise ImageFailed(f'The tag "{name}" of an image has to be a '
-                              f'number, and not "{value}"')
+            raise ImageFailed(f'The tag "{name}" of an image must be a '
+                              f'number, not "{value}"')
         return int(text)
     return text

@@ -1,4 +1,4 @@
-"""What is in the images that an endpoint has."""
+"""Read the data of images of an endpoint."""
 
 import contextlib
 import functools
@@ -13,7 +13,8 @@ from zuul_nodes.drivers.openstack.images.newimage import (
 
 
 class ImageReader:
-    """
+    """Reads images.
+
     :param OpenstackEndpoint endpoint: that has the images.
     """
 
@@ -22,8 +23,8 @@ class ImageReader:
 
     def getImage(self, image_id):
         """
-        :return: an image that is there.
-        :raises ImageFailed: it is not.
+        :return: an existing image.
+        :raises ImageFailed: it does not exist, or cannot be read.
         """
         try:
             return self.endpoint.client.image.get_image(image_id)
@@ -35,8 +36,7 @@ class ImageReader:
     def openImage(self, image):
         """
         :return: a function that yields the blocks of an image's file, once.
-        :raises ImageFailed: it has no file, as it is with images of
-            volumes.
+        :raises ImageFailed: the image has no file, as images of volumes.
         """
         response = self.endpoint.client.image.get(
             f'/images/{image.id}/file', stream=True)

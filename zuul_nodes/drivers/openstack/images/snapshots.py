@@ -1,12 +1,12 @@
-"""Images made of nodes.
+"""Create images from nodes.
 
-Nova makes an image of a server's disk.  Of a server that boots from a
-volume it would make one without a file, which nobody can have elsewhere.
-So then it goes from the volume by a snapshot and another volume into an
-image.
+Nova creates an image from the disk of a server.  If the server boots from a
+volume, Nova's image would have no file, and could not be used elsewhere.  So
+the driver then creates a volume snapshot, a volume from that, and an image
+from the new volume.
 
-Whatever is made has a name by which it is found again, and tags that say
-when it expires.
+Each of these has a name by which the driver finds it again, and tags with its
+expiration.
 
 Compute API, "Create Image (createImage Action)"; Block Storage API,
 "Volume snapshots", "Upload volume to image":
@@ -22,17 +22,18 @@ from zuul_nodes.drivers.openstack.cloud.errors import Translation, check
 from zuul_nodes.drivers.openstack.cloud.marks import SNAPSHOT
 from zuul_nodes.drivers.openstack.cloud.names import fitMetadata
 
-# Of those that the image of the node has, and that a snapshot has not.
+# Tags of the node's image that a snapshot must not inherit.
 NOT_INHERITED = {'zuul_upload_uuid': '', 'zuul_node_uuid': ''}
 FAILED = ('error', 'killed', 'deleted', 'deactivated')
-# How often in a row the cloud may not answer.
-PATIENCE = 10
+# Maximum number of consecutive temporary errors.
+MOST_FAILURES = 10
 
 
 class SnapshotStateMachine(statemachine.StateMachine):
-    """
+    """Creates an image from a node.
+
     :param OpenstackEndpoint endpoint:
-    :param ProviderNode node: of which an image is to be made.
+    :param ProviderNode node: the source of the image.
     """
 
     SNAPSHOT = 'the volume is snapshotted'
@@ -47,9 +48,9 @@ class SnapshotStateMachine(statemachine.StateMachine):
         self.log = log
         self.name = f'{SNAPSHOT}{node.uuid}'
         self.tags = fitMetadata(node.snapshot.tags or {})
-        # Of the server, if it boots from one.
+        # The volume that the server boots from, if any.
         self.volume_id = state.get('volume_id')
-        # What was begun.
+        # Resources whose creation was requested.
         self.begun = list(state.get('begun', ()))
         self._failures = 0
 
@@ -58,18 +59,18 @@ class SnapshotStateMachine(statemachine.StateMachine):
             'volume_id': self.volume_id, 'begun': self.begun}
 
     def advance(self):
-        """:return: what the artifact has for its URL, when it is there."""
+        """:return: the URL for the artifact, once the image exists."""
         try:
             with Translation():
                 result = self._advance()
             self._failures = 0
             return result
         except TemporaryError:
-            # For the launcher, any error is the end.
+            # The launcher gives up after any error.
             self._failures += 1
-            if self._failures > PATIENCE:
+            if self._failures > MOST_FAILURES:
                 raise
-            self.log.info('Node %s: going on after: %r', self.node.uuid,
+            self.log.info('Node %s: retrying after: %r', self.node.uuid,
                           sys.exception())
             return None
 
@@ -107,9 +108,10 @@ class SnapshotStateMachine(statemachine.StateMachine):
             if volume.is_bootable:
                 return volume.id
         raise DriverError(f'Server {server_id} has neither an image nor a '
-                          'volume that it boots from')
+                          'bootable volume')
 
-    # Each of these returns what is ready; what is not there is begun.
+    # Each of these returns the resource once it is ready, and requests it if
+    # it does not exist.
 
     def _getSnapshot(self):
         return self._get('volume snapshot', 'available',
@@ -129,8 +131,8 @@ class SnapshotStateMachine(statemachine.StateMachine):
         if found is None:
             if what in self.begun:
                 raise DriverError(f'The {what} of node {self.node.uuid} has '
-                                  'not been made: it has vanished')
-            self.log.info('Making a %s of node %s', what, self.node.uuid)
+                                  'vanished during its creation')
+            self.log.info('Creating a %s of node %s', what, self.node.uuid)
             make()
             self.begun.append(what)
             return None
@@ -156,7 +158,7 @@ class SnapshotStateMachine(statemachine.StateMachine):
             name=self.name, owner=self._client.current_project_id)
 
     def _makeSnapshot(self):
-        # The server has the volume, which stays so.
+        # Required, because the volume stays attached to the server.
         self._client.block_storage.create_snapshot(
             volume_id=self.volume_id, name=self.name, force=True,
             metadata=self.tags)
@@ -169,7 +171,7 @@ class SnapshotStateMachine(statemachine.StateMachine):
 
     def _makeImageOfVolume(self):
         volume = self._findFirst(self._findVolumes)
-        # The image gets them from the volume.
+        # The image inherits these from the volume.
         for action in (
                 {'os-set_image_metadata': {
                     'metadata': self.tags | NOT_INHERITED}},
@@ -187,7 +189,8 @@ class SnapshotStateMachine(statemachine.StateMachine):
                                 'metadata': self.tags | NOT_INHERITED}}))
 
     def _cleanUp(self):
-        """What is left over is found when it has expired."""
+        """Delete the volume and its snapshot; after an error, they are deleted
+        when they have expired."""
         if not self.volume_id:
             return
         storage = self._client.block_storage
@@ -198,5 +201,5 @@ class SnapshotStateMachine(statemachine.StateMachine):
                 if found := self._findFirst(find):
                     delete(found)
         except Exception as error:
-            self.log.info('Left of the snapshot of node %s: %s',
-                          self.node.uuid, error)
+            self.log.info('Unable to delete parts of the snapshot of node '
+                          '%s: %s', self.node.uuid, error)

@@ -1,1 +1,1 @@
-"""Servers: made, listed and removed, with what is made for them."""
+"""Create, list and delete servers and the resources that belong to them."""

@@ -1,4 +1,4 @@
-"""Servers, and what is made for them: ports, floating IPs, volumes.
+"""The adapter for servers and their ports, floating IPs and volumes.
 
 Compute, Network and Block Storage API:
 https://docs.openstack.org/api-ref/compute/
@@ -44,14 +44,14 @@ STATES = {'ACTIVE': State.READY, 'ERROR': State.FAILED,
           'DELETED': State.DELETED, 'SOFT_DELETED': State.DELETED,
           **dict.fromkeys(('SHUTOFF', 'PAUSED', 'SUSPENDED', 'SHELVED',
                            'SHELVED_OFFLOADED'), State.STOPPED)}
-# In this version of Nova's API, servers tell what their flavor is like.
+# From this version of Nova's API on, servers contain their flavor.
 WITH_FLAVOR = '2.47'
-# Lines of a console's log.
+# Maximum number of lines of the console output.
 CONSOLE_LINES = 1000
 
 
 def translated(method):
-    """Have a method raise what :func:`errors.translate` makes of errors."""
+    """Decorate a method to raise the errors of :func:`errors.translate`."""
     @functools.wraps(method)
     def wrapper(*args, **kwargs):
         with Translation():
@@ -60,17 +60,17 @@ def translated(method):
 
 
 class OpenstackAdapter(Adapter):
-    """A project in a region.
+    """Calls a cloud for a project in a region.
 
     :param OpenstackEndpoint endpoint: that has a client.
-    :ivar Lookups lookups: what the cloud has by name.
+    :ivar Lookups lookups: finds objects of the cloud by name.
     """
 
     abilities = frozenset({Ability.CONSOLE, Ability.ZONES})
     list_interval = 2.0
 
     def __init__(self, endpoint):
-        # Other than adapters usually, it has the endpoint's client.
+        # Unlike other adapters, this one uses the endpoint's client.
         self.endpoint = endpoint
         self.lookups = Lookups(endpoint)
         self.servers = Servers()
@@ -93,8 +93,8 @@ class OpenstackAdapter(Adapter):
         try:
             return self._create(request, version)
         except exceptions.BadRequestException as error:
-            # An image or a flavor may be another one by now.
-            self.lookups.clear()
+            # The name of an image or a flavor may lead to another one now.
+            self.lookups.forgetAnswers()
             if self.lookups.isClosed(spec.zone):
                 raise CapacityError(f'The availability zone "{spec.zone}" '
                                     'is closed') from error
@@ -107,14 +107,14 @@ class OpenstackAdapter(Adapter):
 
     def _create(self, request, version):
         try:
-            # Not logged: it has userdata, and the answer a password.
+            # Not logged: the request has userdata, and the answer a password.
             response = check(self.client.compute.post(
                 '/servers', json=request, microversion=version, log=False))
         except exceptions.HttpException as error:
             if error.status_code == 406:
                 raise PermanentError(
-                    f'The cloud is too old for a volume-type: Nova needs '
-                    f'version {version} of its API') from error
+                    f'The cloud is too old for "volume-type", which requires '
+                    f'version {version} of Nova\'s API') from error
             raise
         return Instance(response.json()['server']['id'], State.BUILDING,
                         request['server']['metadata'])
@@ -123,8 +123,9 @@ class OpenstackAdapter(Adapter):
     def listInstances(self):
         version = WITH_FLAVOR if supports_microversion(
             self.client.compute, WITH_FLAVOR) else None
-        return [self._makeInstance(server) for server in self.servers.list(
-            self.client.compute, version)]
+        return [self._makeInstance(server)
+                for server in self.servers.listServers(
+                    self.client.compute, version)]
 
     def _makeInstance(self, server):
         state = STATES.get(server['status'], State.BUILDING)
@@ -157,8 +158,8 @@ class OpenstackAdapter(Adapter):
     # Networks
 
     def _makeNetworks(self, spec):
-        """:return: what Nova is to connect a server to; empty if that can
-            not be said."""
+        """:return: the networks of a server for Nova; empty to let Nova
+            choose."""
         nics = []
         for number, network in enumerate(spec.label.networks):
             wanted = networks.parse(network)
@@ -168,20 +169,19 @@ class OpenstackAdapter(Adapter):
             else:
                 nics.append({'port': self._getPort(
                     network_id, f'{getName(spec)}-{number}', spec.tags)})
-        # As openstacksdk has it.
+        # As openstacksdk does.
         if not nics and (default := self.client.get_default_network()):
             return [{'uuid': default['id']}]
         return nics or (AUTO if supports_microversion(
             self.client.compute, WITH_AUTO) else [])
 
     def _getPort(self, network_id, name, node_tags):
-        """:return: the id of a port without port security, of the node's.
-        """
-        # Nova would make one as the network has it.
+        """:return: the id of a port of the node without port security."""
+        # Nova would create a port with the port security of the network.
         description = marks.describe(node_tags)
         for port in getPages(self.client.network, '/ports', 'ports',
                              query={'name': name, 'network_id': network_id}):
-            # Of a call whose answer nobody has heard.
+            # The answer to an earlier request may have been lost.
             if port['description'] == description:
                 return port['id']
         return check(self.client.network.post('/ports', json={'port': {
@@ -192,10 +192,10 @@ class OpenstackAdapter(Adapter):
     @translated
     def getAddresses(self, server, floating):
         """
-        :param dict server: as Nova shows it.
-        :param list floating: its floating IPs, as Neutron shows them.
-        :return: what an :class:`Instance` has for addresses, a dict, and
-            whether a floating IP is wanting.
+        :param dict server: as Nova returns it.
+        :param list floating: its floating IPs, as Neutron returns them.
+        :return: the addresses for an :class:`Instance`, a dict, and whether
+            the server needs a floating IP.
         """
         addresses = networks.addFloatingIps(
             server.get('addresses') or {}, floating)
@@ -217,9 +217,9 @@ class OpenstackAdapter(Adapter):
             and bool(self.client.get_external_ipv4_floating_networks()))
 
     def _sort(self, server, addresses):
-        """:return: the server as openstacksdk shows one with these
-            addresses."""
-        # What is looked up for each server that is active is in a list.
+        """:return: the server with these addresses as openstacksdk presents
+            it."""
+        # openstacksdk would query Neutron for each active server.
         return meta.add_server_interfaces(self.client, ZuulOpenstackServer({
             **server, 'status': '', 'accessIPv4': server.get('accessIPv4'),
             'accessIPv6': server.get('accessIPv6'),
@@ -227,20 +227,20 @@ class OpenstackAdapter(Adapter):
 
     @translated
     def hasFloatingIps(self):
-        """:return: whether the cloud may have floating IPs, as far as
-            ``clouds.yaml`` and the catalog say."""
+        """:return: whether the cloud may have floating IPs according to
+            ``clouds.yaml`` and the catalog."""
         source = self.client.config.config.get('floating_ip_source')
         return ((source or 'none').lower() != 'none'
                 and self.client.has_service('network'))
 
     @translated
     def createFloatingIp(self, server_id, ports, network, node_tags):
-        """Give a server a floating IP; the one that it has, if any.
+        """Give a server a floating IP, or return the one that it has.
 
         :param list ports: of the server.
-        :param str network: that it comes from, name or id, or None.
+        :param str network: the source of floating IPs, name or id, or None.
         :param dict node_tags: of the node.
-        :return: as Neutron shows it.
+        :return: a dict, as Neutron returns it.
         """
         sources = ([self.lookups.getNetwork(network)['id']] if network
                    else self._getSources())
@@ -256,16 +256,16 @@ class OpenstackAdapter(Adapter):
                     'description': marks.describe(node_tags)}})
             if response.status_code == 409 and (
                     existing := self._findFloatingIp(port, address)):
-                # Of a call whose answer nobody has heard.
+                # The answer to an earlier request was lost.
                 return existing
             if response.status_code != 404:
                 break
-            # No router leads there.
+            # No router connects the networks.
         return check(response).json()['floatingip']
 
     def _getSources(self):
-        """:return: ids of networks that floating IPs may come from, the
-            best one first."""
+        """:return: ids of the networks that can provide floating IPs, the best
+            one first."""
         first = self.client.get_nat_source()
         return [each['id'] for each in sorted(
             self.client.get_external_ipv4_floating_networks(),
@@ -280,14 +280,14 @@ class OpenstackAdapter(Adapter):
 
     @translated
     def listFloatingIps(self):
-        """:return: those of the project, as Neutron shows them; none if
-            there are no routers."""
+        """:return: the floating IPs of the project, as Neutron returns them;
+            none if there are no routers."""
         return self._list(self.client.network, '/floatingips', 'floatingips',
                           project_id=self.client.current_project_id)
 
     @translated
     def listPorts(self):
-        """:return: those of the project, as Neutron shows them; none if
+        """:return: the ports of the project, as Neutron returns them; none if
             there is no Neutron."""
         return self._list(self.client.network, '/ports', 'ports',
                           project_id=self.client.current_project_id)
@@ -304,14 +304,14 @@ class OpenstackAdapter(Adapter):
 
     @translated
     def listVolumes(self):
-        """:return: those of the project, as Cinder shows them; none if
+        """:return: the volumes of the project, as Cinder returns them; none if
             there is no Cinder."""
         return self._list(
             self.client.block_storage, '/volumes/detail', 'volumes')
 
     @translated
     def tagVolume(self, volume_id, node_tags):
-        """Have a volume say whose it is; Nova does not."""
+        """Tag the volume of a node, which Nova does not do."""
         check(self.client.block_storage.post(
             f'/volumes/{volume_id}/metadata',
             json={'metadata': names.fitMetadata(node_tags)}))
@@ -327,7 +327,7 @@ class OpenstackAdapter(Adapter):
             return []
 
     def _delete(self, proxy, path):
-        """Have something be gone, which it may be already."""
+        """Delete a resource if it exists."""
         response = proxy.delete(path)
         if response.status_code != 404:
             check(response)

@@ -1,4 +1,4 @@
-"""What Nova is asked for: a server, as a label wants it.
+"""Build Nova's request for a server from a label.
 
 Compute API, "Create server":
 https://docs.openstack.org/api-ref/compute/#create-server
@@ -11,12 +11,11 @@ from zuul_nodes.drivers.openstack.cloud.flavors import getFirst, getVolumeSize
 from zuul_nodes.drivers.openstack.cloud.names import fitMetadata
 from zuul_nodes.drivers.openstack.config.properties import checkMetadata
 
-# Characters of base64 that Nova takes.
+# Maximum number of base64 characters in Nova.
 MOST_USERDATA = 65535
-# Of hosts' names, for whatever runs on them.
+# Maximum length of host names that any operating system supports.
 LONGEST_NAME = 15
-# Nova chooses the network; the first version of the API in which it can be
-# asked to.
+# Nova chooses the network; the first version of the API with this option.
 AUTO = 'auto'
 WITH_AUTO = '2.37'
 # The first version in which volumes have types.
@@ -27,11 +26,11 @@ def makeRequest(spec, lookups, networks):
     """
     :param InstanceSpec spec: of the server.
     :param Lookups lookups: in the cloud.
-    :param networks: as Nova takes them; empty for whatever a cloud has that
-        is too old for :data:`AUTO`.
-    :return: what is sent, and the version of the API that it needs, or
+    :param networks: in the format of Nova; empty for the default of a cloud
+        that does not support :data:`AUTO`.
+    :return: the request, and the version of the API that it needs, or
         None for any.
-    :raises PermanentError: it can not be.
+    :raises PermanentError: the cloud cannot create such a server.
     """
     label = spec.label
     flavor = lookups.getFlavor(spec.flavor)
@@ -74,7 +73,7 @@ def makeRequest(spec, lookups, networks):
 
 
 def getName(spec):
-    """:return: the name of a server, good for a host of any kind."""
+    """:return: the name of a server, valid as a host name everywhere."""
     return spec.name[:LONGEST_NAME]
 
 
@@ -83,6 +82,6 @@ def _encode(userdata, label):
     if len(encoded) > MOST_USERDATA:
         raise PermanentError(
             f'The userdata of the label "{label.name}" has '
-            f'{len(userdata.encode())} bytes; Nova takes '
-            f'{MOST_USERDATA * 3 // 4} at most')
+            f'{len(userdata.encode())} bytes; Nova accepts at most '
+            f'{MOST_USERDATA * 3 // 4}')
     return encoded

@@ -1,12 +1,12 @@
-"""Lists of servers, of which Nova is asked for the changes only.
+"""Lists of servers, updated with the changes that Nova reports.
 
-Compute API, "List Servers Detailed", ``changes-since``; such a list has
-deleted servers, too:
+Compute API, "List Servers Detailed", ``changes-since``; such a list contains
+deleted servers:
 https://docs.openstack.org/api-ref/compute/#list-servers-detailed
 
-Not all that a list shows counts as a change of a server: its addresses do
-not, nor does its metadata.  And Nova forgets deleted servers some day.  So
-there is a whole list from time to time.
+A change of the addresses or the metadata of a server does not count as a
+change in Nova, and Nova forgets deleted servers after some time.  So the
+driver requests a complete list from time to time.
 """
 
 import dataclasses
@@ -21,23 +21,23 @@ from openstack import exceptions
 from zuul_nodes.drivers.openstack.cloud.pages import getPages
 
 PATH = '/servers/detail'
-# Seconds after which the whole list is asked for.
+# Seconds after which a complete list is requested.
 WHOLE = 300
-# Seconds that the clocks of a cloud's services may differ, and that a change
-# may take until it is in a list.
+# Maximum seconds by which the clocks of a cloud's services differ, plus the
+# delay of a change in a list.
 OVERLAP = 60
-# Of what is no server any more, but in a list of changes.
+# Status of deleted servers in a list of changes.
 GONE = ('DELETED', 'SOFT_DELETED')
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
     """
-    :ivar dict servers: id -> server, as Nova shows it.
-    :ivar float begun: when the list was asked for, by the monotonic clock.
-    :ivar float whole: the same, for the last whole list.
-    :ivar datetime date: the cloud's, when the answer was made; None if it
-        does not tell.
+    :ivar dict servers: id -> server, as Nova returns it.
+    :ivar float begun: time of the request, by the monotonic clock.
+    :ivar float whole: time of the last request for a complete list.
+    :ivar datetime date: time of the answer, by the cloud's clock; None if it
+        is unknown.
     """
 
     servers: dict
@@ -47,8 +47,9 @@ class Snapshot:
 
 
 class Servers:
-    """
-    :param clock: gives seconds.
+    """Lists the servers of a project.
+
+    :param clock: returns seconds.
     """
 
     log = logging.getLogger('zuul.nodes.drivers.openstack')
@@ -59,11 +60,11 @@ class Servers:
         self._last = None
         self._knows_changes = True
 
-    def list(self, proxy, microversion):
+    def listServers(self, proxy, microversion):
         """
         :param proxy: of openstacksdk, for Nova.
-        :return: a list of all servers of the project, as Nova shows them.
-        :raises HttpException: Nova has refused it.
+        :return: a list of all servers of the project, as Nova returns them.
+        :raises HttpException: Nova has refused the request.
         """
         last, begun = self._last, self.clock()
         if (last is None or last.date is None or not self._knows_changes
@@ -72,14 +73,14 @@ class Servers:
         try:
             return self._keep(self._ask(proxy, microversion, begun, last))
         except exceptions.BadRequestException as error:
-            self.log.warning('The cloud does not list changes of servers; '
-                             'it is asked for all: %s', error)
+            self.log.warning('The cloud does not list changes of servers, so '
+                             'each list is complete: %s', error)
             self._knows_changes = False
             return self._keep(self._ask(proxy, microversion, begun))
 
     def _ask(self, proxy, microversion, begun, last=None):
         """
-        :param Snapshot last: whose changes are asked for; None for all.
+        :param Snapshot last: to be updated; None for a complete list.
         :return: a new Snapshot.
         """
         dates = []
@@ -93,20 +94,20 @@ class Servers:
                 servers.pop(server['id'], None)
             else:
                 servers[server['id']] = server
-        # Of the first page: what has changed since is in the next list.
+        # The date of the first page: the next list has all later changes.
         return Snapshot(servers, begun, last.whole if last else begun,
                         dates[0])
 
     def _keep(self, snapshot):
         with self._lock:
-            # Another thread may have been quicker, and know more.
+            # Another thread may have stored a newer list.
             if self._last is None or self._last.begun <= snapshot.begun:
                 self._last = snapshot
         return list(snapshot.servers.values())
 
 
 def _getDate(response):
-    """:return: when an answer was made, by the cloud's clock, or None."""
+    """:return: time of an answer, by the cloud's clock, or None."""
     try:
         return email.utils.parsedate_to_datetime(
             response.headers['Date']).astimezone(datetime.UTC)

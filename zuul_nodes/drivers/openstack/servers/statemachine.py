@@ -1,5 +1,5 @@
-"""The lives of nodes: those of the driver API, with floating IPs, ports and
-volumes."""
+"""State machines that extend those of the framework with floating IPs, ports
+and volumes."""
 
 import copy
 import dataclasses
@@ -10,26 +10,26 @@ from zuul_nodes.drivers.openstack.cloud import marks, networks
 from zuul_nodes.drivers.openstack.cloud.resources import IDLE
 from zuul_nodes.drivers.openstack.config.properties import Properties
 
-# What adapters do.
+# The method of the adapter.
 ADDRESS = 'createFloatingIp'
 
 
 class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
-    """Parameters as of the driver API's."""
+    """Creates a server; the parameters are those of the base class."""
 
     def __init__(self, provider, node, image_external_id, log):
         super().__init__(provider, node, image_external_id, log)
         if self.state not in (self.START, self.MOVING, self.ASKED,
                               self.BOOTING, self.COMPLETE):
-            # Zuul's own driver has begun it.
+            # Zuul's own driver has started the launch.
             self.state = self.ASKED
         if 'instance_id' not in node.create_state:
             self.instance_id = node.openstack_server_id
-        # Nova removes its volumes with the server, if all goes well.
+        # Nova deletes its volumes with the server unless an error occurs.
         self.volumes = list(node.create_state.get('volumes', ()))
         self.ports = networks.hasInsecure(provider.labels[node.label])
         self._tagged = set()
-        # Whether a floating IP is wanting, and what there is of it.
+        # Whether the server needs a floating IP, and the one that it has.
         self._wanting = False
         self._floating_ip = None
         self._asked_since = time.monotonic()
@@ -40,7 +40,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
 
     def advance(self):
         instance = super().advance()
-        # By this, Zuul's own driver would find it.
+        # Zuul's own driver finds the server by this field.
         if self.node.openstack_server_id != self.instance_id:
             self.node.openstack_server_id = self.instance_id
         return instance
@@ -52,7 +52,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
 
     def hasFlavor(self, instance, name):
         flavor = instance.server['flavor']
-        # Old versions of Nova show its id only.
+        # Old versions of Nova return only its id.
         return name == (flavor.get('original_name') or (
             self.endpoint.lookups.getFlavorName(flavor['id'])))
 
@@ -72,17 +72,17 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
         return self._connect(copy.copy(instance))
 
     def _noteVolumes(self):
-        """Nobody but Nova can have given a volume to a server that is not
-        ready."""
+        """Record the volumes of a server while it is not ready, because only
+        Nova can have attached these."""
         if not self.provider.labels[self.node.label].boot_from_volume:
             return
         for instance in self.endpoint.listing.get(self.since) or ():
             if instance.id == self.instance_id:
-                # It may have been in another zone before.
+                # The node may have had an instance in another zone before.
                 self.volumes = sorted({*self.volumes, *instance.volumes})
 
     def _tagVolumes(self, instance):
-        """:return: whether the server's volumes say whose they are, as far
+        """:return: whether all volumes of the server have been tagged, as far
             as the cloud allows it."""
         for volume_id in instance.volumes:
             if volume_id not in self.volumes or volume_id in self._tagged:
@@ -94,7 +94,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
             try:
                 task.getResult()
             except DriverError as error:
-                # It only helps to find it if it leaks.
+                # The tags only help to find a leaked volume.
                 self.log.warning('Unable to tag volume %s: %s', volume_id,
                                  error)
             self._tagged.add(volume_id)
@@ -103,8 +103,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
     # Addresses
 
     def _connect(self, instance):
-        """:return: the instance if it has the addresses that it is to
-            have."""
+        """:return: the instance, once it has its addresses."""
         known = None
         if not self._wanting:
             known = self._getAddresses(instance, [])
@@ -119,18 +118,18 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
         addresses, _ = known
         if not addresses['interface_ip']:
             raise DriverError(
-                f'Server {instance.id} has no address by which Zuul could '
-                f'connect to it')
+                f'Server {instance.id} has no address to which Zuul could '
+                f'connect')
         vars(instance).update(addresses)
         return instance
 
     def _getAddresses(self, instance, floating):
-        """:return: as of the adapter; None as long as it is not known."""
+        """:return: the result of the adapter; None until it is known."""
         task = self._perform('getAddresses', instance.server, floating)
         return task and task.getResult()
 
     def _hasFloatingIp(self, instance):
-        """:return: whether its floating IP can be used."""
+        """:return: whether the floating IP can be used."""
         if not self.node.openstack_floating_ip_id:
             ports = self._getPorts(instance)
             if not ports:
@@ -150,8 +149,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
                 and self._floating_ip['status'] == 'ACTIVE')
 
     def _getPorts(self, instance):
-        """:return: the server's ports; None as long as they are not known.
-        """
+        """:return: the server's ports; None until they are known."""
         ports = self.endpoint.ports.get(self._asked_since)
         return ports and [port for port in ports
                           if port['device_id'] == instance.id]
@@ -176,7 +174,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
 
 
 class OpenstackDeleteStateMachine(extension.DeleteStateMachine):
-    """Parameters as of the driver API's."""
+    """Deletes a server; the parameters are those of the base class."""
 
     def __init__(self, provider, node, log):
         super().__init__(provider, node, log)
@@ -192,12 +190,14 @@ class OpenstackDeleteStateMachine(extension.DeleteStateMachine):
 
 
 class NodeRemoval(extension.Removal):
-    """Whatever a node has is removed: floating IPs, servers, and then what
-    Nova may have left, volumes and ports.
+    """Deletes all resources of a node.
+
+    These are floating IPs, servers, and then the volumes and ports that Nova
+    may have left.
 
     :param provider: of its endpoint; may not have its label any more.
     :param ProviderNode node:
-    :ivar list volumes: ids of those that its server had.
+    :ivar list volumes: ids of the volumes of its server.
     """
 
     def __init__(self, provider, node):
@@ -206,11 +206,11 @@ class NodeRemoval(extension.Removal):
             endpoint, node, node.create_state.get('instance_id')
             or node.openstack_server_id)
         self.volumes = node.create_state.get('volumes', [])
-        # They are made before anything is written down.
+        # The state of the node may have been lost after ports were created.
         label = provider.labels.get(node.label)
         self.has_ports = node.create_state.get(
             'ports', label is not None and networks.hasInsecure(label))
-        # Kinds of which nothing is left.
+        # Methods that have deleted all resources of their kind.
         self.done = set()
 
     def begin(self):
@@ -227,7 +227,7 @@ class NodeRemoval(extension.Removal):
             return self._removeOnce('deleteFloatingIp', lambda: [known])
         if not self.endpoint.adapter.hasFloatingIps():
             return True
-        # Nobody may have lived to write down its id.
+        # A launcher may have died before it recorded the id.
         return self._removeOnce('deleteFloatingIp', lambda: (
             self._findOurs(self.endpoint.floating_ips)))
 
@@ -236,15 +236,15 @@ class NodeRemoval(extension.Removal):
             'deletePort', lambda: self._findOurs(self.endpoint.ports))
 
     def _findOurs(self, listing):
-        """:return: ids of those that were made for the node; None as long
-            as they are not known."""
+        """:return: ids of the resources of the node; None until they are
+            known."""
         things = listing.get(self.begun)
         return things if things is None else [
             each['id'] for each in things if marks.getTags(
                 each.get('description')).get(marks.NODE) == self.node.uuid]
 
     def _removeOnce(self, name, find):
-        """:return: whether they are removed, which is done at once."""
+        """:return: whether all have been deleted; each is deleted once."""
         if name in self.done:
             return True
         ids = find()
@@ -259,7 +259,7 @@ class NodeRemoval(extension.Removal):
         return True
 
     def _removeVolumes(self):
-        """:return: whether nothing is left of the volumes."""
+        """:return: whether all volumes have been deleted."""
         if not self.volumes:
             return True
         volumes = self.endpoint.volumes.get(self.since)

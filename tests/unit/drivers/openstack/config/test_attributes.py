@@ -55,10 +55,10 @@ def test_no_such_flavor(name, min_ram, message):
     ('min-ram: 4000', 'min-ram: 0', 'min-ram'),
     ('image-name: debian-12\n        image-filters: {visibility: public}',
      'python-path: auto', '"image-name", "image-id"'),
-    ("'of {request.id}'", "'of {request.id'", 'can not be filled in'),
-    ("'of {request.id}'", "'of {}'", 'between braces'),
-    ("'of {request.id}'", "'{request.id!r}'", 'between braces'),
-    ('{owner: ci}', '{owner: 1}', 'expected a text'),
+    ("'of {request.id}'", "'of {request.id'", 'cannot be filled in'),
+    ("'of {request.id}'", "'of {}'", 'braces must contain one name'),
+    ("'of {request.id}'", "'{request.id!r}'", 'braces must contain one name'),
+    ('{owner: ci}', '{owner: 1}', 'expected a string'),
     ('{owner: ci}', f'{{owner: {256 * "x"}}}', 'has 256 characters'),
     ('port-security: false', 'port-security: none', 'networks'),
     ('port-security: false', 'fixed-ip: 127.0.0.1', 'networks'),
@@ -145,7 +145,7 @@ def test_api_timeout(makeNodes, cloud, clouds_yaml, option, in_clouds_yaml,
 
 @pytest.mark.parametrize('wrong', ['0', '-1', 'a', 'nan'])
 def test_wrong_api_timeout(wrong):
-    with pytest.raises(Exception, match=f'"api_timeout": it is "{wrong}"'):
+    with pytest.raises(Exception, match=f'greater than 0, not "{wrong}"'):
         OpenstackDriver().getConnection('cloud', {
             'cloud': 'emulator', 'api_timeout': wrong})
 

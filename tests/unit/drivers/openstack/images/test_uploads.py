@@ -88,7 +88,7 @@ def test_upload_without_answer_times_out(cloud, clouds_yaml, makeSite, upload):
 
 def test_launcher_stops(site, cloud, upload):
     site.endpoint.stopping.set()
-    runAndFail(site, cloud, upload, 'not sent any more')
+    runAndFail(site, cloud, upload, 'because the endpoint stops')
 
 
 def test_image_of_an_unfinished_upload_is_listed(site, cloud, upload):
@@ -109,12 +109,12 @@ def test_progress(caplog, monkeypatch):
     body = Body('debian', lambda: iter([bytes(1 << 20)] * 4), 4 << 20,
                 threading.Event())
     assert len(b''.join(body)) == len(body)
-    assert 'Image debian: 2 of 4 MiB sent, 50 %' in caplog.text
+    assert 'Sent image debian: 2 of 4 MiB, 50 %' in caplog.text
 
 
 def test_upload_fails_when_the_file_is_too_short():
     body = Body('debian', lambda: iter([b'1234']), 5, threading.Event())
-    with pytest.raises(ImageFailed, match='5 bytes, and 4 have come'):
+    with pytest.raises(ImageFailed, match='5 bytes, but its source has 4'):
         list(body)
     assert not body.checksums
 
