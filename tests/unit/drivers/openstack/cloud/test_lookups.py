@@ -57,7 +57,7 @@ def test_newest_image(nodes, cloud):
     assert find('debian-12', {})['id'] == 'new'
     addImage(cloud, 'private', '2026-01-01T00:00:00Z', visibility='private',
              owner=cloud.neutron.admin)
-    nodes.lookups.clear()
+    nodes.lookups.forgetAnswers()
     assert find('debian-12', {})['id'] == 'private'
     assert find('debian-12', {'owner': 'us'})['id'] == 'new'
     with pytest.raises(PermanentError, match=r'the name "debian-12" and '

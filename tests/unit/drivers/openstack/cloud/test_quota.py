@@ -164,7 +164,7 @@ def test_unknown_flavor(site, cloud):
     flavor['name'] = 'other'
     assert getNeeds(site) == {'instances': 1}
     flavor['name'] = 'm1.small'
-    site.endpoint.lookups.clear()
+    site.endpoint.lookups.forgetAnswers()
     assert getNeeds(site)['ram'] == 2048
 
 
