@@ -37,12 +37,12 @@ def load(image='image-id: ami-1', label='', **options):
         'image': 'image-owners: self\n        image-id: a'}, None),
     ({'image_owners': 'self'}, {
         'image': f'image-owners: "{OTHER}"\n        image-id: a'},
-     f'its image "base" is of the owner "{OTHER}"'),
+     f'its image "base" has the owner "{OTHER}"'),
     ({'image_owners': 'self'}, {
         'image': f'image-owners: [self, "{OTHER}"]\n        image-id: a'},
-     f'its image "base" is of the owner "{OTHER}"'),
+     f'its image "base" has the owner "{OTHER}"'),
     ({'image_owners': 'self'}, {'image': 'image-id: resolve:ssm:/a'},
-     'whose owner is not known'),
+     'whose owner is unknown'),
     ({'instance_profiles': 'a, node'}, {
         'label': 'iam-instance-profile: {name: node}'}, None),
     ({'instance_profiles': PROFILE}, {
@@ -122,7 +122,7 @@ def test_an_image_of_another_owner_is_not_used(find, images, bound):
             {'image_filters': FILTERS, 'image_owners': [OTHER]},
             {'image_filters': [{'name': 'image-id', 'values': [other]}]}):
         with pytest.raises(PermanentError, match=(
-                r'there is no image with|is of no owner that "image_owners"')):
+                r'there is no image with|"image_owners" of the .* allows no')):
             find(bound, **attributes)
 
 

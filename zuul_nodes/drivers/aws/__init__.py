@@ -1,9 +1,9 @@
-"""Amazon Web Services: Zuul's driver, and what it lacks."""
+"""Driver for Amazon Web Services: extends Zuul's driver."""
 
 import zuul.driver.aws
 
 from zuul_nodes.drivers import extension
 
-# Ours, if it goes with the Zuul that is here.
+# Our driver if it supports the installed Zuul, otherwise Zuul's.
 AwsDriver = extension.chooseDriver(
     'zuul_nodes.drivers.aws.driver:AwsDriver', zuul.driver.aws.AwsDriver)

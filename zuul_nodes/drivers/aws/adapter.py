@@ -1,4 +1,4 @@
-"""What nodes need of a region: lists, and removals that come to an end."""
+"""The adapter of a region: lists and deletions for the framework."""
 
 import math
 
@@ -8,24 +8,25 @@ from zuul.driver.aws.util import tag_list_to_dict
 from zuul_nodes.drivers import Adapter, Instance, State
 from zuul_nodes.drivers.aws import errors
 
-# Of hosts that are not there any more.
+# States of dedicated hosts that have been released.
 RELEASED = ('released', 'released-permanent-failure')
 GONE = ('terminated', 'deleted', *RELEASED)
 
 
 class AwsAdapter(Adapter):
-    """
+    """Calls a region on behalf of the framework.
+
     :param AwsEndpoint endpoint: that has the clients.
     """
 
     def __init__(self, endpoint):
-        # Other than adapters usually, it has the endpoint's clients.
+        # Unlike other adapters, this one uses the endpoint's clients.
         self.endpoint = endpoint
         self.timeout = endpoint.connection.api_timeout
 
     @property
     def list_interval(self):
-        """As Zuul's endpoint keeps other lists."""
+        """The lifetime of other lists in Zuul's endpoint."""
         return awsendpoint.CACHE_TTL
 
     def listInstances(self):
@@ -40,8 +41,8 @@ class AwsAdapter(Adapter):
     def _list(self, method, key):
         """
         :param str method: of Zuul's endpoint.
-        :return: yields an :class:`Instance` of each thing, with the
-            ``data`` that AWS has of it.
+        :return: yields an :class:`Instance` for each resource, whose ``data``
+            is the answer of AWS.
         """
         zuuls = getattr(awsendpoint.AwsProviderEndpoint, method)
         with errors.translated():
@@ -52,8 +53,7 @@ class AwsAdapter(Adapter):
                 tag_list_to_dict(thing.get('Tags')), data=thing)
 
     def deleteInstance(self, instance_id):
-        """:return: a Future: it waits for others, to go with them in one
-            call."""
+        """:return: a Future, because several deletions share one call."""
         return self.endpoint.deleteInstance(instance_id)
 
     def deleteHost(self, host_id):
@@ -61,7 +61,7 @@ class AwsAdapter(Adapter):
 
 
 def isGone(thing):
-    """:return: whether AWS has a thing in a list that is there no more."""
+    """:return: whether a listed resource has been deleted already."""
     state = thing.get('State', '')
     name = state['Name'] if isinstance(state, dict) else state
     return name.lower() in GONE
@@ -69,9 +69,9 @@ def isGone(thing):
 
 def getLast(listing):
     """
-    :param Listing listing: of one of the adapter's lists.
-    :return: what AWS had when it was asked last; nothing if it has not
-        answered yet.
+    :param Listing listing: one of the adapter's lists.
+    :return: the resources in the last list of AWS; empty if there is none
+        yet.
     """
     return [each.data for each in listing.get(-math.inf) or ()]
 

@@ -1,17 +1,17 @@
-"""What tenants may use of what an account can reach.
+"""Bounds that the operator sets for tenants within an AWS account.
 
-Options of a connection have names with commas between them.  Without an
-option, all is allowed.
+The options of a connection contain names, separated by commas.  Without an
+option, everything is allowed.
 """
 
 from zuul_nodes.drivers import bounds
 from zuul_nodes.drivers.aws.images import RESOLVED
 
-# Who has to own images: ids of accounts, "self", "amazon" or the like.
+# Allowed owners of images: ids of accounts, "self", "amazon", …
 OWNERS = 'image_owners'
-# Names or ARNs, as labels have them.
+# Allowed instance profiles: names or ARNs, as in labels.
 PROFILES = 'instance_profiles'
-# Where images are put on their way, and where they come from.
+# Allowed buckets, for uploads on their way to AWS and for artifacts.
 BUCKETS = 'buckets'
 OPTIONS = (OWNERS, PROFILES, BUCKETS)
 
@@ -20,7 +20,7 @@ def check(connection, config):
     """
     :param AwsConnection connection:
     :param dict config: the flat configuration of a provider.
-    :raises BoundError: it is more than the operator allows.
+    :raises BoundError: the operator does not allow the configuration.
     """
     for image in config['images']:
         if image.get('type') == 'cloud':
@@ -40,12 +40,12 @@ def _checkImage(connection, image):
     owners = image.get('image-owners') or ()
     bounds.checkNames(
         connection, OWNERS, [owners] if isinstance(owners, str) else owners,
-        f'its image "{image["name"]}" is of the owner')
+        f'its image "{image["name"]}" has the owner')
     if (bounds.getNames(connection, OWNERS) is not None
             and (image.get('image-id') or '').startswith(RESOLVED)):
         raise bounds.BoundError(
             f'its image "{image["name"]}" is "{image["image-id"]}", whose '
-            'owner is not known before it is used, so '
+            'owner is unknown until it is used, so '
             f'{bounds.describe(connection, OWNERS)} does not allow it')
 
 

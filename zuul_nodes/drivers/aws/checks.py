@@ -1,4 +1,4 @@
-"""What AWS is asked about a configuration, before it is used."""
+"""Checks of the configuration of AWS against the cloud."""
 
 import functools
 
@@ -16,11 +16,11 @@ from zuul_nodes.drivers import (
 from zuul_nodes.drivers.aws import errors, images, places
 from zuul_nodes.suggestions import suggest
 
-# More names than that help nobody.
+# Maximum number of names in a message.
 MANY = 10
-# There is none of that id, so nothing happens to it.
+# The id of an instance that does not exist, so calls do not change anything.
 NOBODY = 'i-00000000000000000'
-# Calls that nodes take, whatever is configured; with what they need.
+# Calls that every node requires -> method and arguments.
 PERMISSIONS = {
     'ec2:DescribeInstances': ('describe_instances', {}),
     'ec2:DescribeVolumes': ('describe_volumes', {}),
@@ -32,14 +32,14 @@ PERMISSIONS = {
         'Resources': [NOBODY],
         'Tags': [{'Key': 'zuul_system_id', 'Value': 'check'}]}),
 }
-# What AWS answers to such a call that it would have done.
+# The error code of a dry run that would have succeeded.
 DRY_RUN = 'DryRunOperation'
 
 
 def makeChecks(provider):
     """
     :param AwsProvider provider: whose endpoint need not have been started.
-    :return: yields a Check for each thing that its configuration names.
+    :return: yields a Check for each object that its configuration names.
     """
     provider.endpoint.start()
     questions = Questions(provider, provider.endpoint)
@@ -66,7 +66,7 @@ def _make(subject, name, user, ask, *args, **kwargs):
 
 
 def _makeForLabel(questions, label):
-    """:return: yields a Check for each thing that a label of a view names."""
+    """:return: yields a Check for each object that a label of a view names."""
     provider = questions.provider
     user = f'label {label.name}'
     zones = tuple(getZones(label))
@@ -112,11 +112,13 @@ def _getTypes(flavor):
 
 
 class Questions:
-    """
-    :param AwsProvider provider:
-    :param AwsEndpoint endpoint: of it, started.
+    """Asks AWS about the configuration of a provider.
 
-    Each gives an empty string, or what is wrong; or raises what AWS says.
+    Each method returns an empty string or the problem, or raises the error of
+    AWS.
+
+    :param AwsProvider provider:
+    :param AwsEndpoint endpoint: of the provider, started.
     """
 
     def __init__(self, provider, endpoint):
@@ -131,14 +133,14 @@ class Questions:
         except ClientError as error:
             if errors.getCode(error) != 'UnauthorizedOperation':
                 raise
-            # It has answered, so it is there.
+            # AWS has answered, so the region exists.
             return ''
         return _compare('region', self.provider.region, names)
 
     def askPermission(self, method, **kwargs):
         error = self._tryDry(method, **kwargs)
         if errors.getCode(error).startswith('InvalidInstanceID'):
-            # So far, it was allowed.
+            # The call was authorized.
             return ''
         return str(errors.translate(error)) if error else ''
 
@@ -149,14 +151,14 @@ class Questions:
                 client.head_bucket(Bucket=name)
         except ClientError as error:
             if error.response['ResponseMetadata']['HTTPStatusCode'] == 404:
-                return f'There is no bucket "{name}"; make it'
-            return (f'Bucket "{name}" can not be used: '
+                return f'There is no bucket "{name}"; create it'
+            return (f'Bucket "{name}" cannot be used: '
                     f'{errors.translate(error)}')
         with self.endpoint.non_mutating_rate_limiter:
             region = self.endpoint.getBucketRegion(name)
         if region != self.provider.region:
-            return (f'Bucket "{name}" is in {region}, and images are '
-                    f'imported from buckets in {self.provider.region} only')
+            return (f'Bucket "{name}" is in {region}, but images are '
+                    f'imported only from buckets in {self.provider.region}')
         return ''
 
     def askImage(self, image):
@@ -182,16 +184,16 @@ class Questions:
         if not image.image_id or images.isId(image.image_id):
             return message
         query = images.makeQuery(image)
-        # Others' public images are too many to look through.
+        # The public images of other accounts are too many for suggestions.
         names = [each.get('Name', '') for each in self._list(
             'describe_images', 'Images', Owners=['self'])]
-        anybody = self._list('describe_images', 'Images',
-                             Filters=query['Filters'])
-        if anybody:
-            owners = sorted({each['OwnerId'] for each in anybody})
+        others = self._list('describe_images', 'Images',
+                            Filters=query['Filters'])
+        if others:
+            owners = sorted({each['OwnerId'] for each in others})
             return (f'{message}; images of that name are owned by '
-                    f'{_enumerate(owners)}: if one of them is to be '
-                    'trusted, name it in "image-owners"')
+                    f'{_enumerate(owners)}: if you trust one of them, add it '
+                    'to "image-owners"')
         return f'{message}. {suggest(image.image_id, names)}'
 
     def askZone(self, name):
@@ -211,8 +213,8 @@ class Questions:
         if not subnet.get('AvailableIpAddressCount', 1):
             return f'Subnet {name} has no address left'
         if zones and subnet['AvailabilityZone'] not in zones:
-            return (f'Subnet {name} is in {subnet["AvailabilityZone"]}, and '
-                    f'nodes are to be in {_enumerate(sorted(zones))}')
+            return (f'Subnet {name} is in {subnet["AvailabilityZone"]}, but '
+                    f'the label has {_enumerate(sorted(zones))}')
         return ''
 
     def askGroup(self, name):
@@ -233,8 +235,8 @@ class Questions:
             try:
                 client.get_instance_profile(InstanceProfileName=name)
             except client.exceptions.NoSuchEntityException:
-                return (f'There is no instance profile "{name}"; a role '
-                        'alone is none')
+                return (f'There is no instance profile "{name}"; the name of '
+                        'a role is not sufficient')
         return ''
 
     def askType(self, instance_type, label):
@@ -252,8 +254,8 @@ class Questions:
             self.endpoint.getSubnetZones(label.subnet_ids).values())
         if wanted and not offered & set(wanted):
             return (f'There is no {instance_type} in '
-                    f'{_enumerate(dict.fromkeys(wanted))}; it is in '
-                    f'{_enumerate(sorted(offered))}')
+                    f'{_enumerate(dict.fromkeys(wanted))}; the zones with it '
+                    f'are {_enumerate(sorted(offered))}')
         return ''
 
     def askQuota(self, label):
@@ -271,7 +273,7 @@ class Questions:
                     if limit is not None and limit < need:
                         problems.append(
                             f'One node needs {need:g} of {resource} '
-                            f'({instance_type}), and {owner} allows '
+                            f'({instance_type}), but {owner} allows '
                             f'{limit:g}')
         return '; '.join(dict.fromkeys(problems))
 
@@ -291,14 +293,14 @@ class Questions:
         if image.type != 'cloud':
             found = self._list('describe_images', 'Images', Owners=['self'])
             if not found:
-                # What it would be made of is not there yet.
+                # The account has no image yet with which to try it.
                 return ''
             image_id = found[0]['ImageId']
         else:
             try:
                 image_id = images.findImage(endpoint, image)
             except DriverError:
-                # That of the image says so.
+                # The check of the image reports this.
                 return ''
         zone = next(iter(places.orderZones(label)), None)
         place = places.Place(flavor.market_type, zone)
@@ -309,7 +311,7 @@ class Questions:
         return str(errors.translate(error)) if error else ''
 
     def _tryDry(self, method, **kwargs):
-        """:return: why AWS would not do it, or None if it would."""
+        """:return: the error of a dry run, or None if it would succeed."""
         try:
             with self.endpoint.non_mutating_rate_limiter:
                 getattr(self.client, method)(DryRun=True, **kwargs)
@@ -318,7 +320,7 @@ class Questions:
         return None
 
     def _list(self, method, key, **kwargs):
-        """:return: a list of all there is, of all pages."""
+        """:return: a list of the items of all pages."""
         with self.endpoint.non_mutating_rate_limiter:
             if not self.client.can_paginate(method):
                 return getattr(self.client, method)(**kwargs)[key]
@@ -327,7 +329,7 @@ class Questions:
 
 
 def _compare(kind, name, names):
-    """:return: a sentence, if the name is none of these."""
+    """:return: a sentence if the name is not in the list."""
     if name in names:
         return ''
     return f'There is no {kind} "{name}". {suggest(name, names)}'

@@ -1,9 +1,9 @@
-"""What the error codes of AWS mean: one table.
+"""The meaning of AWS's error codes, in one table.
 
-It is made from Amazon's list, of which the driver's tests have each code:
+The source is Amazon's list, of which the driver's tests contain each code:
 https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-S3, EBS direct, Systems Manager and STS have codes of their own.  Instances
-that end by themselves say why with the same codes.
+S3, EBS direct, Systems Manager and STS have codes of their own.  The reason
+why an instance has terminated by itself has the same codes.
 """
 
 import enum
@@ -11,15 +11,15 @@ import re
 
 
 class Kind(enum.Enum):
-    """What a failure means.
+    """The meaning of a failure.
 
-    QUOTA: the account has as much as it may have; it may have more when some
-    of it has gone.  CAPACITY: a zone, a subnet or a host has no room.
-    TEMPORARY: AWS cannot answer now.  PERMANENT: AWS will answer the same
-    again.  NOT_HERE: so it is, but another zone or subnet may do.
-    NOT_FOUND: there is no such thing.  NOT_YET: there is no such thing, and
-    it may be too new to be known everywhere.  EXISTS: there is such a thing
-    already.  ATTEMPT: another attempt may succeed, and nothing says so.
+    QUOTA: the account has reached a limit, and can continue after it deletes
+    something.  CAPACITY: a zone, a subnet or a host has no capacity.
+    TEMPORARY: AWS cannot answer now.  PERMANENT: AWS will give the same answer
+    again.  NOT_HERE: likewise, but another zone or subnet may work.
+    NOT_FOUND: the resource does not exist.  NOT_YET: the resource does not
+    exist, or is too new to be known everywhere.  EXISTS: the resource exists
+    already.  ATTEMPT: another attempt may succeed, but this is unknown.
     """
 
     QUOTA = enum.auto()
@@ -33,9 +33,9 @@ class Kind(enum.Enum):
     ATTEMPT = enum.auto()
 
 
-# Of each kind the codes, with blanks between them.
+# Kind -> codes, separated by white space.
 _CODES = {
-    # What nodes and images use up, and give back when they go.
+    # Limits of resources that nodes and images release when they are deleted.
     Kind.QUOTA: '''
         AddressLimitExceeded HostLimitExceeded InstanceLimitExceeded
         MaxIOPSLimitExceeded MaxSpotFleetRequestCountExceeded
@@ -49,7 +49,7 @@ _CODES = {
         ReservationCapacityExceeded SpotInstanceTermination
         SpotMaxPriceTooLow UnfulfillableCapacity
         ''',
-    # Of those whose credentials have expired, the library fetches new ones.
+    # After expired credentials, the library fetches new ones.
     Kind.TEMPORARY: '''
         BandwidthLimitExceeded ConcurrentCreateImageNoRebootLimitExceeded
         ConcurrentLimitExceededException ConcurrentSnapshotLimitExceeded
@@ -67,8 +67,8 @@ _CODES = {
         Throttling ThrottlingException TokenRefreshRequired
         TooManyRequestsException Unavailable UpdateLimitExceeded
         ''',
-    # Some are called as limits of the account are, and are limits of the one
-    # thing that was asked for: no other that goes makes room for it.
+    # Some have names like limits of the account, but are limits of the one
+    # resource in the request: deleting other resources does not help.
     Kind.PERMANENT: '''
         AccessDenied AccessDeniedException AccountDisabled
         ActiveVpcPeeringConnectionPerVpcLimitExceeded AllAccessDisabled
@@ -106,7 +106,7 @@ _CODES = {
         InvalidSubnetId.NotFound InvalidZone.NotFound Unsupported
         UnsupportedHostConfiguration VolumeTypeNotAvailableInZone
         ''',
-    # What S3 is only asked to describe, it refuses with the status alone.
+    # S3 answers HEAD requests with a status but no code.
     Kind.NOT_FOUND: '''
         404 InvalidConversionTaskId InvalidPlacementGroup.Unknown
         InvalidReservedInstancesId InvalidReservedInstancesOfferingId
@@ -131,8 +131,8 @@ _CODES = {
         InvalidClientVpnDuplicateRoute InvalidOption.Conflict
         Resource.AlreadyAssigned Resource.AlreadyAssociated
         ''',
-    # The first is that of disks that cannot be decrypted: called as those of
-    # AWS's own troubles, but for who is to blame.
+    # The first code is for disks that cannot be decrypted.  Without "Client."
+    # it would be a temporary error of AWS.
     Kind.ATTEMPT: '''
         Client.InternalError BundlingInProgress DependencyViolation
         ExistingVpcEndpointConnections FleetNotInModifiableState
@@ -149,11 +149,11 @@ _CODES = {
 }
 CODES = {code: kind for kind, codes in _CODES.items()
          for code in codes.split()}
-# Of codes that are not there, by how they are called; the first counts.
+# Patterns for other codes; the first that matches applies.
 FAMILIES = tuple((re.compile(pattern), kind) for pattern, kind in (
     (r'^Insufficient\w*Capacity$', Kind.CAPACITY),
     (r'AlreadyExists(Exception)?$|\.Duplicate$', Kind.EXISTS),
-    # Nothing has an id that is none.
+    # No resource has a malformed id.
     (r'NotFound(Exception)?$|DoesNotExist$|^NoSuch|I[dD]\.?Malformed$',
      Kind.NOT_FOUND),
     (r'InUse(Exception)?$', Kind.ATTEMPT),
@@ -161,22 +161,23 @@ FAMILIES = tuple((re.compile(pattern), kind) for pattern, kind in (
     (r'NotSupported$|NotPermitted$|Mismatch$|Malformed$'
      r'|^(Invalid|Malformed|Missing|Unknown\w|Unsupported)'
      r'|Unsupported(\.\w+)?$', Kind.PERMANENT),
-    # A limit of what nodes do not have, or one that is new.  Whether there
-    # will be room is unknown, so there is an end to the attempts.
+    # A limit of a resource that nodes do not use, or a new limit.  Deletions
+    # may not help, so the number of attempts is limited.
     (r'Exceeded(Exception)?$', Kind.ATTEMPT),
 ))
 _BLAME = re.compile(r'^(Client|Server)\.')
 
 
 def shorten(code):
-    """:return: the code without who is to blame, unless that matters."""
+    """:return: the code without "Client." or "Server.", if the table does not
+        distinguish them."""
     return code if code in CODES else _BLAME.sub('', code)
 
 
 def getKind(code):
     """
-    :param str code: of an answer of AWS, or of why an instance has ended.
-    :return: a :class:`Kind`; None if the table does not say.
+    :param str code: of an answer of AWS, or of the termination of an instance.
+    :return: a :class:`Kind`; None if the table has no row for it.
     """
     code = shorten(code)
     if code in CODES:

@@ -1,4 +1,4 @@
-"""What Zuul gets of all this."""
+"""The driver that Zuul loads."""
 
 import zuul.driver.aws
 from zuul.driver.aws.awsconnection import AwsConnection as ZuulsConnection
@@ -8,12 +8,13 @@ from zuul_nodes.drivers.aws import allowed
 from zuul_nodes.drivers.aws.endpoint import AwsEndpoint
 from zuul_nodes.drivers.aws.provider import AwsProvider, AwsProviderSchema
 
-# Seconds that a call may take.
+# Default time-out of a call, in seconds.
 CALL_TIMEOUT = 60
 
 
 class AwsConnection(ZuulsConnection):
-    """
+    """The connection of an AWS account.
+
     :ivar float api_timeout: seconds that AWS has to accept a connection,
         and to answer.
     :ivar image_owners, instance_profiles, buckets: what tenants may use, a
@@ -30,9 +31,9 @@ class AwsConnection(ZuulsConnection):
 class AwsDriver(extension.ExtendedDriver, zuul.driver.aws.AwsDriver):
     """Zuul's driver for AWS.
 
-    Nodes go to another subnet, zone or market if there is no room, what a
-    launcher has begun that died is neither made twice nor forgotten, and
-    all that a configuration names can be checked.
+    It tries another subnet, zone or market if there is no capacity, continues
+    the work of a launcher that has died without duplicates or leaks, and
+    checks the objects that a configuration names.
     """
 
     provider_class = AwsProvider
@@ -41,7 +42,8 @@ class AwsDriver(extension.ExtendedDriver, zuul.driver.aws.AwsDriver):
 
     def __init__(self):
         super().__init__()
-        # Records are read by the driver that is used, of all of its name.
+        # Of several drivers with this name, the one in use registers its
+        # class, which reads the records of providers.
         extension.setProviderClass(self.name, self.provider_class)
 
     def getConnection(self, name, config):

@@ -1,4 +1,4 @@
-"""A region of AWS, as all providers of it share it."""
+"""A region of AWS, shared by all providers that use it."""
 
 import concurrent.futures
 
@@ -26,37 +26,36 @@ from zuul_nodes.drivers.aws.imageendpoint import ImageEndpoint
 
 # AWS advises against larger batches.
 BATCH = 50
-# Seconds for which it is known where subnets are.
+# Seconds for which the zones of subnets are cached.
 SUBNETS_TTL = 3600
 RUNNING = ('pending', 'running')
 LIVE = ['pending', 'running', 'stopping', 'stopped']
 
 
 class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
-    """Zuul's endpoint, whose calls come to their end, and which forgets
-    nothing that it was told to do.
+    """Zuul's endpoint with time-outs, idempotent calls and reliable deletion.
 
-    :ivar Listing hosts, volumes: one list of each serves all nodes that wait
+    :ivar Listing hosts, volumes: each list is shared by all nodes that wait
         for it.
     """
 
     def __init__(self, zk_client, driver, connection, region, system_id):
         super().__init__(zk_client, driver, connection, region, system_id)
         self.setAdapter(AwsAdapter(self))
-        # The clients keep to the rate, and one call may remove many.
+        # The clients limit the rate, and one call may delete many instances.
         self.calls.rate_limiter = RateLimiter(self.name, None)
         self.hosts = self.makeListing('listHosts')
         self.volumes = self.makeListing('listVolumes')
         self.fleets = Fleets(self)
-        # Uuid of a node -> Future of what is being made for it.
+        # Uuid of a node -> Future of the running creation of a resource.
         self._creating = {}
         self._zones = cachetools.TTLCache(4096, SUBNETS_TTL)
-        # Key of an object and when it was changed -> its tags.
+        # Key of an object and time of its last change -> its tags.
         self._object_tags = {}
 
     def startEndpoint(self):
         super().startEndpoint()
-        # Zuul has caches in their place, which do not say how old they are.
+        # Remove Zuul's caches, which do not record the age of a list.
         del self._listHosts, self._listInstances, self._listVolumes
 
     # Calls
@@ -68,9 +67,9 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         return self._limit(super()._getSessionFromWebIdentity())
 
     def _limit(self, session):
-        """:return: a session of whose clients no call goes on for ever."""
+        """:return: the session, with time-outs for all of its clients."""
         timeout = self.connection.api_timeout
-        # boto3 has no way to say it for all clients, botocore has.
+        # Only botocore can set a default for all clients; boto3 cannot.
         session._session.set_default_client_config(botocore.config.Config(
             connect_timeout=timeout, read_timeout=timeout))
         return session
@@ -89,7 +88,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         return getLast(self.volumes)
 
     def findInstances(self, node_uuid):
-        """:return: a list of the live instances of a node, as of now."""
+        """:return: a list of the live instances of a node, not cached."""
         with self.non_mutating_rate_limiter, errors.translated():
             return [instance for page in self.ec2_client.get_paginator(
                 'describe_instances').paginate(Filters=[
@@ -99,8 +98,8 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
                     for instance in reservation['Instances']]
 
     def findHosts(self, node_uuid):
-        """:return: a list of the hosts of a node, as of now."""
-        # There is no filter for the value of a tag.
+        """:return: a list of the hosts of a node, not cached."""
+        # AWS cannot filter hosts by the value of a tag.
         with self.non_mutating_rate_limiter, errors.translated():
             hosts = [host for page in self.ec2_client.get_paginator(
                 'describe_hosts').paginate(Filter=[
@@ -113,7 +112,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
     def getSubnetZones(self, subnets):
         """
         :param list subnets: ids.
-        :return: a dictionary, id -> zone, of those that are known.
+        :return: a dictionary, id -> zone, without unknown subnets.
         """
         missing = [each for each in subnets if each not in self._zones]
         if missing:
@@ -141,7 +140,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
             try:
                 return ask(Latest=True)
             except botocore.exceptions.ClientError as error:
-                # Only instances on Nitro tell what is new.
+                # Only Nitro instances support the latest output.
                 if errors.getCode(error) != 'UnsupportedOperation':
                     raise
             return ask()
@@ -170,7 +169,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         return future
 
     def isCreating(self, node_uuid):
-        """:return: whether something is being made for a node."""
+        """:return: whether a resource of a node is being created."""
         return node_uuid in self._creating
 
     def _completeCreateInstance(self, future):
@@ -184,36 +183,36 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
 
     def _createFleet(self, provider, label, flavor, image_id, tags, hostname,
                      launch_template_name, log):
-        instance_id = self.fleets.create(
+        instance_id = self.fleets.createFleet(
             label, flavor, image_id, tags, launch_template_name)
         log.debug('Created VM %s as instance %s', hostname, instance_id)
-        # It may be in no list yet.
+        # The instance may be missing in lists for a while.
         return {'InstanceId': instance_id, 'State': {'Name': 'creating'}}
 
-    # Of Zuul's, for other modules of this driver
+    # Methods of Zuul's endpoint, for other modules of this driver
 
     def refresh(self, thing):
-        """:return: what lists say of an instance or a host by now, as they
-            describe it; the thing itself if they do not have it."""
+        """:return: an instance or a host as the last list has it; the argument
+            itself if it is not listed."""
         return self._refresh(thing)
 
     def makeRequest(self, label, flavor, image_id, tags, dedicated_host_id):
-        """:return: what RunInstances is asked for, a dictionary."""
+        """:return: the request for RunInstances, a dictionary."""
         return self._getInstanceConfiguration(
             label, flavor, image_id, tags, dedicated_host_id)
 
     def listTemplates(self):
-        """:return: a list of the launch templates that are ours."""
+        """:return: a list of our launch templates."""
         return self._listLaunchTemplates()
 
     def forgetTemplates(self):
-        """Have the launch templates listed anew."""
+        """Discard the cached list of launch templates."""
         self._listLaunchTemplates.cache_clear()
 
     def getTemplateName(self, request):
         """
-        :param dict request: what the template is asked for.
-        :return: the name of its launch template.
+        :param dict request: that creates the launch template.
+        :return: the name of the launch template.
         """
         return self._getLaunchTemplateName(request)
 
@@ -275,10 +274,9 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
                 self._terminate(records)
 
     def _terminate(self, records):
-        """Ask AWS to remove instances.
+        """Ask AWS to terminate instances.
 
-        :param list records: tuples: id, log and the Future that is told
-            what comes of it.
+        :param list records: tuples of id, log and the Future for the result.
         """
         for external_id, log, _ in records:
             log.debug('Deleting instance %s', external_id)
@@ -292,7 +290,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
             said = errors.translate(error)
             if (len(records) > 1 and isinstance(said, DriverError)
                     and not isinstance(said, TemporaryError)):
-                # One that AWS does not know spoils it for all.
+                # An unknown instance makes the call fail for all others.
                 for record in records:
                     self._terminate([record])
                 return
@@ -318,11 +316,11 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
             self.log.debug('Deleting %s', kwargs)
             method(**kwargs)
 
-    # What there is
+    # Resources
 
     def listInstances(self):
         """:return: yields all instances, each with its ``problem``.
-        :raises Exception: AWS does not say."""
+        :raises Exception: AWS has not returned a list yet."""
         states = {
             each.id: each.data['State']['Name'].lower()
             for each in getKnown(self.listing)}
@@ -339,7 +337,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
         kinds = AwsResource.ResourceType
         failures = []
         for kind, make in (
-                # Imports have none at first.
+                # New imports have no tags.
                 ('tags', self._addTags),
                 (kinds.HOST, lambda: _makeResources(
                     kinds.HOST, 'HostId', getData(self.hosts))),
@@ -362,7 +360,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
                 continue
             yield from found
         if failures:
-            # Whoever reads the list has to know that it is not all.
+            # Report to the caller that the list is incomplete.
             raise DriverError('; '.join(failures))
 
     def _addTags(self):
@@ -373,7 +371,7 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
     def _makeObjects(self, buckets):
         tags = {}
         for bucket in buckets:
-            # Not from the cache, which knows but one bucket.
+            # Not from the cache, which contains only one bucket.
             for item in super()._listObjects(bucket):
                 key = bucket, item.key, item.last_modified
                 if key not in self._object_tags:
@@ -397,26 +395,26 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
     def refreshQuotaLimits(self, update):
         if self.quota_cache.hasLimits() and not update:
             return False
-        # Not from Zuul's cache, which gives what was so the last time.
+        # Not from Zuul's cache, which returns the previous limits.
         self.quota_cache.setLimits(QuotaInformation(**self.getLimits()))
         return True
 
     def getLimits(self):
-        """:return: the code of a quota -> limit, as it is now."""
+        """:return: the code of a quota -> current limit."""
         return {code: value for service in ('ec2', 'ebs')
                 for code, value in self._listServiceQuotas(service).items()}
 
     def refreshQuotaForLabel(self, label, flavor, update):
         if flavor.instance_type and not flavor.dedicated_host:
             self._getQuotaForInstanceType(flavor.instance_type, ON_DEMAND)
-            # What AWS does not have needs nothing, and is not to be made.
+            # Unknown types use no quota, because they cannot be launched.
             if flavor.instance_type in self.invalid_instance_types:
                 return
         super().refreshQuotaForLabel(label, flavor, update)
 
     def _getQuotaForInstanceType(self, instance_type, market_type_option):
-        # Zuul has None for one that can't be asked for, and one of these
-        # that somebody else has would be in the way of all others.
+        # Zuul returns None for an unknown type.  One such instance of another
+        # user of the account would make the quota of all others fail.
         return super()._getQuotaForInstanceType(
             instance_type, market_type_option) or QuotaInformation(
                 instances=1)
@@ -424,8 +422,8 @@ class AwsEndpoint(extension.EndpointWithAdapter, ImageEndpoint):
 
 def _complete(future):
     """
-    :return: what has been made, None as long as it is not.
-    :raises DriverError: AWS refuses it.
+    :return: the resource that was created; None until it exists.
+    :raises DriverError: AWS has refused the request.
     """
     if not future.done():
         return None

@@ -1,4 +1,4 @@
-"""The errors of AWS as those that the launcher knows."""
+"""Translate errors of AWS into errors of the driver API."""
 
 import contextlib
 
@@ -25,15 +25,14 @@ ERRORS = {
     Kind.EXISTS: PermanentError,
     Kind.ATTEMPT: DriverError,
 }
-# There are no spot instances to be had for that price, or no more of them;
-# on demand there may be.
+# Spot instances are not available, but on-demand instances may be.
 OF_SPOT = frozenset({'MaxSpotInstanceCountExceeded', 'SpotMaxPriceTooLow'})
-# Something else has been asked for by this token.
+# The token was used before with other parameters.
 TOKEN_USED = 'IdempotentParameterMismatch'
 
 
 def getCode(error):
-    """:return: the error code, empty if it is no answer of AWS."""
+    """:return: the error code; empty if the error is not an answer of AWS."""
     if isinstance(error, ClientError):
         return error.response.get('Error', {}).get('Code', '')
     return getattr(error, 'code', '') if isinstance(
@@ -42,9 +41,9 @@ def getCode(error):
 
 def translate(error):
     """
-    :param Exception error: of whatever kind.
-    :return: what it means, a :class:`DriverError`; or itself if it is no
-        answer of AWS.
+    :param Exception error: of any type.
+    :return: a :class:`DriverError` of the same meaning; the error itself if it
+        is not an answer of AWS.
     """
     if not isinstance(error, ClientError):
         return error
@@ -56,12 +55,12 @@ def translate(error):
 
 def makeError(code, message, status=0):
     """
-    :param str code: of an error, or of why an instance has ended.
-    :param str message: what AWS says.
+    :param str code: of an error, or of the termination of an instance.
+    :param str message: of AWS.
     :param int status: of HTTP, if it is known.
     :return: a :class:`DriverError` with the ``code``.
     """
-    # The account may be told more, at length, in a message of its own.
+    # AWS may add an encoded message with details of the account.
     text = messages.withoutSecrets(message or 'AWS does not say why').strip()
     error = _getClass(code, status)(f'AWS: {text} ({code})')
     error.code = code
@@ -76,29 +75,29 @@ def _getClass(code, status):
 
 
 def isElsewhereBetter(error):
-    """:return: whether another subnet or zone may have room."""
+    """:return: whether another subnet or zone may have capacity."""
     return not isOfSpot(error) and getKind(getCode(error)) in (
         Kind.CAPACITY, Kind.NOT_HERE)
 
 
 def isOfSpot(error):
-    """:return: whether no spot instance is to be had, wherever."""
+    """:return: whether spot instances are unavailable everywhere."""
     return shorten(getCode(error)) in OF_SPOT
 
 
 def isGone(error):
-    """:return: whether there is no such thing as was to be removed."""
+    """:return: whether the resource does not exist."""
     return getKind(getCode(error)) in (Kind.NOT_FOUND, Kind.NOT_YET)
 
 
 def exists(error):
-    """:return: whether there is such a thing as was to be made."""
+    """:return: whether the resource exists already."""
     return getKind(getCode(error)) is Kind.EXISTS
 
 
 @contextlib.contextmanager
 def translated():
-    """:raises DriverError: in place of answers of AWS."""
+    """:raises DriverError: replaces an error of AWS."""
     try:
         yield
     except ClientError as error:
@@ -107,9 +106,9 @@ def translated():
 
 @contextlib.contextmanager
 def suppressGone():
-    """What is gone need not be deleted.
+    """Ignore that a resource does not exist.
 
-    :raises DriverError: of other answers of AWS.
+    :raises DriverError: replaces other errors of AWS.
     """
     try:
         yield

@@ -1,8 +1,8 @@
-"""Instances of which AWS chooses the type: fleets of one.
+"""Instances for which AWS selects the type: fleets of one instance.
 
-A fleet has a launch template for what is the same for all types, and
-overrides for the rest.  Both say what a label and a flavor say to
-RunInstances, which is asked for it here.
+A fleet has a launch template with the attributes that are the same for all
+types, and overrides for the others.  Both are derived from the request that
+RunInstances would get for the label and the flavor.
 """
 
 import base64
@@ -14,36 +14,36 @@ from zuul_nodes.drivers import DriverError, TemporaryError, forNode
 from zuul_nodes.drivers.aws import errors, names
 from zuul_nodes.drivers.aws.places import SPOT
 
-# Of RunInstances, what templates have as well.
+# Parameters of RunInstances that launch templates have as well.
 TEMPLATE = ('KeyName', 'EbsOptimized', 'NetworkInterfaces', 'CpuOptions',
             'IamInstanceProfile', 'MetadataOptions', 'MaintenanceOptions')
-# Of a disk of an image, what an override may say.
+# Parameters of disks that overrides may have.
 DISK = ('DeleteOnTermination', 'Encrypted', 'Iops', 'KmsKeyId', 'SnapshotId',
         'Throughput', 'VolumeSize', 'VolumeType')
-# Strategies for which the order of the types counts.
+# Strategies that use the order of the types.
 RANKED = ('prioritized', 'capacity-optimized-prioritized')
 
 
 class Fleets:
-    """
-    :param AwsEndpoint endpoint: where they are.
+    """Creates fleets and their launch templates.
+
+    :param AwsEndpoint endpoint: of the fleets.
     """
 
     def __init__(self, endpoint):
         self.endpoint = endpoint
 
     def createTemplates(self, provider):
-        """Make a launch template for each label that has fleets, unless
-        there is one.
+        """Create the missing launch templates of labels with fleets.
 
         :return: a dictionary, label -> name of its template.
-        :raises DriverError: AWS refuses one; the others are made.
+        :raises DriverError: AWS has refused one; the others exist.
         """
         found, failures = {}, []
         known = {template['LaunchTemplateName']
                  for template in self.endpoint.listTemplates()}
         for label_name in provider.labels:
-            # It may have a flavor of its own.
+            # The label may override attributes of its flavor.
             view = forNode(provider, label_name, '')
             label = view.labels[label_name]
             flavor = view.flavors[label.flavor]
@@ -74,16 +74,16 @@ class Fleets:
         except ClientError as error:
             if not errors.exists(error):
                 raise
-        # Other providers may have the same.
+        # Other providers may need the same template.
         self.endpoint.forgetTemplates()
 
     def _makeTemplate(self, provider, label, flavor):
-        """:return: what CreateLaunchTemplate is asked for, but the name."""
+        """:return: the request for CreateLaunchTemplate, without the name."""
         launch = self.endpoint.makeRequest(
             label, flavor, None, {}, None)
         data = {name: launch[name] for name in TEMPLATE
                 if launch.get(name) is not None}
-        # The subnet is one of those of the overrides.
+        # Each override has a subnet.
         data['NetworkInterfaces'] = [
             {name: value for name, value in interface.items()
              if name != 'SubnetId'} for interface in data['NetworkInterfaces']]
@@ -91,17 +91,17 @@ class Fleets:
             data['UserData'] = base64.b64encode(user_data.encode()).decode()
         tags = names.fitTags({
             'zuul_system_id': self.endpoint.system_id,
-            # So that each provider has templates of its own.
+            # Each provider has its own templates.
             'zuul_provider_name': provider.canonical_name})
         return {'LaunchTemplateData': data, 'TagSpecifications': [{
             'ResourceType': 'launch-template',
             'Tags': tag_dict_to_list(tags)}]}
 
-    def create(self, label, flavor, image_id, tags, template):
+    def createFleet(self, label, flavor, image_id, tags, template):
         """
         :param str template: name of the label's launch template.
         :return: the id of the instance.
-        :raises DriverError: there is none.
+        :raises DriverError: AWS has not created an instance.
         """
         if not template:
             raise TemporaryError(
@@ -127,8 +127,8 @@ class Fleets:
                         label, flavor, launch))}],
                 'TagSpecifications': launch['TagSpecifications']})
         if not found.get('Instances'):
-            raise DriverError('AWS has made a fleet without an instance, and '
-                              'does not say why')
+            raise DriverError('AWS has created a fleet without an instance '
+                              'and without a reason')
         return found['Instances'][0]['InstanceIds'][0]
 
     def _yieldOverrides(self, label, flavor, launch):
@@ -145,7 +145,7 @@ class Fleets:
                        **({'Priority': rank} if is_ranked else {})}
 
     def _getPlaces(self, label):
-        """:return: a list of what overrides say of where to be."""
+        """:return: a list of the zones or subnets for overrides."""
         if not label.subnet_ids:
             return [{'AvailabilityZone': label.az}] if label.az else [{}]
         zones = (self.endpoint.getSubnetZones(label.subnet_ids)

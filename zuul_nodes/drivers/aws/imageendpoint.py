@@ -1,4 +1,4 @@
-"""A region of AWS, as it makes images."""
+"""The part of an AWS endpoint that creates images."""
 
 import contextlib
 import functools
@@ -10,15 +10,14 @@ from zuul_nodes.drivers import DriverError, reportGone
 from zuul_nodes.drivers.aws import allowed, errors, images, names, sources
 from zuul_nodes.drivers.aws.waits import Waits
 
-# The format of artifacts that were made of nodes.
+# The format of artifacts that are snapshots of nodes.
 SNAPSHOT = 'snapshot'
-# Tasks that import something.
+# States of failed import tasks.
 FAILED = ('deleting', 'deleted')
 
 
 class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
-    """Zuul's endpoint, whose jobs come to their end, and give images names
-    that AWS takes."""
+    """Zuul's endpoint, with time-outs for jobs and valid names for images."""
 
     def __init__(self, zk_client, driver, connection, region, system_id):
         super().__init__(zk_client, driver, connection, region, system_id)
@@ -39,8 +38,8 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
         return images.findImage(self, image)
 
     def _getImage(self, image_id):
-        """:return: what AWS says of an image, its root device first; of
-            none, nothing."""
+        """:return: an image as AWS describes it, with its root device first;
+            empty without an id."""
         if image_id is None:
             return {}
         image = super()._getImage(image_id)
@@ -51,7 +50,7 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
     def _listAmis(self):
         amis = super()._listAmis()
         for ami in amis:
-            # AWS leaves it out if there are none.
+            # AWS omits an empty list of tags.
             ami.setdefault('Tags', [])
         return amis
 
@@ -65,22 +64,22 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
             super()._listImportImageTasks(), lambda task: task)
 
     def pause(self):
-        """Wait before AWS is looked at again, in a job.
+        """Wait in a job before the next request to AWS.
 
-        :raises DriverError: there is no time left.
+        :raises DriverError: the time of the job is over.
         """
         self.waits.pause(super().IMAGE_UPLOAD_SLEEP)
 
     @property
     def IMAGE_UPLOAD_SLEEP(self):
-        """What Zuul's jobs sleep for before they look again, in seconds;
-        they have done that already."""
+        """Wait in place of Zuul's jobs, which sleep for this number of
+        seconds before the next request."""
         self.pause()
         return 0
 
     def _uploadImageToS3(self, image_name, filename, image_format, metadata,
                          bucket_name):
-        # S3 takes ten tags of fewer characters; what it is for is in these.
+        # S3 accepts ten tags with fewer characters; these identify the object.
         return super()._uploadImageToS3(
             names.fit(image_name, names.OBJECTS), filename, image_format,
             {key: value for key, value in metadata.items()
@@ -92,7 +91,7 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
             made.append(super()._registerImage(
                 provider_image, image_name, metadata, volume_size,
                 snapshot_id)['ImageId'])
-        # Nodes would be refused until it is there.
+        # Until the image is available, AWS refuses nodes with it.
         images.awaitImage(self, made[0])
         return {'ImageId': made[0]}
 
@@ -106,9 +105,9 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
     @contextlib.contextmanager
     def _findMade(self, image_name, metadata):
         """
-        :return: a list for the id of an image that is made; it gets that of
-            the image if it was made before.
-        :raises DriverError: AWS refuses it.
+        :return: a list for the id of the created image; it receives the id of
+            an existing image if that was created before.
+        :raises DriverError: AWS has refused the request.
         """
         made = []
         try:
@@ -122,13 +121,13 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
 
     def getImageImportJob(self, url, provider_image, image_name,
                           image_format, metadata, md5, sha256):
-        # Whoever asks has seen to it that a snapshot is one of a node.
+        # The caller has verified that a snapshot is a snapshot of a node.
         if url.startswith('arn:') and image_format != SNAPSHOT:
             return None
         allowed.checkUrl(self.connection, url)
         if url.startswith('s3:') and not sources.isVerified(
                 self, url, md5, sha256):
-            # Then the launcher downloads it and verifies that.
+            # The launcher downloads the artifact and verifies its checksum.
             return None
         return self.waits.limit(super().getImageImportJob(
             url, provider_image, names.fit(image_name, names.IMAGES),
@@ -163,7 +162,7 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
             return super()._createSnapshot(volume_id, names.fitTags(tags))
 
     def deleteImage(self, external_id):
-        # Of uploads that never were, too.
+        # A failed upload may have no image.
         if not external_id:
             return
         self.log.debug('Deleting image %s', external_id)
@@ -180,16 +179,16 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
             try:
                 self._deleteSnapshot(snapshot)
             except DriverError as error:
-                # Several images can be of one snapshot.
+                # Several images can share a snapshot.
                 if errors.getCode(error) != 'InvalidSnapshot.InUse':
                     raise
-                self.log.info('Snapshot %s stays: %s', snapshot, error)
+                self.log.info('Keeping snapshot %s: %s', snapshot, error)
 
 
 def _yieldHopeful(tasks, getDetail):
     """
-    :return: yields those of which something has come, or may come still.
-        AWS lists others for days, and nobody is to wait for them.
+    :return: yields those tasks that have succeeded or may succeed.  AWS lists
+        failed tasks for days, and no job should wait for these.
     """
     for task in tasks:
         if getDetail(task)['Status'].lower() not in FAILED:

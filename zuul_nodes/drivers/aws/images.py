@@ -1,4 +1,4 @@
-"""Images that are in the cloud already."""
+"""Find images that exist in the cloud."""
 
 import json
 import re
@@ -10,25 +10,24 @@ from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.aws import errors
 
 ID = re.compile(r'ami-[0-9a-f]+')
-# What goes before the name of a parameter of Systems Manager, which has the
-# id.
+# Prefix of the name of a Systems Manager parameter that contains the id.
 RESOLVED = 'resolve:ssm:'
-# States of images that will never be there.
+# States of images that never become available.
 FAILED = ('deregistered', 'error', 'failed', 'invalid')
-# Anybody can give an image any name, and make it public.
+# Default owners, because any account can publish an image of any name.
 TRUSTED = ['self', 'amazon']
 
 
 def isId(text):
-    """:return: whether that is the id of an image, and not its name."""
+    """:return: whether a text is the id of an image, rather than its name."""
     return bool(ID.fullmatch(text)) or text.startswith(RESOLVED)
 
 
 def findImage(endpoint, image):
     """
-    :param AwsEndpoint endpoint: where it is.
-    :param AwsImage image: as it is configured, of the type ``cloud``.
-    :return: the id of the newest image that it stands for.
+    :param AwsEndpoint endpoint: of the image.
+    :param AwsImage image: the configuration of an image of type ``cloud``.
+    :return: the id of the newest image that matches.
     :raises PermanentError: there is none.
     """
     owners = endpoint.connection.image_owners
@@ -41,7 +40,7 @@ def findImage(endpoint, image):
     with endpoint.non_mutating_rate_limiter:
         images = [each for page in endpoint.ec2_client.get_paginator(
             'describe_images').paginate(**query) for each in page['Images']]
-    # Those that are made now are not there yet.
+    # Skip images that are still being created.
     images = [each for each in images if each['State'] == 'available']
     if not images:
         raise PermanentError(
@@ -53,8 +52,8 @@ def findImage(endpoint, image):
 
 
 def _resolve(endpoint, image):
-    """:return: the id itself, though AWS would look it up to make an
-        instance: what is asked of an image takes nothing else."""
+    """:return: the id of an image in a parameter.  RunInstances could resolve
+        it, but requests for the image itself accept only ids."""
     _, is_named, name = image.image_id.partition(RESOLVED)
     if not is_named:
         return image.image_id
@@ -67,19 +66,20 @@ def _resolve(endpoint, image):
     except ClientError as error:
         raise errors.translate(error) from error
     if not ID.fullmatch(found):
-        # What it is may be a secret.
+        # Omit the value, which may be a secret.
         raise PermanentError(
             f'Image "{image.name}": the parameter {name} of Systems Manager '
-            'is no id of an image, such as ami-0123456789abcdef0')
+            'does not contain the id of an image, such as '
+            'ami-0123456789abcdef0')
     endpoint.image_id_by_filter_cache[image.image_id] = found
     return found
 
 
 def findOwn(endpoint, name, tags):
     """
-    :param str name: of an image that has been made in a call whose answer
-        is lost.
-    :param dict tags: that it has.
+    :param str name: of an image that was created by a call whose answer was
+        lost.
+    :param dict tags: of the image.
     :return: its id; None if there is none.
     """
     with endpoint.non_mutating_rate_limiter:
@@ -92,12 +92,12 @@ def findOwn(endpoint, name, tags):
 
 
 def awaitImage(endpoint, image_id):
-    """Return when an image is there that AWS has said to make.
+    """Wait until an image is available that AWS has agreed to create.
 
-    :raises DriverError: it cannot be made, or there is no time left.
+    :raises DriverError: the creation has failed, or the time is over.
     """
     while True:
-        # An id that is not known everywhere yet is no error of a filter.
+        # A filter accepts an id that is not known everywhere yet.
         with endpoint.non_mutating_rate_limiter:
             found = endpoint.ec2_client.describe_images(Filters=[
                 {'Name': 'image-id', 'Values': [image_id]}])['Images']
@@ -112,9 +112,9 @@ def awaitImage(endpoint, image_id):
 def makeQuery(image, allowed=None):
     """
     :param allowed: owners that the operator allows, None for all.
-    :return: what DescribeImages is asked for.
-    :raises PermanentError: it is an image of none of the owners that are
-        allowed.
+    :return: the request for DescribeImages.
+    :raises PermanentError: the operator does not allow any of the image's
+        owners.
     """
     owners = given = list(getattr(image, 'image_owners', None) or ())
     if image.image_id and isId(image.image_id):
@@ -128,16 +128,16 @@ def makeQuery(image, allowed=None):
     if allowed is not None:
         common = allowed.intersection(owners)
         owners = sorted(common if given else common or allowed)
-        # Without any, AWS would look at everybody's.
+        # Without any owner, AWS would search the images of all accounts.
         if not owners:
             raise PermanentError(
-                f'Image "{image.name}" is of no owner that "image_owners" of '
-                'the connection in zuul.conf allows')
+                f'"image_owners" of the connection in zuul.conf allows no '
+                f'owner of image "{image.name}"')
     return {'Filters': filters} | ({'Owners': owners} if owners else {})
 
 
 def describeQuery(query):
-    """:return: what is asked for, in words."""
+    """:return: a description of the request for DescribeImages."""
     words = [f'{each["Name"]} {" or ".join(each.get("Values", ()))}'
              for each in query['Filters']]
     if owners := query.get('Owners'):

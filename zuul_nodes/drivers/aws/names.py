@@ -1,27 +1,27 @@
-"""Names of ours in the name spaces of AWS.
+"""Make names and tags valid for AWS.
 
-Images, labels and tags have names that people choose; AWS takes fewer, and
-shorter ones.
+Tenants choose names of images, labels and tags; AWS accepts fewer characters
+and shorter names.
 """
 
 import dataclasses
 import hashlib
 import re
 
-# Hexadecimal digits that tell two names apart of which AWS would take the
-# same.
+# Hexadecimal digits of the mark that distinguishes changed names.
 DIGITS = 16
-# What a name ends with that has them.
+# The suffix of names with a mark.
 MARKED = re.compile(rf'-[0-9a-f]{{{DIGITS}}}$')
-# What cannot be written in any answer of AWS.
+# Characters that AWS cannot encode in its answers.
 UNPRINTABLE = r'\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff'
 
 
 @dataclasses.dataclass(frozen=True)
 class NameSpace:
-    """
-    :ivar Pattern forbidden: what a name may not have, each in turn.
-    :ivar int least, most: characters that it may have.
+    """The rules for a kind of name.
+
+    :ivar Pattern forbidden: matches each forbidden part of a name.
+    :ivar int least, most: number of characters.
     """
 
     forbidden: re.Pattern
@@ -31,7 +31,7 @@ class NameSpace:
 
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RegisterImage.html
 IMAGES = NameSpace(re.compile(r"[^A-Za-z0-9()\[\] ./\-'@_]"), 3, 128)
-# Of those that S3 takes, what needs no quoting anywhere.
+# Characters that S3 accepts and that never need quoting.
 OBJECTS = NameSpace(re.compile(r'[^A-Za-z0-9_.\-]|^\.+'), 1, 128)
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Tag.html
 TAG_KEYS = NameSpace(re.compile(f'^aws:|[{UNPRINTABLE}]', re.I), 1, 127)
@@ -40,10 +40,10 @@ TAG_VALUES = NameSpace(re.compile(f'[{UNPRINTABLE}]'), 0, 256)
 
 def fit(name, space):
     """
-    :param str name: whatever it has in it.
-    :param NameSpace space: where it goes.
-    :return: the name if AWS takes it; otherwise what is left of it, and a
-        mark.  The same name gives the same, another name something else.
+    :param str name: with any characters.
+    :param NameSpace space: the rules for the name.
+    :return: the name if it is valid; otherwise a valid name with a mark.
+        Equal names give equal results, and different names different ones.
     """
     words = space.forbidden.sub('-', name)
     if words == name and not MARKED.search(name) and (
@@ -58,13 +58,13 @@ def fit(name, space):
 
 def fitTags(tags):
     """
-    :param dict tags: key -> value, as they are configured.
-    :return: a dictionary that AWS takes.
+    :param dict tags: key -> value, as configured.
+    :return: a dictionary with keys and values that AWS accepts.
     """
     return {fit(str(key), TAG_KEYS): fit(str(value), TAG_VALUES)
             for key, value in tags.items()}
 
 
 def _measure(text):
-    # Some services count the halves of characters beyond the first 65536.
+    # Some services count UTF-16 code units.
     return len(text.encode('utf-16-le', 'surrogatepass')) // 2

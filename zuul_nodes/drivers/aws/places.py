@@ -1,4 +1,4 @@
-"""Where an instance may be, and on what market."""
+"""Zones, subnets and markets in which an instance may be launched."""
 
 import copy
 import typing
@@ -7,16 +7,17 @@ from zuul_nodes.drivers import PermanentError, getZones, turnZones
 
 SPOT = 'spot'
 ON_DEMAND = 'on-demand'
-# What takes the place of a strategy that there is for spot instances only.
+# Replacements for strategies that only spot instances support.
 STRATEGIES = {'capacity-optimized-prioritized': 'prioritized'}
 
 
 class Place(typing.NamedTuple):
-    """
-    :ivar str market: as flavors say it.
-    :ivar str zone: availability zone, or None if AWS may choose or the
-        subnet says it.
-    :ivar str subnet: or None, if AWS may choose or the label says it.
+    """A market, and a zone or a subnet.
+
+    :ivar str market: in the terms of flavors.
+    :ivar str zone: availability zone, or None if AWS chooses it or the
+        subnet determines it.
+    :ivar str subnet: or None, if AWS chooses it or the label sets it.
     """
 
     market: str
@@ -27,7 +28,8 @@ class Place(typing.NamedTuple):
         return ', '.join(filter(None, self))
 
     def apply(self, label, flavor):
-        """:return: copies of a label and a flavor, for this place."""
+        """:return: copies of a label and a flavor with the values of the
+            place."""
         label = copy.copy(label)
         if self.zone:
             label.az = self.zone
@@ -38,7 +40,8 @@ class Place(typing.NamedTuple):
 
 
 def toOnDemand(flavor):
-    """:return: a copy of a flavor of spot instances, for others."""
+    """:return: a copy of a flavor of spot instances, for on-demand instances.
+    """
     flavor = copy.copy(flavor)
     flavor.market_type = ON_DEMAND
     if flavor.fleet:
@@ -49,13 +52,13 @@ def toOnDemand(flavor):
 
 
 def mayLeaveSpot(flavor):
-    """:return: whether instances on demand will do as well."""
+    """:return: whether on-demand instances are allowed as a fallback."""
     return flavor.market_type == SPOT and bool(flavor.spot_fallback)
 
 
 def orderZones(label):
-    """:return: the zones that a label names, the one first that it has now:
-        a list."""
+    """:return: a list of the zones that a label names, the current one first.
+    """
     zones = getZones(label)
     start = zones.index(label.az) if label.az in zones else 0
     return zones[start:] + zones[:start]
@@ -63,10 +66,11 @@ def orderZones(label):
 
 def getPlaces(label, flavor, node, locate):
     """
-    :param ProviderLabel label: as it is for the node's request.
-    :param ProviderNode node: that is to be made.
-    :param locate: gives for a list of subnets a dictionary, subnet -> zone.
-    :return: a list of where the node may be, the best first.  All nodes of
+    :param ProviderLabel label: for the node's request.
+    :param ProviderNode node: that is to be launched.
+    :param locate: called with a list of subnets; returns a dictionary,
+        subnet -> zone.
+    :return: a list of the places for the node, the best first.  All nodes of
         a request begin in the same zone.
     :raises PermanentError: there is no such place.
     """
@@ -85,13 +89,13 @@ def _getSpots(label, node, locate):
     if len(subnets) == 1 and len(zones) == 1:
         return [(None, None)]
     where = locate(subnets)
-    # So that they fill up alike.
+    # Distribute nodes over the subnets.
     subnets = turnZones(subnets, node.uuid)
     if not zones:
-        # It is the same for all nodes of a request.
+        # Begin in the same zone for all nodes of a request.
         found = sorted({where.get(subnet) or '' for subnet in subnets})
         zones = turnZones(found, node.request_time)
-        # Some of these may be in one already.
+        # Other nodes of the request may be in a zone already.
         zones.sort(key=lambda zone: zone != node.az)
         return [(None, subnet) for zone in zones for subnet in subnets
                 if (where.get(subnet) or '') == zone]
@@ -103,7 +107,7 @@ def _getSpots(label, node, locate):
 
 
 def _getZones(label, locate):
-    """:return: the same for a fleet, which finds a subnet in the zone."""
+    """:return: the zones for a fleet, which selects the subnet itself."""
     zones, subnets = orderZones(label), list(label.subnet_ids)
     if not zones or not subnets:
         return [(zone, None) for zone in zones] or [(None, None)]

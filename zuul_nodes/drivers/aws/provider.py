@@ -1,4 +1,4 @@
-"""The provider of AWS nodes: what is configured in git."""
+"""The provider of AWS nodes, made from the flat configuration."""
 
 import copy
 
@@ -23,21 +23,21 @@ class AwsImage(extension.extendImageClass(
         awsprovider.AwsProviderImage, cloud={**VOLUME, Optional(
             'image-owners',
             doc="""\
-            Who has to own the image: ids of accounts, ``self``, ``amazon``
-            or ``aws-marketplace``.  By default anybody if there are
-            ``image-filters``, and the account itself or Amazon if
-            ``image-id`` is a name, which may have ``*`` and ``?`` in it.  Of
-            several images the newest is used.""",
+            The allowed owners of the image: ids of accounts, ``self``,
+            ``amazon`` or ``aws-marketplace``.  By default any owner if there
+            are ``image-filters``, and the account itself or Amazon if
+            ``image-id`` is a name, which may contain ``*`` and ``?``.  If
+            several images match, the newest is used.""",
             default=[],
         ): AsList(str)}, zuul={**VOLUME, Optional(
             'import-timeout',
             config=False,
             doc="""\
-            Seconds that AWS has to make an image of what Zuul gives it.
-            It takes its time, so that is four hours by default.""",
+            Seconds that AWS has to create an image.  This may take long, so
+            the default is four hours.""",
             default=IMPORT_TIMEOUT,
         ): values.makeWhole(1)})):
-    """An image, of the cloud or of Zuul."""
+    """An image of type ``cloud`` or ``zuul``."""
 
 
 class AwsFlavor(extension.extendClass(awsprovider.AwsProviderFlavor, {
@@ -45,11 +45,11 @@ class AwsFlavor(extension.extendClass(awsprovider.AwsProviderFlavor, {
         Optional(
             'spot-fallback',
             doc="""\
-            What is used if no spot instance is to be had, or none more:
-            unless it is set, nodes wait for one.""",
+            The fallback if no spot instance is available.  By default, nodes
+            wait for a spot instance.""",
         ): Nullable(vs.Any(Constant(
             places.ON_DEMAND, doc='An on-demand instance.')))})):
-    """How large a node is."""
+    """The size of a node."""
 
 
 class AwsLabel(extension.extendClass(awsprovider.AwsProviderLabel, {
@@ -57,11 +57,11 @@ class AwsLabel(extension.extendClass(awsprovider.AwsProviderLabel, {
         Optional(
             'console-log',
             doc="""\
-            Whether the log of the launcher has what a node has written to
-            its console, if it does not come up.""",
+            Whether to write the console output of a node to the launcher's
+            log if the node does not boot.""",
             default=False,
         ): bool})):
-    """What jobs ask for."""
+    """The attributes of a node."""
 
 
 AwsProviderSchema = extension.makeSchemaClass(
@@ -83,7 +83,7 @@ class AwsProvider(awsprovider.AwsProvider, subclass_id='aws'):
         return AwsLabel(label_config, provider_config)
 
     def validateConfig(self, config):
-        # Of several zones, each node gets one later.
+        # Zuul validates one zone; a node gets one of several later.
         labels = {}
         for name, label in config['labels'].items():
             labels[name] = copy.copy(label)
@@ -102,20 +102,21 @@ class AwsProvider(awsprovider.AwsProvider, subclass_id='aws'):
 
     def getConsoleLog(self, label, node):
         """
-        :return: what the node has written to its console, a string; None
-            if it has no instance.
+        :return: the console output of the node, a string; None if it has no
+            instance.
         """
         return node.aws_instance_id and self.endpoint.getConsoleLog(
             node.aws_instance_id)
 
     def getChecks(self):
-        """:return: yields a Check for all that the configuration names."""
+        """:return: yields a Check for each object that the configuration
+            names."""
         return makeChecks(self)
 
     # Quota
 
     def getEndpointLimits(self):
-        # There are limits for either market.
+        # Include the limits of the fallback market.
         view = extension.makeView(self, flavors=self.flavors | {
             (name, places.ON_DEMAND): places.toOnDemand(flavor)
             for name, flavor in self.flavors.items()

@@ -1,4 +1,4 @@
-"""The lives of nodes at AWS."""
+"""State machines that create and delete the nodes of AWS."""
 
 import time
 
@@ -12,10 +12,10 @@ from zuul_nodes.drivers.aws.places import SPOT, getPlaces
 
 
 class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
-    """Zuul's, which goes to another place if there is no room.
+    """Zuul's state machine, which tries other places without capacity.
 
-    Each place has a token of its own with which AWS is asked for an
-    instance or a host (see :mod:`tokens`), so asking again makes none.
+    Requests for an instance or a host have a token for each place (see
+    :mod:`tokens`), so a repeated request does not create another one.
     """
 
     def __init__(self, provider, endpoint, node, hostname, label, flavor,
@@ -25,16 +25,16 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
             provider, endpoint, node, hostname, label, flavor, image,
             image_external_id, names.fitTags(tags), log)
         if host_id:
-            # Zuul's forgets it if there is an instance already.
+            # Zuul's constructor resets it if there is an instance already.
             node.aws_dedicated_host_id = host_id
             self.host = endpoint.refresh(
                 {'HostId': host_id, 'State': 'pending'})
         self.wanted = label, flavor
-        # Places that have no room, and whether that is why.
+        # Places without capacity, and whether capacity is the reason.
         self.full = list(node.create_state.get('full', ()))
         self.lacks_room = node.create_state.get('lacks_room', False)
         self.places = None
-        # Whoever began may not have lived to see the answer.
+        # A launcher may have died between its request and the answer.
         self.is_sure = self.state == self.START
         self.since = time.monotonic()
 
@@ -50,12 +50,12 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         try:
             super().advance()
         except exceptions.LaunchStatusException as error:
-            self._goOn(self._explain() or error)
+            self._tryNextPlace(self._explain() or error)
         except DriverError as error:
             if errors.getCode(error) == errors.TOKEN_USED and (
                     self._adopt()):
                 return
-            self._goOn(error)
+            self._tryNextPlace(error)
         if not was_asked:
             self.since = time.monotonic()
         elif self.state == self.INSTANCE_CREATING:
@@ -73,8 +73,8 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         return [place for place in self.places
                 if str(place) not in self.full] or self.places[-1:]
 
-    def _goOn(self, error):
-        """Try another place, if there is one that may be better.
+    def _tryNextPlace(self, error):
+        """Continue in another place, if one may be better.
 
         :raises Exception: there is none.
         """
@@ -86,13 +86,13 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         elif not errors.isElsewhereBetter(error):
             raise error
         others = [other for other in others if other not in passed]
-        # A host that there is would have to go first.
+        # An existing host would have to be released first.
         if not others or self.node.aws_dedicated_host_id:
             if self.lacks_room and not isinstance(error, CapacityError):
                 raise CapacityError(str(error)) from error
             raise error
-        self.log.info('Node %s goes from %s to %s: %s',
-                      self.node.uuid, place, others[0], error)
+        self.log.info('Trying node %s in %s instead of %s: %s',
+                      self.node.uuid, others[0], place, error)
         self.full += map(str, passed)
         self.node.aws_instance_id = self.instance = None
         self.create_future = self.host_create_future = None
@@ -100,27 +100,26 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
                       else self.INSTANCE_CREATING_START)
 
     def _becomeSure(self):
-        """Go on with what there is of the node already, as soon as AWS says
-        what there is.
+        """Find existing resources of the node, and continue with them.
 
-        :return: whether it does.
-        :raises DriverError: it has not done so for a while.
+        :return: whether AWS has returned a list.
+        :raises DriverError: AWS has not done so for a while.
         """
         try:
             self._adopt()
         except Exception as error:
             if time.monotonic() > self.since + extension.BLIND:
                 raise
-            self.log.warning('Unable to look for what there is of node %s: '
+            self.log.warning('Unable to find existing resources of node %s: '
                              '%s', self.node.uuid, error)
             return False
         self.is_sure = True
         return True
 
     def _adopt(self):
-        """Go on with what there is of the node already.
+        """Continue with existing resources of the node.
 
-        :return: whether there is anything.
+        :return: whether there are any.
         """
         found = False
         if self.state == self.HOST_ALLOCATING_START:
@@ -138,17 +137,17 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         return found
 
     def _explain(self):
-        """:return: why the instance has ended, None if AWS does not say."""
+        """:return: why the instance has terminated, None if it is unknown."""
         reason = (self.instance or {}).get('StateReason')
         if self.state != self.INSTANCE_CREATING or not reason:
             return None
         return errors.makeError(
             reason.get('Code', ''),
-            f'Instance {self.node.aws_instance_id} has ended: '
+            f'Instance {self.node.aws_instance_id} has terminated: '
             f'{reason.get("Message", "")}')
 
     def _expectInstance(self):
-        """:raises DriverError: the instance is not in the list."""
+        """:raises DriverError: the list does not contain the instance."""
         instances = self.endpoint.listing.get(
             self.since + extension.APPEARANCE)
         if instances is not None and not any(
@@ -159,16 +158,16 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
 
 
 class DeleteStateMachine(statemachine.StateMachine):
-    """All that there is of a node is removed, its instances and its host.
+    """Deletes all resources of a node: its instances and its host.
 
-    Which of it AWS has been asked to remove is known only to whoever has
-    asked.  So whoever takes over asks again.
+    Requests for a deletion are not recorded, so the next launcher repeats
+    them.
 
-    :param AwsEndpoint endpoint: where it is.
-    :param ProviderNode node: that is to go.
+    :param AwsEndpoint endpoint: of the node.
+    :param ProviderNode node: that is to be deleted.
     """
 
-    # As Zuul's driver has them in its records.
+    # The states in the records of Zuul's driver.
     INSTANCE_DELETING = awsendpoint.AwsDeleteStateMachine.INSTANCE_DELETING
     HOST_RELEASING = awsendpoint.AwsDeleteStateMachine.HOST_RELEASING
 
@@ -184,7 +183,7 @@ class DeleteStateMachine(statemachine.StateMachine):
             self.HOST_RELEASING: extension.Removal(
                 endpoint, node, node.aws_dedicated_host_id, endpoint.hosts,
                 'deleteHost')}
-        # Most nodes never had one, and AWS need not be asked for hosts.
+        # Avoid a request for hosts, which most nodes do not have.
         self.may_have_host = bool(
             node.aws_dedicated_host_id
             or node.create_state.get('state') in (
@@ -193,19 +192,19 @@ class DeleteStateMachine(statemachine.StateMachine):
 
     def advance(self):
         if self.state == self.START:
-            # What is asked for now might be made behind our back.
+            # A running request could create a resource afterwards.
             if self.endpoint.isCreating(self.node.uuid):
                 return
             for removal in self.removals.values():
                 removal.begin()
             self.state = self.INSTANCE_DELETING
-        if self.state == self.INSTANCE_DELETING and self._isGone():
+        if self.state == self.INSTANCE_DELETING and self._isDeleted():
             self.state = (self.HOST_RELEASING if self.may_have_host
                           else self.COMPLETE)
-        if self.state == self.HOST_RELEASING and self._isGone():
+        if self.state == self.HOST_RELEASING and self._isDeleted():
             self.state = self.COMPLETE
         if self.state == self.COMPLETE:
             self.complete = True
 
-    def _isGone(self):
+    def _isDeleted(self):
         return self.removals[self.state].isComplete()

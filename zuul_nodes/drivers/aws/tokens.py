@@ -1,8 +1,9 @@
-"""Tokens by which AWS knows that it has been asked for the same before.
+"""Tokens by which AWS recognizes a repeated request.
 
-A launcher may die after AWS has been asked, and before the record of the node
-says so.  Then the next one asks again, with the same token, and gets what
-there is.  https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html
+A launcher may die after its request to AWS, before it updates the node's
+record.  The next launcher repeats the request with the same token, and gets
+the existing resource.
+https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html
 """
 
 import hashlib
@@ -12,12 +13,12 @@ from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.aws import errors
 
 NODE_TAG = 'zuul_node_uuid'
-# What makes something of a node, and takes a token.
+# Actions that create a resource of a node and accept a token.
 ACTIONS = ('AllocateHosts', 'CreateFleet', 'RunInstances')
 
 
 def install(client):
-    """Have a client of EC2 say tokens, and fleets say why they fail.
+    """Have a client of EC2 send tokens, and raise errors of fleets.
 
     :param client: of boto3.
     """
@@ -28,7 +29,7 @@ def install(client):
 
 
 def addToken(params, **kwargs):
-    """:return: parameters of a call, with its token."""
+    """:return: the parameters of a call, with its token."""
     tags = {tag['Key']: tag['Value']
             for specification in params.get('TagSpecifications', ())
             for tag in specification['Tags']}
@@ -39,7 +40,7 @@ def addToken(params, **kwargs):
 
 
 def _makeToken(node_uuid, params):
-    """:return: the same for the same node and the same place."""
+    """:return: a token, equal for the same node and the same place."""
     subnets = [interface.get('SubnetId') for interface
                in params.get('NetworkInterfaces', ())]
     place = [node_uuid, subnets, params.get('Placement'),
@@ -55,16 +56,16 @@ def _makeToken(node_uuid, params):
 
 def checkFleet(parsed, **kwargs):
     """
-    :raises DriverError: the fleet has no instance.  That is no error of the
-        call.
+    :raises DriverError: the fleet has no instance, which the call itself does
+        not report as an error.
     """
     said = parsed.get('Errors')
     if parsed.get('Instances') or 'Error' in parsed or not said:
         return
     found = [errors.makeError(each.get('ErrorCode', ''),
                               each.get('ErrorMessage', '')) for each in said]
-    # There is one for each type and subnet; that which says to wait, or to
-    # look elsewhere, goes first.
+    # There is an error for each type and subnet.  Raise one that suggests to
+    # wait or to try elsewhere, if there is any.
     raise min(found, key=_getRank)
 
 

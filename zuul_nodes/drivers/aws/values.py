@@ -1,9 +1,9 @@
-"""What attributes may be that Zuul's driver takes any integer for."""
+"""Bounds of attributes for which Zuul's driver accepts any integer."""
 
 import voluptuous as vs
 from zuul.lib.voluputil import Nullable
 
-# Of disks of whichever type: GiB, IOPS and MiB/s.
+# Bounds over all types of disks: GiB, IOPS and MiB/s.
 # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_EbsBlockDevice.html
 VOLUME = {
     'volume-size': (1, 65536),
@@ -15,7 +15,7 @@ VOLUME = {
 def makeWhole(least, most=None):
     """
     :param int least:
-    :param int most: None if there is no bound.
+    :param int most: None if there is no upper bound.
     :return: a validator for whole numbers within bounds.
     """
     return vs.All(int, vs.Range(
@@ -27,7 +27,7 @@ def makeWhole(least, most=None):
 def bound(schema):
     """
     :param Schema schema: of Zuul's, with attributes of disks.
-    :return: a dictionary, those that are numbers -> what they may be.
+    :return: a dictionary, numeric attribute -> its schema.
     """
     return {key: Nullable(makeWhole(*VOLUME[key.schema]))
             for key in schema.schema if key.schema in VOLUME}

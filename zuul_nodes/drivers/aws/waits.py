@@ -1,4 +1,4 @@
-"""How long jobs wait for AWS, which make images of what it is given."""
+"""Time-outs of the jobs that create images."""
 
 import contextlib
 import threading
@@ -9,10 +9,10 @@ from zuul_nodes.drivers.aws import errors
 
 
 class Waits:
-    """Those of all jobs of an endpoint; each job has a thread of its own.
+    """Limits the waits of all jobs of an endpoint; each has its own thread.
 
-    Zuul's jobs look at AWS again and again until it has made the image, or
-    says why not, and have no other end.
+    Zuul's jobs request the state of an image repeatedly until AWS has
+    completed or failed, without a time-out.
     """
 
     def __init__(self):
@@ -20,16 +20,15 @@ class Waits:
         self._job = threading.local()
 
     def stop(self):
-        """Nobody waits any more; another launcher goes on."""
+        """End all waits; another launcher continues."""
         self._stopping.set()
 
     def limit(self, job, image, report=contextlib.nullcontext):
         """
         :param BaseImageJob job: of Zuul's, or None.
-        :param ProviderImage image: which says how long it may take.
-        :param report: gives a context manager for what the job raises.
-        :return: the job, which is given up after that, and raises errors
-            that the launcher knows.
+        :param ProviderImage image: that has the time-out.
+        :param report: returns a context manager for the errors of the job.
+        :return: the job, with a time-out, and with errors of the driver API.
         """
         if job is not None:
             run = job.run
@@ -50,15 +49,16 @@ class Waits:
             del self._job.image, self._job.end
 
     def pause(self, seconds):
-        """Wait before AWS is looked at again.
+        """Wait before the next request to AWS.
 
-        :raises DriverError: there is no time left.
+        :raises DriverError: the time is over.
         """
         image = self._job.image
         if time.monotonic() >= self._job.end:
             raise DriverError(
-                f'Image {image.name} is not there after '
+                f'Image {image.name} is not available after '
                 f'{image.import_timeout} s, its import-timeout')
         if self._stopping.wait(seconds):
             raise DriverError(
-                f'Image {image.name} is not waited for any more')
+                f'The wait for image {image.name} has ended because the '
+                'endpoint stops')

@@ -198,7 +198,7 @@ class TestImports:
         aws.imports.steps = STEPS[:1] * 10 ** 6
         site.provider.images['built'].import_timeout = 0.01
         with pytest.raises(DriverError, match=(
-                r'Image built is not there after 0\.01 s')):
+                r'Image built is not available after 0\.01 s')):
             importImage(site, url, method)
 
     def test_nobody_waits_any_more(self, site, aws, url, monkeypatch):
