@@ -116,7 +116,7 @@ def test_only_image_pull_secrets_are_copied(
     site = makeClusterSite('kind: pod, image-pull-secrets: [{name: db}]')
     node = site.makeNode()
     with pytest.raises(PermanentError, match=(
-            'The secret default/db is no image pull secret')):
+            'The secret default/db is not an image pull')):
         site.create(node)
     assert [secret['metadata']['namespace']
             for secret in cluster.store.list('secrets')

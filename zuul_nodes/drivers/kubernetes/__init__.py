@@ -1,10 +1,10 @@
-"""Kubernetes and OpenShift: Zuul's driver, and what it lacks."""
+"""Driver for Kubernetes and OpenShift: extends Zuul's driver."""
 
 import zuul.driver.kubernetes
 
 from zuul_nodes.drivers import extension
 
-# Ours, if it goes with the Zuul that is here.
+# Our driver if it supports the installed Zuul, otherwise Zuul's.
 KubernetesDriver = extension.chooseDriver(
     'zuul_nodes.drivers.kubernetes.driver:KubernetesDriver',
     zuul.driver.kubernetes.KubernetesDriver)

@@ -1,8 +1,8 @@
-"""Who may use a node: a service account for its jobs.
+"""The service account through which jobs use a node.
 
-Executors log in to the cluster by its token.  In a namespace of the node's
-own it is good for the pod, or for what is there; in one that others use, for
-the one pod alone, with which it goes.
+Executors log in to the cluster with its token.  In a namespace of the node's
+own, the account may access the pod, or everything if there is no pod.  In a
+shared namespace, it may access this pod only, and is deleted with the pod.
 """
 
 import base64
@@ -15,16 +15,17 @@ ACCOUNT_ANNOTATION = 'kubernetes.io/service-account.name'
 # https://kubernetes.io/docs/concepts/configuration/secret/#docker-config-secrets
 PULL_SECRETS = ('kubernetes.io/dockerconfigjson', 'kubernetes.io/dockercfg')
 ALL_VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']
-# Seconds that a token is good for where tokens are not kept in secrets.
+# Lifetime in seconds of a token that is not stored in a secret.
 TOKEN_LIFETIME = 7 * 24 * 3600
 
 
 class Access:
-    """
-    :param str namespace: where the node is.
-    :param str pod: its name; None if it is the namespace.
-    :param dict owner: the pod, as the API server has it, if other things
-        than this node are in the namespace, or None.
+    """Builds the account of a node and the objects that belong to it.
+
+    :param str namespace: of the node.
+    :param str pod: its name; None if the node is the namespace.
+    :param dict owner: the pod, as the API server returns it, if the namespace
+        is shared; otherwise None.
     """
 
     def __init__(self, namespace, pod, owner=None):
@@ -37,7 +38,7 @@ class Access:
         return self._make('v1', 'ServiceAccount', self.name)
 
     def makeSecret(self):
-        """:return: a secret that the cluster puts a token into."""
+        """:return: a secret to which the cluster adds a token."""
         return self._make(
             'v1', 'Secret', self.name, {ACCOUNT_ANNOTATION: self.name},
             type=TOKEN)
@@ -62,7 +63,7 @@ class Access:
         return 'zuul-restricted' if self.pod else 'zuul'
 
     def _getRules(self):
-        """:return: yields what jobs may do, as Zuul's driver has it."""
+        """:return: yields the same rules as in Zuul's driver."""
         if not self.pod:
             yield _makeRule(['apps'], ['deployments', 'replicasets'])
             yield _makeRule(['batch'], ['cronjobs', 'jobs'])
@@ -81,7 +82,7 @@ class Access:
         if annotations:
             metadata['annotations'] = annotations
         if self.owner:
-            # The cluster removes it when the pod is gone.
+            # The cluster deletes the object together with the pod.
             metadata['ownerReferences'] = [{
                 'apiVersion': 'v1', 'kind': 'Pod', 'name': self.pod,
                 'uid': self.owner['metadata']['uid']}]
@@ -91,9 +92,9 @@ class Access:
 
 def readToken(secret):
     """
-    :param dict secret: as the API server has it.
+    :param dict secret: as the API server returns it.
     :return: the token, and the certificate of the cluster as base64; None
-        as long as they are not there.
+        until the cluster has added them.
     """
     data = secret.get('data') or {}
     token, certificate = data.get('token'), data.get('ca.crt')
@@ -104,15 +105,15 @@ def readToken(secret):
 
 def copySecret(secret):
     """
-    :param dict secret: an image pull secret, as the API server has it.
-    :return: the same for another namespace, where jobs can read it.
-    :raises PermanentError: it is a secret of another kind.
+    :param dict secret: an image pull secret, as the API server returns it.
+    :return: a copy for another namespace, where jobs can read it.
+    :raises PermanentError: the secret has another type.
     """
     if secret['type'] not in PULL_SECRETS:
         metadata = secret['metadata']
         raise PermanentError(
-            f'The secret {metadata["namespace"]}/{metadata["name"]} is no '
-            'image pull secret: it would have to have the type '
+            f'The secret {metadata["namespace"]}/{metadata["name"]} is not '
+            'an image pull secret: its type must be '
             + ' or '.join(PULL_SECRETS))
     return {'apiVersion': 'v1', 'kind': 'Secret', 'type': secret['type'],
             'metadata': {'name': secret['metadata']['name']},

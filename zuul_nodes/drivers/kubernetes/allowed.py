@@ -1,7 +1,7 @@
-"""What the operator of a cluster allows pods, in ``zuul.conf``.
+"""Bounds that the operator of a cluster sets for pods, in ``zuul.conf``.
 
-What has power over the machine of a pod is what Kubernetes keeps from pods
-at the level "baseline" of its standards:
+The powers of a pod over its machine are those that Kubernetes denies at the
+level "baseline" of its standards:
 https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
@@ -11,29 +11,29 @@ from zuul.lib.voluputil import Nullable, Optional
 from zuul_nodes.drivers import bounds
 from zuul_nodes.drivers.kubernetes.podspec import USER
 
-# Where a namespace is made for a node, these are its service accounts.
+# The service accounts in the namespace of a node.
 OWN_ACCOUNTS = frozenset(('default', USER))
 SCHEMA = {
     Optional(
         'namespaces',
-        doc="""The existing namespaces where pods may be made, with commas
-        between them; by default all.  Empty: only new ones.""",
+        doc="""The existing namespaces in which pods may be created, separated
+        by commas; by default all.  Empty: only new ones.""",
     ): Nullable(str),
     Optional(
         'service_accounts',
-        doc="""The service accounts that pods may have besides ``default``
-        and ``zuul-worker``, with commas between them; by default all.""",
+        doc="""The service accounts that pods may use besides ``default``
+        and ``zuul-worker``, separated by commas; by default all.""",
     ): Nullable(str),
     Optional(
         'secret_namespaces',
         doc="""The namespaces from which ``image-pull-secrets`` may be
-        copied, with commas between them; by default all.""",
+        copied, separated by commas; by default all.""",
     ): Nullable(str),
     Optional(
         'allow_privileged', default=True,
         doc="""Whether pods may have power over their machines: be
-        privileged, use its namespaces, directories or ports, or have
-        capabilities beyond those that any container has.""",
+        privileged, use the machine's namespaces, directories or ports, or have
+        capabilities that containers do not have by default.""",
     ): vs.Boolean(),
 }
 HOST_NAMESPACES = ('hostNetwork', 'hostPID', 'hostIPC')
@@ -54,7 +54,7 @@ def check(connection, config):
     """
     :param KubernetesConnection connection:
     :param dict config: the flat configuration of a provider.
-    :raises BoundError: a label is more than the operator allows.
+    :raises BoundError: the operator does not allow a label.
     """
     for label in config['labels']:
         spec = _getDict(label.get('spec'))
@@ -85,8 +85,9 @@ def _checkNames(connection, option, label, what, names, always=frozenset()):
 def findPowers(label, spec):
     """
     :param dict label: the flat configuration of a label.
-    :param dict spec: what it says of the pod; may be anything.
-    :return: yields what gives its pod power over its machine, in words.
+    :param dict spec: the pod's spec in it; may have any type.
+    :return: yields a description of each attribute that gives the pod power
+        over its machine.
     """
     if label.get('privileged'):
         yield '"privileged"'
@@ -108,7 +109,7 @@ def findPowers(label, spec):
 
 
 def _findOfContext(context):
-    """:return: yields the powers that a security context gives."""
+    """:return: yields a description of each power in a security context."""
     if context.get('privileged'):
         yield '"privileged" in a security context'
     added = _getList(_getDict(context.get('capabilities')).get('add'))
@@ -125,7 +126,7 @@ def _findOfContext(context):
         yield '"seLinuxOptions"'
     if any(str(each.get('name')) not in SYSCTLS
            for each in _getDicts(context.get('sysctls'))):
-        yield 'a "sysctl" that is not only the pod\'s own'
+        yield 'a "sysctl" that affects more than the pod'
 
 
 def _getDict(value):

@@ -1,8 +1,8 @@
-"""Calls to the API server of a cluster.
+"""Calls of the API server of a cluster.
 
-Each method is one call, of a list one for each page, and comes to its end
-in time.  Things are what the server sends, as dictionaries: to make the
-library's objects of long lists takes the processor long.
+Each method is one call, or one call for each page of a list, and has a
+time-out.  Results are dictionaries, because creating the library's objects
+for long lists uses much processor time.
 """
 
 import inspect
@@ -34,29 +34,30 @@ from zuul_nodes.drivers.kubernetes.errors import (
 from zuul_nodes.drivers.kubernetes.pods import Namespace, Pod
 
 SYSTEM_TAG = 'zuul_system_id'
-# In place of a namespace, all of them.
+# Stands for all namespaces.
 EVERYWHERE = ''
-# How many things there are in a page of a list.
+# Number of items in a page of a list.
 PAGE = 500
-# Seconds after which a list of all pods is asked for again that was refused.
+# Seconds after which a forbidden list of all pods is requested again.
 FORBIDDEN = 60
-# Seconds that the end of a watch may be late.
+# Seconds that a watch may exceed its duration.
 SLACK = 10
-# How many lines of a log are read, from its end.
+# Number of lines that are read from the end of a log.
 LINES = 100
 # https://docs.redhat.com/en/documentation/openshift_container_platform
 PROJECTS = {'group': 'project.openshift.io', 'version': 'v1'}
-# As many connections are kept; there are as many threads in a launcher.
+# Number of connections to keep, equal to the number of threads in a launcher.
 CONNECTIONS = 16
 
 
 class Api:
-    """
+    """Calls a cluster.
+
     :param KubernetesConnection connection:
     :param str system_id: of this Zuul.
-    :cvar abilities: none of those of the driver API's adapters.
-    :cvar float list_interval: seconds between two lists for all nodes that
-        wait, at least.
+    :cvar abilities: none of the abilities of the driver API.
+    :cvar float list_interval: minimum seconds between two lists while nodes
+        wait.
     :ivar float timeout: seconds that a call may take.
     :ivar rate_limiter: for pages of lists after the first one.
     :ivar str host: the URL of the cluster.
@@ -72,21 +73,21 @@ class Api:
         self.log = log
         self.timeout = connection.api_timeout
         self.selector = f'{SYSTEM_TAG}={system_id}'
-        # Those where pods of ours are looked for, if there may be no list
-        # of all pods, and by the monotonic clock until when not to ask.
+        # Where to look for our pods if the list of all pods is forbidden, and
+        # the time, by the monotonic clock, until which it is not requested.
         self._namespaces = set()
         self._lock = threading.Lock()
         self._forbidden_until = -math.inf
 
     def start(self):
         """
-        :raises kubernetes.config.ConfigException: it is not said where the
-            cluster is.
+        :raises kubernetes.config.ConfigException: the configuration does not
+            name a cluster.
         """
         config = kubernetesendpoint._getConfig(
             self.connection.config_file, self.connection.context, self.log)
         config.connection_pool_maxsize = CONNECTIONS
-        # Who asks comes again by himself.
+        # Callers retry by themselves.
         config.retries = urllib3.Retry(0)
         self.host = config.host
         self.verify_tls = config.verify_ssl
@@ -102,15 +103,15 @@ class Api:
     def _open(self, method, *args, timeout=None, **kwargs):
         """
         :return: a response of urllib3, whose content is not read yet.
-        :raises DriverError: the server does not want to.
-        :raises urllib3.exceptions.HTTPError: it does not answer.
+        :raises DriverError: the server has refused the request.
+        :raises urllib3.exceptions.HTTPError: the server does not answer.
         """
-        # Newer releases of the library refuse what they do not know, or
-        # leave it out; that is for the cluster to say.
+        # Some releases of the library reject or drop unknown parameters.  Call
+        # the undecorated method, so that the cluster decides about them.
         function = inspect.unwrap(method.__func__)
         try:
-            # What the library reads by itself it may write to the log,
-            # tokens too.
+            # The library may log content that it reads itself, including
+            # tokens.
             return function(
                 method.__self__, *args, **kwargs, _preload_content=False,
                 _request_timeout=timeout or self.timeout)
@@ -118,25 +119,25 @@ class Api:
             raise translate(error) from None
 
     def _call(self, method, *args, **kwargs):
-        """:return: what the server sends, bytes."""
+        """:return: the content of the response, bytes."""
         return self._open(method, *args, **kwargs).data
 
     def _get(self, method, *args, **kwargs):
         return json.loads(self._call(method, *args, **kwargs))
 
     def _list(self, method, *args, **kwargs):
-        """:return: all things, a list."""
+        """:return: a list of all items."""
         return self._read(method, *args, **kwargs)[0]
 
     def _read(self, method, *args, **kwargs):
-        """:return: all things, a list that is read page by page, and its
+        """:return: a list of all items, which is read page by page, and its
             version."""
         try:
             return self._readPages(method, *args, **kwargs)
         except Expired as error:
             # https://kubernetes.io/docs/reference/using-api/api-concepts/
             # #retrieving-large-results-sets-in-chunks
-            self.log.info('A list is read again, at once: %s', error)
+            self.log.info('Reading a list again, in one page: %s', error)
             with self.rate_limiter:
                 page = self._get(method, *args, **kwargs)
             return page['items'], page['metadata']['resourceVersion']
@@ -181,14 +182,15 @@ class Api:
             **PROJECTS, plural='projects'))
 
     def deleteNamespace(self, name, uid):
-        """:param str uid: of what is meant; another one is left alone."""
+        """:param str uid: of the namespace; another one of that name is not
+            deleted."""
         self._call(self.core.delete_namespace, name, body=_makeOptions(uid))
 
     def deleteProject(self, name, uid):
         self._call(self.objects.delete_cluster_custom_object, **PROJECTS,
                    plural='projects', name=name, body=_makeOptions(uid))
 
-    # Who may use a node
+    # Accounts
 
     def getSecret(self, namespace, name):
         return self._get(self.core.read_namespaced_secret, name, namespace)
@@ -202,7 +204,8 @@ class Api:
 
     def createToken(self, namespace, name, seconds):
         """:return: a token of a service account.
-        :param int seconds: that it is good for, if the cluster agrees."""
+        :param int seconds: requested lifetime, which the cluster may
+            change."""
         body = {'apiVersion': 'authentication.k8s.io/v1',
                 'kind': 'TokenRequest',
                 'spec': {'expirationSeconds': seconds}}
@@ -218,7 +221,7 @@ class Api:
     def review(self, verb, resource, group='', namespace=None):
         """
         :param str namespace: or None for all.
-        :return: whether we may do something.
+        :return: whether Zuul has a permission.
         """
         attributes = {'verb': verb, 'resource': resource, 'group': group}
         if namespace:
@@ -243,14 +246,14 @@ class Api:
 
     def readPods(self):
         """:return: the pods of this Zuul in the whole cluster, dicts, and
-            the version from which on they can be watched."""
+            the version at which a watch can start."""
         return self._read(self.core.list_pod_for_all_namespaces,
                           label_selector=self.selector)
 
     def watchPods(self, version, seconds):
         """
-        :return: a response of urllib3 that sends what happens to them after
-            that version, for some seconds.
+        :return: a response of urllib3 that streams the changes of pods after
+            a version, for some seconds.
         """
         return self._open(
             self.core.list_pod_for_all_namespaces, watch=True,
@@ -259,8 +262,8 @@ class Api:
             timeout=(self.timeout, seconds + SLACK))
 
     def addNamespace(self, namespace):
-        """Have a namespace looked at for pods of ours, where there may be
-        no list of all pods."""
+        """Include a namespace in the search for our pods if the list of all
+        pods is forbidden."""
         with self._lock:
             self._namespaces.add(namespace)
 
@@ -270,9 +273,9 @@ class Api:
 
     def listPods(self, seen):
         """
-        :param set seen: gets the namespaces all of whose pods are listed,
-            or :data:`EVERYWHERE`.
-        :return: yields all pods that we may see.
+        :param set seen: receives the namespaces whose pods were all listed, or
+            :data:`EVERYWHERE`.
+        :return: yields all pods that Zuul may list.
         """
         return map(Pod, self._listPods(seen))
 
@@ -285,8 +288,8 @@ class Api:
                 seen.add(EVERYWHERE)
                 return
             except Forbidden as error:
-                self.log.info('Pods are listed namespace by namespace for %s '
-                              'seconds: %s', FORBIDDEN, error)
+                self.log.info('Listing pods by namespace for %s seconds: %s',
+                              FORBIDDEN, error)
                 self._forbidden_until = time.monotonic() + FORBIDDEN
         with self._lock:
             namespaces = sorted(self._namespaces)
@@ -297,29 +300,29 @@ class Api:
                         self.core.list_namespaced_pod, namespace, **kwargs)
                 seen.add(namespace)
             except (Forbidden, Missing):
-                # A project that is gone is one that we may not look at.
+                # OpenShift forbids access to projects that do not exist.
                 with self._lock:
                     self._namespaces.discard(namespace)
 
     def readLog(self, namespace, name, container):
-        """:return: the end of what a container has written."""
+        """:return: the end of the output of a container."""
         return self._call(
             self.core.read_namespaced_pod_log, name, namespace,
             container=container, tail_lines=LINES).decode(errors='replace')
 
     def listEvents(self, namespace, name):
-        """:return: yields what has happened to a pod."""
+        """:return: a list of the events of a pod."""
         return self._list(
             self.core.list_namespaced_event, namespace,
             field_selector=f'involvedObject.kind=Pod,'
             f'involvedObject.name={name}')
 
-    # What there is in a cluster besides
+    # Other objects
 
     def getLimits(self, namespaces):
         """
-        :return: what their quotas allow, as far as one may know: resource ->
-            number, see :mod:`.quota`.
+        :return: the quotas of the namespaces, as far as Zuul may read them:
+            resource -> number, see :mod:`.quota`.
         """
         limits = {}
         for namespace in namespaces:
@@ -327,7 +330,7 @@ class Api:
                 with self.rate_limiter:
                     quotas = list(self.listQuotas(namespace))
             except (Forbidden, Missing) as error:
-                self.log.info('Quotas of namespace %s are not known: %s',
+                self.log.info('Unable to read quotas of namespace %s: %s',
                               namespace, error)
             else:
                 limits |= quota.qualify(namespace, quota.read(quotas))

@@ -1,4 +1,4 @@
-"""What can be said of images, labels and providers in git."""
+"""Attributes of images, labels and providers."""
 
 import voluptuous as vs
 from zuul.driver.kubernetes import kubernetesprovider
@@ -17,7 +17,7 @@ from zuul_nodes.drivers.kubernetes.podspec import USER
 
 def _checkAmount(value):
     if isinstance(value, bool):
-        raise vs.Invalid('expected a number, or text such as 500m or 4Gi')
+        raise vs.Invalid('expected a number, or a string such as 500m or 4Gi')
     try:
         amount = quantities.parse(value)
     except ValueError as error:
@@ -36,44 +36,42 @@ def _makeAmount(name, doc):
 
 NAMESPACE = {Optional(
     'namespace',
-    doc="""An existing namespace, or project, where the pod is made.  By
-    default each pod gets a namespace of its own, which is removed with
-    it.""",
+    doc="""An existing namespace, or project, for the pod.  By default each
+    pod gets a namespace of its own, which is deleted with it.""",
 ): Nullable(str)}
 SIZE = {
-    **_makeAmount('cpu', """How many processors the pod requests: a number,
-    or text such as ``500m``.  It gets no more if ``cpu-limit`` is not
-    set."""),
-    **_makeAmount('memory', """How much memory it requests: MiB, or text such
-    as ``4Gi``."""),
-    **_makeAmount('storage', """How much ephemeral storage it requests: MiB,
-    or text such as ``20Gi``."""),
-    **_makeAmount('cpu-limit', """How many processors it may use; by default
-    as many as it requests."""),
-    **_makeAmount('memory-limit', """How much memory it may use, as
+    **_makeAmount('cpu', """Number of processors that the pod requests: a
+    number, or a string such as ``500m``.  It is also the limit if
+    ``cpu-limit`` is not set."""),
+    **_makeAmount('memory', """Memory that the pod requests: MiB, or a string
+    such as ``4Gi``."""),
+    **_makeAmount('storage', """Ephemeral storage that the pod requests: MiB,
+    or a string such as ``20Gi``."""),
+    **_makeAmount('cpu-limit', """Maximum number of processors; by default the
+    number that the pod requests."""),
+    **_makeAmount('memory-limit', """Maximum memory, in the format of
     ``memory``."""),
-    **_makeAmount('storage-limit', """How much ephemeral storage it may use,
-    as ``storage``."""),
-    **_makeAmount('gpu', """How many of ``gpu-resource`` it gets."""),
+    **_makeAmount('storage-limit', """Maximum ephemeral storage, in the format
+    of ``storage``."""),
+    **_makeAmount('gpu', """Number of ``gpu-resource`` of the pod."""),
     Optional(
         'gpu-resource',
-        doc='What GPUs are called in the cluster.',
+        doc='The resource name of GPUs in the cluster.',
         default='nvidia.com/gpu',
     ): str,
     Optional(
         'extra-resources', default={},
-        doc="""How much it gets of other resources that the cluster has, such
-        as ``example.com/license``.""",
+        doc="""Amounts of other resources of the cluster, such as
+        ``example.com/license``.""",
     ): {str: AMOUNT},
 }
 POD = {
     Optional(
         'spec',
-        doc="""The ``spec`` of the pod, as Kubernetes has it.  Its first
-        container has to run for long and to have a shell.  Other attributes
-        are added to the spec and to its first container, and take the place
-        of what it says there.  Without it, the pod has one container of the
-        image's ``image-id``.""",
+        doc="""The ``spec`` of the pod in Kubernetes.  Its first container must
+        keep running and have a shell.  Other attributes are added to the spec
+        and to its first container, and override values there.  Without
+        ``spec``, the pod has one container with the image's ``image-id``.""",
     ): Nullable(dict),
     Optional(
         'annotations',
@@ -81,33 +79,33 @@ POD = {
     ): Nullable(dict),
     Optional(
         'env', default=[],
-        doc="""Variables of the environment, each with ``name`` and
-        ``value``, or whatever Kubernetes accepts there.""",
+        doc="""Environment variables, each with ``name`` and ``value``, or
+        another form that Kubernetes accepts.""",
     ): [dict],
     Optional(
         'volumes', default=[],
-        doc='Volumes of the pod, as Kubernetes has them.',
+        doc='Volumes of the pod, in the format of Kubernetes.',
     ): [dict],
     Optional(
         'volume-mounts', default=[],
-        doc="""Where they are in the first container, as Kubernetes has
-        it.""",
+        doc="""Mounts of the volumes in the first container, in the format of
+        Kubernetes.""",
     ): [dict],
     Optional(
         'node-selector', default={},
-        doc='Labels of the machines where the pod may run.',
+        doc='Labels that the machine of the pod must have.',
     ): {str: str},
     Optional(
         'tolerations', default=[],
-        doc='Taints of machines that do not matter, as Kubernetes has them.',
+        doc='Taints of machines that the pod tolerates.',
     ): [dict],
     Optional(
         'privileged',
-        doc="""Whether the first container is privileged.  By default as the
-        cluster has it.""",
+        doc="""Whether the first container is privileged.  By default, the
+        default of the cluster.""",
     ): Nullable(bool),
     Optional(
-        'scheduler-name', doc='The scheduler that finds a place for the pod.',
+        'scheduler-name', doc='The scheduler that assigns the pod a machine.',
     ): Nullable(str),
     Optional(
         'priority-class', doc='The priority class of the pod.',
@@ -117,15 +115,15 @@ POD = {
     ): Nullable(str),
     Optional(
         'service-account',
-        doc="""The service account that programs in the pod have.  In a
-        namespace of its own there are ``default`` and ``zuul-worker``, which
-        may look at the pod and run commands in it.""",
+        doc="""The service account of programs in the pod.  In a namespace of
+        its own, the accounts are ``default`` and ``zuul-worker``, which may
+        read the pod and run commands in it.""",
     ): Nullable(str),
     Optional(
         'console-log', default=False,
-        doc="""Whether the log of the launcher has what the first container
-        has written and the events of the pod, if the node does not come
-        up.""",
+        doc="""Whether to write the output of the first container and the
+        events of the pod to the launcher's log if the node does not
+        boot.""",
     ): bool,
 }
 METADATA = {
@@ -135,25 +133,25 @@ METADATA = {
     ): {str: str},
     Optional(
         'dynamic-labels', default={},
-        doc="""Labels with names in braces that stand for what the request
-        says, such as ``{tenant_name}`` and ``{job_name}``; Nodepool's
-        ``{request.tenant_name}`` is the same.  Nodes that are made to be
-        ready do not have them.""",
+        doc="""Labels with fields in braces that are filled in from the
+        request, such as ``{tenant_name}`` and ``{job_name}``; Nodepool's
+        ``{request.tenant_name}`` is the same.  Nodes of ``min-ready`` do not
+        have them.""",
     ): {str: str},
 }
 IMAGE = {
     Optional(
         'image-id',
-        doc="""What the registry calls the container image, such as
+        doc="""The name of the container image in its registry, such as
         ``registry.example.com/ci/debian:12``.""",
     ): Nullable(str),
     Optional(
         'image-pull-policy',
-        doc="""When it is pulled; by default as Kubernetes does.""",
+        doc="""When the image is pulled; by default as in Kubernetes.""",
     ): Nullable(vs.Any(
         Constant('Always', doc='For each pod.'),
         Constant('IfNotPresent', doc='If the machine does not have it.'),
-        Constant('Never', doc='It has to be there.'),
+        Constant('Never', doc='The machine must have it.'),
         msg='expected "Always", "IfNotPresent" or "Never"')),
 }
 
@@ -162,16 +160,16 @@ def checkLabel(label):
     """
     :param dict label: attribute, with underscores -> value.
     :return: the same.
-    :raises vs.Invalid: its attributes do not fit together.
+    :raises vs.Invalid: an attribute is invalid, or contradicts another one.
     """
     for attribute in ('labels', 'dynamic_labels', 'tags'):
         for key in label[attribute]:
             if not isKey(key):
-                _refuse(attribute, f'"{key}" can not be a label of '
+                _refuse(attribute, f'"{key}" cannot be a label of '
                         'Kubernetes: use letters, digits, ".", "_", "-"')
     for template in label['dynamic_labels'].values():
         if unknown := findUnknown(template, KNOWN):
-            _refuse('dynamic_labels', f'a request has no "{unknown}"')
+            _refuse('dynamic_labels', f'a request has no field "{unknown}"')
     _checkAnnotations(label)
     if label['kind'] == 'namespace':
         _checkNamespaceLabel(label)
@@ -183,31 +181,29 @@ def checkLabel(label):
 def _checkAnnotations(label):
     for key, value in (label['annotations'] or {}).items():
         if not isinstance(key, str) or not isKey(key):
-            _refuse('annotations', f'"{key}" can not be an annotation of '
+            _refuse('annotations', f'"{key}" cannot be an annotation of '
                     'Kubernetes: use letters, digits, ".", "_", "-"')
         if not isinstance(value, str):
-            _refuse('annotations', f'the value of "{key}" is not text; put '
-                    'it in quotes')
+            _refuse('annotations', f'the value of "{key}" is not a string; '
+                    'put it in quotes')
 
 
 def _checkNamespaceLabel(label):
-    # Sizes may be meant for other labels of the section.
+    # Sizes are allowed: they may be defaults for other labels of the section.
     for key in (*NAMESPACE, *POD):
         if label[key.output]:
             _refuse(key.output, 'a label of the kind "namespace" has no pod; '
-                    'take it out, or make the kind "pod"')
+                    'remove the attribute, or use the kind "pod"')
 
 
 def _checkPodLabel(label):
     account, secrets = label['service_account'], label['image_pull_secrets']
     if label['namespace'] and not DNS_LABEL.fullmatch(label['namespace']):
-        _refuse('namespace', f'no namespace can be called '
-                f'"{label["namespace"]}": use up to 63 small letters, digits '
-                'and "-"')
+        _refuse('namespace', f'"{label["namespace"]}" cannot be a namespace: '
+                'use up to 63 lower-case letters, digits and "-"')
     if account and not label['namespace'] and account not in OWN_ACCOUNTS:
         _refuse('service_account', f'a new namespace has no service account '
-                f'"{account}", but "default" and "{USER}"; or set '
-                f'"namespace"')
+                f'"{account}"; use "default" or "{USER}", or set "namespace"')
     if len({each['name'] for each in secrets}) < len(secrets):
         _refuse('image_pull_secrets', 'several have the same name')
     if label['spec'] is None:
@@ -216,11 +212,12 @@ def _checkPodLabel(label):
     if not (isinstance(containers, list) and containers and all(
             isinstance(each, dict) and isinstance(each.get('name'), str)
             for each in containers)):
-        _refuse('spec', 'it needs "containers", each with a "name"')
+        _refuse('spec', '"containers" must be a list, each item with a "name"')
     try:
         quantities.getNeeds(label['spec'])
     except (AttributeError, TypeError, ValueError) as error:
-        _refuse('spec', f'the resources of its containers are wrong: {error}')
+        _refuse('spec',
+                f'the resources of its containers are invalid: {error}')
 
 
 def _refuse(attribute, message):
@@ -228,7 +225,7 @@ def _refuse(attribute, message):
 
 
 def _check(schema):
-    # Without Schema, the kind would not tell which of them is meant.
+    # The discriminator reads the kind of each alternative from a Schema.
     return vs.Schema(vs.Union(
         *(vs.All(each, checkLabel) for each in schema.validators),
         discriminant=schema.discriminant))
@@ -253,9 +250,9 @@ class KubernetesImage(extension.extendImageClass(
 
 RESOURCE_LIMITS = {Optional(
     'resource-limits',
-    doc="""How much this provider uses at most: ``pods``, ``namespaces``,
-    ``cores``, ``ram`` and ``storage`` (MiB), ``gpu``, and what else pods
-    request, by its name in the cluster.""",
+    doc="""Maximum usage of this provider: ``pods``, ``namespaces``,
+    ``cores``, ``ram`` and ``storage`` (MiB), ``gpu``, and other resources that
+    pods request, by their names in the cluster.""",
     default={},
 ): {str: vs.All(vs.Any(int, float), vs.Range(min=0))}}
 KubernetesProviderSchema = extension.makeSchemaClass(

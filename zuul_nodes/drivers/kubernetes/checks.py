@@ -1,4 +1,4 @@
-"""What a cluster can be asked about a configuration, before it is used."""
+"""Checks of the configuration of Kubernetes against the cluster."""
 
 import functools
 
@@ -20,7 +20,7 @@ from zuul_nodes.suggestions import suggest
 
 RBAC = 'rbac.authorization.k8s.io'
 PROJECTS = 'project.openshift.io'
-# What is done for nodes: verb, resource, group.
+# Permissions that nodes require: verb, resource, group.
 FOR_ACCOUNTS = (
     ('create', 'serviceaccounts', ''), ('create', 'secrets', ''),
     ('get', 'secrets', ''), ('create', 'roles', RBAC),
@@ -37,16 +37,17 @@ FOR_PROJECTS = (('create', 'projectrequests', PROJECTS),
 
 
 class Checks:
-    """
-    :param KubernetesProvider provider: whose configuration is looked at.
+    """Creates the checks of a provider.
+
+    :param KubernetesProvider provider: with the configuration.
     """
 
     def __init__(self, provider):
         self.provider = provider
         self.endpoint = provider.getEndpoint()
 
-    def make(self):
-        """:return: yields a :class:`Check` for each thing that a label
+    def makeChecks(self):
+        """:return: yields a :class:`Check` for each object that a label
             names."""
         config = self.endpoint.connection
         yield Check(
@@ -62,7 +63,7 @@ class Checks:
                 self._askQuota, label), self.provider.canonical_name)
 
     def _find(self, label):
-        """:return: yields subject, name, what asks, and its arguments."""
+        """:return: yields subject, name, method and its arguments."""
         namespace = label.namespace
         for verb, resource, group in self._getRights(label):
             where = f' in {namespace}' if namespace else ''
@@ -100,7 +101,7 @@ class Checks:
         if label.namespace:
             return FOR_ACCOUNTS + FOR_SHARED_PODS
         if self.endpoint.connection.use_openshift_projects:
-            # Who makes a project may do all there.
+            # The creator of a project has all permissions in it.
             return FOR_PROJECTS
         return FOR_NAMESPACES + FOR_ACCOUNTS + (
             FOR_PODS if label.kind == 'pod' else ())
@@ -109,10 +110,11 @@ class Checks:
         self.endpoint.start()
         return self.endpoint.calls.call(name, *args)
 
-    # What is asked: all return a sentence if something is wrong
+    # Each of the following methods returns a sentence with the problem, or an
+    # empty string.
 
     def _askCluster(self):
-        # Whoever may do nothing else may ask what he may do.
+        # Any user may ask for his own permissions.
         self._call('review', 'list', 'pods')
         return ''
 
@@ -126,7 +128,7 @@ class Checks:
             self._call('getProject' if self.endpoint.connection
                        .use_openshift_projects else 'getNamespace', name)
         except Forbidden:
-            # The rights in it are what counts.
+            # Other checks cover the permissions in the namespace.
             return ''
         except Missing:
             names = [each.name for each in self._call(
@@ -141,8 +143,8 @@ class Checks:
         except Missing:
             return f'Namespace {namespace} has no secret "{name}"'
         if kind not in PULL_SECRETS:
-            return (f'Secret "{name}" of namespace {namespace} is of the '
-                    f'type {kind}; for images it has to be of the type '
+            return (f'Secret "{name}" of namespace {namespace} has the type '
+                    f'{kind}; for images it must have the type '
                     f'{PULL_SECRETS[0]}')
         return ''
 
@@ -152,17 +154,19 @@ class Checks:
         return '' if name in names else _say(sentence, name, names)
 
     def _askQuota(self, label):
-        """:return: of what one node takes more than there can be."""
+        """:return: a sentence for each resource of which one node needs too
+            much."""
         needs = self.provider.getQuotaForLabel(label).getResources()
         return '; '.join(
-            f'One node takes {needs[resource]:g} of "{resource}", and '
+            f'One node needs {needs[resource]:g} of "{resource}", but '
             f'{allows} {limit:g}'
             for allows, limits in self._getLimits(label.namespace)
             for resource, limit in limits.items()
             if needs.get(resource, 0) > limit)
 
     def _getLimits(self, namespace):
-        """:return: yields who allows something, and what."""
+        """:return: yields a description of each source of limits, and the
+            limits."""
         yield ('"resource-limits" of the provider allow',
                self.provider.resource_limits)
         if namespace:
@@ -197,8 +201,9 @@ class Checks:
             for name, amount in has.items():
                 largest[name] = max(largest.get(name, 0), amount)
         if not largest:
-            return 'The cluster has no machine where it may run'
-        return ('No machine of the cluster is large enough; the largest have '
+            return 'The cluster has no machine for it'
+        return ('No machine of the cluster is large enough; the largest '
+                'amounts are '
                 + _join((name, f'{largest.get(name, 0):g}')
                         for name, _ in needs))
 
@@ -208,7 +213,7 @@ class Checks:
 
 
 def _say(sentence, name, names):
-    """:return: that there is no such name, and what there is."""
+    """:return: a sentence that the name does not exist, with suggestions."""
     return f'{sentence} "{name}". {suggest(name, names)}'
 
 
@@ -219,8 +224,8 @@ def _fits(node, selector):
 
 def _convert(amounts):
     """
-    :param dict amounts: of a machine, as Kubernetes has them.
-    :return: the same as numbers, by Zuul's names.
+    :param dict amounts: of a machine, in the format of Kubernetes.
+    :return: the amounts as numbers, by Zuul's names.
     """
     found = {}
     for resource, amount in amounts.items():

@@ -1,4 +1,4 @@
-"""What ``zuul.conf`` says of a cluster."""
+"""The options of a cluster in ``zuul.conf``."""
 
 import voluptuous as vs
 from zuul.driver.kubernetes.kubernetesconnection import (
@@ -12,18 +12,17 @@ from zuul_nodes.drivers.kubernetes import allowed
 SCHEMA = vs.Schema({
     Optional(
         'kubeconfig_file',
-        doc="""The file that says where the cluster is and how to log in.  By
-        default that which ``KUBECONFIG`` names, ``~/.kube/config``, or, in a
-        pod, the pod's own service account.""",
+        doc="""The file with the address of the cluster and the credentials.
+        By default the file that ``KUBECONFIG`` names, ``~/.kube/config``, or,
+        in a pod, the pod's own service account.""",
     ): Nullable(str),
     Optional(
         'context',
-        doc='The context in that file; by default its current one.',
+        doc='The context in the file; by default its current context.',
     ): Nullable(str),
     Optional(
         'rate',
-        doc="""How many calls to the cluster there are in a second, at
-        most.""",
+        doc="""Maximum number of calls to the cluster per second.""",
     ): Nullable(vs.All(vs.Coerce(float), vs.Range(min=0))),
     Optional(
         'api_timeout',
@@ -32,7 +31,7 @@ SCHEMA = vs.Schema({
     ): vs.All(vs.Coerce(float), vs.Range(min=0, min_included=False)),
     Optional(
         'use_openshift_projects',
-        doc='Whether nodes get projects of OpenShift in place of namespaces.',
+        doc='Whether nodes get projects of OpenShift instead of namespaces.',
         default=False,
     ): vs.Boolean(),
     **allowed.SCHEMA,
@@ -43,9 +42,9 @@ SCHEMA = vs.Schema({
 class KubernetesConnection(ZuulsConnection):
     """A section ``[connection NAME]``.
 
-    :raises Exception: an option is wrong; Zuul does not start.
-    :ivar float rate: calls in a second, or None.  Zuul's own driver has 2
-        for its default and keeps to none.
+    :raises Exception: an option is invalid; Zuul does not start.
+    :ivar float rate: calls per second, or None.  Zuul's own driver has a
+        default of 2, but does not apply it.
     :ivar float api_timeout: seconds.
     :ivar bool allow_privileged: whether pods may have power over machines.
     """

@@ -1,19 +1,23 @@
-"""The end of pods and namespaces."""
+"""The state machine that deletes pods and namespaces."""
 
 import time
 
 from zuul_nodes.drivers.kubernetes.errors import Exists, Forbidden, Missing
-from zuul_nodes.drivers.kubernetes.machine import Machine, Pending
+from zuul_nodes.drivers.kubernetes.machine import (
+    KubernetesStateMachine,
+    Pending,
+)
 
-# Seconds until it is known of a pod that it is to be deleted.
+# Seconds until the API server has to mark a pod as being deleted.
 SETTLING = 30
 
 
-class KubernetesDeleteStateMachine(Machine):
-    """Has the cluster remove what there is of a node.
+class KubernetesDeleteStateMachine(KubernetesStateMachine):
+    """Has the cluster delete the resources of a node.
 
-    It takes its time, or more than that: what hangs in it holds up nobody.
-    But as long as a quota that others have, too, counts a pod, it counts here.
+    The state machine does not wait for the deletion of a namespace, which may
+    hang.  It waits for a pod in a shared namespace while the quota of the
+    namespace includes it.
     """
 
     REMOVING = 'removing'
@@ -30,7 +34,7 @@ class KubernetesDeleteStateMachine(Machine):
             if self.state == self.START:
                 self._waitForCalls()
             elif self.state == self.REMOVING:
-                self._remove()
+                self._requestDeletion()
                 self.state = (self.COMPLETE if self.place.is_own
                               else self.ENDING)
             elif self.state == self.ENDING and self._hasEnded():
@@ -41,7 +45,7 @@ class KubernetesDeleteStateMachine(Machine):
 
     def _waitForCalls(self):
         calls = self.endpoint.calls
-        # What is asked for now might be made behind our back.
+        # A running request could create a resource afterwards.
         if all(calls.isIdle(self.node.uuid, name) for name in self.CREATING):
             calls.forgetCalls(self.node.uuid)
             self.state = self.REMOVING
@@ -51,24 +55,24 @@ class KubernetesDeleteStateMachine(Machine):
         pod = self._findPod()
         if pod is None:
             return self._isMissing()
-        # Another one may have the name.
+        # Another pod may have the same name.
         is_ours = pod.uid == self.uid if self.uid else pod.deleted
-        patience = pod.patience if pod.deleted else SETTLING
-        return not is_ours or time.monotonic() > self._begun + patience
+        seconds = pod.quota_seconds if pod.deleted else SETTLING
+        return not is_ours or time.monotonic() > self._begun + seconds
 
     def _isMissing(self):
-        """:return: whether the API server has no pod of this node, of which
-            nothing was told."""
+        """:return: whether the API server has no pod of this node, for a pod
+            that the watch has not reported."""
         try:
             self._read()
         except Missing:
             return True
         return False
 
-    def _remove(self):
+    def _requestDeletion(self):
         place = self.place
         try:
-            # Whoever has made it may not have lived to tell.
+            # The launcher that created it may have died before it recorded it.
             self.uid = self.uid or self._read()['metadata'].get('uid')
             if not place.is_own:
                 self._once('deletePod', place.namespace, place.pod, self.uid)
@@ -76,12 +80,12 @@ class KubernetesDeleteStateMachine(Machine):
                 self._once('deleteProject' if self.uses_projects
                            else 'deleteNamespace', place.namespace, self.uid)
         except (Missing, Forbidden) as error:
-            # OpenShift does not tell what projects there are not.
+            # OpenShift forbids access to projects that do not exist.
             if isinstance(error, Forbidden) and not (
                     place.is_own and self.uses_projects):
                 raise
-            self.log.debug('There is no %s of node %s any more',
+            self.log.debug('The %s of node %s does not exist any more',
                            place.thing, self.node.uuid)
         except Exists as error:
-            # It goes already, or it is another one of that name.
+            # It is being deleted, or another one has the name.
             self.log.info('Node %s: %s', self.node.uuid, error)

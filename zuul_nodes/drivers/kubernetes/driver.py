@@ -1,4 +1,4 @@
-"""What Zuul gets of all this."""
+"""The driver that Zuul loads."""
 
 import zuul.driver.kubernetes
 
@@ -17,14 +17,14 @@ class KubernetesDriver(extension.ExtendedDriver,
                        zuul.driver.kubernetes.KubernetesDriver):
     """Zuul's driver for Kubernetes.
 
-    Nodes are pods, in namespaces of their own or in one that there is, or
+    Nodes are pods, in namespaces of their own or in an existing one, or
     empty namespaces; with OpenShift, projects.
     """
 
     provider_class = KubernetesProvider
     schema_class = KubernetesProviderSchema
     connection_schema = SCHEMA
-    # A namespace needs neither, and a pod has its size itself.
+    # A namespace has no image or flavor, and a pod's label sets its size.
     labels_need_image = False
     _endpoint_class = KubernetesEndpoint
 

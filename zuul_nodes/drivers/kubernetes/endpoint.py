@@ -1,4 +1,4 @@
-"""A cluster, as all providers of a connection share it."""
+"""A cluster, shared by all providers of a connection."""
 
 import base64
 import contextlib
@@ -18,8 +18,9 @@ from zuul_nodes.drivers.kubernetes.podwatch import PodWatch
 
 
 class KubernetesResource(kubernetesmodel.KubernetesResource):
-    """
-    :param KubernetesInstance thing: as it was listed.
+    """A namespace or a pod that can leak.
+
+    :param KubernetesInstance thing: an item of a list.
     """
 
     ResourceType = enum.StrEnum('ResourceType', {
@@ -34,24 +35,24 @@ class KubernetesResource(kubernetesmodel.KubernetesResource):
 
 class KubernetesEndpoint(extension.EndpointWithAdapter,
                          kubernetesendpoint.KubernetesProviderEndpoint):
-    """Zuul's endpoint, whose calls end in time and are counted.
+    """Zuul's endpoint, with time-outs and metrics of calls.
 
     :ivar str certificate: of the cluster, as base64, or None.
-    :ivar PodWatch pods: those of this Zuul.
-    :ivar frozenset namespaces: those that are there already, in which nodes
-        are among others.
+    :ivar PodWatch pods: the pods of this Zuul.
+    :ivar frozenset namespaces: existing namespaces that nodes share with
+        others.
     """
 
     def __init__(self, zk_client, driver, connection, system_id):
         super().__init__(zk_client, driver, connection, system_id)
         self.namespaces = frozenset()
-        # Namespace and name -> pod, as it was listed last; the namespaces of
-        # which that is all; and whether all namespaces were listed.
+        # (namespace, name) -> pod in the last list; the namespaces whose pods
+        # were all listed; and whether all namespaces were listed.
         self._listed = {}
         self._seen = set()
         self._sees_namespaces = False
         self.setAdapter(Api(connection, system_id, self.log))
-        # Launchers see by this that rates are kept to already.
+        # The launcher limits the rate only of endpoints without this.
         self.rate_limiter = self.calls.rate_limiter
         self.adapter.rate_limiter = self.rate_limiter
         self.pods = PodWatch(self.calls, self.listing, self.log)
@@ -83,7 +84,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
         return True
 
     def listInstances(self):
-        """:return: yields all namespaces and pods that can be seen."""
+        """:return: yields all namespaces and pods that Zuul may list."""
         self._addNamespaces()
         seen = set()
         pods = self.calls.call('listPods', seen)
@@ -101,29 +102,29 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
     def isListed(self, node):
         """
         :param ProviderNode node: that is ready.
-        :return: whether the last list of instances would have what there is
-            of it; not all may be listed.
+        :return: whether the last list of instances would contain the node's
+            instance; the list may be incomplete.
         """
         place = findPlace(node, None)
         return (place.is_own and self._sees_namespaces) or (
             bool(place.pod) and self._seesPods(place.namespace))
 
     def findProblem(self, node):
-        """The namespace of a node may be well, and its pod be gone.
+        """Find problems of a pod whose namespace has none.
 
         :param ProviderNode node: that is ready.
-        :return: in words, why it can't be used, by the last list of
-            instances; None if it can, or if that is not known.
+        :return: why the node cannot be used, by the last list of instances;
+            None if it can, or if this is unknown.
         """
         place = findPlace(node, None)
         if not (place.pod and self._seesPods(place.namespace)):
             return None
         pod = self._listed.get((place.namespace, place.pod))
-        return pod.problem if pod else 'the cluster has no pod of it'
+        return pod.problem if pod else 'its pod does not exist'
 
     def listResources(self, providers):
-        """:return: yields the namespaces, and the pods of ours that are in
-            a namespace with others."""
+        """:return: yields the namespaces, and our pods in shared namespaces.
+        """
         kind = (KubernetesResource.ResourceType.PROJECT
                 if self.connection.use_openshift_projects
                 else KubernetesResource.ResourceType.NAMESPACE)
@@ -131,7 +132,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
         for namespace in self._listNamespaces():
             if NODE_TAG in namespace.metadata:
                 own.add(namespace.name)
-            # It can't be asked for twice.
+            # A repeated deletion would fail.
             if not namespace.deleted:
                 yield KubernetesResource(namespace, kind, namespace.name)
         self._addNamespaces()
@@ -157,7 +158,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
         return KubernetesResource.ResourceType
 
     def _addNamespaces(self):
-        # A namespace may have been refused for a while.
+        # The adapter forgets a namespace that was forbidden for a while.
         for namespace in self.namespaces:
             self.adapter.addNamespace(namespace)
 
@@ -171,7 +172,7 @@ class KubernetesEndpoint(extension.EndpointWithAdapter,
                 'listProjects' if self.connection.use_openshift_projects
                 else 'listNamespaces')
         except Forbidden:
-            # There are pods in namespaces that others have made.
+            # Zuul may still use pods in existing namespaces.
             return []
         self._sees_namespaces = True
         return found

@@ -1,6 +1,6 @@
-"""What the answers of an API server, and what is said of pods, become.
+"""Translate answers of the API server and states of pods into errors.
 
-What they mean is in the table of :mod:`.meanings`.
+The table in :mod:`.meanings` has their meanings.
 """
 
 import json
@@ -18,26 +18,28 @@ from zuul_nodes.drivers.kubernetes.quantities import parse
 
 
 class Missing(PermanentError):
-    """There is no such thing."""
+    """The object does not exist."""
 
 
 class Exists(DriverError):
-    """There is such a thing already, or it is in the way of another."""
+    """The object exists already, or prevents the creation of another one."""
 
 
 class Forbidden(PermanentError):
-    """We may not do that."""
+    """Zuul lacks the permission."""
 
 
 class Unready(TemporaryError):
-    """It is refused for a moment: the namespace is so new that it does not
-    have its service account, or this no token, or a quota has changed at the
-    same time.  The same call may be made again."""
+    """The server refuses a call for a moment.
+
+    A new namespace may lack its service account, the account may lack its
+    token, or a quota has changed at the same time.  The same call may be
+    repeated.
+    """
 
 
 class Expired(TemporaryError):
-    """The rest of a list, or what has changed since, is not known any
-    more."""
+    """The server has forgotten the rest of a list or of the changes."""
 
 
 CLASSES = {
@@ -54,7 +56,7 @@ EXCEEDED = re.compile(
 def translate(error):
     """
     :param ApiException error: raised for an answer.
-    :return: a :class:`DriverError` that says what it means.
+    :return: a :class:`DriverError` of the same meaning.
     """
     status = int(error.status or 0)
     reason, message = _read(error.body)
@@ -63,14 +65,14 @@ def translate(error):
     if kind is Kind.QUOTA and _isTooMuch(message):
         kind = Kind.PERMANENT
     if status == 401:
-        message = f'the cluster does not know who we are: {message}'
+        message = f'the cluster does not accept the credentials: {message}'
     return CLASSES[kind](message)
 
 
 def makeError(row, message):
     """
     :param Row row: of the table.
-    :param str message: one line, for people.
+    :param str message: one line, for users.
     :return: a :class:`DriverError`.
     """
     return CLASSES[row.kind](message)
@@ -78,8 +80,8 @@ def makeError(row, message):
 
 def describeRight(verb, resource, group='', namespace=None):
     """
-    :param str namespace: where it is needed, or None for all.
-    :return: that Zuul lacks a right, and who can give it, a sentence.
+    :param str namespace: that needs the permission, or None for all.
+    :return: a sentence that Zuul lacks a permission, and how to grant it.
     """
     where = f'in namespace {namespace}' if namespace else 'everywhere'
     return (f'Zuul may not {verb} {resource} {where}. Bind a role to its '
@@ -88,7 +90,7 @@ def describeRight(verb, resource, group='', namespace=None):
 
 
 def _isTooMuch(message):
-    """:return: whether there would be no room if nothing were in use."""
+    """:return: whether a request exceeds a quota even if nothing uses it."""
     match = EXCEEDED.search(message)
     if not match:
         return False
@@ -100,8 +102,8 @@ def _isTooMuch(message):
 
 def _read(body):
     """
-    :param body: of an answer, bytes or text, as the library has it.
-    :return: reason and message, text.
+    :param body: of an answer, bytes or a string.
+    :return: reason and message, strings.
     """
     try:
         said = json.loads(body)

@@ -1,4 +1,4 @@
-"""What the machines that make and remove nodes have in common."""
+"""The base of the state machines that create and delete nodes."""
 
 import time
 
@@ -10,12 +10,13 @@ from zuul_nodes.drivers.kubernetes.place import findPlace
 
 
 class Pending(Exception):
-    """A call has not come to its end; come again."""
+    """A call has not ended; the step has to be repeated later."""
 
 
-class Machine(statemachine.StateMachine):
-    """
-    :param KubernetesProvider provider: that makes the node.
+class KubernetesStateMachine(statemachine.StateMachine):
+    """Calls the cluster for a node.
+
+    :param KubernetesProvider provider: that launches the node.
     :param ProviderNode node:
     :param dict state: as recorded.
     """
@@ -29,18 +30,18 @@ class Machine(statemachine.StateMachine):
         self.label = provider.labels.get(node.label)
         self.place = findPlace(node, self.label)
         self.uses_projects = self.endpoint.connection.use_openshift_projects
-        # Of what the node is gone with: its namespace, or its pod.
+        # Of the object whose deletion ends the node: its namespace or its pod.
         self.uid = node.create_state.get('uid')
-        # Calls that need not be made again.
+        # Results of calls that are made once.
         self._done = {}
-        # By the monotonic clock: when the step was begun.
+        # Start time of the step, by the monotonic clock.
         self._begun = None
 
     def _call(self, name, *args):
         """
-        :return: what a call to the cluster returns.
-        :raises Pending: it has not come to its end, or nobody waits for
-            this step any more: what it makes now might stay.
+        :return: the result of a call to the cluster.
+        :raises Pending: the call has not ended, or the step was given up and
+            must not create anything.
         """
         if not self.node._active_context:
             raise Pending
@@ -50,16 +51,16 @@ class Machine(statemachine.StateMachine):
         return task.getResult()
 
     def _once(self, name, *args, key=None):
-        """The same, and afterwards what it has returned.
+        """Make a call once, and return the same result afterwards.
 
-        :param str key: what tells it from others of the name.
+        :param str key: distinguishes calls of the same method.
         """
         if (name, key) not in self._done:
             self._done[name, key] = self._call(name, *args)
         return self._done[name, key]
 
     def _ensure(self, name, *args, key=None):
-        """The same of what makes something; it may be there already."""
+        """Make a call once that creates an object, which may exist already."""
         try:
             return self._once(name, *args, key=key)
         except Exists:
@@ -67,7 +68,7 @@ class Machine(statemachine.StateMachine):
 
     def _begin(self):
         if self._begun is None:
-            # In what is listed from now on, there is the pod.
+            # Later lists contain the pod.
             self.endpoint.adapter.addNamespace(self.place.namespace)
             if self.place.pod:
                 self.endpoint.pods.start()
@@ -76,7 +77,7 @@ class Machine(statemachine.StateMachine):
     def _findPod(self):
         """
         :return: the pod of this node, or None.
-        :raises Pending: it is not known yet what pods there are.
+        :raises Pending: the pods are not known yet.
         """
         is_known, pod = self.endpoint.pods.find(
             self._begun, self.place.namespace, self.place.pod)
@@ -85,9 +86,9 @@ class Machine(statemachine.StateMachine):
         return pod
 
     def _read(self):
-        """:return: the namespace or the pod that is this node's, as the
-            API server has it.
-        :raises Missing: there is none of this node."""
+        """:return: the namespace or the pod of this node, as the API server
+            returns it.
+        :raises Missing: it does not exist, or belongs to another node."""
         place = self.place
         if not place.is_own:
             found = self._call('getPod', place.namespace, place.pod)
@@ -96,5 +97,5 @@ class Machine(statemachine.StateMachine):
                                else 'getNamespace', place.namespace)
         if getTags(found).get(NODE_TAG) != self.node.uuid:
             raise Missing(f'The {place.thing} {found["metadata"]["name"]} '
-                          'is not of this node')
+                          'belongs to another node')
         return found

@@ -1,8 +1,8 @@
-"""The one table of what a cluster says when something fails.
+"""The meaning of failures that a cluster reports, in one table.
 
-Each row has the kind of failure that a status code, a reason or a message
-stands for, and the page that describes it.  The first row that fits counts,
-so what is said about one case is above what is said about all.
+Each row has a kind of failure, the status codes, reasons or messages that mean
+it, and the page that documents them.  The first matching row applies, so
+special cases are above general ones.
 """
 
 import dataclasses
@@ -11,33 +11,34 @@ import re
 
 
 class Kind(enum.Enum):
-    """What a failure means for the node."""
+    """The meaning of a failure for the node."""
 
-    QUOTA = 'a quota is used up'
-    CAPACITY = 'no machine has room'
-    TEMPORARY = 'it may work a little later'
-    UNSETTLED = 'it may work in a moment: the same call is made again'
-    EXPIRED = 'the list has to begin anew'
-    PERMANENT = 'it will not work as it is configured'
-    FORBIDDEN = 'Zuul may not do it'
-    MISSING = 'there is no such thing'
-    EXISTS = 'there is such a thing, or another one of its name'
-    ATTEMPT = 'it has failed, and another attempt may not'
+    QUOTA = 'a quota is exhausted'
+    CAPACITY = 'no machine has capacity'
+    TEMPORARY = 'a later attempt may succeed'
+    UNSETTLED = 'the same call may succeed in a moment'
+    EXPIRED = 'the list has to be read again'
+    PERMANENT = 'no attempt succeeds with this configuration'
+    FORBIDDEN = 'Zuul lacks the permission'
+    MISSING = 'the object does not exist'
+    EXISTS = 'the object exists, or another one of its name'
+    ATTEMPT = 'this attempt has failed, and another one may succeed'
 
 
 class Speaker(enum.Enum):
-    """Who says it, and where."""
+    """The component that reports a failure, and where."""
 
     SERVER = 'the API server: status code, reason and message of an answer'
     CONTAINER = 'the kubelet: why a container waits'
     END = 'the kubelet: why a pod has ended, or was not admitted'
-    CONDITION = 'who removes a pod: a condition of the pod'
-    EVENT = 'who has removed a pod: an event'
+    CONDITION = 'a component that deletes a pod: a condition of the pod'
+    EVENT = 'a component that has deleted a pod: an event'
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """
+    """A row of the table.
+
     :ivar str code: a regular expression for the whole status code.
     :ivar str reason: one for the whole reason.
     :ivar str message: one for a part of the message.
@@ -94,8 +95,8 @@ KUEUE = 'https://kueue.sigs.k8s.io/docs/concepts/preemption/'
 
 PULL = 'ErrImagePull|ImagePullBackOff'
 RUN = 'CreateContainerError|RunContainerError|(Pre|Post)\\w+HookError'
-# What is said of a registry, or of the machine, that may be otherwise a
-# little later.  No part of it can be the name of an image.
+# Temporary failures of a registry or a machine.  The name of an image cannot
+# match these patterns.
 PASSING = '|'.join((
     r'i/o timeout', r'handshake timeout', r'Client\.Timeout',
     r'gateway time-?out', r'timed out', r'deadline exceeded',
@@ -124,17 +125,17 @@ SERVER, CONTAINER, END, CONDITION, EVENT = Speaker
 
 TABLE = (
     # Answers of the API server.
-    # If more is asked for than the quota has in all, that is permanent.
+    # A request that exceeds the total quota is permanent (errors.translate).
     Row(SERVER, Kind.QUOTA, QUOTAS, code='403', message='exceeded quota'),
     Row(SERVER, Kind.FORBIDDEN, QUOTAS, code='403', message='failed quota'),
-    # Such pods need a quota that is for them, and there is none.
+    # The cluster requires a quota for such pods, and there is none.
     Row(SERVER, Kind.FORBIDDEN, QUOTAS, code='403',
         message='insufficient quota'),
     Row(SERVER, Kind.UNSETTLED, QUOTAS, code='403',
         message='status unknown for quota'),
     Row(SERVER, Kind.UNSETTLED, ACCOUNTS, code='403',
         message='error looking up service account'),
-    # Before 1.24, accounts have to have their tokens.
+    # Before Kubernetes 1.24, accounts must have their tokens.
     Row(SERVER, Kind.UNSETTLED, ACCOUNTS, code='500',
         message='No API token found for service account'),
     # The API server has just started.
@@ -147,9 +148,9 @@ TABLE = (
     Row(SERVER, Kind.EXISTS, PRECONDITIONS, code='409',
         message='Precondition failed: UID'),
     Row(SERVER, Kind.EXISTS, REASONS, code='409', reason='AlreadyExists'),
-    # From something between that leaves the reason out.
+    # A proxy may omit the reason.
     Row(SERVER, Kind.EXISTS, REASONS, code='409', message='already exists'),
-    # Two have changed a thing, such as a quota, at the same time.
+    # Concurrent changes of an object such as a quota.
     Row(SERVER, Kind.UNSETTLED, REASONS, code='409'),
     Row(SERVER, Kind.EXPIRED, GONE, code='410'),
     Row(SERVER, Kind.PERMANENT, ETCD, code='500',
@@ -160,15 +161,15 @@ TABLE = (
     Row(SERVER, Kind.TEMPORARY, STATUS, code='408|425|429|5..'),
     Row(SERVER, Kind.ATTEMPT, STATUS),
 
-    # Containers that wait.  What is not here is on its way.
+    # Containers that wait.  With other reasons, they are starting.
     Row(CONTAINER, Kind.TEMPORARY, PULLER, reason=PULL, message=PASSING),
     Row(CONTAINER, Kind.TEMPORARY, PULLER, reason='RegistryUnavailable'),
     Row(CONTAINER, Kind.PERMANENT, PULLER, reason='InvalidImageName|'
         'ErrImageNeverPull|SignatureValidationFailed'),
     Row(CONTAINER, Kind.PERMANENT, IMAGES, reason=PULL, message=REFUSED),
-    # Only newer releases tell the reason of a back-off.
+    # Only newer releases report the reason of a back-off.
     Row(CONTAINER, Kind.ATTEMPT, IMAGES, reason=f'{PULL}|ImageInspectError'),
-    # An earlier call to make it was given up, and is still at work.
+    # The kubelet gave up an earlier call that is still running.
     Row(CONTAINER, Kind.TEMPORARY, CONTAINERD, reason=RUN,
         message='failed to reserve container name|is reserved for|'
         'is already in use'),
@@ -183,12 +184,12 @@ TABLE = (
     Row(CONTAINER, Kind.ATTEMPT, CRASHES, reason='CrashLoopBackOff'),
 
     # Pods that have ended, or that a kubelet has not admitted.
-    # This one has used more of the disk than it may.
+    # The first row is for pods that have exceeded their disk limits.
     Row(END, Kind.ATTEMPT, LIMITS, reason='Evicted',
         message=r'exceed(?:s|ed) (?:its|the) .*limit'),
     Row(END, Kind.CAPACITY, PRESSURE, reason='Evicted'),
     Row(END, Kind.CAPACITY, SHUTDOWN, reason='NodeShutdown'),
-    # "Shutdown" is that of 1.20.
+    # Kubernetes 1.20 reports "Shutdown".
     Row(END, Kind.TEMPORARY, SHUTDOWN, reason='Terminated|Shutdown'),
     Row(END, Kind.CAPACITY, ADMISSION, reason=r'OutOf.+|Preempting|'
         r'NodeAffinity|NodeName|NodePorts|NodeUnschedulable|TaintToleration|'
@@ -197,13 +198,13 @@ TABLE = (
     Row(END, Kind.TEMPORARY, NODES, reason='NodeLost'),
     Row(END, Kind.ATTEMPT, CRASHES),
 
-    # Pods that the cluster removes, or has removed.
+    # Pods that the cluster deletes, or has deleted.
     Row(CONDITION, Kind.CAPACITY, DISRUPTIONS,
         reason='PreemptionByScheduler'),
     Row(CONDITION, Kind.TEMPORARY, DISRUPTIONS, reason=r'DeletionBy\w+|'
         'EvictionByEvictionAPI|TerminationByKubelet'),
     Row(CONDITION, Kind.CAPACITY, KUEUE, reason='StoppedByKueue'),
-    # There is another one when it has changed its mind.
+    # Another event cancels the deletion.
     Row(EVENT, Kind.TEMPORARY, TAINTS, reason='TaintManagerEviction',
         message='Marking for deletion'),
     Row(EVENT, Kind.CAPACITY, PREEMPTION, reason='Preempted|Preempting'),
@@ -213,12 +214,11 @@ TABLE = (
 
 def getRow(speaker, code='', reason='', message=''):
     """
-    :param Speaker speaker: who says it.
+    :param Speaker speaker: the component that reports it.
     :param code: a status code of HTTP, if there is one.
-    :param str reason: of one word, or None.
-    :param str message: for people, or None.
-    :return: the :class:`Row` that says what it means; None if it is not one
-        of the failures of that speaker.
+    :param str reason: one word, or None.
+    :param str message: a sentence, or None.
+    :return: the matching :class:`Row`; None if it is not a failure.
     """
     return next((row for row in TABLE if row.fits(
         speaker, code, reason or '', message or '')), None)

@@ -1,6 +1,6 @@
-"""What Kubernetes is told of a node besides what it is.
+"""Labels and annotations of the objects of a node.
 
-Labels of Kubernetes can be looked for, but not everything can be one.
+The cluster can select objects by labels, but restricts their values.
 https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
 https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 """
@@ -17,14 +17,14 @@ NAME = re.compile(r'[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?')
 DNS_LABEL = re.compile(r'[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?')
 SUBDOMAIN = re.compile(rf'(?=.{{1,253}}\Z){DNS_LABEL.pattern}'
                        rf'(?:\.{DNS_LABEL.pattern})*')
-# Of a digest, in a name that is not what it was.
+# Number of digits of the digest in a changed value.
 DIGITS = 10
-# What people may fill in in dynamic-labels.
+# Fields for dynamic-labels.
 KNOWN = tuple(NodesetRequest().getSafeAttributes().toDict())
 
 
 def isKey(text):
-    """:return: whether a label or an annotation can have this key."""
+    """:return: whether a text is a valid key of a label or an annotation."""
     prefix, slash, name = text.rpartition('/')
     return bool(NAME.fullmatch(name)) and (
         not slash or bool(SUBDOMAIN.fullmatch(prefix)))
@@ -32,9 +32,9 @@ def isKey(text):
 
 def fit(text):
     """
-    :param str text: anything.
-    :return: the same if it can be the value of a label; if not, what of it
-        can be one, with a digest that tells it from other texts.
+    :param str text: any text.
+    :return: the text if it is a valid value of a label; otherwise its valid
+        characters, with a digest that distinguishes it from other texts.
     """
     if not text or NAME.fullmatch(text):
         return text
@@ -47,8 +47,8 @@ def fit(text):
 def makeMetadata(tags, annotations=None):
     """
     :param dict tags: of a node.
-    :return: labels and annotations; what does not fit in a label is in an
-        annotation as well.
+    :return: labels and annotations; the original of a changed label is an
+        annotation.
     """
     labels = {key: fit(value) for key, value in tags.items()}
     return {'labels': labels, 'annotations': {
@@ -57,8 +57,7 @@ def makeMetadata(tags, annotations=None):
 
 
 def getTags(thing):
-    """:return: what it was tagged with as far as it fits in labels, and
-        perhaps more."""
+    """:return: the tags of an object, from its labels and annotations."""
     metadata = thing['metadata']
     return {**(metadata.get('annotations') or {}),
             **(metadata.get('labels') or {})}

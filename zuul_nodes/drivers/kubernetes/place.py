@@ -1,4 +1,4 @@
-"""Where a node is in the cluster, by names that follow from its record."""
+"""The namespace and the pod of a node, derived from its record."""
 
 import dataclasses
 
@@ -7,11 +7,11 @@ from zuul_nodes.drivers.kubernetes.podspec import makeSpec
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a node is.
+    """The location of a node in the cluster.
 
     :ivar str namespace:
     :ivar str pod: its name; None if the node is the namespace.
-    :ivar bool is_own: whether the namespace is there for the node alone.
+    :ivar bool is_own: whether the namespace exists for the node alone.
     """
 
     namespace: str
@@ -20,22 +20,22 @@ class Place:
 
     @property
     def thing(self):
-        """What there would be of the node if there were only one call."""
+        """The kind of the object that is created first."""
         return 'namespace' if self.is_own else 'pod'
 
 
 def findPlace(node, label):
     """
     :param ProviderNode node:
-    :param label: its label, or None if there is no such any more.
-    :return: its :class:`Place`; as recorded, if it is.
+    :param label: its label, or None if it does not exist any more.
+    :return: its :class:`Place`; the recorded one, if there is one.
     """
     if place := node.create_state.get('place'):
         return Place(**place)
     if namespace := node.kubernetes_namespace_id:
-        # Zuul's own driver has made it.
+        # Zuul's own driver has created the node.
         return Place(namespace, node.kubernetes_connection.get('pod'), True)
-    # As Zuul's own driver has it.
+    # The same name as in Zuul's own driver.
     name = f'np{node.uuid[:13]}'
     shared = getattr(label, 'namespace', None)
     has_pod = getattr(label, 'kind', 'pod') == 'pod'
@@ -46,13 +46,13 @@ def findContainer(node, label):
     """
     :param ProviderNode node:
     :param label: its label, of a pod.
-    :return: the name of the container that jobs use; as recorded, if it is.
-        The pod may have others before it, for clusters add their own.
+    :return: the name of the container that jobs use; the recorded one, if
+        there is one.  The cluster may have added containers before it.
     """
     recorded = (node.kubernetes_connection or {}).get('containers')
     return recorded[0] if recorded else getContainers(label)[0]
 
 
 def getContainers(label):
-    """:return: the names of the containers of a label, a list."""
+    """:return: a list of the names of the containers of a label."""
     return [container['name'] for container in makeSpec(label)['containers']]

@@ -1,4 +1,4 @@
-"""Pods, as the nodes that wait for them see them.
+"""Pods and namespaces, as seen by nodes that wait for them.
 
 https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
 """
@@ -17,12 +17,13 @@ GATED = 'SchedulingGated'
 
 
 class Removed(DriverError):
-    """A pod is gone or going, and it does not say why."""
+    """A pod does not exist or is being deleted, for an unknown reason."""
 
 
 class Pod(KubernetesInstance):
-    """
-    :param dict data: what the API server says.
+    """A pod.
+
+    :param dict data: the answer of the API server.
     """
 
     def __init__(self, data):
@@ -48,9 +49,9 @@ class Pod(KubernetesInstance):
             if container['name'] == name))
 
     @property
-    def patience(self):
-        """For how many seconds quotas count a pod that is to be deleted."""
-        # It is to end after that time, and they give it as much once more.
+    def quota_seconds(self):
+        """Seconds for which a quota includes a pod that is being deleted."""
+        # Kubernetes excludes it after twice its grace period.
         return 2 * self.data['metadata'].get('deletionGracePeriodSeconds', 0)
 
     @property
@@ -59,7 +60,7 @@ class Pod(KubernetesInstance):
 
     @property
     def problem(self):
-        """In words, why a node that was ready can't be used, or None."""
+        """The reason why a ready node cannot use the pod, or None."""
         try:
             self.check()
         except DriverError as error:
@@ -67,11 +68,11 @@ class Pod(KubernetesInstance):
         return None
 
     @property
-    def obstacle(self):
-        """What the scheduler says of a pod that it has no place for, or an
-        empty string.  It does not look for one as long as there is a gate,
-        such as that of a queue.
+    def blocker(self):
+        """The scheduler's reason why the pod has no machine, or an empty
+        string.
 
+        The scheduler ignores a pod with a gate, such as that of a queue.
         https://kubernetes.io/docs/concepts/scheduling-eviction/pod-scheduling-readiness/
         """
         if self.data['spec'].get('schedulingGates'):
@@ -81,12 +82,12 @@ class Pod(KubernetesInstance):
                     and condition.get('status') == 'False'
                     and condition.get('reason') != GATED):
                 return (condition.get('message') or condition.get('reason')
-                        or 'the scheduler has no place for it')
+                        or 'the scheduler has found no machine for it')
         return ''
 
     def check(self):
         """
-        :raises DriverError: it does not come up.
+        :raises DriverError: the pod has failed or is being deleted.
         """
         if self.phase in ENDED:
             self._raiseEnd()
@@ -109,11 +110,11 @@ class Pod(KubernetesInstance):
         raise makeError(row, (
             f'Pod {self.name} has ended ({reason or self.phase}): '
             + ('; '.join(filter(None, said))
-               or 'the cluster does not say why')))
+               or 'the cluster reports no reason')))
 
     def _checkConditions(self):
         """
-        :raises DriverError: the cluster says that it removes the pod.
+        :raises DriverError: the cluster reports that it deletes the pod.
         """
         for condition in self._getStatus('conditions'):
             reason, message = condition.get('reason'), condition.get('message')
@@ -121,8 +122,8 @@ class Pod(KubernetesInstance):
                 Speaker.CONDITION, reason=reason, message=message)
             if row:
                 raise makeError(row, (
-                    f'The cluster removes pod {self.name} ({reason}): '
-                    f'{message or "it does not say why"}'))
+                    f'The cluster deletes pod {self.name} ({reason}): '
+                    f'{message or "it reports no reason"}'))
 
     def _checkContainer(self, container):
         waiting = self._getState(container).get('waiting') or {}
@@ -131,7 +132,7 @@ class Pod(KubernetesInstance):
         if row:
             raise makeError(row, (
                 f'Container {container["name"]} of pod {self.name} does not '
-                f'come up: {reason}: {message} '
+                f'start: {reason}: {message} '
                 + _describeEnd(container)).strip())
 
     def _getStatus(self, key):
@@ -142,8 +143,9 @@ class Pod(KubernetesInstance):
 
 
 class Namespace(KubernetesInstance):
-    """
-    :param dict data: what the API server says, of a namespace or project.
+    """A namespace or project.
+
+    :param dict data: the answer of the API server.
     """
 
     def __init__(self, data):

@@ -1,7 +1,7 @@
-"""The pod that a label stands for.
+"""Build the pod of a label.
 
-It is the label's ``spec``, or one with a container that waits; what the
-attributes of label and image say is put into its first container.
+The pod has the label's ``spec``, or one with a container that waits.  The
+attributes of label and image are added to its first container.
 """
 
 import copy
@@ -11,20 +11,20 @@ from zuul_nodes.drivers.kubernetes.metadata import makeMetadata
 
 USER = 'zuul-worker'
 CONTAINER = 'node'
-# Executors run kubectl, which takes the container that is named by this, and
-# not the first one.
+# Executors run kubectl, which uses the container in this annotation rather
+# than the first one.
 # https://kubernetes.io/docs/reference/labels-annotations-taints/
 DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container'
-# It does nothing, in any image that has a shell.
+# Waits, in any image that has a shell.
 COMMAND = ['/bin/sh', '-c', 'while sleep 3600; do :; done']
-# Seconds that a container has for its end: the shell does not want to.
+# Grace period in seconds: the shell ignores the signal to end.
 GRACE = 1
-# Attributes of labels that are amounts: request, limit, resource, unit.
+# Label attributes of amounts: request, limit, resource, unit.
 AMOUNTS = (
     ('cpu', 'cpu_limit', 'cpu', ''),
     ('memory', 'memory_limit', 'memory', 'Mi'),
     ('storage', 'storage_limit', 'ephemeral-storage', 'Mi'))
-# Of labels, which the spec calls otherwise.
+# Label attribute -> name in the spec.
 OF_THE_POD = (
     ('node_selector', 'nodeSelector'),
     ('scheduler_name', 'schedulerName'),
@@ -37,7 +37,7 @@ LISTS_OF_THE_CONTAINER = (('env', 'env'), ('volume_mounts', 'volumeMounts'))
 
 def getImage(label, image):
     """
-    :return: attribute -> value, of the image as the label has it.
+    :return: attribute -> value, of the image as the label overrides it.
     """
     own = getOwn(label).get('image', {})
     return {name: own.get(name, getattr(image, name.replace('-', '_'), None))
@@ -47,7 +47,7 @@ def getImage(label, image):
 def makeSpec(label, image=None):
     """
     :param label: of the kind ``pod``.
-    :param image: its image; without it, it is not said what runs.
+    :param image: its image; without it, the spec has no image.
     :return: the spec of the pod, a dict.
     """
     spec = copy.deepcopy(label.spec) or {
@@ -82,7 +82,7 @@ def makePod(name, label, image, tags):
     """
     :param str name: of the pod.
     :param dict tags: of its node.
-    :return: the pod, as it is asked for.
+    :return: the pod, as the body of a request.
     """
     spec = makeSpec(label, image)
     annotations = {DEFAULT_CONTAINER: spec['containers'][0]['name'],
@@ -98,11 +98,11 @@ def _set(target, key, value):
 
 
 def _makeResources(label):
-    """:return: what of each resource is requested, and the limits."""
+    """:return: the requests and the limits of each resource."""
     requests, limits = {}, {}
     for name, limit_name, resource, unit in AMOUNTS:
         request, limit = getattr(label, name), getattr(label, limit_name)
-        # What is requested is all there is, unless more is allowed.
+        # Without a limit of its own, the request is the limit.
         limit = request if limit is None else limit
         if request is not None:
             requests[resource] = _write(request, unit)
@@ -119,5 +119,6 @@ def _makeResources(label):
 
 
 def _write(amount, unit):
-    """:return: an amount as Kubernetes has it; what is text is such."""
+    """:return: an amount in the format of Kubernetes; strings are unchanged.
+    """
     return amount if isinstance(amount, str) else f'{amount}{unit}'

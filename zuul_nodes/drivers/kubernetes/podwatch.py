@@ -1,11 +1,12 @@
-"""What a watch tells of the pods of this Zuul, in the whole cluster.
+"""Follow the pods of this Zuul in the whole cluster with a watch.
 
-A list says what there is, and from its version on a watch says what changes.
-A watch that has come to its end, or is cut, goes on where it was; bookmarks
-keep that place from growing too old.  If it has, there is a list again.
+A list has all pods, and a watch reports the changes since its version.  When
+a watch ends or is cut, the next one continues at the last version; bookmarks
+keep that version recent.  If it is too old, there is a new list.
 https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 
-Who may not list or watch all pods polls lists, where pods are.
+Without the permission to list or watch all pods, lists of namespaces are
+polled instead.
 """
 
 import json
@@ -20,22 +21,23 @@ from zuul_nodes.drivers.kubernetes.errors import (
 from zuul_nodes.drivers.kubernetes.meanings import Speaker, getRow
 from zuul_nodes.drivers.kubernetes.pods import Pod
 
-# Seconds that a watch lasts.  A connection that is dead without a word is
-# noticed a little later.
+# Duration of a watch in seconds.  A dead connection is detected a little
+# later.
 DURATION = 30
-# Seconds from one attempt to the next, and after one that was forbidden.
+# Seconds between two attempts, and after one that was forbidden.
 PAUSE = 1
 FORBIDDEN = 60
-# Seconds for which what is known is good while the cluster tells nothing.
+# Seconds without an answer after which the known pods are out of date.
 BLIND = 60
 
 
 class PodWatch:
-    """
-    :param Calls calls: to the adapter.
-    :param Listing listing: of the pods, where there is no watch.
-    :ivar float pause: seconds from one watch to the next, at least.
-    :ivar str version: up to which changes are known; None if they are not.
+    """Watches the pods of this Zuul.
+
+    :param Calls calls: of the adapter.
+    :param Listing listing: of the pods, used without a watch.
+    :ivar float pause: minimum seconds between two watches.
+    :ivar str version: of the last known change; None without a list.
     """
 
     def __init__(self, calls, listing, log):
@@ -48,7 +50,7 @@ class PodWatch:
         self._pods = {}
         self._lock = threading.Lock()
         self._is_forbidden = False
-        # Since when it fails, by the monotonic clock, and how.
+        # Time of the first failure, by the monotonic clock, and last error.
         self._failing = self._error = None
         self._ended = threading.Event()
         self._stream = None
@@ -59,7 +61,7 @@ class PodWatch:
         return self._thread is not None and not self._is_forbidden
 
     def start(self):
-        """Begin to watch, if that is not so yet."""
+        """Start to watch, unless the watch is running."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -69,11 +71,11 @@ class PodWatch:
     def find(self, since, namespace, name):
         """Find a pod, after :meth:`start`.
 
-        :param float since: a time by the monotonic clock.  Lists that are
-            polled are at least as new.
-        :return: whether it is known what pods there are, and the pod, or
-            None if there is none as far as has been told.
-        :raises Exception: the cluster has told nothing for long.
+        :param float since: a time by the monotonic clock: the minimum age of
+            polled lists.
+        :return: whether the pods are known, and the pod; None if no pod of
+            that name was reported.
+        :raises Exception: the cluster has not answered for too long.
         """
         with self._lock:
             if not self._is_forbidden:
@@ -100,10 +102,10 @@ class PodWatch:
                     self._list()
                 self._watch()
             except Expired as error:
-                self.log.info('Pods are listed again: %s', error)
+                self.log.info('Listing pods again: %s', error)
                 self.version = None
             except Forbidden as error:
-                self.log.info('Pods are polled for %s seconds: %s',
+                self.log.info('Polling pods for %s seconds: %s',
                               FORBIDDEN, error)
                 self.version = None
                 self._is_forbidden = True
@@ -111,7 +113,7 @@ class PodWatch:
             except Exception as error:
                 if not self._ended.is_set():
                     self._noteFailure(error)
-            # Most watches have lasted longer than that.
+            # Usually no time is left, because the watch lasted longer.
             self._ended.wait(begun + self.pause - time.monotonic())
 
     def _list(self):
@@ -131,9 +133,9 @@ class PodWatch:
         if self._ended.is_set():
             stream.end()
         for kind, thing in stream:
-            self._note(kind, thing)
+            self._handleEvent(kind, thing)
 
-    def _note(self, kind, thing):
+    def _handleEvent(self, kind, thing):
         if kind == 'ERROR':
             message = thing.get('message')
             raise makeError(getRow(
@@ -158,7 +160,8 @@ class PodWatch:
 
 
 class Stream:
-    """
+    """Reads the events of a watch.
+
     :param response: of urllib3, whose lines are events.
     """
 
@@ -178,9 +181,9 @@ class Stream:
             self._response.close()
 
     def end(self):
-        """Have it come to its end, wherever it waits."""
+        """End the stream, even while it waits for data."""
         try:
             self._response.shutdown()
         except (RuntimeError, ValueError, OSError):
-            # It has ended by itself.
+            # The stream has ended by itself.
             self._response.close()

@@ -1,4 +1,4 @@
-"""The provider of pods and namespaces: what is configured in git."""
+"""The provider of pods and namespaces, made from the flat configuration."""
 
 from zuul.driver.kubernetes import kubernetesprovider
 from zuul.model import QuotaInformation
@@ -38,7 +38,7 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
 
     def validateConfig(self, config):
         """
-        :raises Exception: a label has nothing to make a pod of.
+        :raises Exception: a label has neither a spec nor an image for a pod.
         """
         for label in config['labels'].values():
             if label.kind == 'pod' and label.spec is None and not getImage(
@@ -46,7 +46,7 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
                 raise Exception(
                     f'The label "{label.name}" of the kind "pod" has no '
                     f'"spec", and its image "{label.image}" has no '
-                    f'"image-id". Give it one of them')
+                    f'"image-id". Set one of them')
 
     def getEndpointLimits(self):
         return self.endpoint.quota_cache.getLimits()
@@ -75,8 +75,8 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
 
     def getConsoleLog(self, label, node):
         """
-        :return: the events of a pod and what the container that jobs
-            use has written, or None if it is no pod.
+        :return: the events of a pod and the output of the container that jobs
+            use, or None if the node is not a pod.
         """
         place = findPlace(node, label)
         if not place.pod:
@@ -87,11 +87,11 @@ class KubernetesProvider(kubernetesprovider.KubernetesProvider,
         try:
             lines.append(call('readLog', *where, findContainer(node, label)))
         except DriverError as error:
-            # One that has not begun has no log.
+            # A container that has not started has no log.
             lines.append(str(error))
         return '\n'.join(lines)
 
     def getChecks(self):
         """:return: yields a :class:`Check` for all that the configuration
             names."""
-        yield from Checks(self).make()
+        yield from Checks(self).makeChecks()

@@ -1,4 +1,4 @@
-"""Amounts as Kubernetes writes them, and what pods need.
+"""Parse amounts of Kubernetes, and add up the needs of pods.
 
 https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 """
@@ -18,20 +18,19 @@ _UNITS = {
     **{f'{unit}i': decimal.Decimal(1024) ** power
        for power, unit in enumerate('KMGTPE', 1)}}
 MIB = 1024 ** 2
-# What Zuul calls what pods need, and how much of it is one.
+# Kubernetes' resource -> Zuul's resource and its unit.
 NAMES = {'cpu': ('cores', 1), 'memory': ('ram', MIB),
          'ephemeral-storage': ('storage', MIB)}
 GPU = 'gpu'
-# Other resources that there can be: those of domains, and memory in large
-# pages.
+# Other valid resources: those with a domain, and huge pages.
 OTHERS = re.compile(r'.+/.+|hugepages-.+')
 
 
 def parse(text):
     """
-    :param text: an amount: text, or a number.
+    :param text: an amount: a string or a number.
     :return: a Decimal.
-    :raises ValueError: it is none.
+    :raises ValueError: the text is not an amount.
     """
     match = _FORM.fullmatch(str(text))
     if not match:
@@ -44,9 +43,9 @@ def parse(text):
 def getNeeds(spec):
     """
     :param dict spec: of a pod.
-    :return: a dict of what it takes: ``cores``, ``ram`` and ``storage``
-        (MiB), ``gpu`` for whatever GPUs, and others by their own names;
-        without what it does not say.
+    :return: the needs of the pod, a dict: ``cores``, ``ram`` and ``storage``
+        (MiB), ``gpu`` for GPUs of any kind, and others by their own names;
+        without resources that the spec does not mention.
     """
     needs = {}
     for resource, amount in total(spec, getRequests).items():
@@ -54,7 +53,7 @@ def getNeeds(spec):
         if GPU in resource:
             name = GPU
         elif resource not in NAMES and not OTHERS.fullmatch(resource):
-            # No cluster has it.  Records read names as arguments.
+            # No cluster has it, and records use names as keyword arguments.
             continue
         needs[name] = needs.get(name, 0) + amount / unit
     return {name: simplify(amount)
@@ -64,14 +63,14 @@ def getNeeds(spec):
 def getRequests(resources):
     """
     :param dict resources: of a container.
-    :return: resource -> amount; what has only a limit requests that.
+    :return: resource -> amount; a limit without a request is the request.
     """
     return {**(resources.get('limits') or {}),
             **(resources.get('requests') or {})}
 
 
 def getLimits(resources):
-    """:return: resource -> the most that a container may use of it."""
+    """:return: resource -> maximum amount of a container."""
     return resources.get('limits') or {}
 
 
@@ -79,13 +78,13 @@ def total(spec, get):
     """
     :param dict spec: of a pod.
     :param get: :func:`getRequests` or :func:`getLimits`.
-    :return: the same of all containers, resource -> Decimal.
+    :return: the sum over all containers, resource -> Decimal.
     """
     together, peak = collections.Counter(), collections.Counter()
     for container in spec.get('initContainers') or ():
         amounts = _parse(container, get)
         peak |= together + amounts
-        # Others end before the next one begins.
+        # Others end before the next one starts.
         if container.get('restartPolicy') == 'Always':
             together += amounts
     for container in spec.get('containers') or ():
@@ -94,7 +93,7 @@ def total(spec, get):
 
 
 def simplify(amount):
-    """:return: a number that JSON has."""
+    """:return: the amount as a number for JSON."""
     return int(amount) if amount == int(amount) else round(float(amount), 3)
 
 

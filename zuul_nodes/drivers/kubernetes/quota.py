@@ -1,8 +1,8 @@
-"""Quotas of namespaces: what there may be in one, and what a pod takes.
+"""Quotas of namespaces, and their usage by pods.
 
-An endpoint is a cluster, and each namespace has limits of its own.  So what
-is limited in one has its name, as in ``ci/requests.cpu``, and counts beside
-what there is of the whole cluster.
+An endpoint is a cluster, but each namespace has limits of its own.  So the
+resources of a namespace have its name as a prefix, as in ``ci/requests.cpu``,
+and are separate from the resources of the whole cluster.
 
 https://kubernetes.io/docs/concepts/policy/resource-quotas/
 """
@@ -18,9 +18,9 @@ from zuul_nodes.drivers.kubernetes.quantities import (
     total,
 )
 
-# What pods request has two names there.
+# Requests of these resources have two names in quotas.
 SHORT = re.compile(r'cpu|memory|ephemeral-storage|hugepages-.+')
-# Volumes request this, not pods.
+# Volumes use this resource, pods do not.
 STORAGE = 'requests.storage'
 OF_PODS = re.compile(r'pods|count/pods|requests\..+|limits\..+')
 PREFIX = re.compile(r'(?:requests|limits)\.')
@@ -29,11 +29,11 @@ PREFIX = re.compile(r'(?:requests|limits)\.')
 def measure(spec, has_ended=False):
     """
     :param dict spec: of a pod.
-    :param bool has_ended: whether it will not run any more.
-    :return: what it takes of a quota: resource -> number, memory and
-        storage in MiB.
+    :param bool has_ended: whether the pod has ended.
+    :return: its usage of a quota: resource -> number, memory and storage in
+        MiB.
     """
-    # Only how many there are is limited of those.
+    # Quotas limit only the number of pods that have ended.
     used = {'count/pods': 1}
     if not has_ended:
         used['pods'] = 1
@@ -45,11 +45,11 @@ def measure(spec, has_ended=False):
 
 def read(quotas):
     """
-    :param quotas: each ResourceQuota of a namespace, as the API server has
-        it.
-    :return: what there may be of what pods take: resource -> number, as of
-        :func:`measure`; the least, if there are several.  Those that are not
-        for all pods are left out.
+    :param quotas: the ResourceQuotas of a namespace, as the API server returns
+        them.
+    :return: the limits of resources that pods use: resource -> number, as of
+        :func:`measure`; the smallest, if there are several.  Quotas with a
+        scope are ignored.
     """
     found = {}
     for quota in quotas:
@@ -65,7 +65,7 @@ def read(quotas):
 
 
 def qualify(namespace, amounts):
-    """:return: the same, as it is among what others have."""
+    """:return: the amounts, with the namespace as a prefix of each name."""
     return {f'{namespace}/{resource}': amount
             for resource, amount in amounts.items()}
 

@@ -1,8 +1,7 @@
-"""The making of pods and namespaces.
+"""The state machine that creates pods and namespaces.
 
-A machine says in its state what it is about to do.  All names follow from
-the id of the node, so whatever was done already is done once more, and the
-answer is that it is there.
+Its state is the step that comes next.  All names derive from the id of the
+node, so a repeated step finds the objects of the first attempt.
 """
 
 import dataclasses
@@ -25,21 +24,25 @@ from zuul_nodes.drivers.kubernetes.errors import (
     describeRight,
     makeError,
 )
-from zuul_nodes.drivers.kubernetes.machine import Machine, Pending
+from zuul_nodes.drivers.kubernetes.machine import (
+    KubernetesStateMachine,
+    Pending,
+)
 from zuul_nodes.drivers.kubernetes.meanings import Speaker, getRow
 from zuul_nodes.drivers.kubernetes.metadata import NODE_TAG, makeMetadata
 from zuul_nodes.drivers.kubernetes.place import findContainer, getContainers
 from zuul_nodes.drivers.kubernetes.pods import Pod, Removed
 from zuul_nodes.drivers.kubernetes.podspec import USER, makePod
 
-# Seconds for which a call is made again that is refused for a moment, in
-# which a new project has to have its rights, and a secret its token.
+# Seconds for which a call is repeated that the server refuses for a moment,
+# until a new project has its permissions; and seconds until a secret has its
+# token.
 SETTLING = 30
-TOKEN_PATIENCE = 10
+TOKEN_TIMEOUT = 10
 
 
-class KubernetesCreateStateMachine(Machine):
-    """Makes a namespace, or a pod, or both."""
+class KubernetesCreateStateMachine(KubernetesStateMachine):
+    """Creates a namespace, or a pod, or both."""
 
     def __init__(self, provider, node, log):
         super().__init__(provider, node, log, node.create_state)
@@ -48,13 +51,13 @@ class KubernetesCreateStateMachine(Machine):
         if self.place.is_own:
             steps.insert(0, ('making the namespace', self._makeNamespace))
         if self.place.pod:
-            # The account of a pod among others goes with the pod.
+            # The account of a pod in a shared namespace is deleted with it.
             steps.insert(2 if self.place.is_own else 0,
                          ('making the pod', self._makePod))
             steps.append(('waiting for the pod', self._waitForPod))
         self.steps = dict(steps)
-        # By the monotonic clock: since when the scheduler has no place for
-        # the pod.
+        # Since when the scheduler has found no machine for the pod, by the
+        # monotonic clock.
         self._unplaced = None
 
     def toDict(self):
@@ -63,14 +66,14 @@ class KubernetesCreateStateMachine(Machine):
 
     def advance(self):
         """
-        :raises DriverError: there will be no node.
+        :raises DriverError: the launch has failed.
         """
         if self.state == self.COMPLETE:
             self.complete = True
             return
         names = list(self.steps)
         if self.state not in names:
-            # Also if Zuul's own driver has begun it.
+            # New, or started by Zuul's own driver.
             self.state = names[0]
             return
         self._begin()
@@ -80,7 +83,7 @@ class KubernetesCreateStateMachine(Machine):
         except Pending:
             return
         except Unready:
-            if self._isPatient(SETTLING):
+            if self._hasTime(SETTLING):
                 return
             raise
         self._begun = None
@@ -88,7 +91,7 @@ class KubernetesCreateStateMachine(Machine):
         self.state = following[0] if following else self.COMPLETE
         self.complete = not following
 
-    def _isPatient(self, seconds):
+    def _hasTime(self, seconds):
         return time.monotonic() < self._begun + seconds
 
     def _makeNamespace(self):
@@ -108,11 +111,11 @@ class KubernetesCreateStateMachine(Machine):
         return True
 
     def _make(self, name, *args):
-        """:return: the uid of what is there then."""
+        """:return: the uid of the object, which exists then."""
         try:
             made = self._call(name, *args)
         except Exists as error:
-            # By us, unless somebody else has the name.
+            # We have created it, unless another object has the name.
             try:
                 made = self._read()
             except Missing as missing:
@@ -131,8 +134,8 @@ class KubernetesCreateStateMachine(Machine):
             self._ensure(
                 'createAccount', place.namespace, access.makeAccount())
         except Forbidden:
-            # Rights in a project come a moment after it.
-            if self.uses_projects and self._isPatient(SETTLING):
+            # The permissions in a project follow a moment later.
+            if self.uses_projects and self._hasTime(SETTLING):
                 return False
             raise
         self._ensure('createSecret', place.namespace, access.makeSecret())
@@ -152,15 +155,15 @@ class KubernetesCreateStateMachine(Machine):
         name = USER if place.is_own else place.pod
         found = readToken(self._call('getSecret', place.namespace, name))
         if found is None:
-            if self._isPatient(TOKEN_PATIENCE):
+            if self._hasTime(TOKEN_TIMEOUT):
                 return False
-            self.log.info('The cluster puts no token into secret %s of '
-                          'namespace %s: asking for one that expires',
+            self.log.info('The cluster has added no token to secret %s of '
+                          'namespace %s: requesting a token that expires',
                           name, place.namespace)
             found = self._call('createToken', place.namespace, name,
                                TOKEN_LIFETIME), self.endpoint.certificate
         token, certificate = found
-        # This is what executors know of the node.
+        # Executors connect to the node with these values.
         connection = {
             'user': name, 'token': token, 'host': self.endpoint.adapter.host,
             'skiptls': not self.endpoint.adapter.verify_tls,
@@ -174,7 +177,7 @@ class KubernetesCreateStateMachine(Machine):
             instance = KubernetesInstance(
                 'namespace', place.namespace, self.node.tags,
                 self.provider.getQuotaForLabel(self.label))
-            # It has no other address.
+            # The node has no other address.
             instance.interface_ip = place.namespace
             self.node.updateFromInstance(instance)
         return True
@@ -188,16 +191,16 @@ class KubernetesCreateStateMachine(Machine):
         self._checkPlaced(pod)
         if not pod.isReady(findContainer(self.node, self.label)):
             return False
-        # What is reckoned with stays so; a cluster may have defaults.
+        # Keep the quota of the label: a cluster may add defaults to the pod.
         pod.quota = self.provider.getQuotaForLabel(self.label)
         self.node.updateFromInstance(pod)
         return True
 
     def _readPod(self):
         """
-        :return: the pod of this node, that was in no list.
-        :raises Removed: there is none any more.
-        :raises Forbidden: it will be in no list.
+        :return: the pod of this node, which no list has contained.
+        :raises Removed: the pod does not exist any more.
+        :raises Forbidden: Zuul may not list it.
         """
         place, calls = self.place, self._call
         try:
@@ -207,7 +210,7 @@ class KubernetesCreateStateMachine(Machine):
         if pod is None or pod.metadata.get(NODE_TAG) != self.node.uuid:
             raise Removed(f'Pod {place.pod} has vanished')
         right = 'list', 'pods', '', place.namespace
-        # In what is ours, we may do all.
+        # Zuul has all permissions in its own namespaces.
         if not place.is_own and not calls('review', *right):
             raise Forbidden(describeRight(*right))
         self.endpoint.adapter.addNamespace(place.namespace)
@@ -215,14 +218,14 @@ class KubernetesCreateStateMachine(Machine):
 
     def _findReason(self, error):
         """
-        :param Removed error: what has become of the pod.
-        :return: a :class:`DriverError` that says why, as far as events do.
+        :param Removed error: of the pod.
+        :return: a :class:`DriverError` with the reason, if events have it.
         """
         try:
             events = self._call(
                 'listEvents', self.place.namespace, self.place.pod)
         except DriverError as refusal:
-            self.log.debug('The events of pod %s are not known: %s',
+            self.log.debug('Unable to read the events of pod %s: %s',
                            self.place.pod, refusal)
             return error
         for event in events:
@@ -232,11 +235,11 @@ class KubernetesCreateStateMachine(Machine):
         return error
 
     def _checkPlaced(self, pod):
-        if not pod.obstacle:
+        if not pod.blocker:
             self._unplaced = None
             return
         self._unplaced = self._unplaced or time.monotonic()
         if time.monotonic() >= self._unplaced + self.label.boot_timeout:
             raise CapacityError(
-                f'The cluster has had no place for pod {pod.name} for '
-                f'{self.label.boot_timeout} seconds: {pod.obstacle}')
+                f'The cluster has found no machine for pod {pod.name} for '
+                f'{self.label.boot_timeout} seconds: {pod.blocker}')

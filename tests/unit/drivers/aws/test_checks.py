@@ -115,7 +115,8 @@ def test_instance_type_is_elsewhere(makeSite, aws, key, monkeypatch):
         lambda response: ActionResult({'InstanceTypeOfferings': [
             {'InstanceType': 't3.medium', 'Location': 'us-east-1b'}]}))
     said = ask(makeSite(label='availability-zones: [us-east-1a]'))
-    assert 'the zones with it are us-east-1b' in said['flavor', 't3.medium in us-east-1a']
+    assert 'the zones with it are us-east-1b' in said[
+        'flavor', 't3.medium in us-east-1a']
     assert not ask(makeSite(
         label='availability-zones: [us-east-1a, us-east-1b]'))
 

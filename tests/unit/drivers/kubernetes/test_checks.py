@@ -108,7 +108,7 @@ def test_service_account(makeSite, core):
 
 @pytest.mark.parametrize(('kind', 'message'), [
     (None, 'Namespace default has no secret "registry"'),
-    ('Opaque', 'Secret "registry" of namespace default is of the type Opaque'),
+    ('Opaque', 'Secret "registry" of namespace default has the type Opaque'),
     (DOCKER, '')])
 def test_pull_secrets(makeSite, core, kind, message):
     if kind:
@@ -153,8 +153,8 @@ def test_size(makeSite, core):
     addMachine(core, 'two', cpu='2', memory='16Gi')
     assert not any(ask(makeSite('kind: pod, cpu: 4, memory: 8Gi')).values())
     assert findWrong(makeSite('kind: pod, cpu: 3, memory: 9Gi')) == (
-        'size', 'No machine of the cluster is large enough; the largest have '
-        'cores=4, ram=16384')
+        'size', 'No machine of the cluster is large enough; the largest amounts '
+        'are cores=4, ram=16384')
 
 
 def test_quota(makeSite, core):

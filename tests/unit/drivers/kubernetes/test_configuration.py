@@ -290,24 +290,24 @@ def test_needs(label, needs):
     ('kind: pod, service-account: ci', 'service-account', '"namespace"'),
     ('kind: pod, image-pull-secrets: [{name: a}, {name: a, namespace: b}]',
      'image-pull-secrets', 'the same name'),
-    ('kind: pod, spec: {}', 'spec', 'it needs "containers"'),
+    ('kind: pod, spec: {}', 'spec', '"containers" must be a list'),
     ('kind: pod, spec: {containers: [{image: a}]}', 'spec', 'a "name"'),
     ('kind: pod, spec: {containers: [{name: a, resources: {limits: '
      '{cpu: many}}}]}', 'spec', '"many" is not an amount'),
     ('kind: pod, cpu: many', 'cpu', '"many" is not an amount'),
     ('kind: pod, memory: -1', 'memory', '0 or more'),
     ('kind: pod, cpu: true', 'cpu', 'expected a number'),
-    ('kind: pod, labels: {a b: c}', 'labels', '"a b" can not be a label'),
-    ('kind: pod, tags: {/a: c}', 'tags', '"/a" can not be a label'),
-    ('kind: pod, labels: {a..b/c: d}', 'labels', 'can not be a label'),
+    ('kind: pod, labels: {a b: c}', 'labels', '"a b" cannot be a label'),
+    ('kind: pod, tags: {/a: c}', 'tags', '"/a" cannot be a label'),
+    ('kind: pod, labels: {a..b/c: d}', 'labels', 'cannot be a label'),
     ('kind: pod, annotations: {a b: c}', 'annotations',
-     '"a b" can not be an annotation'),
+     '"a b" cannot be an annotation'),
     ('kind: pod, annotations: {a: true}', 'annotations',
-     'the value of "a" is not text; put it in quotes'),
+     'the value of "a" is not a string; put it in quotes'),
     ('kind: pod, namespace: The_CI', 'namespace',
-     'no namespace can be called "The_CI": use up to 63 small letters'),
+     '"The_CI" cannot be a namespace: use up to 63 lower-case letters'),
     ("kind: pod, dynamic-labels: {a: '{tenant}'}", 'dynamic-labels',
-     'a request has no "tenant"')])
+     'a request has no field "tenant"')])
 def test_wrong_labels(label, attribute, message):
     with pytest.raises(AttributeValueError, match=message) as info:
         load(write(label))
@@ -344,7 +344,7 @@ def test_a_namespace_with_a_spec_is_told_what_to_write():
     with pytest.raises(AttributeValueError, match=(
             r'label "namespace" of the provider "untrusted" .* has an '
             'invalid value for "spec": a label of the kind "namespace" has no '
-            'pod; take it out, or make the kind "pod"')):
+            'pod; remove the attribute, or use the kind "pod"')):
         load(WIKIMEDIA)
     # All the rest is as it should be.
     assert set(load(WIKIMEDIA.replace(

@@ -272,7 +272,7 @@ def test_somebody_else_has_the_name(makeSite, cluster, core, shared, label):
     else:
         core.create_namespace({'metadata': {'name': getName(node)}})
     present = cluster.store.keys()
-    with pytest.raises(DriverError, match='is not of this node'):
+    with pytest.raises(DriverError, match='belongs to another node'):
         site.create(node)
     site.delete(node)
     assert cluster.store.keys() == present

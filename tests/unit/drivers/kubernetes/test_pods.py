@@ -137,6 +137,6 @@ def test_the_scheduler_has_no_place():
     condition = {'type': 'PodScheduled', 'status': 'False',
                  'reason': 'Unschedulable',
                  'message': '0/3 nodes are available: 3 Insufficient cpu.'}
-    assert makePod(conditions=[condition]).obstacle == condition['message']
+    assert makePod(conditions=[condition]).blocker == condition['message']
     assert makePod(conditions=[{**condition, 'status': 'True'}]
-                   ).obstacle == ''
+                   ).blocker == ''

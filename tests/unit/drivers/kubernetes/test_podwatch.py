@@ -162,7 +162,7 @@ def test_the_pod_of_a_ready_node_is_looked_for(site, core, cluster):
     assert look() == [None, None]
     core.delete_namespaced_pod(place.pod, place.namespace,
                                grace_period_seconds=0)
-    assert look() == ['the cluster has no pod of it', None]
+    assert look() == ['its pod does not exist', None]
     cluster.inject('GET', PODS, 403)
     cluster.inject('GET', f'/api/v1/namespaces/{place.namespace}/pods', 403)
     assert look() == [None, None]
