@@ -153,8 +153,8 @@ def test_size(makeSite, core):
     addMachine(core, 'two', cpu='2', memory='16Gi')
     assert not any(ask(makeSite('kind: pod, cpu: 4, memory: 8Gi')).values())
     assert findWrong(makeSite('kind: pod, cpu: 3, memory: 9Gi')) == (
-        'size', 'No machine of the cluster is large enough; the largest amounts '
-        'are cores=4, ram=16384')
+        'size', 'No machine of the cluster is large enough; the largest '
+        'amounts are cores=4, ram=16384')
 
 
 def test_quota(makeSite, core):
