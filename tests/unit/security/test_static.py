@@ -60,7 +60,7 @@ def test_what_is_right_is_taken(text):
     'root@desk', '"{{ x }}"', '""'])
 def test_a_host_that_is_none_is_an_error(host):
     with pytest.raises(AttributeValueError, match=(
-            'neither a host name nor an IP address|has no address')):
+            r'neither a host name nor an IP address|has no address')):
         flatten(fill(NODE, host=host))
 
 

@@ -1,4 +1,4 @@
-"""Virtual machines, with their interfaces, public addresses and disks.
+"""The adapter for virtual machines, their interfaces, addresses and disks.
 
 https://learn.microsoft.com/rest/api/compute/virtual-machines
 https://learn.microsoft.com/rest/api/virtualnetwork/
@@ -35,17 +35,16 @@ STATES = {'succeeded': State.READY, 'failed': State.FAILED,
 NODE_TAG = 'zuul_node_uuid'
 # An instance view's status: "ProvisioningState/failed/AllocationFailed".
 FAILED = 'provisioningstate/failed/'
-# As many virtual machines are remembered of which Azure has said why they
-# have failed.
+# Maximum number of virtual machines whose failure is remembered.
 REASONS = 1000
 Type = AzureResource.ResourceType
 
 
 class AzureAdapter(Adapter):
-    """A region of a subscription.
+    """Calls Azure for a region of a subscription.
 
     :param AzureEndpoint endpoint: that has a client.
-    :ivar References references: of images, subnets and identities.
+    :ivar References references: resolves images, subnets and identities.
     :ivar Sizes sizes: of virtual machines.
     """
 
@@ -54,12 +53,12 @@ class AzureAdapter(Adapter):
     list_interval = 2.0
 
     def __init__(self, endpoint):
-        # Other than adapters usually, it has the endpoint's client.
+        # Unlike other adapters, this one uses the endpoint's client.
         self.endpoint = endpoint
         self.region = endpoint.region
         self.references = References(lambda: self.client)
         self.sizes = Sizes(lambda: self.client, self.region)
-        # Id of a virtual machine in Azure's records -> error.
+        # (id, vmId) of a virtual machine -> error.
         self._reasons = collections.OrderedDict()
         self._lock = threading.Lock()
 
@@ -74,8 +73,9 @@ class AzureAdapter(Adapter):
     # Virtual machines
 
     def createInstance(self, spec):
-        # Azure's own answer would be to wait.
-        self.sizes.get(spec.flavor.vm_size)
+        # Raises an error for unknown sizes, for which Azure reports a
+        # temporary lack of capacity.
+        self.sizes.getSize(spec.flavor.vm_size)
         group = spec.provider.resource_group
         references = self.references
         request = makeRequest(
@@ -87,7 +87,7 @@ class AzureAdapter(Adapter):
         try:
             vm = machines.create(group, spec.name, request)
         except failures.ExistsError:
-            # Of a call whose answer nobody has heard; it can't be changed.
+            # An earlier call may have created it; it cannot be changed.
             vm = machines.get(group, spec.name)
             if (vm.get('tags') or {}).get(NODE_TAG) != spec.tags[NODE_TAG]:
                 raise
@@ -99,13 +99,13 @@ class AzureAdapter(Adapter):
                 if self.isHere(vm)]
 
     def listPowerStates(self):
-        """:return: yields (id, power state) of all virtual machines, None
-            for what Azure does not know now."""
+        """:return: yields (id, power state) of all virtual machines; the state
+            is None if Azure does not know it."""
         return powerstates.listPowerStates(self.client)
 
     def isHere(self, resource):
-        """:return: whether a resource is in the region; a subscription's
-            lists have those of all regions."""
+        """:return: whether a resource is in the region; the lists of a
+            subscription contain all regions."""
         return _normalize(resource.get('location')) == _normalize(
             self.region)
 
@@ -121,7 +121,7 @@ class AzureAdapter(Adapter):
             message=error and str(error), error=error and type(error))
 
     def _getReason(self, vm):
-        """:return: why a virtual machine of ours has failed, an error."""
+        """:return: the error of a virtual machine of ours that has failed."""
         if (state := getState(vm)) != 'failed':
             return DriverError(f'its state is {state}')
         key = getID(vm), vm['properties'].get('vmId')
@@ -149,19 +149,20 @@ class AzureAdapter(Adapter):
             if code.lower().startswith(FAILED):
                 return failures.makeError(
                     code[len(FAILED):], status.get('message') or '')
-        return DriverError('Azure does not say why')
+        return DriverError('Azure reports no reason')
 
     def deleteInstance(self, instance_id):
         self._delete(self.client.virtual_machines, instance_id)
 
-    # What they are connected by
+    # Interfaces and addresses
 
     def listInterfaces(self):
-        """:return: those in the region, as Azure shows them."""
+        """:return: the interfaces in the region, as Azure returns them."""
         return self._list(self.client.network_interfaces)
 
     def listAddresses(self):
-        """:return: the public ones in the region, as Azure shows them."""
+        """:return: the public addresses in the region, as Azure returns them.
+        """
         return self._list(self.client.public_ip_addresses)
 
     # Quota
@@ -176,11 +177,11 @@ class AzureAdapter(Adapter):
     def listZones(self):
         return self.sizes.getZones()
 
-    # What could leak
+    # Resources that can leak
 
     def listResources(self):
-        """:return: yields an AzureResource for all in the region that has
-            tags, but for what goes with something else."""
+        """:return: yields an AzureResource for each resource in the region
+            that no other resource uses."""
         for vm in self._list(self.client.virtual_machines):
             yield _makeResource(vm, Type.INSTANCE)
         for crud, kind, user in self._getParts():
@@ -197,14 +198,14 @@ class AzureAdapter(Adapter):
 
     def deleteResource(self, resource):
         if resource.type == Type.DISK:
-            # It may be of an upload that has come to nothing.
+            # The disk may be left from a failed upload.
             self.client.endAccess(resource.id)
         cruds = {kind: crud for crud, kind, _ in self._getParts()}
         self._delete(cruds.get(
             resource.type, self.client.virtual_machines), resource.id)
 
     def deleteImage(self, image_id):
-        """Remove an image; nothing if there is no such image."""
+        """Delete an image; do nothing if it does not exist."""
         self._delete(self.client.images, image_id)
 
     # Checks
@@ -229,7 +230,7 @@ class AzureAdapter(Adapter):
             return str(error)
         zone = spec.label.az
         return '' if not zone or zone in zones else (
-            f'Zone {zone} does not have the size; it is in the zones '
+            f'The size is not available in zone {zone}; its zones are '
             f'{", ".join(zones) or "none"}')
 
     def _askImage(self, spec):

@@ -1,4 +1,4 @@
-"""What is configured of nodes in Azure, beside what Zuul's driver has."""
+"""Attributes of nodes in Azure, in addition to those of Zuul's driver."""
 
 import voluptuous as vs
 from zuul.lib.voluputil import Nullable, Optional, Required
@@ -10,17 +10,16 @@ from zuul_nodes.drivers.azure.names import (
     checkRegion,
 )
 
-# Bytes, before they are encoded.
+# Maximum number of bytes before encoding.
 LONGEST_DATA = 65535
 
 
 def checkLength(text):
-    """:return: data for a node, if Azure takes it."""
+    """:return: valid data for a node."""
     if len(text.encode()) > LONGEST_DATA:
-        raise vs.Invalid(f'it has {len(text.encode())} bytes, and Azure '
-                         f'takes {LONGEST_DATA}')
+        raise vs.Invalid(f'the value has {len(text.encode())} bytes; Azure '
+                         f'accepts {LONGEST_DATA}')
     return text
-
 
 
 def _makeData(**options):
@@ -31,32 +30,32 @@ def _makeData(**options):
         Optional(
             'userdata',
             doc="""\
-            What the node finds as user data, for instance for cloud-init.
-            Azure can show it for as long as the node lives.  A label's
-            comes before its flavor's, and that before its image's.""",
+            The user data of the node, for instance for cloud-init.  Azure
+            shows it while the node exists.  A label overrides its flavor,
+            and a flavor overrides the image.""",
         ): Nullable(vs.All(str, checkLength)),
         Optional(
             'custom-data',
             doc="""\
-            What the node finds as custom data, which Azure never shows.
-            Older versions of cloud-init know only this.  A label's comes
-            before its flavor's, and that before its image's.""",
+            The custom data of the node, which Azure never shows.  Older
+            versions of cloud-init support only this.  A label overrides its
+            flavor, and a flavor overrides the image.""",
             **options,
         ): Nullable(vs.All(str, checkLength)),
     }
 
 
 FLAVOR = _makeData()
-# An image need not be uploaded again when it changes.
+# A change of the data does not require another upload of the image.
 IMAGE = _makeData(config=False)
 LABEL = {
     **_makeData(),
     Optional(
         'az',
         doc="""\
-        The availability zone of the node, such as ``1``.  Without one Azure
-        chooses; ``availability-zones`` has several, and a node goes to
-        another one if there is no capacity.""",
+        The availability zone of the node, such as ``1``.  By default, Azure
+        chooses it.  With several zones in ``availability-zones``, a node is
+        launched in another one if there is no capacity.""",
     ): Nullable(vs.All(str, vs.Match(r'^[0-9]{1,2}$', 'expected a zone, '
                                      'such as "1"'))),
 }
@@ -75,20 +74,20 @@ PROVIDER = {
         'use-internal-ip',
         default=False,
         doc="""\
-        Connect to the private address of nodes, also if they have a public
-        one.  Launchers and executors have to be in the same virtual network
-        then, or in one that it is connected to.""",
+        Connect to the private address of nodes even if they have a public
+        one.  Launchers and executors must be in the same virtual network, or
+        in a connected one.""",
     ): bool,
 }
 
-# What references consist of, which becomes part of paths.
+# Parts of references, which become parts of paths.
 _PARTS = {'resource-group': checkGroup, 'network': checkPart,
           'subnet': checkPart, 'name': checkPart, 'gallery-name': checkPart,
           'version': checkPart}
 
 
 def checkLabel(label):
-    """:return: a label, if what it refers to can be there."""
+    """:return: the label, if its references are valid."""
     _check(label, 'subnet-id', checkID)
     _checkReference(label, 'subnet-reference')
     for each in _get(label, 'user-assigned-identities') or ():
@@ -97,7 +96,7 @@ def checkLabel(label):
 
 
 def checkImage(image):
-    """:return: an image, if what it refers to can be there."""
+    """:return: the image, if its references are valid."""
     _check(image, 'image-id', checkID)
     for name in ('shared-gallery-image', 'community-gallery-image'):
         _checkReference(image, name)
@@ -125,6 +124,6 @@ def _check(thing, name, check, path=()):
 
 
 def _get(thing, name):
-    """:return: an attribute by its name in YAML, or as Zuul keeps it."""
+    """:return: an attribute by its name in YAML, or by its name in Zuul."""
     value = thing.get(name)
     return thing.get(name.replace('-', '_')) if value is None else value

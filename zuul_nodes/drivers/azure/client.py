@@ -1,8 +1,8 @@
-"""Calls to Azure Resource Manager: Zuul's client, whose calls end.
+"""A client of Azure Resource Manager with time-outs and typed errors.
 
-Zuul's writes what it sends and gets into the log, and so userdata, passwords
-and signatures of disks; it logs in without a time-out; and it has its errors
-without a kind.
+Zuul's client logs requests and answers, which contain userdata, passwords and
+signatures of disks.  It logs in without a time-out, and does not distinguish
+errors.
 """
 
 import contextlib
@@ -17,22 +17,23 @@ from zuul_nodes.drivers import DriverError, TemporaryError
 from zuul_nodes.drivers.azure import failures
 
 MANAGEMENT = 'https://management.azure.com/'
-# Where links in answers may lead, which get our token.
+# Links in answers must match, because the client sends the token there.
 AZURE = re.compile(r'https://([a-z0-9-]+\.)?management\.azure\.com(:443)?/')
-# What an operation is before its end.
+# Status of an operation that has not ended.
 UNDER_WAY = ('inprogress', 'accepted', 'running', 'creating', 'updating',
              'deleting', 'pending')
-# Seconds between two looks at an operation, if Azure does not say: and at
-# most, whatever it says.
+# Seconds between two requests for the status of an operation: the default,
+# and the maximum even if Azure asks for more.
 LOOK = 2.0
 LONGEST_LOOK = 30.0
 HEADERS = {'Accept': 'application/json', 'Accept-Encoding': 'gzip'}
-# How often a part of a disk is sent.
+# Number of attempts to send a part of a disk.
 ATTEMPTS = 3
 
 
 class Auth(azul.AzureAuth):
-    """
+    """Logs in to Azure.
+
     :ivar float timeout: seconds for each answer.
     """
 
@@ -45,7 +46,7 @@ class Auth(azul.AzureAuth):
         self._lock = threading.Lock()
 
     def __call__(self, request):
-        # One of several threads logs in.
+        # Only one of several threads logs in.
         with self._lock:
             return super().__call__(request)
 
@@ -61,7 +62,7 @@ class Auth(azul.AzureAuth):
             'client_assertion': token})
 
     def _ask(self, proof):
-        """:raises DriverError: Azure does not let us in."""
+        """:raises DriverError: Azure refuses the login."""
         response = requests.post(
             self.AUTH_URL.format(tenantId=self.tenant_id),
             {'grant_type': 'client_credentials', 'client_id': self.client_id,
@@ -78,10 +79,9 @@ class Auth(azul.AzureAuth):
 
 
 class Client(azul.AzureCloud):
-    """
-    :param AzureConnection connection: with what ``zuul.conf`` says.
+    """Calls Azure; all methods raise a :class:`DriverError`.
 
-    All methods raise a :class:`DriverError`.
+    :param AzureConnection connection: with the options of ``zuul.conf``.
     """
 
     def __init__(self, connection):
@@ -94,8 +94,8 @@ class Client(azul.AzureCloud):
 
     def request(self, method, url, data, codes):
         if not AZURE.match(url):
-            raise DriverError(f'Azure: {method} of an address that is not '
-                              f'at {MANAGEMENT}')
+            raise DriverError(f'Azure: refused to {method} an address that is '
+                              f'not below {MANAGEMENT}')
         path = url.partition('?')[0]
         self.log.debug('%s %s', method, path)
         try:
@@ -116,9 +116,9 @@ class Client(azul.AzureCloud):
 
     def listBy(self, crud, query):
         """
-        :param AzureCRUD crud: of a collection that a subscription has.
-        :param str query: ``$filter=...``, of the subscription's list.
-        :return: a list of what there is, of all pages.
+        :param AzureCRUD crud: of a collection of the subscription.
+        :param str query: ``$filter=...``, for the list.
+        :return: a list of the items of all pages.
         """
         return self.paginate(self.get(
             f'{crud.url(resourceName="")}&{query}'))
@@ -126,12 +126,12 @@ class Client(azul.AzureCloud):
     def await_(self, response, end, stopping):
         """Wait until an operation has ended.
 
-        :param response: of the call that began it.
-        :param float end: until when, by the monotonic clock.
-        :param Event stopping: is not waited for any more.
-        :return: what the operation says in the end; None if the call was
-            all of it.
-        :raises DriverError: it has failed, or takes too long.
+        :param response: of the call that started it.
+        :param float end: time-out, by the monotonic clock.
+        :param Event stopping: ends the wait when it is set.
+        :return: the result of the operation; None if the call itself has
+            completed it.
+        :raises DriverError: the operation has failed, or takes too long.
         """
         headers = response.response.headers
         url = headers.get('Azure-AsyncOperation') or headers.get('Location')
@@ -140,8 +140,8 @@ class Client(azul.AzureCloud):
         pause = _getPause(headers)
         while not stopping.wait(pause):
             if time.monotonic() > end:
-                raise DriverError('Azure has not come to an end in time: '
-                                  + url.partition('?')[0])
+                raise DriverError('Azure has not completed the operation in '
+                                  'time: ' + url.partition('?')[0])
             try:
                 found = self.get(url, codes=[200, 202])
             except TemporaryError as error:
@@ -149,7 +149,7 @@ class Client(azul.AzureCloud):
                 pause = LOOK
                 continue
             pause = _getPause(found.response.headers)
-            # An answer without a status is what there is in the end.
+            # An answer without a status is the result.
             status = str(found.get('status') or (
                 'accepted' if found.response.status_code == 202
                 else 'succeeded')).lower()
@@ -157,19 +157,19 @@ class Client(azul.AzureCloud):
                 return found
             if status not in UNDER_WAY:
                 raise failures.fromAnswer(found)
-        raise DriverError('The launcher stops; the operation is not waited '
-                          'for any more')
+        raise DriverError('The wait for the operation has ended because the '
+                          'launcher stops')
 
     def endAccess(self, disk_id):
-        """Have nobody write a disk any more; nothing if there is none."""
+        """Revoke write access to a disk; do nothing if it does not exist."""
         url, _, query = self.disks.id_url(disk_id).partition('?')
         with contextlib.suppress(failures.NotFoundError):
             self.post(f'{url}/endGetAccess?{query}', {})
 
     def sendPart(self, url, start, data):
-        """Write a part of a disk; several threads do.
+        """Write a part of a disk; called by several threads.
 
-        :param str url: with a signature, so in no log and no message.
+        :param str url: contains a signature, so it is never logged.
         :param int start: of the part, in bytes.
         """
         for left in reversed(range(ATTEMPTS)):
@@ -193,7 +193,7 @@ class Client(azul.AzureCloud):
 
 
 def _parse(response):
-    """:return: an answer as JSON, None if it is none."""
+    """:return: an answer as JSON, None if it is something else."""
     try:
         return response.json()
     except ValueError:

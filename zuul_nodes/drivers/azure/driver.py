@@ -1,4 +1,4 @@
-"""What Zuul gets of all this."""
+"""The driver that Zuul loads."""
 
 import zuul.driver.azure
 from zuul.driver.azure import azureconnection
@@ -10,18 +10,19 @@ from zuul_nodes.drivers.azure.provider import (
     AzureProviderSchema,
 )
 
-# Seconds that a call may take.
+# Default time-out of a call, in seconds.
 API_TIMEOUT = 60.0
-# In zuul.conf: resource groups that tenants may use.
+# Option in zuul.conf: resource groups that tenants may use.
 GROUPS = 'resource_groups'
-# The same: user-assigned identities, by name.
+# Option in zuul.conf: user-assigned identities that tenants may use, by name.
 IDENTITIES = 'identities'
-# Attributes of labels and images that name a resource by its whole id.
+# Attributes of labels and images whose value is the id of a resource.
 IDS = ('subnet-id', 'image-id')
 
 
 class AzureConnection(azureconnection.AzureConnection):
-    """
+    """The connection of an Azure subscription.
+
     :ivar float api_timeout: seconds that a call may take.
     """
 
@@ -33,9 +34,9 @@ class AzureConnection(azureconnection.AzureConnection):
 class AzureDriver(extension.ExtendedDriver, zuul.driver.azure.AzureDriver):
     """Zuul's driver for Azure.
 
-    Errors have kinds, nodes can be in zones, families of sizes have their
-    quota, and what a launcher has begun that died is neither made twice nor
-    forgotten.
+    It distinguishes kinds of errors, supports zones and the quota of families
+    of sizes, and continues the work of a launcher that has died without
+    duplicates or leaks.
     """
 
     provider_class = AzureProvider
@@ -47,8 +48,8 @@ class AzureDriver(extension.ExtendedDriver, zuul.driver.azure.AzureDriver):
 
     def checkBounds(self, connection, config):
         """
-        :raises BoundError: a resource group or an identity is used that
-            the operator does not allow.
+        :raises BoundError: the operator does not allow a resource group or an
+            identity.
         """
         bounds.checkNames(connection, GROUPS, [config['resource-group']],
                           'it has the resource group')
@@ -66,7 +67,7 @@ class AzureDriver(extension.ExtendedDriver, zuul.driver.azure.AzureDriver):
 
 
 def _yieldGroups(thing):
-    """:return: yields the resource groups that an entry names."""
+    """:return: yields the resource groups in an entry of the configuration."""
     references = [thing.get('subnet-reference') or {},
                   *(thing.get('user-assigned-identities') or ())]
     for each in references:
@@ -74,6 +75,6 @@ def _yieldGroups(thing):
     for name in IDS:
         parts = (thing.get(name) or '').lower().split('/')
         if 'resourcegroups' in parts[:-1]:
-            # As it is written; Azure does not mind the case.
+            # In the original case, which Azure ignores.
             place = parts.index('resourcegroups') + 1
             yield thing[name].split('/')[place]

@@ -1,4 +1,4 @@
-"""A region of Azure, as all providers of it share it."""
+"""A region of Azure, shared by all providers that use it."""
 
 import copy
 import threading
@@ -16,17 +16,17 @@ class AzureEndpoint(extension.EndpointWithAdapter,
                     azureendpoint.AzureProviderEndpoint):
     """Zuul's endpoint, with an adapter in place of its own lists.
 
-    :ivar Refusals refusals: of sizes for which there was no capacity.
-    :ivar Listing interfaces, addresses: one list of each serves all nodes
-        that wait for it.
-    :ivar Event stopping: uploads are not to wait for Azure any more.
+    :ivar Refusals refusals: sizes for which there was no capacity.
+    :ivar Listing interfaces, addresses: each list is shared by all nodes that
+        wait for it.
+    :ivar Event stopping: set when uploads have to stop.
     """
 
     def __init__(self, zk_client, driver, connection, region, system_id):
         super().__init__(zk_client, driver, connection, region, system_id)
         self.stopping = threading.Event()
         self.setAdapter(AzureAdapter(self))
-        # Launchers see by this that rates are kept to already.
+        # The launcher limits the rate only of endpoints without this.
         self.rate_limiter = self.calls.rate_limiter
         self.refusals = extension.Refusals()
         self.interfaces = self.makeListing('listInterfaces')
@@ -40,7 +40,7 @@ class AzureEndpoint(extension.EndpointWithAdapter,
         return Client(self.connection)
 
     def startEndpoint(self):
-        # Not Zuul's, which asks Azure for all sizes of all regions.
+        # Zuul's method requests all sizes of all regions.
         self._client = self._getClient()
 
     def stopEndpoint(self):
@@ -48,8 +48,8 @@ class AzureEndpoint(extension.EndpointWithAdapter,
         self.calls.stop()
 
     def getZones(self):
-        """:return: an empty list: Azure chooses a zone itself if a label
-            has none."""
+        """:return: an empty list: Azure chooses the zone if a label has none.
+        """
         return []
 
     # Quota
@@ -71,7 +71,7 @@ class AzureEndpoint(extension.EndpointWithAdapter,
 
     def listInstances(self):
         """:return: a list of all instances, each with its power state."""
-        # Others have the listed ones, too.
+        # Copies, because other threads use the listed instances.
         instances = [copy.copy(each) for each in self.listing.getNow()]
         states = dict(self.calls.call('listPowerStates'))
         for instance in instances:
@@ -93,11 +93,11 @@ class AzureEndpoint(extension.EndpointWithAdapter,
                          metadata)
 
     def deleteImage(self, external_id):
-        # Of uploads that never were, too.
+        # A failed upload may have no image.
         if external_id:
             self.calls.call('deleteImage', external_id)
 
 
 def _getKey(flavor):
-    # Other than Zuul's, whose answers have no families.
+    # Not Zuul's key, whose cached answers have no families.
     return f'needs-{flavor.priority}-{flavor.vm_size}'

@@ -1,7 +1,7 @@
-"""What Azure's error codes mean.
+"""The meaning of Azure's error codes, in one table.
 
-This is the one table of the driver.  To add a code, add it to a row, or a row
-with the page that has the code: a test reads all of it.
+To add a code, add it to a row, or add a row with the page that documents the
+code: a test reads the whole table.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ from zuul_nodes.drivers import (
 
 
 class NotFoundError(PermanentError):
-    """There is no such thing."""
+    """The resource does not exist."""
 
 
 class ExistsError(DriverError):
-    """There is such a thing already, and it is another one."""
+    """Another resource of that name exists already."""
 
 
 LEARN = 'https://learn.microsoft.com/azure/'
@@ -47,13 +47,14 @@ LOGIN = ('https://learn.microsoft.com/entra/identity-platform/'
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """
+    """A row of the table.
+
     :ivar type kind: the class of the error.
-    :ivar str source: URL that tells of the codes.
-    :ivar frozenset codes: as an error has them; case does not matter.
+    :ivar str source: URL that documents the codes.
+    :ivar frozenset codes: of an error; case does not matter.
     :ivar str part: regular expression for a part of the message, if the
-        codes alone do not say it.
-    :ivar str example: of such a message.
+        codes alone are ambiguous.
+    :ivar str example: such a message.
     """
 
     kind: type
@@ -67,10 +68,10 @@ def _row(kind, source, *codes, part='', example=''):
     return Row(kind, source, frozenset(codes), part, example)
 
 
-# Of rows with the same code, the first that fits counts.
+# Of several rows with one code, the first that matches applies.
 TABLE = (
-    # The limit is 0, or less than one machine takes: nothing will leave
-    # room for it.
+    # The limit is 0, or less than one virtual machine needs, so waiting does
+    # not help.
     _row(PermanentError, QUOTA, 'OperationNotAllowed', 'QuotaExceeded',
          part=r'current limit: 0\b',
          example='Operation could not be completed as it results in '
@@ -101,7 +102,7 @@ TABLE = (
          'RetryableErrorDueToAnotherOperation',
          'AnotherOperationInProgress', 'ReferencedResourceNotProvisioned',
          'DeploymentActive', 'Conflict'),
-    # What is removed is still used by what is being removed.
+    # A resource that is being deleted still uses the resource.
     _row(TemporaryError, COMMON, 'NicInUse', 'NicReservedForAnotherVm',
          'PublicIPAddressCannotBeDeleted',
          'DiskBlobAlreadyInUseByAnotherDisk'),
@@ -109,7 +110,7 @@ TABLE = (
          part='marked for deletion|is attached|active shared access',
          example="Operation 'put' is not allowed on 'np1' since it is marked "
                  'for deletion.'),
-    # A later call of ours, to delete it.
+    # Another call of ours deletes the resource.
     _row(DriverError, ASYNC, 'OperationPreempted'),
     _row(DriverError, MACHINES, 'OSProvisioningTimedOut',
          'OSProvisioningClientError', 'OSProvisioningInternalError'),
@@ -136,7 +137,7 @@ TABLE = (
          'SubscriptionNotRegistered', 'MarketplacePurchaseEligibilityFailed',
          'ResourcePurchaseValidationFailed'),
     _row(PermanentError, TAGS, 'InvalidTagNameCharacters'),
-    # AADSTS...: no such application, tenant or secret, or it has expired.
+    # AADSTS...: the application, tenant or secret is unknown or has expired.
     _row(PermanentError, LOGIN, '7000215', '7000222', '700016', '700027',
          '90002', '900023', '53003'),
     _row(TemporaryError, LOGIN, '90033', '50196', '90012'),
@@ -146,20 +147,20 @@ for _each in TABLE:
     for _code in _each.codes:
         _BY_CODE.setdefault(_code.lower(), []).append(
             (re.compile(_each.part, re.I), _each))
-# What a status of HTTP means if no row has the code; source: COMMON.
+# Meaning of an HTTP status if no row has the code; source: COMMON.
 STATUSES = {
     400: PermanentError, 401: PermanentError, 403: PermanentError,
     404: NotFoundError, 405: PermanentError, 408: TemporaryError,
     409: TemporaryError, 410: NotFoundError, 412: TemporaryError,
     429: TemporaryError}
-# Codes that only say that there is another one inside.
+# Codes of errors that contain the actual error.
 OUTER = frozenset({'invalidtemplatedeployment', 'deploymentfailed',
                    'badrequest', 'resourcedeploymentfailure',
                    'multipleerrorsoccurred'})
 
 
 def find(code, message=''):
-    """:return: the :class:`Row` that counts, or None."""
+    """:return: the :class:`Row` that applies, or None."""
     return next((row for pattern, row in _BY_CODE.get(code.lower(), ())
                  if pattern.search(message)), None)
 
@@ -167,7 +168,7 @@ def find(code, message=''):
 def makeError(code, message, status=0):
     """
     :param str code: of an error, an operation or an instance view.
-    :param str message: what Azure says.
+    :param str message: of Azure.
     :param int status: of HTTP, if there was an answer.
     :return: a :class:`DriverError` with ``code`` and ``status``.
     """
@@ -177,7 +178,7 @@ def makeError(code, message, status=0):
     else:
         kind = TemporaryError if status >= 500 else STATUSES.get(
             status, DriverError)
-    text = messages.withoutSecrets(message or 'Azure does not say why')
+    text = messages.withoutSecrets(message or 'Azure reports no reason')
     error = kind(f'Azure: {text} ({code})')
     error.code, error.status = code, status
     return error
@@ -185,14 +186,14 @@ def makeError(code, message, status=0):
 
 def fromAnswer(data, status=0):
     """
-    :param data: what an answer or an operation has for an error, as JSON;
-        anything if it was no answer of Azure.
+    :param data: the error of an answer or an operation, as JSON; anything
+        else if Azure has not sent the answer.
     :return: as of :func:`makeError`.
     """
     error = data.get('error') if isinstance(data, dict) else None
     if not isinstance(error, dict):
         return makeError('', f'answer with status {status}', status)
-    # Policies and deployments have the code that counts inside.
+    # Errors of policies and deployments contain the actual error.
     while str(error.get('code', '')).lower() in OUTER:
         inner = [each for each in error.get('details') or ()
                  if isinstance(each, dict) and each.get('code')]
@@ -204,5 +205,5 @@ def fromAnswer(data, status=0):
 
 
 def isGone(error):
-    """:return: whether there is no such thing as was to be removed."""
+    """:return: whether the resource does not exist."""
     return isinstance(error, NotFoundError)

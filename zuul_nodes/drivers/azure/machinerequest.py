@@ -1,4 +1,4 @@
-"""What Azure is asked for: a virtual machine, as a label wants it.
+"""Build Azure's request for a virtual machine from a label.
 
 https://learn.microsoft.com/rest/api/compute/virtual-machines/create-or-update
 """
@@ -15,11 +15,11 @@ SPOT = 'spot'
 def makeRequest(spec, region, image, subnet_id, identities, network_version):
     """
     :param InstanceSpec spec:
-    :param str region: where it is to be.
-    :param dict image: as the API refers to one.
+    :param str region: of the virtual machine.
+    :param dict image: reference of the API.
     :param str subnet_id:
-    :param list identities: ids of the identities that it has.
-    :param str network_version: of the API that makes interfaces.
+    :param list identities: ids of its identities.
+    :param str network_version: version of the API for interfaces.
     :return: a dict, as JSON.
     """
     flavor, tags = spec.flavor, fitTags(spec.tags)
@@ -47,8 +47,8 @@ def makeRequest(spec, region, image, subnet_id, identities, network_version):
 
 
 def getFirst(spec, name):
-    """:return: an attribute of the label, the flavor or the image, the
-        first that has one; or None."""
+    """:return: an attribute of the label, the flavor or the image, from the
+        first that sets it; or None."""
     return next((value for part in (spec.label, spec.flavor, spec.image)
                  if (value := getattr(part, name, None)) is not None), None)
 
@@ -76,7 +76,7 @@ def _makeDisk(spec):
     if size := getFirst(spec, 'volume_size'):
         disk['diskSizeGB'] = size
     if getFirst(spec, 'ephemeral_disk'):
-        # Azure demands that caching.
+        # Azure requires this value.
         disk |= {'caching': 'ReadOnly',
                  'diffDiskSettings': {'option': 'Local'}}
     return disk
@@ -84,7 +84,7 @@ def _makeDisk(spec):
 
 def _makeInterface(spec, subnet_id, tags):
     flavor = spec.flavor
-    # Azure has no interfaces with IPv6 alone.
+    # Azure does not support interfaces with IPv6 only.
     wanted = [('IPv4', flavor.public_ipv4)]
     if flavor.ipv6 or flavor.public_ipv6:
         wanted.append(('IPv6', flavor.public_ipv6))

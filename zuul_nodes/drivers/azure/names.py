@@ -1,4 +1,4 @@
-"""What Azure takes for names and tags.
+"""Make names and tags valid for Azure.
 
 https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources
@@ -11,16 +11,16 @@ import voluptuous as vs
 
 from zuul_nodes.drivers import PermanentError
 
-# Of images, disks, interfaces and addresses; virtual machines have less.
+# Limit for images, disks, interfaces and addresses.
 LONGEST_NAME = 80
 NAME = re.compile(r'[a-z0-9]([a-z0-9_.-]*[a-z0-9_])?')
-# Of the names of hosts, for whatever runs on them.
+# Maximum length of host names that any operating system supports.
 LONGEST_HOST = 15
 LONGEST_KEY = 512
 LONGEST_VALUE = 256
 MOST_TAGS = 50
 FORBIDDEN_IN_KEYS = re.compile(r'[<>%&\\?/\x00-\x1f\x7f]')
-# Prefixes that Azure keeps for itself.
+# Prefixes that Azure reserves.
 RESERVED = ('microsoft', 'azure', 'windows')
 # Characters of a digest; 80 bits.
 DIGEST = 20
@@ -33,11 +33,11 @@ REGION = re.compile('[A-Za-z0-9]{1,64}')
 
 def fitName(name, longest=LONGEST_NAME):
     """
-    :param str name: that something of ours is to have.
-    :param int longest: characters that Azure takes.
-    :return: the name, if Azure takes it; or one that is always the same for
-        this name, and another one for each other.  Azure does not tell
-        capital letters from small ones, so there are only small ones.
+    :param str name: of a resource of ours.
+    :param int longest: maximum number of characters.
+    :return: the name, if it is valid; otherwise a valid name that is always
+        the same for this name and differs from that of other names.  It is in
+        lower case, because Azure ignores the case.
     """
     if len(name) <= longest and NAME.fullmatch(name):
         return name
@@ -46,24 +46,24 @@ def fitName(name, longest=LONGEST_NAME):
 
 
 def getHost(name):
-    """:return: a name for the host of a virtual machine."""
+    """:return: the host name of a virtual machine."""
     return name[:LONGEST_HOST]
 
 
 def fitTags(tags):
     """
-    :param dict tags: of a node or an image, texts.
-    :return: the same as Azure takes them: names and values that do not fit
-        are cut and have a digest, so that they stay different.
+    :param dict tags: of a node or an image, strings.
+    :return: the tags as Azure accepts them: invalid keys and values are cut
+        and have a digest, so that they remain different.
     :raises PermanentError: there are too many.
     """
     if len(tags) > MOST_TAGS:
         raise PermanentError(
-            f'There are {len(tags)} tags, with those of Zuul; Azure takes '
-            f'{MOST_TAGS}')
+            f'There are {len(tags)} tags, including those of Zuul; Azure '
+            f'accepts {MOST_TAGS}')
     fitted, seen = {}, set()
-    # Those that fit as they are keep their names, Zuul's own among them: in
-    # whatever letters people write the same, there is one in small ones.
+    # Valid keys keep their names.  Of keys that differ only in case, the one
+    # in lower case keeps its name, so Zuul's own keys are never changed.
     for key in sorted(tags, key=lambda each: (
             _fitKey(each) != each, each != each.lower(), each)):
         name = _fitKey(key)
@@ -84,8 +84,8 @@ def _fitKey(key):
 
 def _cut(original, text, longest, always=False):
     """
-    :param str text: what is shown of the original.
-    :param bool always: whether it has a digest also if it is short enough.
+    :param str text: the visible part of the original.
+    :param bool always: whether to add a digest even if the text is short.
     """
     if len(text) <= longest and not always:
         return text
@@ -105,13 +105,13 @@ def _check(pattern, what):
     return check
 
 
-# What a tenant writes becomes a part of a path.
+# Tenants write these values, which become parts of paths.
 checkRegion = _check(REGION, 'the name of a region, such as "eastus"')
 checkGroup = _check(
     GROUP, 'the name of a resource group: up to 90 letters, digits and '
            '"_-.()", and no "." at the end')
 checkID = _check(
-    ID, 'the whole id of a resource, such as '
+    ID, 'the complete id of a resource, such as '
         '"/subscriptions/.../resourceGroups/...", without "." and ".."')
 checkPart = _check(
     PART, 'the name of a resource: up to 80 letters, digits and "_-."')

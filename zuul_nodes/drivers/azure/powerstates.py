@@ -1,10 +1,10 @@
-"""Whether virtual machines run.
+"""Find out whether virtual machines are running.
 
-Provisioning states tell how the last operation on a virtual machine has
-ended, and no more: one that has been stopped has Succeeded, and one that runs
-has Failed if an extension could not be installed.  Azure has power states as
-well, of which only a list of their own tells, with the option ``statusOnly``;
-``$expand=instanceView`` needs a filter for a scale set.
+The provisioning state of a virtual machine is only the result of the last
+operation: a stopped one has Succeeded, and a running one has Failed if an
+extension could not be installed.  Azure returns the power states only in a
+list of their own, with the option ``statusOnly``; ``$expand=instanceView``
+requires a filter for a scale set.
 
 https://learn.microsoft.com/rest/api/compute/virtual-machines/list-all
 https://learn.microsoft.com/azure/virtual-machines/states-billing
@@ -13,17 +13,16 @@ https://learn.microsoft.com/azure/virtual-machines/states-billing
 from zuul_nodes.drivers import Instance
 
 POWER = 'powerstate/'
-# In any other state it runs, or will do so by itself, or Azure can't tell,
-# which happens.
+# In other states the virtual machine is running or starting, or its state is
+# temporarily unknown.
 STOPPED = frozenset({'stopping', 'stopped', 'deallocating', 'deallocated'})
 
 
 class VirtualMachine(Instance):
-    """A virtual machine, as lists have it.
+    """A virtual machine in a list.
 
-    :param dict vm: as Azure shows it.
-    :ivar str power: its power state in small letters; None if it is not
-        known.
+    :param dict vm: as Azure returns it.
+    :ivar str power: its power state in lower case; None if it is unknown.
     """
 
     power = None
@@ -31,7 +30,7 @@ class VirtualMachine(Instance):
     @property
     def problem(self):
         if getState(self.vm) == 'deleting':
-            return 'Azure deletes its instance'
+            return 'Azure is deleting its instance'
         if self.power in STOPPED:
             return f'its instance is {self.power}'
         return None
@@ -39,8 +38,8 @@ class VirtualMachine(Instance):
 
 def listPowerStates(client):
     """
-    :return: yields (id, power state), of all regions; None is for a power
-        state that Azure does not know now.
+    :return: yields (id, power state) for all regions; the power state is None
+        if Azure does not know it.
     """
     for vm in client.listBy(client.virtual_machines, 'statusOnly=true'):
         yield getID(vm), _getPower(vm)
@@ -56,10 +55,10 @@ def _getPower(vm):
 
 def getID(vm):
     """:return: the id of a virtual machine."""
-    # Azure does not keep to one spelling.
+    # Azure varies the case of ids.
     return vm['id'].lower()
 
 
 def getState(vm):
-    """:return: the provisioning state, in small letters."""
+    """:return: the provisioning state, in lower case."""
     return str(vm['properties'].get('provisioningState', '')).lower()

@@ -1,4 +1,4 @@
-"""The provider of Azure nodes: what is configured in git."""
+"""The provider of Azure nodes, made from the flat configuration."""
 
 import voluptuous as vs
 from zuul.driver.azure import azureprovider
@@ -14,20 +14,20 @@ from zuul_nodes.drivers.azure.statemachine import (
 class AzureImage(extension.extendImageClass(
         azureprovider.AzureProviderImage, cloud=attributes.IMAGE,
         zuul=attributes.IMAGE)):
-    """An image, of the cloud or of Zuul."""
+    """An image of type ``cloud`` or ``zuul``."""
 
 
 class AzureFlavor(extension.extendClass(
         azureprovider.AzureProviderFlavor, attributes.FLAVOR)):
-    """How large a node is."""
+    """The size of a node."""
 
 
 class AzureLabel(extension.extendClass(
         azureprovider.AzureProviderLabel, attributes.LABEL)):
-    """What a node is like."""
+    """The attributes of a node."""
 
 
-# What can't be said of single attributes.
+# Conditions that involve several attributes.
 for _cls, _condition in ((AzureImage, attributes.checkImage),
                          (AzureLabel, attributes.checkLabel)):
     for _name in ('schema', 'internal_schema'):

@@ -1,11 +1,11 @@
-"""What a configuration names, as the API refers to it."""
+"""Resolve the names in a configuration to references of the API."""
 
 import json
 
 from zuul_nodes.drivers import Memory, PermanentError
 
-# A list has several pages, at most.
-PATIENCE = 3
+# A list has few pages; callers wait this many times the time-out of a call.
+TIMEOUT_FACTOR = 3
 GALLERIES = (('community_gallery_image', 'communityGalleryImageId',
               'CommunityGalleries'),
              ('shared_gallery_image', 'sharedGalleryImageId',
@@ -13,8 +13,9 @@ GALLERIES = (('community_gallery_image', 'communityGalleryImageId',
 
 
 class References:
-    """
-    :param get_client: gives the client.
+    """Resolves images, subnets and identities.
+
+    :param get_client: returns the client.
     """
 
     def __init__(self, get_client):
@@ -23,7 +24,7 @@ class References:
 
     def getImage(self, spec):
         """
-        :return: a dict, as ``imageReference`` has it.
+        :return: a dict, the ``imageReference`` for the API.
         :raises PermanentError: there is no such image.
         """
         image = spec.image
@@ -33,7 +34,7 @@ class References:
             return dict(image.image_reference)
         for attribute, key, kind in GALLERIES:
             if given := getattr(image, attribute):
-                # Without a version, it is the newest one.
+                # Without a version, Azure uses the newest one.
                 version = given.get('version')
                 return {key: f'/{kind}/{given["gallery_name"]}/Images/'
                              f'{given["name"]}'
@@ -42,7 +43,7 @@ class References:
 
     def getSubnet(self, label, group):
         """
-        :param str group: where it is, if the label does not say.
+        :param str group: used if the label does not set a resource group.
         :return: an id.
         """
         if label.subnet_id:
@@ -68,7 +69,7 @@ class References:
         return self.memory.get(
             json.dumps(wanted, sort_keys=True),
             lambda: _findLast(client.images.list(), image.name, wanted),
-            PATIENCE * client.timeout)
+            TIMEOUT_FACTOR * client.timeout)
 
 
 def _findLast(images, image_name, wanted):

@@ -1,4 +1,4 @@
-"""Sizes of virtual machines: what a region has, and what they take.
+"""Sizes of virtual machines in a region, and the resources that they need.
 
 https://learn.microsoft.com/rest/api/compute/resource-skus/list
 https://learn.microsoft.com/rest/api/compute/usage/list
@@ -9,22 +9,23 @@ from zuul_nodes.drivers import Memory, PermanentError
 from zuul_nodes.drivers.azure.machinerequest import SPOT
 from zuul_nodes.suggestions import suggest
 
-# Seconds for which a list of sizes is used; it is long.
+# Seconds for which the list of sizes is cached, because it is long.
 FRESH = 3600
 MACHINES = 'virtualMachines'
-# Of a limit; the others are of one family of sizes each.
+# Name of a limit; most others are of one family of sizes each.
 SPOT_CORES = 'lowPriorityCores'
 FAMILY = 'Family'
-# Why a subscription may not have a size at all.
+# Azure's reason why a subscription may not use a size.
 NOT_AVAILABLE = 'NotAvailableForSubscription'
 MIB_PER_GB = 1024
-# The list has several pages, at most.
-PATIENCE = 3
+# The list has few pages; callers wait this many times the time-out of a call.
+TIMEOUT_FACTOR = 3
 
 
 class Sizes:
-    """
-    :param get_client: gives the client.
+    """Looks up sizes, and caches them.
+
+    :param get_client: returns the client.
     :param str region:
     """
 
@@ -33,11 +34,11 @@ class Sizes:
         self.region = region
         self.memory = Memory(FRESH)
 
-    def get(self, name):
+    def getSize(self, name):
         """
-        :return: a size, as Azure shows it.
-        :raises PermanentError: the region does not have it, or not for this
-            subscription.
+        :return: a size, as Azure returns it.
+        :raises PermanentError: the region does not have it, or does not offer
+            it to the subscription.
         """
         sizes = self._list()
         size = sizes.get(name.lower())
@@ -57,26 +58,26 @@ class Sizes:
 
     def getZones(self, name=None):
         """
-        :param str name: of a size; of all sizes without one.
-        :return: a sorted list of zones where it can be.
+        :param str name: of a size; without a name, all sizes count.
+        :return: a sorted list of its zones.
         """
-        sizes = [self.get(name)] if name else self._list().values()
+        sizes = [self.getSize(name)] if name else self._list().values()
         return sorted({zone for size in sizes
                        for place in size.get('locationInfo') or ()
                        for zone in place.get('zones') or ()})
 
     def getNeeds(self, name, priority):
         """
-        :param str priority: as flavors have it.
-        :return: resource -> what one virtual machine takes.
-        :raises PermanentError: as of :meth:`get`.
+        :param str priority: of the flavor.
+        :return: resource -> amount that one virtual machine needs.
+        :raises PermanentError: as of :meth:`getSize`.
         """
-        return _getNeeds(self.get(name), priority)
+        return _getNeeds(self.getSize(name), priority)
 
     def getNeedsOf(self, vm):
         """
-        :param dict vm: a virtual machine, anybody's.
-        :return: resource -> what it takes, as far as that is known.
+        :param dict vm: any virtual machine.
+        :return: resource -> amount that it needs, as far as it is known.
         """
         properties = vm['properties']
         name = properties.get('hardwareProfile', {}).get('vmSize', '')
@@ -85,7 +86,7 @@ class Sizes:
             size, properties.get('priority', ''))
 
     def getLimits(self):
-        """:return: resource -> limit, of the region."""
+        """:return: resource -> limit of the region."""
         limits = {}
         for each in self.get_client().compute_usages.list(self.region):
             name = each['name']['value']
@@ -96,15 +97,15 @@ class Sizes:
         return limits
 
     def _list(self):
-        """:return: dict, name in small letters -> size."""
+        """:return: dict, name in lower case -> size."""
         client = self.get_client()
 
         def ask():
-            # Without a filter it has all regions.
+            # Without the filter, the list contains all regions.
             return {each['name'].lower(): each for each in client.listBy(
                 client.compute_skus, f"$filter=location eq '{self.region}'")
                 if each['resourceType'] == MACHINES}
-        return self.memory.get('sizes', ask, PATIENCE * client.timeout)
+        return self.memory.get('sizes', ask, TIMEOUT_FACTOR * client.timeout)
 
 
 def _getNeeds(size, priority):

@@ -1,4 +1,4 @@
-"""The lives of nodes: those of the driver API, with addresses."""
+"""State machines that extend those of the framework with addresses."""
 
 import copy
 
@@ -9,20 +9,21 @@ PRIVATE = ('private_ipv4', 'private_ipv6')
 
 
 class AzureCreateStateMachine(extension.BoundedCreateStateMachine):
-    """Parameters as of the driver API's."""
+    """Creates a virtual machine; the parameters are those of the base class.
+    """
 
     def __init__(self, provider, node, image_external_id, log):
         super().__init__(provider, node, image_external_id, log)
         if self.state not in (self.START, self.MOVING, self.ASKED,
                               self.BOOTING, self.COMPLETE):
-            # Zuul's own driver has begun it.
+            # Zuul's own driver has started the launch.
             self.state = self.ASKED
         if 'instance_id' not in node.create_state and node.azure_vm_id:
             self.instance_id = node.azure_vm_id.lower()
 
     def advance(self):
         instance = super().advance()
-        # By this, Zuul's own driver would find it.
+        # Zuul's own driver finds the virtual machine by this field.
         if (self.node.azure_vm_id or '').lower() != (self.instance_id or ''):
             self.node.azure_vm_id = self.instance_id
         return instance
@@ -40,8 +41,8 @@ class AzureCreateStateMachine(extension.BoundedCreateStateMachine):
         return instance and self._connect(copy.copy(instance))
 
     def _connect(self, instance):
-        """:return: the instance with its addresses; None as long as they
-            are not known."""
+        """:return: the instance with its addresses; None until they are known.
+        """
         interface = self._find(
             self.endpoint.interfaces, _getInterface(instance.vm))
         if interface is None or not interface['properties'].get(
@@ -70,18 +71,19 @@ class AzureCreateStateMachine(extension.BoundedCreateStateMachine):
         return instance
 
     def _find(self, listing, resource_id):
-        """:return: a resource; None as long as it is in no list."""
+        """:return: a resource; None until a list contains it."""
         return next((each for each in listing.get(self.since) or ()
                      if each['id'].lower() == resource_id.lower()), None)
 
 
 class AzureDeleteStateMachine(extension.DeleteStateMachine):
-    """Parameters as of the driver API's."""
+    """Deletes a virtual machine; the parameters are those of the base class.
+    """
 
     def __init__(self, provider, node, log):
         super().__init__(provider, node, log)
         if self.removal.instance_id is None and node.azure_vm_id:
-            # Of Zuul's own driver.
+            # Zuul's own driver has created it.
             self.removal.instance_id = node.azure_vm_id.lower()
 
 

@@ -1,6 +1,6 @@
-"""Images that the launcher uploads.
+"""Upload images.
 
-A disk is made, written in parts, and made an image of.
+The launcher creates a disk, writes it in parts, and creates an image from it.
 
 https://learn.microsoft.com/azure/virtual-machines/linux/disks-upload-vhd-to-managed-disk-cli
 """
@@ -14,23 +14,24 @@ from zuul.provider import BaseImageUploadJob
 from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.azure.names import fitName, fitTags
 
-# Bytes, at most, of one call.
+# Maximum number of bytes in one call.
 PART = 4 * 1024 ** 2
 THREADS = 8
-# Azure's disks have pages of so many bytes.
+# Bytes of a page of Azure's disks.
 PAGE = 512
-# Seconds for which the signature is good.
+# Seconds for which the signature is valid.
 ACCESS = 24 * 3600
-# Seconds until what has failed is given up in any case.
+# Time-out in seconds of the deletion after a failure.
 CLEAN_UP = 60
 
 
 class UploadJob(BaseImageUploadJob):
-    """
+    """Uploads an image.
+
     :param AzureEndpoint endpoint:
-    :param str group: the resource group that the image is in.
+    :param str group: the resource group of the image.
     :param ProviderImage image:
-    :param str name: of the image; that in Azure is fitted.
+    :param str name: of the image, before it is made valid for Azure.
     :param dict tags:
     """
 
@@ -47,15 +48,15 @@ class UploadJob(BaseImageUploadJob):
         """
         :param str filename: of a VHD of fixed size.
         :return: the id of the image.
-        :raises DriverError: there is none, and nothing is left of it, as
-            far as Azure can do that now.
+        :raises DriverError: the upload has failed, and its remains were
+            deleted as far as possible.
         """
         self.end = time.monotonic() + self.image.import_timeout
         size = os.path.getsize(filename)
         if not size or size % PAGE:
             raise PermanentError(
-                f'Image {self.image.name} has {size} bytes, which is no '
-                f'multiple of {PAGE}: Azure takes VHDs of fixed size')
+                f'Image {self.image.name} has {size} bytes, which is not a '
+                f'multiple of {PAGE}: Azure requires a VHD of fixed size')
         self.endpoint.log.info('Uploading image %s', self.name)
         try:
             disk = self._createDisk(size)
@@ -84,14 +85,14 @@ class UploadJob(BaseImageUploadJob):
         profile = {'osDisk': {
             'osType': 'Linux', 'osState': 'Generalized',
             'managedDisk': {'id': disk_id}}}
-        # Azure refuses it where there are no zones.
+        # Azure refuses this option in regions without zones.
         if self.endpoint.adapter.sizes.getZones():
             profile['zoneResilient'] = True
         return self._create(self._client.resource_group_images, {
             'hyperVGeneration': 'V2', 'storageProfile': profile})['id']
 
     def _create(self, crud, properties):
-        """:return: a resource, when it is there."""
+        """:return: a resource, once it exists."""
         with self.endpoint.calls.rate_limiter:
             answer = crud.create(self.group, self.name, {
                 'location': self.endpoint.region, 'tags': self.tags,
@@ -100,10 +101,10 @@ class UploadJob(BaseImageUploadJob):
         return answer
 
     def _getUrl(self):
-        """:return: where the disk is written; it has a secret in it."""
+        """:return: the URL for writing the disk; it contains a secret."""
         found = self._post('beginGetAccess', {
             'access': 'Write', 'durationInSeconds': ACCESS}) or {}
-        # It depends on which header tells of the operation.
+        # The format depends on the header with the operation.
         output = found.get('properties', {}).get('output') or found
         if 'accessSAS' not in output:
             raise DriverError(f'Azure gives no access to disk {self.name}')
@@ -129,7 +130,7 @@ class UploadJob(BaseImageUploadJob):
                         f'Image {self.name} is not uploaded after '
                         f'{self.image.import_timeout} s, its import-timeout')
                 data = os.pread(descriptor, PART, start)
-                # A new disk is all zeros.
+                # A new disk contains zeros.
                 if data.strip(b'\0'):
                     self._client.sendPart(url, start, data)
             with ThreadPoolExecutor(THREADS) as executor:
@@ -141,10 +142,10 @@ class UploadJob(BaseImageUploadJob):
                     raise
 
     def _cleanUp(self):
-        """What is left nevertheless is found by its tags."""
+        """Delete the remains; a later search by tags finds any others."""
         self.end = time.monotonic() + CLEAN_UP
         self._tryTo(self._client.resource_group_images.delete)
-        # A disk can't be deleted as long as it may be written.
+        # Azure does not delete a disk with write access.
         self._tryTo(lambda *names: self._await(self._disks.post(
             *names, 'endGetAccess', {})))
         self._tryTo(self._disks.delete)
@@ -155,5 +156,6 @@ class UploadJob(BaseImageUploadJob):
                 pass
             act(self.group, self.name)
         except DriverError as error:
-            self.endpoint.log.info('Left of the upload of image %s: %s',
+            self.endpoint.log.info('Unable to delete parts of the upload of '
+                                   'image %s: %s',
                                    self.name, error)

@@ -23,7 +23,7 @@ IMAGE_ID = ('/subscriptions/1/resourceGroups/other/providers/'
     ('resource-group: zuul', 'resource-group: ../zuul',
      'the name of a resource group'),
     ('{network: zuul}', '{network: a/b}', 'the name of a resource'),
-    (IMAGE, 'image-id: base', 'the whole id of a resource'),
+    (IMAGE, 'image-id: base', 'the complete id of a resource'),
     (IMAGE, 'shared-gallery-image: {gallery-name: ci, name: "a b"}',
      'the name of a resource'),
     ('region:', 'use-internal-ip: maybe\n    region:', 'expected bool'),

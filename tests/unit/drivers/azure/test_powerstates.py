@@ -62,7 +62,7 @@ def test_machine_with_a_failed_extension_is_stopped(site, azure, name):
 def test_machine_that_is_being_deleted(site, azure, name):
     azure.operations.polls['virtualMachines.delete'] = None
     site.endpoint.calls.call('deleteInstance', azure.vms[name]['id'])
-    assert getProblem(site) == 'Azure deletes its instance'
+    assert getProblem(site) == 'Azure is deleting its instance'
 
 
 def test_one_list_has_all_power_states(site, azure):

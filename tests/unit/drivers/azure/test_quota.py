@@ -94,7 +94,7 @@ def test_each_zone_of_a_label_has_to_have_its_size(makeSite):
     said = [check.ask() for check in site.provider.getChecks()
             if check.subject == 'flavor']
     assert said[0] == ''
-    assert 'Zone 9 does not have the size' in said[1]
+    assert 'The size is not available in zone 9' in said[1]
 
 
 def test_leaks(site, azure):
