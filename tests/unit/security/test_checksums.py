@@ -71,13 +71,13 @@ class TestGce:
     def test_another_object_is_not_imported(self, gce, importImage):
         with pytest.raises(PermanentError, match=(
                 f'The md5 of {URL} is {makeChecksums(DISK)["md5"]}, the '
-                f'artifact says {makeChecksums(OTHER)["md5"]}')):
+                f'artifact has {makeChecksums(OTHER)["md5"]}')):
             importImage(**makeChecksums(OTHER))
         assert not gce.calls['images.insert']
 
     def test_an_object_that_is_replaced_meanwhile_is_not_kept(
             self, gce, site, importImage, replace):
-        with pytest.raises(DriverError, match='was written again while'):
+        with pytest.raises(DriverError, match='has changed while'):
             importImage(**makeChecksums(DISK))
         assert gce.calls['images.delete'] == 1
 

@@ -1,7 +1,7 @@
-"""Google Compute Engine.
+"""Driver for Google Compute Engine.
 
-What Google's libraries are needed for is imported when the driver is used:
-that takes seconds, and most have no need of them.
+Google's libraries are imported only when the driver is used: the import takes
+seconds, and most installations do not use them.
 """
 
 import voluptuous as vs
@@ -16,12 +16,12 @@ from zuul_nodes.drivers.gce.machine import (
     SPOT,
 )
 
-# Google looks for one or the other.
-EITHER = 'an image has "image-id" or "image-family", not both'
+# Google accepts only one of them.
+EITHER = 'an image has either "image-id" or "image-family", not both'
 
 
 class GceDriver(Driver):
-    """Nodes are instances of Google Compute Engine."""
+    """A node is an instance of Google Compute Engine."""
 
     name = 'gce'
     adapter_class = GceAdapter
@@ -30,27 +30,27 @@ class GceDriver(Driver):
     connection_attributes = {
         Required(
             'project',
-            doc='The id of the project that instances and images are in.',
+            doc='The id of the project of instances and images.',
         ): str,
         Optional(
             'credentials_file',
-            doc="""The file with the key of a service account, JSON.  Without
-            one, Google's application default credentials are used, such as
+            doc="""The JSON file with the key of a service account.  By
+            default, Google's application default credentials are used, such as
             those of the machine that Zuul runs on.""",
         ): Nullable(str),
         Optional(
             'bucket',
-            doc="""The bucket of Cloud Storage that images are put into on
-            their way.  Only needed to upload them.""",
+            doc="""The bucket of Cloud Storage through which images are
+            uploaded.  Only required for uploads.""",
         ): Nullable(str),
         Optional(
             'api_endpoint',
-            doc="""The URL of the Compute Engine API, if it is another one.
-            Nobody logs in there if it begins with ``http:``.""",
+            doc="""The URL of the Compute Engine API, if it differs from
+            Google's.  The driver does not log in to an ``http:`` URL.""",
         ): Nullable(str),
         Optional(
             'storage_endpoint',
-            doc='The same for Cloud Storage.',
+            doc='The URL of Cloud Storage, likewise.',
         ): Nullable(str),
         **allowed.SCHEMA,
     }
@@ -58,12 +58,12 @@ class GceDriver(Driver):
     provider_attributes = {
         Required(
             'region',
-            doc='The region that the nodes are in, such as ``us-central1``.',
+            doc='The region of the nodes, such as ``us-central1``.',
         ): vs.All(str, vs.Match(r'^[a-z0-9-]+$', 'not a region')),
         Optional(
             'use-internal-ip', default=False,
-            doc="""Connect to the internal address of nodes, also if they
-            have an external one.""",
+            doc="""Connect to the internal address of nodes even if they have
+            an external one.""",
         ): bool,
     }
 
@@ -75,33 +75,33 @@ class GceDriver(Driver):
         ): values.TYPE,
         Optional(
             'min-cpu-platform',
-            doc='The oldest processor wanted, such as ``Intel Ice Lake``.',
+            doc='The oldest allowed processor, such as ``Intel Ice Lake``.',
         ): Nullable(str),
         Optional(
             'market-type', default=ON_DEMAND,
-            doc='What may happen to the nodes.',
+            doc='Whether Google may reclaim the nodes.',
         ): vs.Any(
-            Constant(ON_DEMAND, doc='They stay as long as they are wanted.'),
-            Constant(SPOT, doc="""They cost less; Google may take them away
-                     at any time."""),
-            Constant(PREEMPTIBLE, doc="""As spot, and they end after 24
-                     hours; what spot was before."""),
+            Constant(ON_DEMAND, doc='Google does not reclaim them.'),
+            Constant(SPOT, doc="""They are cheaper, but Google may reclaim
+                     them at any time."""),
+            Constant(PREEMPTIBLE, doc="""As spot, with a limit of 24 hours;
+                     the predecessor of spot."""),
         ),
         Optional(
             'nested-virtualization', default=False,
-            doc='Whether nodes can have virtual machines of their own.',
+            doc='Whether nodes can run virtual machines.',
         ): bool,
         Optional(
             'secure-boot',
-            doc="""Whether only signed software boots; of shielded
-            instances, as the next two.  By default as Google has it.""",
+            doc="""Whether only signed software boots; like the next two, an
+            option of shielded instances.  By default, Google's default.""",
         ): Nullable(bool),
         Optional(
-            'vtpm', doc='Whether there is a virtual TPM.',
+            'vtpm', doc='Whether nodes have a virtual TPM.',
         ): Nullable(bool),
         Optional(
             'integrity-monitoring',
-            doc='Whether what boots is compared with what booted before.',
+            doc='Whether each boot is compared with the first one.',
         ): Nullable(bool),
         Optional(
             'accelerators', default=[],
@@ -112,12 +112,12 @@ class GceDriver(Driver):
                 doc='Their type, such as ``nvidia-tesla-t4``.',
             ): values.TYPE,
             Optional(
-                'count', default=1, doc='How many.'): values.GPU_COUNT,
+                'count', default=1, doc='Their number.'): values.GPU_COUNT,
         }),
         Optional(
             'confidential-type',
-            doc="""How the memory of the nodes is encrypted.  By default they
-            are no confidential instances.""",
+            doc="""How the memory of the nodes is encrypted.  By default, they
+            are not confidential instances.""",
         ): Nullable(vs.Any(
             Constant('SEV', doc='By AMD SEV.'),
             Constant('SEV_SNP', doc='By AMD SEV-SNP.'),
@@ -125,31 +125,31 @@ class GceDriver(Driver):
         )),
         Optional(
             'public-ipv4', default=True,
-            doc="""Whether nodes have an external IPv4 address.  Without one,
-            Zuul has to reach their network.""",
+            doc="""Whether nodes have an external IPv4 address.  If not, Zuul
+            must be able to reach their network.""",
         ): bool,
         Optional(
             'public-ipv6', default=False,
             doc="""Whether nodes have an external IPv6 address, which their
-            subnetwork has to have.  Without an external IPv4 address, it is
-            what Zuul connects to.""",
+            subnetwork must support.  Zuul connects to it if there is no
+            external IPv4 address.""",
         ): bool,
     }
 
     label_attributes = {
         Optional(
             'volume-size',
-            doc='Of the boot disk, in GB.  By default that of the image.',
+            doc="Size of the boot disk in GB.  By default the image's.",
         ): Nullable(values.DISK_SIZE),
         Optional(
             'volume-type',
-            doc="""The type of the boot disk, such as ``pd-ssd``.  By default
-            as Google has it.""",
+            doc="""The type of the boot disk, such as ``pd-ssd``.  By default,
+            Google's default.""",
         ): Nullable(values.TYPE),
         Optional(
             'network',
-            doc="""The name or the path of the network.  By default that of
-            the subnetwork, or ``default``.""",
+            doc="""The name or the path of the network.  By default, the
+            network of the subnetwork, or ``default``.""",
         ): Nullable(str),
         Optional(
             'subnetwork',
@@ -158,12 +158,12 @@ class GceDriver(Driver):
         ): Nullable(str),
         Optional(
             'network-tags', default=[],
-            doc='For rules of the firewall.',
+            doc='Network tags, which rules of the firewall use.',
         ): vs.All(AsList(str), values.checkTags),
         Optional(
             'service-account',
             doc="""The service account that jobs on the node can use.  By
-            default there is none.""",
+            default, there is none.""",
         ): Nullable({
             Optional(
                 'email', default=allowed.DEFAULT_EMAIL,
@@ -171,25 +171,25 @@ class GceDriver(Driver):
             ): str,
             Optional(
                 'scopes', default=[allowed.ALL_SCOPES],
-                doc='What it can be used for, a list of URLs.',
+                doc='Its permissions, a list of URLs.',
             ): AsList(str),
         }),
         Optional(
             'metadata', default={},
-            doc="""What nodes can ask the metadata server for, such as
-            ``enable-oslogin``.""",
+            doc="""Metadata that nodes can read from the metadata server, such
+            as ``enable-oslogin``.""",
         ): vs.All({str: str}, values.checkMetadata),
     }
 
     image_attributes = {
         Optional(
             'key', config=False,
-            doc="""A public SSH key, or several lines of them, for the
-            image's user: metadata of the node.""",
+            doc="""A public SSH key for the image's user, or several lines of
+            them, in the metadata of the node.""",
         ): Nullable(str),
         Optional(
             'userdata', config=False,
-            doc='What cloud-init finds as user data.',
+            doc='The user data for cloud-init.',
         ): Nullable(str),
     }
 
@@ -206,19 +206,19 @@ class GceDriver(Driver):
         Optional(
             'image-project',
             doc="""The project that has the image or the family, such as
-            ``debian-cloud``.  By default that of the connection.""",
+            ``debian-cloud``.  By default, the project of the connection.""",
         ): Nullable(str),
     }
 
     zuul_image_attributes = {
         Optional(
             'guest-os-features', default=[],
-            doc="""What the operating system can do, such as ``GVNIC`` or
+            doc="""Features of the operating system, such as ``GVNIC`` or
             ``UEFI_COMPATIBLE``.""",
         ): AsList(values.FEATURE),
         Optional(
             'architecture',
-            doc='Of the processor, if Google is to know.',
+            doc='The architecture of the processor.',
         ): Nullable(vs.Any(
             Constant('X86_64', doc='Intel and AMD.'),
             Constant('ARM64', doc='ARM.'),

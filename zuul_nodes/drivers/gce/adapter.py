@@ -1,4 +1,4 @@
-"""A region of a project of Google Compute Engine."""
+"""The adapter of Google Compute Engine."""
 
 from zuul_nodes.drivers import Ability, Adapter, Resource
 from zuul_nodes.drivers.gce.checks import makeChecks
@@ -9,10 +9,11 @@ OBJECT = 'object'
 
 
 class GceAdapter(Adapter):
-    """
-    Names of instances are unique in their zone.  When a zone has no room,
-    another one is tried, and that is recorded before: so an instance that is
-    asked for again is asked for in the same zone.
+    """Calls a region of a project.
+
+    Names of instances are unique in their zone.  The framework records that a
+    zone has no capacity before it tries the next zone, so a repeated request
+    for an instance is for the same zone.
     """
 
     abilities = frozenset({
@@ -25,7 +26,7 @@ class GceAdapter(Adapter):
 
     def start(self):
         try:
-            # It takes seconds, and not all who have Zuul have it.
+            # The import takes seconds, and the libraries are optional.
             from zuul_nodes.drivers.gce import images, instances
             from zuul_nodes.drivers.gce.client import Client
         except ImportError as error:
@@ -43,13 +44,13 @@ class GceAdapter(Adapter):
         self.client.end()
 
     def createInstance(self, spec):
-        return self.instances.create(spec)
+        return self.instances.createInstance(spec)
 
     def listInstances(self):
-        return self.instances.list()
+        return self.instances.listInstances()
 
     def deleteInstance(self, instance_id):
-        self.instances.delete(instance_id)
+        self.instances.deleteInstance(instance_id)
 
     def getLimits(self):
         return self.instances.quota.getLimits()
@@ -61,7 +62,7 @@ class GceAdapter(Adapter):
         return self.instances.listZones()
 
     def uploadImage(self, spec, path):
-        return self.images.upload(spec, path)
+        return self.images.uploadImage(spec, path)
 
     def canImport(self, spec, url):
         if not canImport(url, spec.format):
@@ -74,20 +75,20 @@ class GceAdapter(Adapter):
         return self.images.importImage(spec, url)
 
     def copyImage(self, spec, image_id, source):
-        return self.images.copy(spec, image_id)
+        return self.images.copyImage(spec, image_id)
 
     def listImages(self):
-        for image_id, tags in self.images.list():
+        for image_id, tags in self.images.listImages():
             yield Resource('image', image_id, tags)
 
     def deleteImage(self, image_id):
-        self.images.delete(image_id)
+        self.images.deleteImage(image_id)
 
     def downloadUrl(self, url, path):
-        return self.images.download(url, path)
+        return self.images.downloadObject(url, path)
 
     def createSnapshot(self, instance_id, spec):
-        return self.images.snapshot(spec, instance_id)
+        return self.images.createSnapshot(spec, instance_id)
 
     def getChecks(self, spec):
         return makeChecks(self, spec)
@@ -98,11 +99,11 @@ class GceAdapter(Adapter):
     def listResources(self):
         for disk_id, tags in self.instances.listDisks():
             yield Resource(DISK, disk_id, tags)
-        for name, tags in self.images.storage.list():
+        for name, tags in self.images.storage.listObjects():
             yield Resource(OBJECT, name, tags)
 
     def deleteResource(self, resource):
         if resource.type == DISK:
             self.instances.deleteDisk(resource.id)
         else:
-            self.images.storage.delete(resource.id)
+            self.images.storage.deleteObject(resource.id)

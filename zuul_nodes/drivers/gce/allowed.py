@@ -1,7 +1,7 @@
-"""What tenants may use of what a project can reach.
+"""Bounds that the operator sets for tenants within a project.
 
-The credentials of a connection may be good for images, service accounts and
-buckets that are not all tenants'.
+The credentials of a connection may allow access to images, service accounts
+and buckets that not every tenant may use.
 """
 
 import re
@@ -15,30 +15,30 @@ SCHEMA = {
     Optional(
         'image_projects',
         doc="""The projects whose images tenants may use besides the
-        connection's own, with commas between them; by default all.""",
+        connection's own, separated by commas; by default all.""",
     ): Nullable(str),
     Optional(
         'service_accounts',
         doc="""The addresses of the service accounts that nodes may have,
-        ``default`` for the project's own, with commas between them; by default
-        all.  Empty: none.""",
+        ``default`` for the project's own, separated by commas; by default all.
+        Empty: none.""",
     ): Nullable(str),
     Optional(
         'service_account_scopes',
-        doc="""The scopes that service accounts of nodes may have, with commas
-        between them; by default all.""",
+        doc="""The scopes that service accounts of nodes may have, separated
+        by commas; by default all.""",
     ): Nullable(str),
     Optional(
         'buckets',
         doc="""The buckets from which images may be imported and downloaded
-        with the connection's credentials, with commas between them; by default
-        all.  Empty: none.""",
+        with the connection's credentials, separated by commas; by default all.
+        Empty: none.""",
     ): Nullable(str),
 }
-# The service account of a label that does not say which, and its scopes.
+# The default service account of a label, and its default scopes.
 DEFAULT_EMAIL = 'default'
 ALL_SCOPES = 'https://www.googleapis.com/auth/cloud-platform'
-# In one of these ways the API is told which image it is.
+# All forms of references to images that the API accepts.
 IMAGE = re.compile(
     r'(https://(www|compute)\.googleapis\.com/compute/[a-z0-9]+/)?'
     r'projects/(?P<project>[a-z0-9.:-]+)/global/images/(family/)?[a-z0-9-]+')
@@ -48,7 +48,7 @@ def check(connection, config):
     """
     :param AdapterConnection connection:
     :param dict config: the flat configuration of a provider.
-    :raises BoundError: it is more than the operator allows.
+    :raises BoundError: the operator does not allow the configuration.
     """
     for image in config['images']:
         if image.get('type') == 'cloud':
@@ -72,7 +72,7 @@ def _checkImage(connection, image):
         return
     name, family = image.get('image-id'), image.get('image-family')
     if not (name or family):
-        # It is no image of Google's.
+        # The image does not exist in Google's cloud.
         return
     path = makePath(
         name, family, image.get('image-project') or connection.project)
@@ -80,17 +80,17 @@ def _checkImage(connection, image):
     if match is None:
         raise bounds.BoundError(
             f'its image "{image["name"]}" is "{path}", which is not the path '
-            'of an image, projects/PROJECT/global/images/NAME, and so beyond '
+            'of an image, projects/PROJECT/global/images/NAME, as required by '
             + bounds.describe(connection, 'image_projects'))
     bounds.checkNames(
         connection, 'image_projects', [match['project']],
-        f'its image "{image["name"]}" is of the project',
+        f'its image "{image["name"]}" is in the project',
         frozenset({connection.project}))
 
 
 def makePath(name, family, project):
     """
-    :param str name: of an image, or its path; or None, with a family.
+    :param str name: of an image, or its path; None for a family.
     :return: the path of an image or a family of images.
     """
     if name and '/' in name:
@@ -101,7 +101,7 @@ def makePath(name, family, project):
 
 def checkUrl(connection, url):
     """
-    :param str url: of an artifact, in Cloud Storage.
+    :param str url: of an artifact in Cloud Storage.
     :raises PermanentError: the operator does not allow its bucket.
     """
     bucket, _ = split(url)

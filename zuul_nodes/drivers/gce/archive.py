@@ -1,4 +1,4 @@
-"""What Compute Engine makes an image of: an archive with ``disk.raw``.
+"""Pack a disk into an archive with ``disk.raw`` for Compute Engine.
 
 Source:
 https://cloud.google.com/compute/docs/images/import-existing-image
@@ -10,20 +10,20 @@ import zlib
 
 from zuul_nodes.drivers.gce.urls import ARCHIVE
 
-# Disks have a whole number of these.
+# The size of a disk is a multiple of this.
 UNIT = 1 << 30
 BLOCK_SIZE = 1 << 20
-# Most of a disk is empty, and that it is fast matters more.
+# A fast level, because most of a disk is empty.
 LEVEL = 3
 GZIP = 16 + zlib.MAX_WBITS
 
 
 class Archive:
-    """A file that is made while it is read; it can be read once.
+    """A file object that compresses while it is read; it can be read once.
 
-    :param file: of a disk, or of a tar archive with one in it.
-    :param str image_format: which of them.
-    :param check: called for each block; what it raises ends it.
+    :param file: a disk, or a tar archive that contains one.
+    :param str image_format: the format of the file.
+    :param check: called for each block; an error from it ends the transfer.
     """
 
     def __init__(self, file, image_format, check):

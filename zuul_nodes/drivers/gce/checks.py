@@ -1,7 +1,7 @@
-"""What a project is asked about a configuration before it is used.
+"""Checks of the configuration of GCE against the cloud.
 
-Whether a service account may be used, and which permissions there are, the
-Compute Engine API does not tell before an instance is created.
+The Compute Engine API reports permissions, and whether a service account may
+be used, only when an instance is created.
 """
 
 import functools
@@ -21,11 +21,11 @@ def makeChecks(adapter, spec):
     """
     :param GceAdapter adapter:
     :param InstanceSpec spec: without name, tags and zone.
-    :return: yields a :class:`Check` for each thing that it names.
+    :return: yields a :class:`Check` for each object that the spec names.
     """
     asking = Asking(adapter, spec)
     label, flavor, image = spec.label, spec.flavor, spec.image
-    # What a flavor wants may be in some zones only.
+    # The requirements of a flavor may be available in some zones only.
     zones = tuple(getZones(label))
     where = f'label {label.name}' if zones else getUser(label, 'flavor')
     for subject, name, used_by, service, parameter in (
@@ -57,9 +57,10 @@ def makeChecks(adapter, spec):
 
 
 class Asking:
-    """
-    :param GceAdapter adapter: that is started when it is asked.
-    :param InstanceSpec spec: whose things are looked for.
+    """Asks Google about the objects of an instance.
+
+    :param GceAdapter adapter: started before the checks are asked.
+    :param InstanceSpec spec: names the objects.
     """
 
     def __init__(self, adapter, spec):
@@ -68,8 +69,10 @@ class Asking:
         self.region = adapter.place['region']
 
     def inZones(self, service, parameter, name):
-        """Each zone that is wanted has to have it; any will do if none is.
-        A zone that there is not is another question's."""
+        """Check all zones of the label, or any zone if it names none.
+
+        Zones that do not exist are the subject of another check.
+        """
         known = self.adapter.listZones()
         wanted = getZones(self.spec.label)
         zones = [zone for zone in wanted or known if zone in known]
@@ -77,13 +80,13 @@ class Asking:
             service, zone=zone, **{parameter: name})]
         if not missing or (not wanted and len(missing) < len(zones)):
             return ''
-        return f'There is no such thing in {", ".join(missing)}'
+        return f'It does not exist in {", ".join(missing)}'
 
     def forImage(self):
         path = getImagePath(self.spec, self.adapter.client.project)
         match = IMAGE.search(path)
         if match is None:
-            return (f'{path} is not the path of an image, which is '
+            return (f'{path} is not the path of an image; use '
                     'projects/PROJECT/global/images/NAME')
         project, is_family, name = match.groups()
         method, parameter = (('get_from_family', 'family') if is_family
@@ -109,7 +112,7 @@ class Asking:
             self.adapter.client.project, self.region,
             name.rpartition('/')[2])
         if region != self.region:
-            return (f'It is in the region {region}, the nodes are in '
+            return (f'It is in the region {region}, but the nodes are in '
                     f'{self.region}')
         return '' if self._has('Subnetworks', project=project, region=region,
                                subnetwork=name) else (

@@ -1,4 +1,4 @@
-"""Google's libraries; imported when they are needed, and not before."""
+"""Clients of Google's APIs; this module is imported only when needed."""
 
 import threading
 import urllib.parse
@@ -17,7 +17,7 @@ from zuul_nodes.drivers.gce.errors import translate
 
 SCOPES = ('https://www.googleapis.com/auth/cloud-platform',)
 PAGE_SIZE = 500
-# What has all of the kind, in all zones.
+# Lists of all zones.
 LISTS = {'Disks': compute_v1.DiskAggregatedList,
          'Instances': compute_v1.InstanceAggregatedList}
 
@@ -25,8 +25,8 @@ LISTS = {'Disks': compute_v1.DiskAggregatedList,
 class Client:
     """The APIs of a project.
 
-    :param connection: with what ``zuul.conf`` says.
-    :raises Exception: the credentials are none.
+    :param connection: with the options of ``zuul.conf``.
+    :raises Exception: the credentials are invalid.
     """
 
     def __init__(self, connection):
@@ -39,10 +39,10 @@ class Client:
 
     def call(self, service, method, **request):
         """
-        :param str service: ``Instances`` or the like.
-        :param request: its fields, but for the project's.
+        :param str service: such as ``Instances``.
+        :param request: its fields, except for the project.
         :return: the answer.
-        :raises DriverError: the API has refused it.
+        :raises DriverError: the API has refused the request.
         """
         with Translation():
             return getattr(self._getService(service), method)(
@@ -50,21 +50,22 @@ class Client:
                 timeout=self.timeout, retry=None)
 
     def list(self, service, method='list', **request):
-        """:return: yields what there is, page by page."""
+        """:return: yields the items of all pages."""
         with Translation():
             yield from self.call(
                 service, method, max_results=PAGE_SIZE, **request)
 
     def listScopes(self, service, **query):
-        """List what there is in all zones, each of which may be unreachable.
+        """List the resources of all zones, some of which may be unreachable.
 
-        The library's request for such a list has no field for this, and
-        without it one zone of the world fails the list of all.
+        The library's request for such a list has no field for partial
+        success, without which one unreachable zone of the world makes the list
+        fail.
 
         :param str service: ``Instances`` or ``Disks``.
-        :param query: of the request, as the API has it.
-        :return: yields ("zones/..." -> what there is and ``warning``, a list
-            of the scopes that are unreachable) for each page.
+        :param query: of the request, in the terms of the API.
+        :return: for each page, yields ("zones/..." -> resources and
+            ``warning``, a list of the unreachable scopes).
         """
         host = self._getService(service).transport.host
         url = (f'{host}/compute/v1/projects/{self.project}/aggregated/'
@@ -130,8 +131,8 @@ class Client:
                     path, scopes=SCOPES)
             return google.auth.default(SCOPES)[0]
         except (OSError, ValueError, GoogleAuthError) as error:
-            # Not what is in the file.
-            what = (f'the file "{path}" has no key of a service account'
+            # Omit the content of the file.
+            what = (f'the file "{path}" contains no key of a service account'
                     if path else f'there are no credentials: {error}')
             raise PermanentError(f'[connection {name}]: {what}') from None
 
@@ -147,20 +148,20 @@ class Client:
 
 
 class Translation:
-    """Errors of Google's libraries become ours on the way."""
+    """Translates errors of Google's libraries that leave its block."""
 
     def __enter__(self):
         return self
 
     def __exit__(self, cls, error, traceback):
         if isinstance(error, InvalidResponse):
-            # What the library's uploads have in place of the next.
+            # Uploads of the library raise this type instead.
             raise translate(exceptions.from_http_response(
                 error.response)) from error
         if isinstance(error, exceptions.GoogleAPICallError):
             raise translate(error) from error
         if isinstance(error, GoogleAuthError):
-            # That Google could not be reached says nothing of credentials.
+            # An unreachable server does not mean that credentials are wrong.
             unreachable = any(isinstance(each, TransportError)
                               for each in (error, error.__cause__))
             kind = (TemporaryError if error.retryable or unreachable

@@ -1,4 +1,4 @@
-"""What the errors of Google's APIs mean: one table for all of them.
+"""The meaning of errors of Google's APIs, in one table.
 
 Sources, all below https://cloud.google.com/compute/:
 
@@ -7,7 +7,7 @@ Sources, all below https://cloud.google.com/compute/:
 * docs/troubleshooting/troubleshooting-bulk-vm-creation,
 * docs/troubleshooting/api-errors and operations-quota,
 
-and what Google itself has for them in the autoscaler of Kubernetes.
+and Google's own autoscaler of Kubernetes.
 """
 
 import enum
@@ -23,19 +23,19 @@ from zuul_nodes.drivers import (
 
 
 class Kind(enum.Enum):
-    """What an error says."""
+    """The meaning of an error."""
 
-    #: The project has used up what it may have.
+    #: The project has reached a limit.
     QUOTA = 'quota'
-    #: The zone has none of it now; another one may.
+    #: The zone has no capacity now; another one may have.
     CAPACITY = 'capacity'
     #: The same call may succeed later.
     TEMPORARY = 'temporary'
-    #: It never will, as long as nothing is changed.
+    #: The call does not succeed until something is changed.
     PERMANENT = 'permanent'
-    #: There is no such thing.
+    #: The resource does not exist.
     MISSING = 'missing'
-    #: There is something of that name.
+    #: A resource of that name exists already.
     EXISTS = 'exists'
     #: None of these: another attempt may succeed.
     UNKNOWN = 'unknown'
@@ -47,12 +47,12 @@ ERRORS = {
     Kind.MISSING: PermanentError, Kind.EXISTS: DriverError,
     Kind.UNKNOWN: DriverError}
 NOT_READY = 'RESOURCE_NOT_READY'
-# Reasons of refused calls, and codes of operations that have failed, as
-# :func:`normalize` writes them.
+# Reasons of refused calls, and codes of failed operations, as
+# :func:`normalize` spells them.
 KINDS = {
     'QUOTA_EXCEEDED': Kind.QUOTA,
     'QUOTA_LIMIT_EXCEEDED': Kind.QUOTA,
-    # Of a subnetwork: those of instances that go come back.
+    # Of a subnetwork: deleted instances release their addresses.
     'IP_SPACE_EXHAUSTED': Kind.QUOTA,
 
     'RESOURCE_POOL_EXHAUSTED': Kind.CAPACITY,
@@ -91,25 +91,25 @@ KINDS = {
     'ALREADY_EXISTS': Kind.EXISTS,
     'RESOURCE_ALREADY_EXISTS': Kind.EXISTS,
 
-    # Statuses of HTTP, of calls whose reason says no more than the status, as
+    # Statuses of HTTP, for calls whose reason says no more than the status, as
     # "invalid" and "forbidden" do.
     400: Kind.PERMANENT, 401: Kind.PERMANENT, 403: Kind.PERMANENT,
     404: Kind.MISSING, 405: Kind.PERMANENT, 408: Kind.TEMPORARY,
     412: Kind.PERMANENT, 413: Kind.PERMANENT, 429: Kind.TEMPORARY,
 }
-# What codes that mean the same differ in.
+# Prefixes and suffixes that do not change the meaning of a code.
 VARIANT = re.compile('^(GCE|GPU|REGION|ZONE)_|_WITH_DETAILS$')
-# A message may have the code of another error in it.
+# A message may contain the code of another error.
 CODE = re.compile(r'\b[A-Z]+(?:_[A-Z]+)+\b')
-# That will not become more when instances go: the region does not have what
-# it is a limit of, or the project has never asked Google for any.
+# A limit that deletions do not help with: the region does not have the
+# resource, or the project has never requested any.
 NO_QUOTA = re.compile(r'\bLimit: 0(?:\.0+)?(?!\.?\d)')
 
 
 def normalize(code):
     """
     :param str code: of an error, or its reason.
-    :return: the name for the same in :data:`KINDS`.
+    :return: the spelling of the code in :data:`KINDS`.
     """
     snake = re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', code).upper()
     return VARIANT.sub('', snake)
@@ -117,8 +117,8 @@ def normalize(code):
 
 def getKind(codes, message, status=None):
     """
-    :param codes: and reasons, the most important first.
-    :param str message: for people.
+    :param codes: codes and reasons, the most important first.
+    :param str message: of the error.
     :param int status: of HTTP, if it was a call.
     :return: the :class:`Kind` of an error.
     """
@@ -142,14 +142,14 @@ def _makeError(codes, message, status=None):
 def translate(error):
     """
     :param Exception error: raised by Google's libraries for an answer.
-    :return: a :class:`DriverError` that says what it means, with ``kind``
-        and ``codes`` of it.
+    :return: a :class:`DriverError` of the same meaning, with ``kind`` and
+        ``codes``.
     """
     errors = [each for each in getattr(error, 'errors', None) or ()
               if isinstance(each, dict)]
     codes = [each.get('reason') for each in errors]
     codes.append(getattr(error, 'reason', None))
-    # That of the exception begins with a long URL.
+    # The message of the exception itself begins with a long URL.
     message = next((each['message'] for each in errors
                     if each.get('message')), None) or str(error)
     return _makeError([code for code in codes if isinstance(code, str)],
@@ -159,7 +159,7 @@ def translate(error):
 def getFailure(operation):
     """
     :param operation: that has ended.
-    :return: None, or a :class:`DriverError` that says why it has failed.
+    :return: None, or a :class:`DriverError` with the reason of its failure.
     """
     found = list(operation.error.errors)
     if not found and not operation.http_error_status_code:
@@ -171,18 +171,18 @@ def getFailure(operation):
 
 
 def isMissing(error):
-    """:return: whether there is no such thing."""
+    """:return: whether the resource does not exist."""
     return getattr(error, 'kind', None) is Kind.MISSING
 
 
 def isGone(error):
     """
-    :param DriverError error: of a call that removes something.
-    :return: whether there is no such thing, or it is being removed.
+    :param DriverError error: of a deletion.
+    :return: whether the resource does not exist, or is being deleted.
     """
     return isMissing(error) or NOT_READY in getattr(error, 'codes', ())
 
 
 def isConflict(error):
-    """:return: whether there is something of that name already."""
+    """:return: whether a resource of that name exists already."""
     return getattr(error, 'kind', None) is Kind.EXISTS

@@ -1,4 +1,4 @@
-"""Images: uploaded, imported, copied, made of instances, and removed."""
+"""Upload, import, copy and delete images, and create them from instances."""
 
 import functools
 import logging
@@ -26,12 +26,12 @@ from zuul_nodes.drivers.gce.storage import Storage
 from zuul_nodes.drivers.gce.storage import makeName as makeObjectName
 from zuul_nodes.drivers.gce.urls import IMAGE, getUrl, split
 
-# Seconds between two looks at what is under way.
+# Seconds between two requests for the state of an image.
 INTERVAL = 3
 
 
 class Images:
-    """The images of a project.  Their id is the path.
+    """Creates and deletes the images of a project.  An image's id is its path.
 
     :param Client client:
     """
@@ -48,84 +48,85 @@ class Images:
 
     def _check(self):
         if self._stopped.is_set():
-            raise TemporaryError('The launcher stops')
+            raise TemporaryError('The operation has ended because the '
+                                 'launcher stops')
 
-    def upload(self, spec, path):
+    def uploadImage(self, spec, path):
         """:return: the id of the image."""
         name = makeObjectName(spec.upload_id)
         try:
-            url = self.storage.upload(path, spec.format, name, spec.tags)
+            url = self.storage.uploadFile(path, spec.format, name, spec.tags)
             return self._make(spec, raw_disk={'source': url})
         finally:
             self._deleteObject(name)
 
     def _deleteObject(self, name):
         try:
-            self.storage.delete(name)
+            self.storage.deleteObject(name)
         except Exception as error:
-            # It is found when the upload is gone.
-            self.log.warning('Unable to remove %s: %s', name, error)
+            # It is a leaked resource once the upload does not exist any more.
+            self.log.warning('Unable to delete %s: %s', name, error)
 
     def importImage(self, spec, url):
         """
         :return: the id of the image.
-        :raises GoneError: there is nothing at the URL.
+        :raises GoneError: the URL does not exist.
         """
         is_image = url.startswith(IMAGE)
         if not is_image:
             checkUrl(self.client.connection, url)
-        with reportGone('Google', url, functools.partial(self._look, url),
+        with reportGone('Google', url, functools.partial(self._lookUp, url),
                         isMissing, self.log):
-            return (self.copy(spec, url.removeprefix(IMAGE)) if is_image
+            return (self.copyImage(spec, url.removeprefix(IMAGE)) if is_image
                     else self._importObject(spec, url))
 
-    def _look(self, url):
-        """:raises DriverError: Google does not show what is at a URL."""
+    def _lookUp(self, url):
+        """:raises DriverError: the resource at a URL cannot be read."""
         if url.startswith(IMAGE):
             _, project, *_, name = url.removeprefix(IMAGE).split('/')
             self.client.call('Images', 'get', project=project, image=name)
         else:
-            self.storage.look(url)
+            self.storage.getVersion(url)
 
     def _importObject(self, spec, url):
         source = {'source': getUrl(*split(url))}
         if not spec.md5:
             return self._make(spec, raw_disk=source)
-        generation, md5 = self.storage.look(url)
+        generation, md5 = self.storage.getVersion(url)
         if md5 != spec.md5.lower():
             raise PermanentError(
-                f'The md5 of {url} is {md5}, the artifact says {spec.md5}')
+                f'The md5 of {url} is {md5}, but the artifact has {spec.md5}')
         image_id = self._make(spec, raw_disk=source)
-        if self.storage.look(url)[0] != generation:
-            self.delete(image_id)
-            raise DriverError(f'{url} was written again while an image was '
-                              'made of it, and may be another one')
+        if self.storage.getVersion(url)[0] != generation:
+            self.deleteImage(image_id)
+            raise DriverError(f'{url} has changed while an image was created '
+                              'from it')
         return image_id
 
     def isVerified(self, spec, url):
-        """:return: whether an object has the MD5 that the artifact says.
-            Google tells no other checksum, and none of what was uploaded in
-            parts; and it may be that of what is packed in the archive."""
+        """:return: whether an object has the MD5 of the artifact.  Google
+            reports no other checksum, and none for objects that were uploaded
+            in parts.  The MD5 may also be that of the disk in the archive."""
         try:
             return bool(spec.md5) and (
-                self.storage.look(url)[1] == spec.md5.lower())
+                self.storage.getVersion(url)[1] == spec.md5.lower())
         except DriverError as error:
-            self.log.info('Unable to look at %s: %s', url, error)
+            self.log.info('Unable to read %s: %s', url, error)
             return False
 
-    def download(self, url, path):
+    def downloadObject(self, url, path):
         """:return: whether the URL is one of Cloud Storage."""
         if split(url) is None:
             return False
-        self.storage.download(url, path)
+        self.storage.downloadObject(url, path)
         return True
 
-    def copy(self, spec, image_id):
+    def copyImage(self, spec, image_id):
         """:return: the id of the image."""
         return self._make(spec, source_image=image_id)
 
-    def snapshot(self, spec, instance_id):
-        """:return: what the image's artifact has for its URL."""
+    def createSnapshot(self, spec, instance_id):
+        """:return: the URL for the image's artifact."""
         zone, _, name = instance_id.partition('/')
         instance = self.client.call(
             'Instances', 'get', zone=zone, instance=name)
@@ -133,14 +134,14 @@ class Images:
         return IMAGE + self._make(
             spec, source_disk=f'zones/{zone}/disks/{getName(disk.source)}')
 
-    def list(self):
+    def listImages(self):
         """:return: yields (id, tags) of images that could be Zuul's."""
         for image in self.client.list(
                 'Images', filter='labels.zuul_system_id:*'):
             yield (self._getPath(image.name),
                    tags.load(image.description)['tags'])
 
-    def delete(self, image_id):
+    def deleteImage(self, image_id):
         try:
             self.client.call('Images', 'delete_unary',
                              image=getName(image_id))
@@ -152,17 +153,17 @@ class Images:
         return f'projects/{self.client.project}/global/images/{name}'
 
     def _make(self, spec, **source):
-        """Make an image, and wait for it.
+        """Create an image, and wait until it is ready.
 
-        :param source: what it is made of, as the API has it.
+        :param source: of the image, in the terms of the API.
         :return: its id.
         """
-        # Of which people recognize whose it is.
+        # The prefix shows operators that it is Zuul's.
         name = makeName(f'zuul-{spec.name}')
         body = {'name': name, 'description': tags.describe(spec.tags),
                 'labels': makeLabels(spec.tags), **source}
         if 'raw_disk' in source:
-            # The others have it of what they are made of.
+            # Images from other sources inherit these.
             body['architecture'] = spec.image.architecture
             body['guest_os_features'] = [
                 {'type_': feature} for feature in
@@ -170,18 +171,18 @@ class Images:
         try:
             operation = self.client.call(
                 'Images', 'insert_unary', image_resource=body,
-                # Also of the disk of an instance that runs.
+                # Required for the disk of a running instance.
                 force_create='source_disk' in source).name
         except DriverError as error:
             if not isConflict(error):
                 raise
-            # Of an earlier call whose answer nobody has heard.
+            # The answer to an earlier call was lost.
             operation = None
         self._wait(name, operation, spec.timeout)
         return self._getPath(name)
 
     def _wait(self, name, operation, timeout):
-        # Without a limit, there is no hurry.
+        # Without a time-out, the wait may take any time.
         end = time.monotonic() + (timeout or math.inf)
         while not self._isReady(name, operation):
             if time.monotonic() > end:
@@ -192,7 +193,7 @@ class Images:
 
     def _isReady(self, name, operation):
         """
-        :raises DriverError: it never will be.
+        :raises DriverError: the image has failed.
         """
         if operation is not None:
             found = self.client.call(
@@ -203,6 +204,6 @@ class Images:
                 raise error
         image = self.client.call('Images', 'get', image=name)
         if image.status == 'FAILED':
-            self.delete(name)
+            self.deleteImage(name)
             raise DriverError(f'GCE: image {name} is FAILED')
         return image.status == 'READY'

@@ -1,15 +1,15 @@
-"""Instances that the cloud has accepted and then could not make.
+"""Find instances that the cloud has accepted and could not create.
 
-A zone that has no room says so some seconds after it has accepted an
-instance.  Then the instance vanishes, and only the operation that should
-have made it tells why.  It is looked at when its instance is not in a list:
-those that are made well cost no calls.
+A zone without capacity reports this some seconds after it has accepted an
+instance.  The instance then vanishes, and only the operation that should
+have created it has the reason.  The driver requests an operation when its
+instance is missing in a list, so successful ones cost no calls.
 
-What is under way is in memory.  What others have begun, such as a launcher
-that was killed, is found in the list of operations.
+Running operations are in memory.  The driver finds operations that others have
+started, such as a launcher that was killed, in the list of operations.
 
-A zone that had no room is not asked again for some time: then nodes get to
-another one at once.
+A zone without capacity is skipped for some time, so that nodes get to another
+zone at once.
 """
 
 import datetime
@@ -25,19 +25,20 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.drivers.gce.errors import getFailure, isMissing
 
-# Seconds between two looks at what others have begun.  The API waits for
-# longer until it gives up an instance that it does not see.
+# Seconds between two searches for operations of others.  This is shorter than
+# the time after which the framework gives up an instance that is not listed.
 ADOPTION = 60
-# Seconds for which a failure is told.
+# Seconds for which a failure is reported.
 MEMORY = 600
-# Seconds for which a zone is not asked that had no room.
+# Seconds for which a zone without capacity is skipped.
 FULL = 300
 
 
 class Insertions:
-    """
+    """Tracks the operations that create instances.
+
     :param Client client:
-    :param list_zones: gives the names of the zones of the region.
+    :param list_zones: returns the names of the zones of the region.
     """
 
     log = logging.getLogger('zuul.nodes.drivers.gce')
@@ -48,20 +49,20 @@ class Insertions:
         self._lock = threading.Lock()
         # Id of an instance -> name of the operation.
         self._pending = {}
-        # Id of an instance -> where it is to be, and what it is.
+        # Id of an instance -> its zone and hardware (kind).
         self._kinds = {}
-        # That -> until when it is not asked for.
+        # Kind -> time until which it is skipped.
         self._full = {}
-        # Id of an instance -> its error, and until when it is told.
+        # Id of an instance -> its error, and time until which it is reported.
         self._failed = {}
-        # Operations that need no more looks.
+        # Operations that have been evaluated.
         self._done = set()
         self._next_adoption = 0.0
 
-    def add(self, instance_id, operation, kind):
+    def addOperation(self, instance_id, operation, kind):
         """
-        :param str operation: that makes an instance now.
-        :param kind: instances that have the same are full at the same time.
+        :param str operation: that creates the instance.
+        :param kind: equal for instances that need the same capacity.
         """
         with self._lock:
             self._failed.pop(instance_id, None)
@@ -69,12 +70,12 @@ class Insertions:
             self._kinds[instance_id] = kind
 
     def isFull(self, kind):
-        """:return: whether there was no room for such a one lately."""
+        """:return: whether there was no capacity for a kind recently."""
         with self._lock:
             return time.monotonic() < self._full.get(kind, 0)
 
-    def forget(self, instance_id):
-        """Nobody wants this instance any more."""
+    def forgetInstance(self, instance_id):
+        """Discard an instance that is being deleted."""
         with self._lock:
             self._failed.pop(instance_id, None)
             self._kinds.pop(instance_id, None)
@@ -82,24 +83,24 @@ class Insertions:
                 self._done.add(operation)
 
     def getPending(self):
-        """To be called before instances are listed.
+        """Get the running operations; call this before instances are listed.
 
-        :return: what may be missing in the list: id -> operation.
+        :return: id of an instance that the list may lack -> operation.
         """
         self._adopt()
         with self._lock:
             return dict(self._pending)
 
-    def check(self, pending, states):
+    def findFailures(self, pending, states):
         """
-        :param dict pending: as it was before the list.
-        :param dict states: id -> State of the instances that are listed.
-        :return: yields an Instance for each that could not be made.
+        :param dict pending: the operations before the list was requested.
+        :param dict states: id -> State of the instances in the list.
+        :return: yields an Instance for each that could not be created.
         """
         for instance_id, operation in pending.items():
             state = states.get(instance_id)
             if state is None:
-                self._look(instance_id, operation)
+                self._checkOperation(instance_id, operation)
             elif state is not State.BUILDING:
                 self._end(instance_id, operation)
         with self._lock:
@@ -114,7 +115,7 @@ class Insertions:
                 instance_id, State.FAILED, {}, needs={'instances': 0},
                 message=str(error), error=type(error))
 
-    def _look(self, instance_id, name):
+    def _checkOperation(self, instance_id, name):
         try:
             operation = self.client.call(
                 'ZoneOperations', 'get', operation=name,
@@ -124,15 +125,15 @@ class Insertions:
                 raise
             self._end(instance_id, name)
         else:
-            self._judge(instance_id, operation)
+            self._handleOperation(instance_id, operation)
 
-    def _judge(self, instance_id, operation):
+    def _handleOperation(self, instance_id, operation):
         if operation.status == operation.Status.DONE:
             self._end(instance_id, operation.name, getFailure(operation))
 
     def _end(self, instance_id, name, error=None):
         with self._lock:
-            # It may have been asked for anew meanwhile.
+            # The instance may have been requested again meanwhile.
             if self._pending.get(instance_id) != name:
                 return
             del self._pending[instance_id]
@@ -144,7 +145,7 @@ class Insertions:
             if kind and isinstance(error, CapacityError):
                 self._full[kind] = now + FULL
         if error is not None:
-            self.log.info('Instance %s could not be made: %s',
+            self.log.info('Unable to create instance %s: %s',
                           instance_id, error)
 
     def _adopt(self):
@@ -161,7 +162,7 @@ class Insertions:
             for instance_id, operation in newest.items():
                 self._adoptOne(instance_id, operation)
         with self._lock:
-            # What is not listed any more never will be again.
+            # Operations that are not listed any more are forgotten.
             self._done &= known
         self._next_adoption = time.monotonic() + ADOPTION
 
@@ -170,11 +171,11 @@ class Insertions:
             if operation.name in self._done or instance_id in self._pending:
                 return
             self._pending[instance_id] = operation.name
-        self._judge(instance_id, operation)
+        self._handleOperation(instance_id, operation)
 
     def _list(self, zone):
-        """:return: yields the operations that make something, those of the
-            last minutes, the newest first."""
+        """:return: yields the operations of the last minutes that create
+            resources, the newest first."""
         oldest = datetime.datetime.now(datetime.UTC) - datetime.timedelta(
             seconds=MEMORY)
         for operation in self.client.list(

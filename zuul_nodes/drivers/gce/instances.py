@@ -1,4 +1,4 @@
-"""Instances: made, listed and removed."""
+"""Create, list and delete instances."""
 
 import collections
 
@@ -24,7 +24,7 @@ STATES = {'PROVISIONING': State.BUILDING, 'STAGING': State.BUILDING,
 
 
 class Instances:
-    """All instances of a project in a region.  Their id is ``zone/name``.
+    """Manages all instances of a project in a region; ids are ``zone/name``.
 
     :param Client client:
     :param str region:
@@ -33,19 +33,19 @@ class Instances:
     def __init__(self, client, region):
         self.client = client
         self.region = region
-        # What the API compares is a URL; zones are region-a, region-ai1a.
+        # The API compares URLs; zones are called region-a or region-ai1a.
         self._filter = f'zone eq ".*/{region}-[a-z0-9]+"'
         self._zones = Memory()
         self.quota = Quota(client, region, self.getZones, self.countUsage)
         self.insertions = Insertions(client, self.getZones)
 
     def getZones(self):
-        """As :meth:`listZones`, asked for now and then."""
+        """As :meth:`listZones`, cached for some time."""
         return self._zones.get(None, self.listZones)
 
     def listZones(self):
         """
-        :return: names of the zones of the region that can be used.
+        :return: names of the available zones of the region.
         :raises DriverError: there are none.
         """
         zones = [zone for zone in self.client.list('Zones')
@@ -55,15 +55,16 @@ class Instances:
         found = sorted(zone.name for zone in zones if zone.status == 'UP')
         if not found:
             raise TemporaryError(
-                f'No zone of region "{self.region}" can be used')
+                f'No zone of region "{self.region}" is available')
         return found
 
-    def create(self, spec):
-        """:return: an :class:`Instance`, of an earlier call maybe."""
+    def createInstance(self, spec):
+        """:return: an :class:`Instance`, which an earlier call may have
+            created."""
         name = makeName(spec.name)
         instance_id = f'{spec.zone}/{name}'
         flavor = spec.flavor
-        # Which machines there may be none of.
+        # Instances of a kind need the same capacity.
         kind = (spec.zone, flavor.machine_type, flavor.market_type,
                 flavor.min_cpu_platform, flavor.confidential_type,
                 str(flavor.accelerators))
@@ -71,7 +72,7 @@ class Instances:
             if existing := self._get(instance_id):
                 return existing
             raise CapacityError(
-                f'Zone {spec.zone} had no room for {flavor.machine_type} '
+                f'Zone {spec.zone} had no capacity for {flavor.machine_type} '
                 'some minutes ago')
         body = makeInstance(spec, name, self.client.project, self.region)
         try:
@@ -81,7 +82,7 @@ class Instances:
         except PermanentError as error:
             if self.quota.getMachineType(spec.zone, flavor.machine_type):
                 raise
-            # Not all zones have all of them, and one of them has.
+            # Zones differ in their machine types; another zone has this one.
             raise CapacityError(
                 f'Zone {spec.zone} has no machine type '
                 f'"{flavor.machine_type}"') from error
@@ -90,12 +91,12 @@ class Instances:
                 raise
             if existing := self._get(instance_id):
                 return existing
-            # Its boot disk has the same name, and has been left over.
+            # Its boot disk was left over and has the same name.
             self.deleteDisk(instance_id)
             raise TemporaryError(
-                f'There was a disk {instance_id}, with the name of an '
+                f'Deleted the disk {instance_id}, which had the name of an '
                 'instance') from error
-        self.insertions.add(instance_id, operation.name, kind)
+        self.insertions.addOperation(instance_id, operation.name, kind)
         return Instance(instance_id, State.BUILDING, spec.tags)
 
     def _get(self, instance_id):
@@ -109,9 +110,9 @@ class Instances:
                 raise
             return None
 
-    def list(self):
-        """:return: yields an :class:`Instance` for each, and for those that
-            could not be made."""
+    def listInstances(self):
+        """:return: yields an :class:`Instance` for each instance, and for each
+            that could not be created."""
         pending = self.insertions.getPending()
         states = {}
         for zone, found in self._listZonal('Instances'):
@@ -119,10 +120,10 @@ class Instances:
                 instance = self._convert(each, zone)
                 states[instance.id] = instance.state
                 yield instance
-        yield from self.insertions.check(pending, states)
+        yield from self.insertions.findFailures(pending, states)
 
     def countUsage(self):
-        """:return: Counter of what all instances take."""
+        """:return: Counter of the resources that all instances use."""
         used = collections.Counter()
         for zone, found in self._listZonal('Instances'):
             for each in found.instances:
@@ -131,9 +132,9 @@ class Instances:
 
     def _listZonal(self, service):
         """
-        :return: yields (zone, what there is in it), more than once maybe.
-        :raises TemporaryError: Google does not know now what there is in a
-            zone of the region.  Other regions do not matter.
+        :return: yields (zone, resources in it), possibly more than once.
+        :raises TemporaryError: Google cannot list a zone of the region now.
+            Other regions are ignored.
         """
         for scopes, unreachable in self.client.listScopes(
                 service, filter=self._filter):
@@ -142,7 +143,7 @@ class Instances:
                 if found.warning.code == 'UNREACHABLE')]
             for zone in map(getName, missing):
                 if zone.startswith(f'{self.region}-'):
-                    raise TemporaryError(f'Google has no list of {zone}')
+                    raise TemporaryError(f'Google cannot list {zone} now')
             for scope, found in scopes.items():
                 yield getName(scope), found
 
@@ -165,11 +166,11 @@ class Instances:
             message=f'its status is {instance.status}'
                     + (f', {instance.status_message}'
                        if instance.status_message else '')
-                    + (', Google may have taken it away'
+                    + (', Google may have reclaimed it'
                        if instance.scheduling.preemptible else ''))
 
-    def delete(self, instance_id):
-        self.insertions.forget(instance_id)
+    def deleteInstance(self, instance_id):
+        self.insertions.forgetInstance(instance_id)
         zone, _, name = instance_id.partition('/')
         try:
             self.client.call('Instances', 'delete_unary', zone=zone,
@@ -179,7 +180,7 @@ class Instances:
                 raise
 
     def getConsole(self, instance_id):
-        """:return: what came from the first serial port, the end of it."""
+        """:return: the end of the output of the first serial port."""
         zone, _, name = instance_id.partition('/')
         try:
             return self.client.call(
@@ -193,7 +194,7 @@ class Instances:
     # Disks
 
     def listDisks(self):
-        """:return: yields (id, tags) of the disks that no instance has."""
+        """:return: yields (id, tags) of the disks that no instance uses."""
         for zone, found in self._listZonal('Disks'):
             for disk in found.disks:
                 if not disk.users:
@@ -210,7 +211,7 @@ class Instances:
 
 
 def getAddresses(instance):
-    """:return: a dict of what Zuul calls the addresses of an instance."""
+    """:return: a dict of the addresses of an instance by Zuul's names."""
     found = dict.fromkeys(('private_ipv4', 'public_ipv4', 'public_ipv6'))
     for interface in instance.network_interfaces:
         found['private_ipv4'] = interface.network_i_p or None
@@ -218,20 +219,20 @@ def getAddresses(instance):
             found['public_ipv4'] = config.nat_i_p or None
         for config in interface.ipv6_access_configs:
             found['public_ipv6'] = config.external_ipv6 or None
-        # Nodes have one.
+        # Nodes have one interface.
         break
     return found
 
 
 def chooseAddress(instance, addresses, is_internal):
     """
-    :param bool is_internal: whether it is to be the internal one.
-    :return: that to connect to, or None if there is none yet.
+    :param bool is_internal: whether to use the internal address.
+    :return: the address to connect to, or None if there is none yet.
     """
     wanted = []
     for interface in instance.network_interfaces[:1]:
         wanted = ['public_ipv4'] * bool(interface.access_configs) + [
             'public_ipv6'] * bool(interface.ipv6_access_configs)
-    # An instance may be seen before it has the external ones.
+    # An instance may be listed before it has its external addresses.
     return addresses[wanted[0] if wanted and not is_internal
                      else 'private_ipv4']

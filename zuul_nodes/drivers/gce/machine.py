@@ -1,4 +1,4 @@
-"""What the API is told of an instance that is wanted.
+"""Build the API's request for an instance.
 
 Source: https://cloud.google.com/compute/docs/reference/rest/v1/instances
 """
@@ -13,12 +13,11 @@ from zuul_nodes.drivers.gce.names import makeLabels
 ON_DEMAND = 'on-demand'
 SPOT = 'spot'
 PREEMPTIBLE = 'preemptible'
-# An item of the metadata, with Zuul's tags and what else has to be known of
-# an instance that is listed.
+# The key of the metadata with Zuul's tags and other attributes of an instance.
 ITEM = 'zuul-nodes'
-# Machine types that can't move to another host: those that have GPUs by
-# themselves (A2, A3, G2 and so on, but for G1, which is an old one) or TPUs,
-# those for HPC and for storage, and bare metal.
+# Machine types that cannot migrate to another host: those with built-in GPUs
+# (A2, A3, G2 and so on, except G1, which is an old one) or TPUs, those for HPC
+# and for storage, and bare metal.
 # https://cloud.google.com/compute/docs/instances/live-migration-process
 FIXED = re.compile(r'(a|g(?!1-)|h|z|ct)\d.*|.*-metal')
 
@@ -28,7 +27,7 @@ def makeInstance(spec, name, project, region):
     :param InstanceSpec spec:
     :param str name: of the instance, and of its disk.
     :return: an instance, as a dictionary for the library.
-    :raises PermanentError: it is not clear which image it is made of.
+    :raises PermanentError: the spec does not determine the image.
     """
     flavor, label = spec.flavor, spec.label
     labels = makeLabels(spec.tags)
@@ -71,7 +70,7 @@ def makeInstance(spec, name, project, region):
 
 
 def getImagePath(spec, project):
-    """:return: the path of what the boot disk is made of."""
+    """:return: the path of the image for the boot disk."""
     if spec.image_id:
         return spec.image_id
     image = spec.image
@@ -79,7 +78,7 @@ def getImagePath(spec, project):
     if not (name or family):
         raise PermanentError(
             f'Image "{image.name}" has neither "image-id" nor '
-            '"image-family"; it needs one of them')
+            '"image-family"; set one of them')
     return makePath(name, family, image.image_project or project)
 
 
@@ -121,7 +120,7 @@ def _makeInterface(spec, region):
 
 
 def _makeScheduling(flavor):
-    # E2 can only move, unless it may be taken away.
+    # E2 must migrate, unless it may be reclaimed.
     stays = (flavor.market_type != ON_DEMAND or flavor.accelerators
              or flavor.confidential_type
              or FIXED.fullmatch(flavor.machine_type))
@@ -131,7 +130,7 @@ def _makeScheduling(flavor):
     if flavor.market_type != ON_DEMAND:
         scheduling.update(preemptible=True, automatic_restart=False)
     if flavor.market_type == SPOT:
-        # One that is stopped is of no use.
+        # Delete reclaimed instances, because stopped ones are useless.
         scheduling.update(provisioning_model='SPOT',
                           instance_termination_action='DELETE')
     return scheduling

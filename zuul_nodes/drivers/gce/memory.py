@@ -1,31 +1,31 @@
-"""What Google was asked and is not asked again for some time."""
+"""A cache of Google's answers, which returns old answers after errors."""
 
 import threading
 import time
 
 from zuul_nodes.drivers import PermanentError
 
-# Seconds for which an answer is good enough.
+# Seconds for which an answer is valid.
 LIFETIME = 600
-# Seconds after which Google is asked again when it could not answer.
+# Seconds after which Google is asked again after an error.
 RETRY = 30
 
 
 class Memory:
-    """Answers by what was asked.  An old one is better than none."""
+    """Answers by question.  After an error, the old answer remains."""
 
     def __init__(self):
         self._lock = threading.Lock()
-        # What was asked -> the answer, and until when it is good.
+        # Question -> the answer, and the time until which it is valid.
         self._answers = {}
 
     def get(self, key, ask):
         """
-        :param key: what it is that one wants to know.
+        :param key: identifies the question.
         :param ask: asks the cloud.
-        :return: what it returns, now or some time ago.
-        :raises Exception: what it raises, if there is no older answer, or
-            if it is a :class:`PermanentError`.
+        :return: the result of ``ask``, which may be from an earlier call.
+        :raises Exception: the error of ``ask``, if there is no older answer,
+            or if it is a :class:`PermanentError`.
         """
         with self._lock:
             known = self._answers.get(key)

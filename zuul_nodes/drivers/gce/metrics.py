@@ -1,9 +1,9 @@
-"""What the quotas are called that instances take something of.
+"""Names of the quotas for the resources of instances.
 
-What Google does not tell of by the Compute Engine API has a name after the
-same pattern, so that operators can limit it: the processors and the local SSDs
-of new families of machines (CPUS_PER_VM_FAMILY and
-LOCAL_SSD_TOTAL_GB_PER_VM_FAMILY of Google's).
+Resources that the Compute Engine API does not report have names of the same
+pattern, so that operators can limit them: the processors and the local SSDs of
+new families of machine types (Google's CPUS_PER_VM_FAMILY and
+LOCAL_SSD_TOTAL_GB_PER_VM_FAMILY).
 
 Sources: https://cloud.google.com/compute/resource-usage, and the enumeration
 ``Quota.Metric`` of the API.
@@ -14,14 +14,14 @@ import re
 ADDRESSES = 'IN_USE_ADDRESSES'
 LOCAL_SSD = 'LOCAL_SSD_TOTAL_GB'
 ALL_GPUS = 'GPUS_ALL_REGIONS'
-# Those of a region that instances are known to take something of.
+# Quotas of a region that instances use.
 KNOWN = re.compile(
     r'(?!COMMITTED_)([A-Z0-9]+_)?CPUS|(PREEMPTIBLE_)?NVIDIA_\w+_GPUS'
     r'|IN_USE_ADDRESSES|(DISKS|SSD|LOCAL_SSD|HD[A-Z]+)_TOTAL_GB'
     r'|PREEMPTIBLE_LOCAL_SSD_GB')
-# Those of a project, all regions together, and what instances have for them.
+# Quotas of a project over all regions -> resource of an instance.
 OVERALL = {'CPUS_ALL_REGIONS': 'cores', ALL_GPUS: ALL_GPUS}
-# Families of machines that have a quota in common.
+# Families of machine types that share a quota.
 COMMON_CPUS = frozenset({'e2', 'n1', 'f1', 'g1'})
 DISKS = {None: 'DISKS_TOTAL_GB', 'pd-standard': 'DISKS_TOTAL_GB',
          'pd-balanced': 'SSD_TOTAL_GB', 'pd-ssd': 'SSD_TOTAL_GB',
@@ -30,17 +30,17 @@ DISKS = {None: 'DISKS_TOTAL_GB', 'pd-standard': 'DISKS_TOTAL_GB',
          'hyperdisk-extreme': 'HDX_TOTAL_GB',
          'hyperdisk-ml': 'HDML_TOTAL_GB',
          'hyperdisk-throughput': 'HDT_TOTAL_GB'}
-# GPUs whose quota is called otherwise than they are.
+# GPUs whose quota has another name.
 GPUS = {'nvidia-h100-80gb': 'NVIDIA_H100_GPUS',
         'nvidia-h100-mega-80gb': 'NVIDIA_H100_MEGA_GPUS',
         'nvidia-h200-141gb': 'NVIDIA_H200_GPUS'}
-# GB of one disk that a machine type has by itself.
+# GB of a built-in disk of a machine type.
 BUNDLED = 375
 BUNDLED_OF_FAMILY = {'z3': 3000}
 
 
 def getFamily(machine_type):
-    """:return: ``n2`` and so on."""
+    """:return: the family, such as ``n2``."""
     return ('n1' if machine_type.startswith('custom-')
             else machine_type.partition('-')[0])
 
@@ -58,7 +58,7 @@ def getGpus(accelerator_type):
 
 
 def getLocalSsd(machine_type):
-    """:return: what is called so that a machine type has by itself."""
+    """:return: the quota of the built-in local SSDs of a machine type."""
     return f'{getFamily(machine_type).upper()}_{LOCAL_SSD}'
 
 
@@ -67,13 +67,14 @@ def getBundled(machine_type):
 
 
 def getDisk(volume_type, size):
-    """:return: what a disk takes, in GB."""
+    """:return: the usage of a disk, in GB."""
     metric = DISKS.get(volume_type)
     return {metric: size} if metric and size else {}
 
 
 def getPreemptible(metric):
-    """:return: what spot instances take instead, if there is a limit of it."""
+    """:return: the quota that spot instances use instead, if it has a limit.
+    """
     if metric == LOCAL_SSD:
         return 'PREEMPTIBLE_LOCAL_SSD_GB'
     return 'PREEMPTIBLE_' + (

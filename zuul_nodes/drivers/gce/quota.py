@@ -1,7 +1,7 @@
-"""What a region may have, and what instances take of that.
+"""Limits of a region, and the resources that instances use.
 
-Resources are named as the quotas are, ``N2_CPUS`` for instance, but for
-``instances``, ``cores`` (of all machines) and ``ram``.
+Resources have the names of quotas, such as ``N2_CPUS``, except for
+``instances``, ``cores`` (of all machine types) and ``ram``.
 """
 
 import collections
@@ -20,10 +20,11 @@ SCRATCH = 'SCRATCH'
 
 @dataclasses.dataclass(frozen=True)
 class MachineType:
-    """
+    """The resources of a machine type.
+
     :ivar int ram: MiB.
-    :ivar dict gpus: type -> how many it has by itself.
-    :ivar int local_ssd: GB that it has by itself.
+    :ivar dict gpus: type -> number of built-in GPUs.
+    :ivar int local_ssd: GB of built-in local SSDs.
     """
 
     name: str
@@ -34,12 +35,13 @@ class MachineType:
 
 
 class Quota:
-    """
+    """Reads the limits of a region and the needs of instances.
+
     :param Client client:
     :param str region:
-    :param list_zones: gives the names of the zones of the region.
-    :param count_usage: gives a Counter of what all instances of the region
-        take.
+    :param list_zones: returns the names of the zones of the region.
+    :param count_usage: returns a Counter of the resources that all instances
+        of the region use.
     """
 
     def __init__(self, client, region, list_zones, count_usage):
@@ -48,17 +50,17 @@ class Quota:
         self.list_zones = list_zones
         self.count_usage = count_usage
         self._machine_types = Memory()
-        # metric -> limit of the region, as it was last told, and whether all
-        # of them have been told once.
+        # metric -> last known limit of the region, and whether Google has
+        # reported all limits at least once.
         self._regional = None
         self._is_complete = False
 
-    # What there may be
+    # Limits
 
     def getLimits(self):
         """
         :return: resource -> limit.
-        :raises TemporaryError: Google does not know now.
+        :raises TemporaryError: Google does not report all limits now.
         """
         told = self._demandRegion()
         limits = {metric: limit for metric, limit in told.items()
@@ -71,26 +73,27 @@ class Quota:
     def _demandRegion(self):
         """
         :return: metric -> limit.
-        :raises TemporaryError: some have never been told.
+        :raises TemporaryError: Google has never reported some limits.
         """
         self._askRegion()
         if not self._is_complete:
             raise TemporaryError(
-                f'Google does not tell all quotas of {self.region} now')
+                f'Google does not report all quotas of {self.region} now')
         return self._regional
 
     def _askRegion(self):
         region = self.client.call('Regions', 'get', region=self.region)
         told = {quota.metric: int(quota.limit) for quota in region.quotas}
         if region.quota_status_warning.code:
-            # What is not told has not changed, as far as one knows.
+            # Keep the last known values of missing limits.
             told = (self._regional or {}) | told
         else:
             self._is_complete = True
         self._regional = told
 
     def _askProject(self):
-        """:return: what is left for the region of limits for all regions."""
+        """:return: for limits over all regions, the share that is left for
+            this region."""
         overall = {quota.metric: quota for quota in self.client.call(
             'Projects', 'get').quotas if quota.metric in metrics.OVERALL}
         here = (self.count_usage() if any(
@@ -102,19 +105,19 @@ class Quota:
             limits[resource] = max(int(quota.limit - elsewhere), 0)
         return limits
 
-    # What is taken of that
+    # Needs
 
     def getNeeds(self, spec):
         """
-        :return: resource -> what an instance takes.
-        :raises PermanentError: the machine type is nowhere in the region.
-        :raises TemporaryError: whether spot instances have limits of their
-            own is not known now.
+        :return: resource -> amount that an instance needs.
+        :raises PermanentError: no zone of the region has the machine type.
+        :raises TemporaryError: it is unknown now whether spot instances have
+            limits of their own.
         """
         flavor = spec.flavor
         is_spot = flavor.market_type != ON_DEMAND
         if is_spot and not self._is_complete:
-            # The answer is remembered.
+            # The launchers cache the answer, so it must be complete.
             self._demandRegion()
         name = flavor.machine_type
         zones = [spec.label.az] if spec.label.az else self.list_zones()
@@ -137,7 +140,7 @@ class Quota:
         """
         :param instance: as the API lists it.
         :param str volume_type: of its boot disk.
-        :return: resource -> what it takes.
+        :return: resource -> amount that it uses.
         """
         sizes = collections.Counter()
         for disk in instance.disks:
@@ -162,11 +165,11 @@ class Quota:
 
     def _measureMachine(self, machine_type, is_spot, gpus, local_ssd):
         """
-        :param dict gpus: type -> how many are attached to it.
-        :param int local_ssd: GB that are.
+        :param dict gpus: type -> number of attached GPUs.
+        :param int local_ssd: GB of attached local SSDs.
         """
         name = machine_type.name
-        # Of a machine type that has them by itself, they are shown so, too.
+        # The API lists built-in GPUs as attached ones, too.
         gpus = gpus or machine_type.gpus
         taken = {
             metrics.getCpus(name): machine_type.cores,
@@ -183,15 +186,15 @@ class Quota:
                    if amount}}
 
     def _choose(self, metric):
-        """:return: what a spot instance takes in place of that.  Without a
-            limit of their own, they are as others."""
+        """:return: the metric of spot instances.  Without a limit of their
+            own, they use the limit of other instances."""
         own = metrics.getPreemptible(metric)
         if self._regional is None:
             self._askRegion()
         return own if self._regional.get(own) else metric
 
     def getMachineType(self, zone, name):
-        """:return: a :class:`MachineType`, or None if the zone has none."""
+        """:return: a :class:`MachineType`, or None if the zone lacks it."""
         return self._machine_types.get(
             (zone, name), lambda: self._askMachineType(zone, name))
 

@@ -1,4 +1,4 @@
-"""Files on their way to images, in Cloud Storage."""
+"""Files in Cloud Storage, from which images are created."""
 
 import base64
 
@@ -10,37 +10,38 @@ from zuul_nodes.drivers.gce.errors import isMissing
 from zuul_nodes.drivers.gce.urls import ARCHIVE, getUrl, split
 
 PREFIX = 'zuul-nodes/'
-# What is sent at a time; a multiple of 256 KiB.
+# Bytes that are sent at once; a multiple of 256 KiB.
 CHUNK_SIZE = 16 << 20
 
 
 class Storage:
-    """
+    """Uploads, lists and deletes objects.
+
     :param Client client:
-    :param check: called now and then; what it raises ends it.
+    :param check: called regularly; an error from it ends the transfer.
     """
 
     def __init__(self, client, check):
         self.client = client
         self.check = check
 
-    def upload(self, path, image_format, name, tags):
+    def uploadFile(self, path, image_format, name, tags):
         """
-        :param str path: of a disk, or of a tar archive with one in it.
-        :param str name: as :func:`makeName` gives it.
+        :param str path: of a disk, or of a tar archive that contains one.
+        :param str name: the result of :func:`makeName`.
         :return: the URL of the object.
         """
         with Translation(), open(path, 'rb') as file:
             blob = self._getBucket().blob(name, CHUNK_SIZE)
             blob.metadata = tags
-            # The library sends each part again that fails, for two minutes
-            # at most: else all of it would have to be sent anew.
+            # The library repeats failed parts for up to two minutes, so that
+            # an error does not restart the whole upload.
             blob.upload_from_file(
                 Archive(file, image_format, self.check),
                 content_type='application/gzip', timeout=self.client.timeout)
         return getUrl(blob.bucket.name, name)
 
-    def list(self):
+    def listObjects(self):
         """:return: yields (name, tags) of the objects."""
         if not self.client.connection.bucket:
             return
@@ -50,8 +51,8 @@ class Storage:
                     timeout=self.client.timeout, retry=None):
                 yield blob.name, blob.metadata or {}
 
-    def delete(self, name):
-        """Nothing if it is not there."""
+    def deleteObject(self, name):
+        """Delete an object; do nothing if it does not exist."""
         try:
             with Translation():
                 self._getBucket().blob(name).delete(
@@ -60,20 +61,19 @@ class Storage:
             if not isMissing(error):
                 raise
 
-    def download(self, url, path):
-        """:param str url: that stands for an object."""
+    def downloadObject(self, url, path):
+        """:param str url: of an object."""
         checkUrl(self.client.connection, url)
         bucket, name = split(url)
         with Translation():
             self.client.storage.bucket(bucket).blob(
                 name).download_to_filename(path, timeout=self.client.timeout)
 
-    def look(self, url):
+    def getVersion(self, url):
         """
-        :param str url: that stands for an object.
-        :return: its generation, which is another one when it is written
-            again; and its MD5 in hexadecimal, or None if it was made of
-            parts.
+        :param str url: of an object.
+        :return: its generation, which changes with each write, and its MD5 in
+            hexadecimal, or None if it was uploaded in parts.
         """
         checkUrl(self.client.connection, url)
         bucket, name = split(url)
@@ -88,7 +88,7 @@ class Storage:
         if not connection.bucket:
             raise PermanentError(
                 f'[connection {connection.connection_name}] has no "bucket", '
-                'so no images can be uploaded')
+                'which is required to upload images')
         return self.client.storage.bucket(connection.bucket)
 
 

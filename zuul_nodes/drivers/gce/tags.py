@@ -1,34 +1,34 @@
-"""Zuul's tags, at resources that have labels.
+"""Store Zuul's tags in resources that have labels.
 
-Labels can't have what tags can: only small letters, and not many of them.
-So a tag is a label if its key can be one (see :mod:`names`), with what can be
-one of its value, for people and for filters.  All tags are where text can be
-besides, and are read from there.
+Labels accept fewer characters than tags, and only a limited number.  So a tag
+becomes a label only if its key is valid (see :mod:`names`), with a valid form
+of its value, for operators and for filters.  A text field of the resource
+contains all tags, and the driver reads them from there.
 """
 
 import json
 
-# Characters that a description may have.
+# Maximum number of characters of a description.
 DESCRIPTION = 2048
-# What tells our text from that of others.
+# Identifies our texts.
 MARK = 'zuul-nodes'
-# By these tags, what has them is found again.  Others may begin alike.
+# The tags by which Zuul finds its resources.
 OWN = frozenset({'zuul_system_id', 'zuul_node_uuid', 'zuul_upload_uuid',
                  'zuul_expiration'})
 
 
 def dump(tags, **more):
     """
-    :param more: whatever else has to be known of the resource.
-    :return: text.
+    :param more: other attributes of the resource.
+    :return: a string.
     """
     return json.dumps({MARK: {'tags': tags, **more}}, sort_keys=True,
                       separators=(',', ':'))
 
 
 def describe(tags):
-    """:return: text for a description.  Tags that have no room there are
-        left out, the longest first, and Zuul's own last."""
+    """:return: a description.  If tags are too long for it, the longest are
+        omitted first, and Zuul's own last."""
     kept = dict(tags)
     for key in sorted(tags, key=lambda key: (key in OWN, -len(tags[key]))):
         if len(dump(kept)) <= DESCRIPTION:
@@ -40,7 +40,7 @@ def describe(tags):
 def load(text):
     """
     :param str text: of any resource.
-    :return: a dict with ``tags``, and what else was given.
+    :return: a dict with ``tags``, and the other attributes.
     """
     try:
         found = json.loads(text)[MARK]

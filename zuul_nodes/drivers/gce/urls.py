@@ -1,20 +1,20 @@
-"""URLs of what images are made of; without Google's libraries."""
+"""URLs of the sources of images; does not import Google's libraries."""
 
 import urllib.parse
 
-# What can be uploaded: a disk, or what Google makes of it, an archive.
+# Formats for uploads: a disk, or Google's archive of a disk.
 RAW = 'raw'
 ARCHIVE = 'tar.gz'
 HOST = 'storage.googleapis.com'
-# One that was made of an instance, and how its URL begins.
+# The format of a snapshot of an instance, and the prefix of its URL.
 SNAPSHOT = 'snapshot'
 IMAGE = 'gce-image:'
 
 
 def split(url):
     """
-    :return: (bucket, name of an object) that a URL stands for, or None if
-        it is not one of Cloud Storage.
+    :return: (bucket, name) of the object of a URL, or None if the URL is not
+        one of Cloud Storage.
     """
     parts = urllib.parse.urlsplit(url)
     path = urllib.parse.unquote(parts.path).lstrip('/')
@@ -29,13 +29,13 @@ def split(url):
 
 
 def getUrl(bucket, name):
-    """:return: as Compute Engine wants it."""
+    """:return: a URL in the form that Compute Engine accepts."""
     return f'https://{HOST}/{bucket}/{name}'
 
 
 def canImport(url, image_format):
-    """:return: whether Google can make an image of that by itself."""
+    """:return: whether Google can create an image from a URL itself."""
     if url.startswith(IMAGE):
         return image_format == SNAPSHOT
-    # One that is signed is not for Google's own account.
+    # Google's own account cannot use a signed URL.
     return image_format == ARCHIVE and '?' not in url and bool(split(url))

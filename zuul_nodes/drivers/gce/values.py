@@ -1,6 +1,6 @@
-"""What the values of attributes may be, as Google has it.
+"""Validators for the values of attributes.
 
-What is part of a path of the API is checked before it gets there.
+They also check values that become parts of paths of the API.
 """
 
 import re
@@ -11,7 +11,7 @@ from zuul.lib import voluputil
 from zuul_nodes.drivers import Optional
 from zuul_nodes.drivers.gce.names import NAME
 
-# GB of a disk: hyperdisks have 4 at least, others 10.
+# Minimum GB of a disk: 4 for hyperdisks, 10 for others.
 SMALLEST_DISK = 4
 LARGEST_DISK = 65536
 MOST_GPUS = 16
@@ -23,11 +23,11 @@ METADATA_SIZE = 256 * 1024
 
 class Alternative(voluputil.Exclusive):
     """An attribute that excludes the others of its group; with ``Nullable``
-    it is None if it is not said.
+    it is None if it is not set.
 
     :param str name: of the attribute.
-    :param str group: that has one of them.
-    :param str message: for who has written more than one.
+    :param str group: of the attributes of which only one may be set.
+    :param str message: the error if several are set.
     """
 
     def __init__(self, name, group, message, doc):
@@ -46,8 +46,8 @@ def makeNumber(least, most):
 
 def makeText(pattern, what):
     """
-    :param str pattern: of all of it.
-    :param str what: it is, for the message.
+    :param str pattern: of the whole text.
+    :param str what: description of a valid text, for the message.
     """
     return vs.All(str, vs.Match(
         rf'(?:{pattern})\Z', f'expected {what}'))
@@ -55,12 +55,13 @@ def makeText(pattern, what):
 
 def checkTags(tags):
     if len(tags) > MOST_TAGS:
-        raise vs.Invalid(f'expected {MOST_TAGS} network tags at most')
+        raise vs.Invalid(f'expected at most {MOST_TAGS} network tags')
     for tag in tags:
         if not NAME.fullmatch(tag):
             raise vs.Invalid(
-                f'"{tag:.80}" is no network tag: expected small letters, '
-                'digits and hyphens, 63 at most, the first a letter')
+                f'"{tag:.80}" is not a valid network tag: expected at most 63 '
+                'lower-case letters, digits and hyphens, beginning with a '
+                'letter')
     return tags
 
 
@@ -68,8 +69,8 @@ def checkMetadata(metadata):
     for key, value in metadata.items():
         if not METADATA_KEY.fullmatch(key):
             raise vs.Invalid(
-                f'"{key:.80}" cannot be a key of metadata: expected letters, '
-                'digits, hyphens and underscores, 128 at most')
+                f'"{key:.80}" is not a valid key of metadata: expected at '
+                'most 128 letters, digits, hyphens and underscores')
         if len(value.encode()) > METADATA_SIZE:
             raise vs.Invalid(f'the value of "{key}" has more than '
                              f'{METADATA_SIZE} bytes')
@@ -79,5 +80,5 @@ def checkMetadata(metadata):
 DISK_SIZE = makeNumber(SMALLEST_DISK, LARGEST_DISK)
 GPU_COUNT = makeNumber(1, MOST_GPUS)
 TYPE = makeText('[a-z0-9-]{1,63}',
-                'a name of small letters, digits and hyphens')
+                'a name of lower-case letters, digits and hyphens')
 FEATURE = makeText('[A-Z0-9_]{1,63}', 'a feature such as GVNIC')

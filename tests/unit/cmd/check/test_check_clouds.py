@@ -93,7 +93,7 @@ def test_gce(askGce):
     ('network-tags: [ci-node]', 'subnetwork: lan', 'subnetwork', 'lan',
      'The project "zuul" has no such subnetwork in us-central1'),
     ('pd-balanced', 'pd-none', 'disk type', 'pd-none',
-     'There is no such thing in us-central1-a, us-central1-b, us-central1-f'),
+     'It does not exist in us-central1-a, us-central1-b, us-central1-f'),
     # Only the zone is wrong then, whatever cannot be there.
     ('network-tags: [ci-node]', 'az: us-central1-z', 'zone', 'us-central1-z',
      'There is no such zone; the zones are us-central1-a, us-central1-b, '
@@ -108,7 +108,7 @@ def test_zones_of_a_label(askGce, gce):
         'labels: [{name: debian, volume-type: pd-none, '
         'availability-zones: [us-central1-a, us-central1-b]}]'))
     assert found == {('disk type', 'pd-none'): (
-        'There is no such thing in us-central1-a, us-central1-b')}
+        'It does not exist in us-central1-a, us-central1-b')}
 
 
 @pytest.fixture

@@ -103,7 +103,8 @@ def test_part_is_sent_again(azure, run):
 def test_import_timeout(site, azure, run):
     site.provider.images['built'].import_timeout = 0
     azure.operations.polls['disks.create'] = None
-    with pytest.raises(DriverError, match='not completed the operation in time'):
+    with pytest.raises(DriverError, match=(
+            'not completed the operation in time')):
         run()
 
 

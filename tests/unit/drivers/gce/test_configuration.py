@@ -89,7 +89,7 @@ def test_image_has_to_be_said(makeSite):
 def test_image_and_family_exclude_one_another():
     with pytest.raises(AttributeValueError, match=(
             r'The image "debian" of the provider "gce-us" .*: an image has '
-            '"image-id" or "image-family", not both')):
+            'either "image-id" or "image-family", not both')):
         load(LAYOUT.replace('image-family: debian-12', '''image-id: debian
         image-family: debian-12'''))
 
@@ -108,13 +108,14 @@ def test_provider_replaces_the_family_of_its_section():
     ('volume-size: 40', 'volume-size: yes', 'expected a whole number'),
     ('volume-size: 40', 'volume-size: 40.5', 'expected a whole number'),
     ('volume-size: 40', 'volume-size: -40', 'expected a whole number'),
-    ('volume-type: pd-balanced', 'volume-type: ../pd', 'a name of small'),
-    ('machine-type: e2-standard-2', 'machine-type: a/b', 'a name of small'),
-    ('[ci-node]', '[CI]', '"CI" is no network tag'),
-    ('[ci-node]', '["' + 'a' * 64 + '"]', 'is no network tag'),
+    ('volume-type: pd-balanced', 'volume-type: ../pd', 'a name of lower-case'),
+    ('machine-type: e2-standard-2', 'machine-type: a/b',
+     'a name of lower-case'),
+    ('[ci-node]', '[CI]', '"CI" is not a valid network tag'),
+    ('[ci-node]', '["' + 'a' * 64 + '"]', 'is not a valid network tag'),
     ('[ci-node]', str([f'a{i}' for i in range(65)]), '64 network tags at'),
     ('network-tags:', 'metadata: {a b: c}\n      network-tags:',
-     '"a b" cannot be a key'),
+     '"a b" is not a valid key'),
     ('network-tags:', 'metadata: {a: ' + 'b' * 262145
      + '}\n      network-tags:', '"a" has more than 262144 bytes'),
     *(('machine-type: n2-standard-8', 'machine-type: n1-standard-8\n        '
@@ -122,7 +123,7 @@ def test_provider_replaces_the_family_of_its_section():
       for gpu, count, what in (
           ('nvidia-tesla-t4', 'no', 'expected a number'),
           ('nvidia-tesla-t4', '0', 'whole number from 1 to 16'),
-          ('a/b', '1', 'a name of small'))),
+          ('a/b', '1', 'a name of lower-case'))),
     ('machine-type: n2-standard-8', 'machine-type: n2-standard-8\n        '
      'confidential-type: SGX', '"confidential-type"'),
     ('import-timeout: 1800', 'guest-os-features: [gvnic]', 'such as GVNIC')])

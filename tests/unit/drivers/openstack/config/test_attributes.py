@@ -42,7 +42,7 @@ def test_flavors(name, min_ram, expected):
     ('smal', None, 'no flavor "smal". Did you mean "small"'),
     # A part of a name is none, without min-ram.
     ('large', None, 'no flavor "large"'),
-    (None, 9000, 'with 9000 MiB of RAM; the most .* is 8192 MiB'),
+    (None, 9000, 'with 9000 MiB of RAM; the largest .* has 8192 MiB'),
     ('b.', 5000, '"b." in its name')])
 def test_no_such_flavor(name, min_ram, message):
     with pytest.raises(PermanentError, match=message):

@@ -196,7 +196,7 @@ def test_image_is_gone(site, cloud, url):
 def test_time_out(makeSite, cloud, url):
     cloud.glance.import_polls = None
     site = makeSite(import_timeout=0)
-    runAndFail(site, cloud, url, 'not ready after 0 s')
+    runAndFail(site, cloud, url, 'not active after 0 s')
 
 
 def test_call_without_an_answer(cloud, url, clouds_yaml, makeSite):
@@ -220,7 +220,7 @@ def test_launcher_stops(site, cloud, url, monkeypatch):
     errors = []
     fault = cloud.inject('GET', IMAGE + '/tasks', 404)
     thread = threading.Thread(target=lambda: errors.append(
-        runAndFail(site, cloud, url, 'not waited for')))
+        runAndFail(site, cloud, url, 'because the endpoint stops')))
     thread.start()
     assert fault.reached.wait(10)
     site.end()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.drivers.openstack.sites import NAME, getTags
 from zuul_nodes.drivers import DriverError, TemporaryError
-from zuul_nodes.drivers.openstack.images.snapshots import PATIENCE
+from zuul_nodes.drivers.openstack.images.snapshots import MOST_FAILURES
 
 log = logging.getLogger('zuul')
 DATA = b'QFI\xfb' + bytes(1000)
@@ -130,7 +130,7 @@ def test_cloud_is_out_of_order(site, cloud, makeNode):
     node = makeNode()
     cloud.inject('POST', '/compute/.*/action', 503, times=100)
     machine = site.provider.getSnapshotStateMachine(node, log)
-    for _ in range(PATIENCE):
+    for _ in range(MOST_FAILURES):
         machine.advance()
     with pytest.raises(TemporaryError, match='injected'):
         machine.advance()
