@@ -89,7 +89,7 @@ def test_holes_of_a_file_count_nothing(images, tmp_path):
                    check=True)
     # Of an archive, and of a directory.
     for source in (archive, root):
-        images.add(source, 'one', {})
+        images.addImage(source, 'one', {})
         stat = (images.getRoot('one') / 'sparse').stat()
         assert (stat.st_size, stat.st_blocks * 512 < LIMIT) == (1 << 40, True)
 
@@ -97,7 +97,7 @@ def test_holes_of_a_file_count_nothing(images, tmp_path):
 def test_a_file_with_several_names_counts_once(images, pack):
     links = [(f'link{number}', b'', {
         'type': tarfile.LNKTYPE, 'linkname': 'file'}) for number in range(5)]
-    images.add(pack(('file', bytes(LIMIT // 2), {}), *links), 'one', {})
+    images.addImage(pack(('file', bytes(LIMIT // 2), {}), *links), 'one', {})
     assert (images.getRoot('one') / 'link4').stat().st_nlink == 6
 
 
@@ -123,13 +123,13 @@ def test_a_node_has_the_limit_of_the_launcher(makeLocalSite, monkeypatch):
 def test_a_dictionary_cannot_take_all_memory(images, tmp_path):
     (tmp_path / 'image.tar').write_bytes(makeHugeXz())
     with pytest.raises(PermanentError, match='in 256 MiB of memory'):
-        images.add(tmp_path / 'image.tar', 'one', {})
+        images.addImage(tmp_path / 'image.tar', 'one', {})
 
 
 def test_what_tar_says_of_a_million_devices_takes_no_memory(images, pack):
     device = {'type': tarfile.CHRTYPE, 'devmajor': 1, 'devminor': 3}
     path = pack(*((f'{number}', b'', device) for number in range(1500)))
-    images.add(path, 'one', {})
+    images.addImage(path, 'one', {})
     code, said = images.sandbox.run(
         'mark', ['sh', '-c', 'yes | head -n 100000; yes | head -c 9999999 | '
                  'tr -d "\\n"'], 10, images.entries.directory)
@@ -166,10 +166,10 @@ def swap(path, target):
 def test_a_path_cannot_be_swapped_before_a_node_is_made(
         makeLocalSite, inside, outside):
     adapter = makeLocalSite(image_path=str(inside)).adapter
-    adapter.machines.add(NAME, {}, 'zuul', {'path': str(inside)}, {})
+    adapter.machines.addNode(NAME, {}, 'zuul', {'path': str(inside)}, {})
     swap(inside, outside)
     adapter._make(NAME)
-    failure, message = adapter.machines.get(NAME)['failure']
+    failure, message = adapter.machines.getNode(NAME)['failure']
     assert (failure, f'{inside} is not in ' in message) == (
         'permanent', True)
     assert not adapter.images.entries.names()

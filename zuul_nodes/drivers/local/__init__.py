@@ -1,8 +1,8 @@
-"""Nodes on the launcher's own machine.
+"""Driver for nodes on the launcher's own machine.
 
-A node is a tree of processes that bubblewrap keeps apart from the machine,
-with a copy of its image's file system.  For trying things out, for the CI
-of Zuul configurations and for small sites.
+A node is a tree of processes that bubblewrap isolates from the machine, with a
+copy of its image's file system.  The driver is meant for trials, for the CI of
+Zuul configurations and for small sites.
 """
 
 import os
@@ -15,7 +15,7 @@ from zuul_nodes.drivers.local.adapter import HOST_NETWORK, LocalAdapter
 
 def _checkPath(value):
     if not os.path.isabs(value):
-        raise vs.Invalid(f'{value} is no absolute path')
+        raise vs.Invalid(f'{value} is not an absolute path')
     return value
 
 
@@ -27,87 +27,86 @@ def _splitPaths(value):
 def _checkKeys(value):
     if not value.strip():
         raise vs.Invalid(
-            'it is missing: the public key of the executor, or the path of '
-            'a file with it')
+            'it is missing: set the public key of the executor, or the path '
+            'of a file that contains it')
     return value.strip()
 
 
-LIMIT = vs.All(vs.Coerce(int, msg='it has to be a number'), vs.Range(min=0))
+LIMIT = vs.All(vs.Coerce(int, msg='it must be a number'), vs.Range(min=0))
 
 
 class LocalDriver(Driver):
-    """The attributes available for nodes on the launcher's own machine are
-    below."""
+    """The attributes of nodes on the launcher's own machine."""
 
     name = 'local'
     adapter_class = LocalAdapter
     connection_attributes = {
         Optional(
             'authorized_keys', default='',
-            doc="""The public keys that nodes let in, or the path of a file
-            with them; needed.""",
+            doc="""The public keys that can log in to nodes, or the path of a
+            file that contains them; required.""",
         ): _checkKeys,
         Optional(
             'directory', default='/var/lib/zuul/local',
-            doc='Where images and nodes are.',
+            doc='The directory of images and nodes.',
         ): _checkPath,
         Optional(
             'import_directories', default='',
-            doc="""Directories from which tenants may take images,
-            separated by commas.""",
+            doc="""Directories whose images tenants may use, separated by
+            commas.""",
         ): _splitPaths,
         Optional(
             'max_instances',
-            doc='How many nodes there may be at a time.',
+            doc='Maximum number of nodes at the same time.',
         ): Nullable(LIMIT),
         Optional(
             'max_cores',
-            doc='How many cores the flavors of all nodes may have.',
+            doc='Maximum number of cores of the flavors of all nodes.',
         ): Nullable(LIMIT),
         Optional(
             'max_ram',
-            doc='How much memory (MiB) the flavors of all nodes may have.',
+            doc='Maximum memory (MiB) of the flavors of all nodes.',
         ): Nullable(LIMIT),
         Optional(
             'cgroup',
-            doc="""The directory of a control group (version 2) that is left
-            to the launcher; needed for nodes that can not use more than
-            their flavor says.""",
+            doc="""The directory of a control group (version 2) that is
+            delegated to the launcher; required to enforce the limits of
+            flavors.""",
         ): Nullable(_checkPath),
         Optional(
             'max_pids', default=4096,
-            doc="""How many processes and threads a node may have at a time,
-            with cgroup.""",
-        ): vs.All(vs.Coerce(int, msg='it has to be a number'),
+            doc="""Maximum number of processes and threads of a node; requires
+            ``cgroup``.""",
+        ): vs.All(vs.Coerce(int, msg='it must be a number'),
                   vs.Range(min=1)),
         Optional(
             'network', default=HOST_NETWORK,
-            doc="""The network of nodes: ``host`` for that of the machine,
-            or ``none`` for a network namespace of each node, which Zuul
-            reaches by SSH and which reaches nothing.""",
+            doc="""The network of nodes: ``host`` for the network of the
+            machine, or ``none`` for a network namespace of each node, which
+            Zuul can reach by SSH and which cannot reach anything.""",
         ): vs.Any(HOST_NETWORK, 'none',
-                  msg='it has to be "host" or "none"'),
+                  msg='it must be "host" or "none"'),
         Optional(
             'user',
-            doc="""As whom all nodes run, if the launcher is run by root; by
-            default, each node is a user of its own.""",
+            doc="""The user who runs all nodes, if root runs the launcher; by
+            default, each node has a user of its own.""",
         ): Nullable(str),
     }
     flavor_attributes = {
         Optional(
             'cores',
-            doc='How many processors a node may use.',
+            doc='Number of processors that a node may use.',
         ): Nullable(vs.All(int, vs.Range(min=1))),
         Optional(
             'ram',
-            doc='How much memory a node may use, in MiB.',
+            doc='Memory that a node may use, in MiB.',
         ): Nullable(vs.All(int, vs.Range(min=1))),
     }
     cloud_image_attributes = {
         Required(
             'image-path',
             doc="""The path of an archive of a root file system, or of a
-            directory with one, on the machine of the launcher.  The
-            connection has to allow it with import_directories.""",
+            directory that contains one, on the machine of the launcher.  It
+            must be in the ``import_directories`` of the connection.""",
         ): str,
     }

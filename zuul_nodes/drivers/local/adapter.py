@@ -1,8 +1,8 @@
-"""The machine as a cloud.
+"""The adapter that treats the machine as a cloud.
 
-What is to be done for a node takes its time, so it is done in a thread.
-What there is on the machine tells how far it has come; so any launcher of
-the machine goes on with what another one has left when it was killed.
+Threads do the work for nodes, because it takes long.  The files on the machine
+show the progress, so any launcher of the machine continues the work of one
+that was killed.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -31,24 +31,25 @@ from zuul_nodes.drivers.local.sources import openSource
 from zuul_nodes.drivers.local.users import Users
 
 KEY_TYPES = ('ssh-', 'ecdsa-', 'sk-')
-# The value of "network" for that of the machine.
+# The value of "network" for the network of the machine.
 HOST_NETWORK = 'host'
-# How many file systems are copied or removed at a time.
+# Number of file systems that are copied or deleted at the same time.
 WORKERS = 4
-# What snapshots are called in artifacts.
+# Prefix of the URLs of snapshots in artifacts.
 SNAPSHOT = 'local-snapshot:'
-# The format of their artifacts.
+# Image format of these artifacts.
 SNAPSHOT_FORMAT = 'snapshot'
-# How their names begin, and those of no other images.
+# Prefix of the names of snapshots, which no other image has.
 SNAPSHOT_NAME = 'snapshot-'
 ERRORS = {each.failure: each
           for each in (DriverError, TemporaryError, PermanentError)}
 
 
 class LocalAdapter(Adapter):
-    """
+    """Creates nodes and images on the machine.
+
     :ivar Images images: the store of images.
-    :ivar Machines machines: that are nodes.
+    :ivar Machines machines: the nodes.
     """
 
     log = logging.getLogger('zuul.nodes.drivers.local')
@@ -56,7 +57,7 @@ class LocalAdapter(Adapter):
         Ability.UNIQUE_NAMES, Ability.LIMITS, Ability.NEEDS, Ability.IMAGES,
         Ability.IMPORT, Ability.SNAPSHOTS, Ability.CONSOLE})
     image_formats = ('tar', 'tar.gz', 'tar.xz', 'tar.zst', SNAPSHOT_FORMAT)
-    # It is to read a directory.
+    # A list only reads a directory.
     list_interval = 0.1
 
     def start(self):
@@ -80,7 +81,7 @@ class LocalAdapter(Adapter):
             has_network)
         self._executor = ThreadPoolExecutor(
             WORKERS, f'local-{self.connection.connection_name}')
-        # (What is done, name of a machine) -> its Future.
+        # (function, name of a node) -> its Future.
         self._tasks = {}
         self._lock = threading.Lock()
         self._stopped = False
@@ -88,18 +89,18 @@ class LocalAdapter(Adapter):
     def stop(self):
         with self._lock:
             self._stopped = True
-        # What is under way may take as long as a copy does.
+        # Running tasks may take as long as a copy.
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def createInstance(self, spec):
-        self.machines.add(spec.name, spec.tags, spec.image.username,
-                          self._getSource(spec), _getLimits(spec.flavor))
-        self._perform(self._make, spec.name)
+        self.machines.addNode(spec.name, spec.tags, spec.image.username,
+                              self._getSource(spec), _getLimits(spec.flavor))
+        self._perform(self._launch, spec.name)
         return Instance(spec.name, State.BUILDING, spec.tags)
 
     def listInstances(self):
         for name in self.machines.entries.names():
-            data = self.machines.get(name)
+            data = self.machines.getNode(name)
             if data is None:
                 continue
             state = State.READY
@@ -108,8 +109,8 @@ class LocalAdapter(Adapter):
                 state = State.FAILED
             elif not data.get('ready'):
                 state = State.BUILDING
-                # Who has begun with it may have been killed.
-                self._perform(self._make, name)
+                # The launcher that started the node may have been killed.
+                self._perform(self._launch, name)
             yield Instance(
                 name, state, data['metadata'], ADDRESS,
                 message=message, error=ERRORS.get(error),
@@ -119,18 +120,20 @@ class LocalAdapter(Adapter):
                 host_keys=data.get('host_keys', []))
 
     def deleteInstance(self, instance_id):
-        if self.machines.get(instance_id) is None:
+        if self.machines.getNode(instance_id) is None:
             return
         with self._lock:
-            making = self._tasks.get((self._make, instance_id))
+            making = self._tasks.get((self._launch, instance_id))
         if making:
             making.cancel()
-        self._perform(self.machines.remove, instance_id)
+        self._perform(self._terminate, instance_id)
 
     def _perform(self, function, name):
-        """Do something for a machine in a thread, unless that is under way
-        already; another launcher does it if this one is stopped.  Whoever
-        looks at the machine sees what has come of it."""
+        """Run a function for a node in a thread, unless it is running.
+
+        If this launcher is stopped, another one does it.  The files of the
+        node contain the result.
+        """
         key = function, name
         with self._lock:
             if key in self._tasks or self._stopped:
@@ -146,26 +149,29 @@ class LocalAdapter(Adapter):
                 'Unable to %s the node %s: %s', key[0].__name__.strip('_'),
                 key[1], task.exception())
 
-    def _make(self, name):
-        self.machines.make(name, self._fill, self.getAuthorizedKeys)
+    def _launch(self, name):
+        self.machines.makeNode(name, self._fill, self.getAuthorizedKeys)
+
+    def _terminate(self, name):
+        self.machines.removeNode(name)
 
     def _getSource(self, spec):
-        """:return: what a file system is made of, a dict with ``image``, or
-            with ``path``."""
+        """:return: the source of a file system, a dict with ``image`` or
+            ``path``."""
         if spec.image_id:
             return {'image': spec.image_id}
         path = spec.image.image_path
         if not self._isImport(path):
             raise PermanentError(
                 f'The image "{spec.image.name}" has the image-path '
-                f'{spec.image.image_path}, which is not there, or not in '
-                'import_directories of the connection '
+                f'{spec.image.image_path}, which does not exist or is not in '
+                'the import_directories of the connection '
                 f'"{self.connection.connection_name}"')
         return {'path': path}
 
     def checkAccess(self):
-        # There is nobody to ask.  A list would go on with nodes that
-        # another launcher makes.
+        # There are no credentials, and a list would continue the launch of
+        # nodes.
         return ''
 
     def getChecks(self, spec):
@@ -173,7 +179,7 @@ class LocalAdapter(Adapter):
         yield Check('key', 'authorized_keys', connection,
                     lambda: _getError(self.getAuthorizedKeys))
         yield Check('path', self.connection.directory, connection,
-                    lambda: _getError(self.machines.entries.check))
+                    lambda: _getError(self.machines.entries.checkDirectory))
         if path := getattr(spec.image, 'image_path', None):
             yield Check('path', path, getUser(spec.label, 'image'),
                         lambda: _getError(self._getSource, spec))
@@ -188,7 +194,7 @@ class LocalAdapter(Adapter):
     def getAuthorizedKeys(self):
         """
         :return: public keys, one in a line.
-        :raises DriverError: they can't be read.
+        :raises DriverError: they cannot be read.
         """
         said = self.connection.authorized_keys
         if said.startswith(KEY_TYPES):
@@ -202,9 +208,9 @@ class LocalAdapter(Adapter):
 
     def _isImport(self, path):
         """
-        :param str path: of what a tenant wants for an image.
-        :return: whether it is there, and the connection lets it have that.
-            It may be something else when it is used.
+        :param str path: of an image that a tenant requests.
+        :return: whether it exists and the connection allows it.  It may be
+            another file when it is used.
         """
         try:
             with openSource(path, self.connection.import_directories):
@@ -223,7 +229,8 @@ class LocalAdapter(Adapter):
         return {'instances': 1, **_getLimits(spec.flavor)}
 
     def uploadImage(self, spec, path):
-        return self.images.add(path, spec.upload_id, spec.tags, spec.timeout)
+        return self.images.addImage(
+            path, spec.upload_id, spec.tags, spec.timeout)
 
     def canImport(self, spec, url):
         return bool(self._findArtifact(url, spec.format))
@@ -231,18 +238,19 @@ class LocalAdapter(Adapter):
     def importImage(self, spec, url):
         found = self._findArtifact(url, spec.format)
         if not found:
-            raise PermanentError(f'{url} is not there any more')
+            raise PermanentError(f'{url} does not exist any more')
         path, within = found
-        return self.images.add(path, spec.upload_id, spec.tags, spec.timeout,
-                               (('md5', spec.md5), ('sha256', spec.sha256)),
-                               within)
+        return self.images.addImage(
+            path, spec.upload_id, spec.tags, spec.timeout,
+            (('md5', spec.md5), ('sha256', spec.sha256)), within)
 
     def _findArtifact(self, url, image_format):
-        """:return: the path of what is imported, and the directories where
-            it has to be, or None for our own; or None."""
+        """:return: the path of the artifact, and the directories that must
+            contain it, or None for our own store; None without an
+            artifact."""
         if url.startswith(SNAPSHOT):
             name = url.removeprefix(SNAPSHOT)
-            # Other images may be those of other tenants.
+            # Other images may belong to other tenants.
             is_snapshot = (image_format == SNAPSHOT_FORMAT
                            and name.startswith(SNAPSHOT_NAME)
                            and self.images.exists(name))
@@ -261,7 +269,7 @@ class LocalAdapter(Adapter):
                 yield Resource('image', name, data['metadata'])
 
     def deleteImage(self, image_id):
-        self.images.remove(image_id)
+        self.images.removeImage(image_id)
 
     def createSnapshot(self, instance_id, spec):
         name = f'{SNAPSHOT_NAME}{spec.upload_id}'
@@ -276,13 +284,13 @@ class LocalAdapter(Adapter):
 
 
 def _getLimits(flavor):
-    """:return: what a flavor says of ``cores`` and ``ram``, a dict."""
+    """:return: ``cores`` and ``ram`` of a flavor, a dict."""
     limits = {'cores': flavor.cores, 'ram': flavor.ram}
     return {resource: limit for resource, limit in limits.items() if limit}
 
 
 def _getError(function, *args):
-    """:return: what a function has to say against its being called."""
+    """:return: the error of a function, or an empty string."""
     try:
         function(*args)
     except (DriverError, OSError) as error:

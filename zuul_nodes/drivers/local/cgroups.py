@@ -1,7 +1,6 @@
-"""Limits of nodes, where the machine has control groups of version 2.
+"""Enforce the limits of nodes with control groups of version 2.
 
-What the files mean is in the kernel's documentation,
-admin-guide/cgroup-v2.
+The kernel's documentation, admin-guide/cgroup-v2, explains the files.
 """
 
 import contextlib
@@ -13,15 +12,16 @@ from zuul_nodes.drivers import DriverError
 from zuul_nodes.drivers.local.sandbox import ENDING, PAUSE
 
 CONTROLLERS = ('cpu', 'memory', 'pids')
-# Microseconds in which a node has its share of the processors.
+# Period of the processor limit, in microseconds.
 PERIOD = 100000
 
 
 class Cgroups:
-    """
-    :param str path: of a group that is left to the launcher, with no
-        processes in it; each node gets a group there.
-    :param int max_pids: how many processes and threads a node may have.
+    """Creates a control group for each node.
+
+    :param str path: of a group that is delegated to the launcher and has no
+        processes; the groups of nodes are in it.
+    :param int max_pids: maximum number of processes and threads of a node.
     """
 
     def __init__(self, path, max_pids):
@@ -29,13 +29,14 @@ class Cgroups:
         self.max_pids = max_pids
 
     def limit(self, name, limits, find):
-        """Set the limits of a node and of the processes that it has;
-        nothing is changed if that was done before.
+        """Set the limits of a node and move its processes into its group.
+
+        The call has no effect if it is repeated.
 
         :param str name: of the node.
         :param dict limits: may have ``cores``, and ``ram`` in MiB.
-        :param find: gives the numbers of the node's processes, a set.
-        :raises DriverError: the launcher can not do that.
+        :param find: returns the ids of the node's processes, a set.
+        :raises DriverError: the launcher cannot set the limits.
         """
         group = self.directory / name
         try:
@@ -46,11 +47,11 @@ class Cgroups:
                 (group / 'cpu.max').write_text(f'{cores * PERIOD} {PERIOD}')
             if ram := limits.get('ram'):
                 (group / 'memory.max').write_text(str(ram << 20))
-                # Not there if the kernel does not count it.
+                # Missing if the kernel does not account for swap.
                 if (swap := group / 'memory.swap.max').exists():
                     swap.write_text('0')
             moved = set()
-            # Those that a process has started before it was moved.
+            # Repeat for processes that were started before the move.
             while new := find() - moved:
                 for number in new:
                     with contextlib.suppress(ProcessLookupError):
@@ -58,13 +59,13 @@ class Cgroups:
                 moved |= new
         except OSError as error:
             raise DriverError(
-                f'The limits of the node can not be set: {error}') from error
+                f'Unable to set the limits of the node: {error}') from error
 
-    def remove(self, name):
-        """Remove the group of a node that has no processes any more;
-        nothing if there is none.
+    def removeGroup(self, name):
+        """Delete the group of a node whose processes have ended; do nothing
+        if it does not exist.
 
-        :raises OSError: it has some.
+        :raises OSError: the group has processes.
         """
         end = time.monotonic() + ENDING
         while True:
@@ -76,8 +77,8 @@ class Cgroups:
             except OSError as error:
                 if error.errno != errno.EBUSY or time.monotonic() > end:
                     raise
-            # A process that has given back its memory can't be found by
-            # its mark any more, but is in the group until its end.
+            # A process that has released its memory has lost its mark, but
+            # remains in the group until it has ended.
             time.sleep(PAUSE)
 
     def _prepare(self):

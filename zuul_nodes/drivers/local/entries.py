@@ -1,7 +1,7 @@
-"""Directories, and what is said of each in a file beside it.
+"""Directories, each with a file of metadata beside it.
 
-The file is there first and goes last.  So whatever is left of something
-that was interrupted can be found, with the tags that tell whose it is.
+The file is created first and deleted last.  So the remains of an interrupted
+operation can be found, with the tags that identify their owner.
 """
 
 import contextlib
@@ -21,14 +21,15 @@ from zuul_nodes.nodeusers import User
 
 NAME = re.compile(r'[0-9A-Za-z][0-9A-Za-z_-]*')
 SUFFIX = '.json'
-# Seconds that it takes to remove a large directory, at most.
+# Time-out in seconds to delete a large directory.
 TIMEOUT = 1800
 
 
 class Entries:
-    """
-    :param Path path: the directory that they are in; made if missing.
-    :param Users users: that get the directories.
+    """Manages the directories of nodes or images.
+
+    :param Path path: the parent directory; created if missing.
+    :param Users users: the owners of the directories.
     """
 
     def __init__(self, path, users):
@@ -37,16 +38,17 @@ class Entries:
 
     def prepare(self):
         """
-        :raises DriverError: a user can't reach it.
-        :raises OSError: it can't be made.
+        :raises DriverError: a user cannot reach the directory.
+        :raises OSError: the directory cannot be created.
         """
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.users.checkReach(self.directory)
 
-    def check(self):
-        """Whether it can be prepared, without doing so.
+    def checkDirectory(self):
+        """Check whether the directory can be prepared, without doing so.
 
-        :raises DriverError: a user can't reach it, or it can't be made.
+        :raises DriverError: a user cannot reach the directory, or it cannot be
+            created.
         """
         path = self.directory
         while not path.exists():
@@ -55,24 +57,25 @@ class Entries:
             raise DriverError(f'{path} is not a directory')
         if not os.access(path, os.W_OK | os.X_OK):
             raise DriverError(
-                f'Who runs the launcher needs the permission to write in '
-                f'{path}')
+                f'The user who runs the launcher cannot write in {path}; '
+                'allow it')
         self.users.checkReach(path)
 
     def path(self, name, *parts):
         """
-        :raises DriverError: this can't be the name of an entry.
+        :raises DriverError: the name is not valid for an entry.
         """
         if not NAME.fullmatch(name):
-            raise DriverError(f'"{name}" is no name of a node or an image')
+            raise DriverError(
+                f'"{name}" is not a valid name of a node or an image')
         return self.directory.joinpath(name, *parts)
 
     def getMark(self, name):
         """:return: the mark of an entry's processes.
 
-        It tells the directory, too, for another launcher of the machine may
-        have an entry of this name in another one; but no more of it than a
-        checksum, as jobs can read it.
+        It includes a checksum of the directory, because another launcher of
+        the machine may have an entry of the same name in another directory.
+        Jobs can read the mark, so it does not include the path itself.
         """
         directory = os.fsencode(os.path.abspath(self.directory))
         return f'{name}-{hashlib.sha256(directory).hexdigest()[:16]}'
@@ -87,31 +90,31 @@ class Entries:
             return []
 
     def read(self, name):
-        """:return: what is said of an entry, a dict; None if there is no
-            such entry."""
+        """:return: the metadata of an entry, a dict; None if it does not
+            exist."""
         try:
             return json.loads(self._getFile(name).read_text())
         except FileNotFoundError:
             return None
 
     def write(self, name, data):
-        """Say something of an entry, which is new or not."""
+        """Write the metadata of an entry, which may be new."""
         file = self._getFile(name)
         new = file.with_suffix('.new')
         with open(new, 'w') as stream:
             json.dump(data, stream)
             stream.flush()
-            # Not even a machine that loses its power leaves half of it.
+            # The file is complete even if the machine loses power.
             os.fsync(stream.fileno())
         new.rename(file)
 
     @contextlib.contextmanager
     def lock(self, name, wait=False):
-        """Keep an entry to oneself, also from other launchers of the
-        machine; it ends with the process.
+        """Lock an entry, also against other launchers of the machine; the
+        lock ends with the process.
 
-        :param bool wait: until nobody else has it.
-        :return: a context manager of whether nobody else has it.
+        :param bool wait: whether to wait for the lock.
+        :return: a context manager with whether the lock was acquired.
         """
         path = self._getLock(name)
         while True:
@@ -122,24 +125,24 @@ class Entries:
                 except BlockingIOError:
                     yield False
                     return
-                # Whoever had it may have removed the file; then others
-                # have another one.
+                # The previous owner may have deleted the file, so that others
+                # lock another one.
                 if os.fstat(file.fileno()).st_nlink:
                     yield True
                     return
 
     def makeDirectory(self, name, user):
-        """Make an entry's directory; what it had is gone.
+        """Create an entry's directory, after deleting an existing one.
 
-        :param User user: whose it is.
+        :param User user: the owner.
         """
         self._removeDirectory(name)
         self.path(name).mkdir()
         user.give(self.path(name))
 
-    def remove(self, name):
-        """Remove an entry and all processes with its mark; nothing if
-        there is no such entry.
+    def removeEntry(self, name):
+        """Delete an entry, and kill all processes with its mark; do nothing
+        if it does not exist.
 
         :raises DriverError: the processes do not end.
         """
@@ -159,8 +162,7 @@ class Entries:
         try:
             shutil.rmtree(path)
         except OSError:
-            # Directories need not allow their owner to remove what is in
-            # them.
+            # Directories may lack the permission to delete their contents.
             for command in (['chmod', '-R', 'u+rwX'], ['rm', '-rf']):
                 subprocess.run([*command, '--', path], check=True,
                                capture_output=True, timeout=TIMEOUT)

@@ -1,18 +1,19 @@
-"""Run a command in a network of its own, and let connections in.
+"""Run a command in a network of its own, and forward connections to it.
 
 The launcher starts this as a program, in a network namespace that has
 loopback and nothing else: ``forward.py DESCRIPTOR PORT COMMAND...``.
-DESCRIPTOR is a bound socket of the machine's network, from which this program
-has been cut off.  Each connection to it is copied to and from PORT in the
-namespace; there is no way in the other direction.
+DESCRIPTOR is a bound socket of the machine's network, which this program
+cannot reach otherwise.  Each connection to the socket is copied to and from
+PORT in the namespace; there are no connections in the other direction.
 
-The command never gets DESCRIPTOR, nor a connection that came through it:
-a process can connect a socket anew, and its network is the one where the
-socket was made.  The command is a sandbox, from within which this process
-can't be seen.
+The command never gets DESCRIPTOR, nor a connection that came through it: a
+process can connect a socket again, and the network of a socket is the one in
+which it was created.  The command is a sandbox, inside of which this process
+is not visible.
 
-Only the standard library is used: the user who runs nodes need not reach any
-other.  The program ends with the command, and has its exit status.
+The program imports the standard library only, because the user who runs nodes
+may be unable to read other libraries.  It ends with the command, and has its
+exit status.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ async def _forward(port, reader, writer):
             group.create_task(_copy(reader, inner_writer))
             group.create_task(_copy(inner_reader, writer))
     except* OSError:
-        # One end has gone, so the other one goes, too.
+        # One end is closed, so close the other one as well.
         for each in writers:
             each.transport.abort()
     finally:
@@ -54,10 +55,10 @@ async def main(descriptor, port, *command):
     listener.set_inheritable(False)
     server = await asyncio.start_server(
         functools.partial(_forward, int(port)), sock=listener)
-    # What else bubblewrap reads from was inherited, and is passed on.
+    # Pass on the other inherited descriptors that bubblewrap reads.
     process = await asyncio.create_subprocess_exec(*command, close_fds=False)
     status = await process.wait()
-    # Connections that are open do not keep it.
+    # Do not wait for open connections.
     server.close()
     return status
 

@@ -1,8 +1,7 @@
-"""The store of images: root file systems, unpacked.
+"""The store of images: unpacked root file systems.
 
-An image that is complete has its file system at ``root``; it is at
-``new`` while it is unpacked.  All its files belong to one user, and so do
-those of a copy.
+The file system of a complete image is at ``root``; it is at ``new`` while it
+is unpacked.  All files of an image or of a copy belong to one user.
 """
 
 import contextlib
@@ -21,29 +20,29 @@ from zuul_nodes.imagefiles import (
 )
 from zuul_nodes.nodeusers import User
 
-# What tar says where an archive has a device: there can't be any here, and
-# a node gets those that it needs.
+# The message of tar for a device in an archive.  The sandbox does not allow
+# devices, and a node gets those that it needs.
 SKIPPED = 'Cannot mknod: Operation not permitted'
 HARMLESS = 'Exiting with failure status due to previous errors'
-# How it ends after that.
+# The exit status of tar after such messages.
 FAILED = 2
-# All that the owner may not read could not be copied; no file needs to be
-# run as anybody else.
+# Files that the owner cannot read could not be copied, and no file needs to
+# run as another user.
 PERMISSIONS = 'u+rwX,ug-s'
-# Seconds to copy an image of a few gigabytes on a slow disk.
+# Time-out in seconds to copy an image of some gigabytes on a slow disk.
 TIMEOUT = 1800
-# Bytes that a file counts besides what is in it, for it takes as much room
-# for its name and its owner.
+# Bytes that each file adds to its content, for its name and its owner.
 FILE_SIZE = 4096
 SSHD = 'usr/sbin/sshd'
 
 
 class Images:
-    """
-    :param Path directory: where they are.
-    :param Users users: whose they are.
-    :param int limit: bytes that one may have.
-    :ivar Sandbox sandbox: of the user whose complete ones are.
+    """Creates, copies and deletes images.
+
+    :param Path directory: of the images.
+    :param Users users: the owners of images.
+    :param int limit: maximum size of an image in bytes.
+    :ivar Sandbox sandbox: of the user who owns complete images.
     """
 
     def __init__(self, directory, users, limit=SIZE_LIMIT):
@@ -52,28 +51,28 @@ class Images:
         self.limit = limit
         self.entries = Entries(directory, users)
 
-    def add(self, path, name, metadata, timeout=TIMEOUT, checksums=(),
-            within=None):
-        """Make an image; what was there by that name is gone.
+    def addImage(self, path, name, metadata, timeout=TIMEOUT, checksums=(),
+                 within=None):
+        """Create an image, after deleting an existing one of that name.
 
         :param path path: of an archive, compressed or not, or a directory.
         :param str name: of the image.
-        :param dict metadata: what is to be known of it.
+        :param dict metadata: of the image.
         :param float timeout: seconds.
-        :param checksums: of an archive, decompressed: pairs of an algorithm
-            and what the checksum has to be, or None.
-        :param within: the only directories where it may be, as of
+        :param checksums: of a decompressed archive: pairs of an algorithm and
+            the expected checksum, or None.
+        :param within: the directories that must contain it, as of
             :func:`sources.openSource`.
         :return: the name.
-        :raises DriverError: it is no root file system.
+        :raises DriverError: the source is not a root file system.
         """
         with openSource(path, within) as source:
             self._add(source, name, metadata, timeout, checksums)
         return name
 
     def addCopy(self, source, name, metadata, timeout=TIMEOUT):
-        """Make an image of a root file system that somebody may be
-        writing to; otherwise as :meth:`add`.
+        """Create an image from a root file system that may be in use;
+        otherwise as :meth:`addImage`.
 
         :param path source: of its directory.
         """
@@ -82,7 +81,7 @@ class Images:
             self._measure(sandbox, mark, source, target, timeout)
 
         try:
-            # No other user can read all of it.
+            # Only its owner can read all of it.
             user = User.of(source)
         except OSError as error:
             raise DriverError(f'Unable to copy {source}: {error}') from None
@@ -90,11 +89,11 @@ class Images:
         return name
 
     def addPath(self, path, within=None):
-        """Make an image of an archive that has no name; only once, as
-        long as the file is the same.
+        """Create an image without a name from an archive, unless the image of
+        the unchanged file exists.
 
         :param str path: of a regular file.
-        :param within: as of :meth:`add`.
+        :param within: as of :meth:`addImage`.
         :return: its name.
         """
         with openSource(path, within) as source:
@@ -110,14 +109,14 @@ class Images:
                 self._add(source, name, {})
                 for each in self.entries.names():
                     if each.startswith(prefix) and each != name:
-                        self.entries.remove(each)
+                        self.entries.removeEntry(each)
         return name
 
     def getRoot(self, name):
         return self.entries.path(name, 'root')
 
     def exists(self, name):
-        """:return: whether there is such an image, complete."""
+        """:return: whether an image exists and is complete."""
         return self.getRoot(name).exists()
 
     def copyTo(self, name, target, mark, user):
@@ -125,14 +124,14 @@ class Images:
 
         :param Path target: an empty directory in one that belongs to the
             user.
-        :param str mark: of the processes that do it.
-        :param User user: whose the copy is.
-        :raises DriverError: there is no such image.
+        :param str mark: of the processes that copy it.
+        :param User user: the owner of the copy.
+        :raises DriverError: the image does not exist.
         """
         if not self.exists(name):
             raise PermanentError(
                 f'There is no image "{name}" on this machine')
-        # It may be of a time when others had all images.
+        # An older version may have created it for another user.
         self.sandbox.giveAll(mark, self.entries.path(name))
         for each in (target.parent, target):
             self.sandbox.user.give(each)
@@ -141,10 +140,10 @@ class Images:
         Sandbox(user).giveAll(mark, target.parent)
 
     def unpackTo(self, path, within, target, mark, user):
-        """Copy an archive or a directory of the machine's.
+        """Copy an archive or a directory of the machine.
 
-        :param path path: as the launcher can read it.
-        :param within: as of :meth:`add`.
+        :param path path: readable for the launcher.
+        :param within: as of :meth:`addImage`.
         :param target: this and the others as of :meth:`copyTo`.
         """
         with openSource(path, within) as source:
@@ -154,9 +153,9 @@ class Images:
             image = self._addOnce(source)
         self.copyTo(image, target, mark, user)
 
-    def remove(self, name):
-        """Nothing if there is no such image."""
-        self.entries.remove(name)
+    def removeImage(self, name):
+        """Delete an image; do nothing if it does not exist."""
+        self.entries.removeEntry(name)
 
     def _add(self, source, name, metadata, timeout=TIMEOUT, checksums=()):
         def fill(sandbox, mark, target):
@@ -174,16 +173,16 @@ class Images:
             new = self.entries.path(name, 'new')
             new.mkdir()
             user.give(new)
-            # Others do not get there; inside, it is the root of all.
+            # Others cannot reach it; inside the node, it is the root.
             new.chmod(0o755)
             fill(Sandbox(user), mark, new)
             if not os.path.lexists(new / SSHD):
                 raise PermanentError(
-                    f'The image has no /{SSHD}, which a node needs')
+                    f'The image has no /{SSHD}, which every node requires')
             self.sandbox.giveAll(mark, new.parent)
             new.rename(self.getRoot(name))
         except Exception:
-            self.entries.remove(name)
+            self.entries.removeEntry(name)
             raise
 
     def _copy(self, sandbox, mark, source, target, timeout):
@@ -196,18 +195,18 @@ class Images:
         disk_space = DiskSpace(target, self.limit)
         digests = {name: hashlib.new(name, usedforsecurity=False)
                    for name, expected in checksums if expected}
-        with _told(source.path), contextlib.closing(
+        with _nameSource(source.path), contextlib.closing(
                 _check(source.readBlocks(), disk_space, digests)) as blocks:
             code, said = sandbox.run(
                 mark,
                 ['tar', '--extract', '--file=-', '--no-same-owner',
                  '--preserve-permissions', '--warning=none'],
                 timeout, target, blocks=blocks, ignored=(SKIPPED, HARMLESS))
-            # If it has skipped something, it has said no more than that.
+            # After skipped entries alone, the output is empty.
             if code and (said or code != FAILED):
                 raise DriverError(
                     f'Unable to unpack {source.path}: {describe(said)}')
-            # What it had no use for is of the file, too.
+            # Read the rest of the file, which belongs to the checksum.
             for _ in blocks:
                 pass
         _verify(source.path, digests, checksums)
@@ -217,15 +216,15 @@ class Images:
 
     def _measure(self, sandbox, mark, source, target, timeout):
         """
-        :raises PermanentError: there is more in a directory than an image
-            may have.
+        :raises PermanentError: the content of a directory exceeds the size
+            limit of images.
         """
         said = self._run(sandbox, 'measure a file system', mark, [
             'sh', '-c', 'du -s --block-size=1 . && du -s --inodes .'],
             timeout, target)
-        # Links count once, and holes not at all.
+        # du counts links once, and does not count holes.
         size, files = (int(line.split()[0]) for line in said.splitlines())
-        with _told(source):
+        with _nameSource(source):
             DiskSpace(target, self.limit).check(size + files * FILE_SIZE, 0)
 
     def _run(self, sandbox, what, mark, command, timeout, *directories):
@@ -236,10 +235,10 @@ class Images:
 
 
 @contextlib.contextmanager
-def _told(source):
-    """Say of which image an error is.
+def _nameSource(source):
+    """Raise errors that name the source of an image.
 
-    :param path source: of it.
+    :param path source: of the image.
     """
     try:
         yield
@@ -250,7 +249,7 @@ def _told(source):
 
 
 def _check(blocks, disk_space, digests):
-    """:return: yields the blocks, while there is space for them."""
+    """:return: yields the blocks, as long as there is disk space."""
     size = 0
     with contextlib.closing(blocks):
         for block in blocks:
@@ -265,8 +264,8 @@ def _verify(source, digests, checksums):
     for name, expected in checksums:
         if expected and digests[name].hexdigest() != expected.lower():
             raise PermanentError(
-                f'The {name} of {source} is {digests[name].hexdigest()}, the '
-                f'artifact says {expected}')
+                f'The {name} of {source} is {digests[name].hexdigest()}, but '
+                f'the artifact has {expected}')
 
 
 def _hash(*values):

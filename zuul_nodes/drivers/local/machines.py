@@ -1,8 +1,8 @@
 """Nodes: process trees with a file system and an sshd of their own.
 
-A node's directory has its file system at ``root``, and at ``config`` what
-sshd needs.  Everything here can be repeated, and whatever was interrupted
-goes on: what there is tells how far it has come.
+A node's directory has its file system at ``root``, and the files for sshd at
+``config``.  Each step can be repeated, and the files show the progress, so an
+interrupted launch continues.
 """
 
 import logging
@@ -24,12 +24,12 @@ from zuul_nodes.drivers.local.forward import ADDRESS
 from zuul_nodes.drivers.local.sandbox import UID, Sandbox, describe
 
 USERNAME = re.compile(r'[a-z_][a-z0-9_-]{0,31}')
-# Where a node sees what is at "config".
+# The path of "config" inside a node.
 CONFIG = '/run/zuul-nodes'
 BOOT = pathlib.Path(__file__).with_name('boot.sh')
 RESOLV_CONF = pathlib.Path('/etc/resolv.conf')
-# sshd is run by the user alone, so it can let in nobody else, knows no
-# passwords, and has nothing to separate.
+# sshd runs as the user, so it can admit no other user, cannot check passwords,
+# and does not separate privileges.
 SSHD_CONFIG = f'''\
 ListenAddress {ADDRESS}
 Port {{port}}
@@ -45,19 +45,20 @@ Subsystem sftp internal-sftp
 '''
 LISTENING = f'Server listening on {ADDRESS} port '
 PORT_TAKEN = 'Address already in use'
-# How often a node is started, in case others take its port.
+# Number of attempts to start a node, in case other programs take its port.
 STARTS = 5
-# Seconds in which one can log in to what was started.
+# Seconds until the sshd of a node has to listen.
 BOOTING = 60
 PAUSE = 0.02
 
 
 class Machines:
-    """
-    :param Path directory: where they are.
-    :param Users users: whose they are.
-    :param Cgroups cgroups: in which they have limits, if there are any.
-    :param bool has_network: whether new ones have the machine's network.
+    """Creates, starts and deletes nodes.
+
+    :param Path directory: of the nodes.
+    :param Users users: the owners of nodes.
+    :param Cgroups cgroups: enforces their limits; may be None.
+    :param bool has_network: whether new nodes have the machine's network.
     """
 
     log = logging.getLogger('zuul.nodes.drivers.local')
@@ -68,54 +69,54 @@ class Machines:
         self.has_network = has_network
         self.entries = Entries(directory, users)
 
-    def add(self, name, metadata, username, source, limits):
-        """Record a node that is to be made; nothing if it is known.
+    def addNode(self, name, metadata, username, source, limits):
+        """Record a node that is to be launched; do nothing if it is recorded.
 
         :param str name: of the node.
-        :param dict metadata: what is to be known of it.
+        :param dict metadata: of the node.
         :param str username: who logs in.
-        :param source: what its file system is made of, for JSON.
+        :param source: of its file system, for JSON.
         :param dict limits: may have ``cores``, and ``ram`` in MiB.
-        :raises PermanentError: this user is not to be had.
+        :raises PermanentError: the user is not allowed.
         """
         if not USERNAME.fullmatch(username) or username == 'root':
             raise PermanentError(
-                f'"{username}" can not be the user of a node on this '
-                'machine; it has to be an ordinary one such as "zuul"')
+                f'"{username}" cannot be the user of a node on this machine; '
+                'use an ordinary one such as "zuul"')
         self.entries.prepare()
         if self.entries.read(name) is None:
             self.entries.write(name, {
                 'metadata': metadata, 'username': username,
                 'source': source, 'limits': limits})
 
-    def get(self, name):
+    def getNode(self, name):
         """
-        :return: what is known of a node, a dict with ``metadata``,
+        :return: the metadata of a node, a dict with ``metadata``,
             ``username``, ``source`` and ``limits``; once they are known,
-            ``host_keys`` and ``port``; and in the end ``ready``, or
-            ``failure``, which is what it means and a message.  None if
-            there is no such node.
+            ``host_keys`` and ``port``; finally ``ready``, or ``failure`` with
+            the kind of the error and its message.  None if the node does not
+            exist.
         """
         return self.entries.read(name)
 
-    def make(self, name, fill, authorized_keys):
-        """Go on with a node that is recorded, until one can log in or it
-        has failed; nothing if somebody else is at it.  Takes time.
+    def makeNode(self, name, fill, authorized_keys):
+        """Continue the launch of a node until it is ready or has failed; do
+        nothing while another launcher works on it.  May take long.
 
         :param fill: called for the file system with the source, an empty
             directory in that of the node, the mark of the node, and its user.
-        :param authorized_keys: called for the public keys that are let in.
+        :param authorized_keys: returns the public keys that can log in.
         """
         with self.entries.lock(name) as is_mine:
             if not is_mine:
                 return
-            data = self.get(name)
+            data = self.getNode(name)
             if data is None:
-                # It has gone meanwhile, and so goes its lock.
-                self.entries.remove(name)
+                # It was deleted meanwhile, so delete the lock.
+                self.entries.removeEntry(name)
             elif data.keys().isdisjoint(('ready', 'failure')):
                 outcome = self._make(name, data, fill, authorized_keys)
-                self.entries.write(name, self.get(name) | outcome)
+                self.entries.write(name, self.getNode(name) | outcome)
 
     def _make(self, name, data, fill, authorized_keys):
         try:
@@ -127,7 +128,7 @@ class Machines:
         except DriverError as error:
             return {'failure': [error.failure, str(error)]}
         except Exception as error:
-            self.log.exception('Unable to make %s', name)
+            self.log.exception('Unable to launch node %s', name)
             return {'failure': [DriverError.failure, str(error)]}
         return {'ready': True}
 
@@ -136,7 +137,7 @@ class Machines:
 
     def _build(self, name, user, data, fill, authorized_keys):
         mark = self.entries.getMark(name)
-        # Of an earlier attempt.
+        # Processes of an earlier attempt.
         sandbox.kill(mark)
         self.entries.makeDirectory(name, user)
         config = self.entries.path(name, 'config')
@@ -164,17 +165,17 @@ class Machines:
         new.rename(self.getRoot(name))
 
     def _resume(self, name):
-        """:return: whether another launcher has started a node to which one
-            can log in."""
+        """:return: whether another launcher has started the node and it is
+            ready."""
         if (not self.getRoot(name).exists()
                 or self.entries.getMark(name) not in sandbox.find()):
             return False
-        # The other one may not have come to this.
+        # The other launcher may have died before it set the limits.
         self._limit(name)
         return self._await(name)
 
     def _boot(self, name, user):
-        # The number that it had may be another's now.
+        # Another entry may have claimed the user of an earlier attempt.
         Sandbox(user).giveAll(
             self.entries.getMark(name), self.entries.path(name))
         for _ in range(STARTS):
@@ -187,8 +188,8 @@ class Machines:
 
     def _await(self, name):
         """
-        :return: whether one can log in; False if the node has ended.
-        :raises DriverError: neither is so in time.
+        :return: whether the node is ready; False if it has ended.
+        :raises DriverError: the time is over.
         """
         mark = self.entries.getMark(name)
         end = time.monotonic() + BOOTING
@@ -209,7 +210,7 @@ class Machines:
             self._startAt(name, user, entrance.getsockname()[1], entrance)
 
     def _startAt(self, name, user, port, entrance=None):
-        data = self.get(name) | {'port': port}
+        data = self.getNode(name) | {'port': port}
         config = self.entries.path(name, 'config')
         _give(user, config / 'sshd_config', SSHD_CONFIG.format(
             port=port, user=data['username']).encode())
@@ -226,42 +227,42 @@ class Machines:
     def _limit(self, name):
         if self.cgroups:
             mark = self.entries.getMark(name)
-            limits = self.get(name).get('limits', {})
+            limits = self.getNode(name).get('limits', {})
             self.cgroups.limit(name, limits, lambda: {
                 process.pid for process in sandbox.find()[mark]})
 
     def _checkStart(self, name):
         """
-        :raises DriverError: a node that does not run was started before,
-            and it would be no use to do so again.
+        :raises DriverError: an earlier start has failed, and another one would
+            fail as well.
         """
         said = self.readLog(name)
         if said and PORT_TAKEN not in said:
             raise DriverError(
                 f'The image does not boot on this machine: {describe(said)}')
 
-    def remove(self, name):
-        """Remove a node with all that it has started; nothing if there is
-        no such node.  Takes time."""
+    def removeNode(self, name):
+        """Delete a node and kill its processes; do nothing if it does not
+        exist.  May take long."""
         while True:
-            # Also what makes it.
+            # This includes processes that create the node.
             sandbox.kill(self.entries.getMark(name))
             with self.entries.lock(name) as is_mine:
                 if is_mine:
-                    if data := self.get(name):
-                        # Nobody goes on if this is interrupted.
+                    if data := self.getNode(name):
+                        # After an interruption, the launch must not continue.
                         self.entries.write(name, data | {'failure': [
-                            DriverError.failure, 'it is being removed']})
+                            DriverError.failure, 'it is being deleted']})
                     if self.cgroups:
-                        self.cgroups.remove(name)
-                    self.entries.remove(name)
+                        self.cgroups.removeGroup(name)
+                    self.entries.removeEntry(name)
                     return
             time.sleep(PAUSE)
 
     def readLog(self, name):
-        """:return: what a node has said, as far as it is not too long."""
+        """:return: the output of a node, up to a maximum length."""
         try:
-            # Jobs may make it grow.
+            # Jobs may write to it without a limit.
             with open(self._getLog(name), 'rb') as log:
                 return log.read(1 << 16).decode(errors='replace')
         except FileNotFoundError:
@@ -277,6 +278,6 @@ def _give(user, path, content):
 
 
 def _findPort():
-    """:return: a port that is free now; sshd says if it is not any more."""
+    """:return: a port that is free now; sshd fails if it is taken later."""
     with sandbox.bindPort() as sock:
         return sock.getsockname()[1]

@@ -1,12 +1,12 @@
-"""Programs apart from the machine they run on, by bubblewrap.
+"""Run programs in isolation from the machine, by bubblewrap.
 
-Images and nodes are what somebody else has written, so all that looks into
-them does it from within: a symbolic link there leads to nothing of the
-machine's.  They can't make namespaces of their own, in which they would be
-root, nor use what else of the kernel is not for them.
+The contents of images and nodes are not trusted, so programs that read them
+run inside: a symbolic link there cannot lead to files of the machine.  They
+cannot create namespaces, in which they would be root, and cannot use other
+risky functions of the kernel.
 
 All programs of a node or an image have a mark in their environment, by which
-any launcher finds them, whoever has started them.
+any launcher finds them.
 """
 
 import collections
@@ -26,36 +26,37 @@ from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.local import forward, seccomp
 
 VARIABLE = 'ZUUL_NODES_LOCAL'
-# What the user is inside.
+# The id of the user inside the sandbox.
 UID = 1000
-# By this, a quickstart finds what it has started, and so nodes, too.
+# A quickstart finds its processes, including nodes, by this variable.
 KEPT = 'QUICKSTART_RUN'
-# Where the machine has its programs, and the libraries for them.
+# Directories with programs of the machine and their libraries.
 PROGRAMS = ('usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64')
-# What every node has of its own.
+# Namespaces and privileges that every node has of its own.
 NAMESPACES = ('--unshare-user', '--unshare-ipc', '--unshare-pid',
               '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL')
-# That of a virtual environment may be where nobody else gets, and so may the
-# file.
+# The interpreter and the file of a virtual environment may be unreadable for
+# other users.
 PYTHON = os.path.realpath(sys.executable)
 FORWARD = pathlib.Path(forward.__file__)
-# What a program has said last is reported up to this many characters.
+# Maximum length of a program's output in messages, in characters.
 REPORTED = 500
-# That many lines of it are kept, each up to this many bytes.
+# Number of the last lines of output to keep, and bytes of each.
 LINES = 20
 LONGEST_LINE = 1 << 12
-# Seconds in which a process ends that was killed.
+# Seconds until a killed process has to end.
 ENDING = 10
-# Seconds that it takes at most to try a network namespace.
+# Time-out in seconds to try a network namespace.
 ISOLATING = 30
-# Seconds that it takes at most to change the owner of many files.
+# Time-out in seconds to change the owner of many files.
 GIVING = 1800
 PAUSE = 0.02
 
 
 class Sandbox:
-    """
-    :param User user: whose processes they are, seen from the machine.
+    """Runs programs in isolation.
+
+    :param User user: of the processes, as seen from the machine.
     """
 
     def __init__(self, user):
@@ -63,14 +64,14 @@ class Sandbox:
         self._filter = seccomp.makeProgram()
 
     def giveAll(self, mark, path):
-        """Let a directory that others had be the user's, with all that is in
-        it; nothing if it is.  It takes time, once for each file.
+        """Give a directory and its contents to the user; do nothing if the
+        user owns it.  Takes long for many files.
 
-        :param str mark: of the image or node whose directory it is.
-        :raises DriverError: it is not possible.
+        :param str mark: of the image or node of the directory.
+        :raises DriverError: the owner cannot be changed.
         """
         uid = self.user.uid
-        # Its owner is the last that changes.
+        # chown changes the directory itself last.
         if uid in (None, os.lstat(path).st_uid):
             return
         try:
@@ -86,18 +87,18 @@ class Sandbox:
 
     def run(self, mark, command, timeout, writable, readable=None,
             blocks=None, ignored=()):
-        """Run a program of the machine's that sees nothing of it.
+        """Run a program of the machine that cannot see the machine.
 
-        :param str mark: of the image or node for which this is done.
+        :param str mark: of the image or node that the program works for.
         :param command: the program and its arguments.
         :param float timeout: seconds.
-        :param path writable: a directory, which it sees as ``/target``.
-        :param path readable: a directory, which it sees as ``/source``.
-        :param blocks: of bytes, which it reads as its input.
-        :param ignored: ends of lines that are no news.
-        :return: its exit code, and the last of what it said.
-        :raises DriverError: it took too long.
-        :raises Exception: what the blocks raise.
+        :param path writable: a directory, visible as ``/target``.
+        :param path readable: a directory, visible as ``/source``.
+        :param blocks: of bytes, the standard input.
+        :param ignored: ends of lines that are omitted from the output.
+        :return: its exit code, and the end of its output.
+        :raises DriverError: the time is over.
+        :raises Exception: an error of the blocks.
         """
         binds = []
         for name in PROGRAMS:
@@ -137,17 +138,16 @@ class Sandbox:
         return code, said
 
     def start(self, mark, arguments, log, prepare, entrance=None):
-        """Start what goes on though the launcher ends.
+        """Start a program that continues after the launcher ends.
 
         :param str mark: of the node.
         :param arguments: of bubblewrap.
-        :param file log: where it writes to.
-        :param prepare: called before the program begins, when bubblewrap
-            runs.
-        :param socket entrance: a bound socket; then the program has a
-            network of its own, and who connects to the socket gets to the
-            port of that number there.  By default, it has the machine's
-            network.
+        :param file log: receives the output.
+        :param prepare: called before the program begins, while bubblewrap
+            waits.
+        :param socket entrance: a bound socket; the program then has a
+            network of its own, and connections to the socket are forwarded to
+            the same port there.  By default, it has the machine's network.
         """
         reader, writer = os.pipe()
         try:
@@ -158,7 +158,7 @@ class Sandbox:
                 if entrance:
                     command = _isolate(command, entrance)
                     passed.append(entrance.fileno())
-                # It becomes a child of the machine's first process.
+                # The program becomes a child of the first process.
                 subprocess.run(
                     ['setsid', '--fork', *self.user.hold(command)],
                     stdin=self.user.lock, stdout=log, stderr=log,
@@ -167,7 +167,7 @@ class Sandbox:
             try:
                 prepare()
             except Exception:
-                # It begins, too, if nobody holds the pipe any more.
+                # The program would begin once the pipe is closed.
                 kill(mark)
                 raise
             os.write(writer, b'.')
@@ -176,7 +176,7 @@ class Sandbox:
             os.close(writer)
 
     def checkIsolation(self):
-        """Try whether programs can have a network of their own.
+        """Check whether programs can have a network of their own.
 
         :raises PermanentError: the machine does not allow it.
         """
@@ -196,17 +196,17 @@ class Sandbox:
                     f'Unable to try a network namespace: {error}') from None
         if result.returncode:
             raise PermanentError(
-                'This machine does not let nodes have a network namespace of '
-                'their own: '
+                'This machine does not allow nodes to have a network '
+                'namespace of their own: '
                 f'{describe(_decode(result.stdout))}')
 
     @contextlib.contextmanager
     def _openFilter(self):
-        """:return: a context manager of what bubblewrap reads the filter
-            of system calls from."""
+        """:return: a context manager with the descriptor from which bubblewrap
+            reads the filter of system calls."""
         reader, writer = os.pipe()
         try:
-            # A pipe has more room than that.
+            # A pipe has more capacity than the filter needs.
             with open(writer, 'wb') as file:
                 file.write(self._filter)
             yield reader
@@ -215,14 +215,14 @@ class Sandbox:
 
     def _getEnvironment(self, mark):
         kept = {KEPT: os.environ[KEPT]} if KEPT in os.environ else {}
-        # Messages are compared with what is expected.
+        # LC_ALL, because messages are compared with expected texts.
         return {VARIABLE: mark, 'LC_ALL': 'C',
                 'PATH': os.environ.get('PATH', os.defpath)} | kept
 
 
 def bindPort():
-    """:return: a socket that nobody else can bind, on a port that was
-        free."""
+    """:return: a socket that is bound to a free port, which no other program
+        can bind."""
     sock = socket.socket()
     try:
         sock.bind((forward.ADDRESS, 0))
@@ -233,11 +233,11 @@ def bindPort():
 
 
 def _isolate(command, entrance):
-    """:return: the command that runs one of bubblewrap in a network of its
-        own, with an entrance."""
+    """:return: a command that runs one of bubblewrap in a network of its own
+        with an entrance."""
     program, *arguments = command
     return ['bwrap', '--unshare-user', '--unshare-net', '--cap-drop', 'ALL',
-            # Root without capabilities could not map itself once more.
+            # Root without capabilities could not create another mapping.
             '--uid', str(UID), '--gid', str(UID), '--dev-bind', '/', '/',
             '--', PYTHON, '-I', '-S', '-c', FORWARD.read_text(),
             str(entrance.fileno()), str(entrance.getsockname()[1]), program,
@@ -245,10 +245,10 @@ def _isolate(command, entrance):
 
 
 class Feeder:
-    """A thread that writes what a program reads.
+    """A thread that writes the standard input of a program.
 
     :param blocks: an iterable of bytes.
-    :ivar int reader: the end of the pipe that the program gets.
+    :ivar int reader: the program's end of the pipe.
     """
 
     def __init__(self, blocks):
@@ -261,7 +261,7 @@ class Feeder:
         return self
 
     def __exit__(self, *exc_info):
-        # Whoever has the blocks may close what they are read from now.
+        # The caller may close the source of the blocks afterwards.
         if self._thread.ident:
             self._thread.join()
         else:
@@ -269,18 +269,18 @@ class Feeder:
             os.close(self._writer)
 
     def start(self):
-        """To be called when the program has the pipe."""
+        """Start to write; call this after the program has got the pipe."""
         os.close(self.reader)
         self._thread.start()
 
     def check(self):
-        """:raises Exception: what the blocks have raised."""
+        """:raises Exception: the error of the blocks."""
         if self._error:
             raise self._error
 
     def _run(self):
         try:
-            # A program that has ended needs no more.
+            # A program that has ended needs no more input.
             with contextlib.suppress(BrokenPipeError), \
                     open(self._writer, 'wb') as file:
                 for block in self._blocks:
@@ -292,14 +292,14 @@ class Feeder:
 def _expire(process, expired, mark):
     expired.set()
     process.kill()
-    # What bubblewrap has just started does not know yet that it is to end
-    # with it, and would hold the end of the pipe that is read.
+    # Processes that bubblewrap has just started may not end with it yet, and
+    # would keep the pipe open.
     with contextlib.suppress(DriverError):
         kill(mark)
 
 
 def _readLines(stream, ignored):
-    """:return: the last lines of a stream, read to its end."""
+    """:return: the last lines of a stream, after reading all of it."""
     kept = collections.deque(maxlen=LINES)
     while line := stream.readline(LONGEST_LINE):
         text = line.decode(errors='replace').rstrip('\n')
@@ -317,22 +317,22 @@ def find():
 
 
 def kill(mark):
-    """Kill all processes with a mark and whatever they have started, and
-    wait for their end.
+    """Kill all processes with a mark and their children, and wait until they
+    have ended.
 
     :raises DriverError: they do not end.
     """
     end = time.monotonic() + ENDING
     killed = set()
-    # One that has given back its memory has no mark any more, but may still
-    # have locks.
+    # A process that has released its memory has lost its mark, but may still
+    # hold locks.
     while (found := find()[mark]) or not all(map(_hasEnded, killed)):
         if time.monotonic() > end:
             raise DriverError(f'The processes of {mark} do not end')
         for process in found:
             with contextlib.suppress(psutil.NoSuchProcess):
                 for each in (*process.children(recursive=True), process):
-                    # psutil sees to it that the number was not used again.
+                    # psutil checks that the id was not reused.
                     with contextlib.suppress(psutil.NoSuchProcess):
                         each.kill()
                         killed.add(each)
@@ -340,7 +340,7 @@ def kill(mark):
 
 
 def _hasEnded(process):
-    # What is left in the list of processes goes when its parent notices.
+    # A zombie has ended; it disappears when its parent reads its status.
     with contextlib.suppress(psutil.NoSuchProcess):
         return (not process.is_running()
                 or process.status() == psutil.STATUS_ZOMBIE)
@@ -352,5 +352,5 @@ def _decode(said):
 
 
 def describe(text):
-    """:return: the end of what a program has said, in one line."""
-    return ' '.join(text.split())[-REPORTED:] or 'it said nothing'
+    """:return: the end of a program's output, in one line."""
+    return ' '.join(text.split())[-REPORTED:] or 'it printed nothing'

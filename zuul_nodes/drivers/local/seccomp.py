@@ -1,8 +1,8 @@
-"""Calls of the kernel that a node has no use for, and that are refused.
+"""The system calls that a node does not need and the kernel refuses.
 
-They are those that container runtimes refuse: most faults of the kernel that
-let somebody out of a sandbox were in them, or needed a user namespace, in
-which anybody is root.
+Container runtimes refuse the same calls: most faults of the kernel that
+allowed processes to leave a sandbox were in them, or required a user
+namespace, in which every user is root.
 
 A program of the kernel's filter (BPF) decides.  It is a list of instructions
 of eight bytes; see https://docs.kernel.org/userspace-api/seccomp_filter.html
@@ -15,7 +15,7 @@ import struct
 
 from zuul_nodes.drivers import DriverError
 
-# name -> number, of architectures that came late, and of x86-64.
+# name -> its number in newer architectures, and its number in x86-64.
 REFUSED = {
     'acct': (89, 163), 'add_key': (217, 248), 'bpf': (280, 321),
     'clock_adjtime': (266, 305), 'clock_settime': (112, 227),
@@ -38,40 +38,39 @@ REFUSED = {
     'swapon': (224, 167), 'syslog': (116, 103), 'umount2': (39, 166),
     'unshare': (97, 272), 'userfaultfd': (282, 323),
     'vhangup': (58, 153),
-    # x86-64 alone has these.
+    # Only x86-64 has these.
     '_sysctl': (None, 156), 'ioperm': (None, 173), 'iopl': (None, 172),
     'sysfs': (None, 139), 'uselib': (None, 134), 'ustat': (None, 136),
 }
-# The number of this one differs; it has flags in its first argument.
+# The number of this call differs; its first argument has flags.
 CLONE = (220, 56)
-# Its flags are in memory, where the program can't see them.  The C library
-# uses the other one if it is told that there is none.
+# Its flags are in memory, where the filter cannot see them.  Without this
+# call, the C library uses the other one.
 CLONE3 = 435
-# Newer calls are not there: nobody here knows what they do.  This is the
-# last one of Linux 6.18; x86-64 has those of the ABI x32 behind it.
+# Newer calls do not exist in the sandbox, because their effects are unknown.
+# This is the last call of Linux 6.18; x86-64 has the ABI x32 behind it.
 LAST = 469
-# All kinds of namespaces, CLONE_NEW* but for that of time, which clone() can
-# not make.
+# All kinds of namespaces: CLONE_NEW*, except for that of time, which clone()
+# cannot create.
 NAMESPACES = 0x7E020000
-# Sockets of this family are of no network namespace: they lead to the
-# hypervisor, and to what listens for it on the machine.
+# Sockets of this family are outside of network namespaces: they lead to the
+# hypervisor, and to programs of the machine.
 SOCKET = (198, 41)
 # AF_VSOCK.
 VSOCK = 40
 
-# Instructions, and what they give in the end; linux/bpf_common.h and
-# linux/seccomp.h .
+# Instructions and results; linux/bpf_common.h and linux/seccomp.h.
 LOAD, EQUAL, GREATER, ANY_BIT, RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-# Where a call is described.
+# Offsets in the description of a call.
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
     """
-    :ivar int audit: how the kernel calls it, AUDIT_ARCH_*.
-    :ivar int column: of the numbers above.
+    :ivar int audit: the kernel's constant AUDIT_ARCH_*.
+    :ivar int column: of its numbers above.
     """
 
     audit: int
@@ -87,17 +86,17 @@ ARCHITECTURES = {
 
 def makeProgram(machine=None):
     """
-    :param str machine: an architecture, as ``uname -m`` says; by default
-        the one that there is.
+    :param str machine: an architecture, as ``uname -m`` prints it; by default
+        that of this machine.
     :return: the program, bytes for the option ``--seccomp`` of bubblewrap.
-    :raises DriverError: the numbers of its calls are not known here.
+    :raises DriverError: the architecture is not supported.
     """
     machine = machine or os.uname().machine
     architecture = ARCHITECTURES.get(machine)
     if architecture is None:
         raise DriverError(
-            f'The driver "local" does not know the system calls of {machine}, '
-            f'only those of {", ".join(ARCHITECTURES)}')
+            f'The driver "local" does not support the architecture {machine}, '
+            f'only {", ".join(ARCHITECTURES)}')
     column = architecture.column
     numbers = sorted(each[column] for each in REFUSED.values()
                      if each[column] is not None)
@@ -106,7 +105,7 @@ def makeProgram(machine=None):
     allowed = _instruct(RETURN, ALLOW)
     return b''.join([
         _instruct(LOAD, ARCHITECTURE),
-        # Programs of 32 bits have other numbers.
+        # Programs of 32 bits use other numbers.
         _instruct(EQUAL, architecture.audit, 1, 0),
         _instruct(RETURN, KILL),
         _instruct(LOAD, NUMBER),
@@ -122,6 +121,6 @@ def makeProgram(machine=None):
 
 
 def _instruct(code, value, if_true=0, if_false=0):
-    """:return: an instruction; of one that compares, the last two tell how
-        many of the next ones are left out."""
+    """:return: an instruction; for a comparison, the last two arguments are
+        the numbers of instructions to skip."""
     return struct.pack('=HBBI', code, if_true, if_false, value)

@@ -1,8 +1,8 @@
-"""Files and directories of the machine's of which images are made.
+"""Files and directories of the machine that are sources of images.
 
-Whoever can write to a directory on the way to one can let its path stand for
-something else at any moment.  So a path is opened once, what was opened is
-looked at, and nothing else is read from then on.
+A user who can write to a directory of a path can change what the path leads
+to at any moment.  So a path is opened once, the open file is checked, and only
+that file is read.
 """
 
 import contextlib
@@ -14,15 +14,16 @@ import subprocess
 from zuul_nodes import imagefiles
 from zuul_nodes.drivers import DriverError, PermanentError
 
-# Seconds in which a program ends that has nothing to do any more.
+# Seconds until an idle program has to end.
 ENDING = 10
 
 
 class Source:
-    """
-    :param path: by which it was found, for people.
+    """An open file or directory.
+
+    :param path: by which it was found, for messages.
     :param int descriptor: of the open file or directory.
-    :ivar str path: where it is.
+    :ivar str path: the argument.
     :ivar os.stat_result stat:
     """
 
@@ -36,8 +37,8 @@ class Source:
         return stat.S_ISDIR(self.stat.st_mode)
 
     def readBlocks(self):
-        """:return: yields blocks of an archive, decompressed; of a
-            directory, that of what is in it."""
+        """:return: yields the decompressed blocks of an archive; for a
+            directory, the blocks of an archive of its contents."""
         if self.is_directory:
             return self._pack()
         return self._read()
@@ -47,7 +48,7 @@ class Source:
             yield from imagefiles.readBlocks(file)
 
     def _pack(self):
-        # Who runs nodes may not be allowed to read it.
+        # The user who runs nodes may not be allowed to read it.
         with subprocess.Popen(
                 ['tar', '--create', '--file=-', '--sparse', '--directory',
                  f'/proc/self/fd/{self._descriptor}', '.'],
@@ -57,10 +58,10 @@ class Source:
             try:
                 while block := process.stdout.read(imagefiles.BLOCK_SIZE):
                     yield block
-                # 1 is for files that have changed meanwhile.
+                # Status 1 means that files have changed meanwhile.
                 if process.wait(ENDING) > 1:
                     raise DriverError(
-                        f'The launcher can not read all of {self.path}')
+                        f'The launcher cannot read all of {self.path}')
             finally:
                 process.kill()
 
@@ -69,12 +70,12 @@ class Source:
 def openSource(path, within=None):
     """
     :param path: of a regular file or a directory.
-    :param within: paths of directories that it has to be in, whatever links
-        lead to it; by default it is the launcher's own, and no link.
-    :return: a context manager of a :class:`Source`.
-    :raises PermanentError: it is not there, or not in them.
+    :param within: paths of directories that must contain it, after links are
+        resolved; by default, it is the launcher's own and not a link.
+    :return: a context manager with a :class:`Source`.
+    :raises PermanentError: it does not exist, or is in no such directory.
     """
-    # Nothing happens to a device or a pipe that is opened so.
+    # Opening a device or a pipe in this way has no effect on it.
     flags = os.O_PATH | (os.O_NOFOLLOW if within is None else 0)
     try:
         found = os.open(path, flags)

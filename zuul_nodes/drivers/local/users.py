@@ -1,8 +1,8 @@
-"""As whom nodes are run, and to whom images belong.
+"""The users who run nodes and own images.
 
-A user of its own has a node for as long as it is there, and an image while it
-is made.  An image that is complete belongs to the launcher's own user, so it
-outlives any claim and no node can change it.
+A node has a user of its own while it exists, and an image while it is
+created.  A complete image belongs to the launcher's own user, so no node can
+change it, even after the user of the image was released.
 """
 
 import os
@@ -15,12 +15,13 @@ from zuul_nodes.nodeusers import User
 
 
 class Users:
-    """
-    :param str name: of the user of all nodes and images.  By default they
-        have users of their own if the launcher is run by root, and otherwise
-        that of the launcher.
-    :ivar User keeper: to whom images belong that are complete.
-    :raises DriverError: there is no such user, or only root can have it.
+    """Assigns users to nodes and images.
+
+    :param str name: of the user of all nodes and images.  By default, they
+        have users of their own if root runs the launcher, and otherwise the
+        user of the launcher.
+    :ivar User keeper: the owner of complete images.
+    :raises DriverError: the user does not exist, or requires root.
     """
 
     def __init__(self, name=None):
@@ -31,7 +32,7 @@ class Users:
         """
         :param path: as of :func:`nodeusers.claim`.
         :return: a :class:`User`, a context manager that releases it.
-        :raises TemporaryError: all are in use.
+        :raises TemporaryError: all users are in use.
         """
         if self._shared:
             return self._shared
@@ -42,17 +43,16 @@ class Users:
 
     def checkReach(self, path):
         """
-        :raises DriverError: the user of a node can't get at this directory.
+        :raises DriverError: the user of a node cannot reach a directory.
         """
         with self.claim() as user:
             result = subprocess.run(
                 user.wrap(['test', '-x', path]), check=False, timeout=10)
         if result.returncode:
             raise DriverError(
-                f'The user who runs nodes can not reach {path}: others need '
-                'the permission to pass all directories above it, or '
-                'another "directory" or "user" has to be in the section of '
-                'the connection in zuul.conf')
+                f'The user who runs nodes cannot reach {path}. Permit others '
+                'to pass all directories above it, or set another "directory" '
+                'or "user" in the section of the connection in zuul.conf')
 
 
 def _findShared(name):
@@ -68,6 +68,6 @@ def _findShared(name):
         return User()
     if os.geteuid():
         raise DriverError(
-            f'Only root can run nodes as the user "{name}"; without "user" '
-            'they run as the one who runs the launcher')
+            f'Only root can run nodes as the user "{name}"; without "user", '
+            'the user who runs the launcher runs them')
     return User(entry.pw_uid, entry.pw_gid)

@@ -29,7 +29,7 @@ def directory():
     for kind in ('nodes', 'images'):
         entries = Entries(path / 'local' / kind, None)
         for name in entries.names():
-            entries.remove(name)
+            entries.removeEntry(name)
     shutil.rmtree(path)
 
 

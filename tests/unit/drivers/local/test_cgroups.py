@@ -97,7 +97,7 @@ def test_another_launcher_limits_it(makeSite, options, files):
     machines.cgroups = None
     site.create(site.makeNode(NODE))
     # As if the first one was killed before that.
-    data = machines.get(NAME)
+    data = machines.getNode(NAME)
     del data['ready']
     machines.entries.write(NAME, data)
     other = makeLimited(makeSite, options, files, cores=1)
@@ -107,7 +107,8 @@ def test_another_launcher_limits_it(makeSite, options, files):
 
 @pytest.mark.parametrize(('controllers', 'message'), [
     ('cpu', 'no controller "memory"'),
-    ('cpu memory', 'no controller "pids"'), (None, 'can not be set')])
+    ('cpu memory', 'no controller "pids"'),
+    (None, 'Unable to set the limits')])
 def test_group_that_can_not_be(makeSite, options, files, controllers,
                                message):
     if controllers:

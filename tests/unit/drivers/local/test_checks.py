@@ -27,7 +27,7 @@ def test_nothing_is_wrong_and_nothing_is_made(site, directory):
 
 def test_nodes_of_others_are_left_alone(site, monkeypatch):
     """One that is being made is not gone on with."""
-    monkeypatch.setattr(Machines, 'make', None)
+    monkeypatch.setattr(Machines, 'makeNode', None)
     entries = site.adapter.machines.entries
     entries.prepare()
     entries.write('np1', {'metadata': {}, 'username': 'zuul'})
@@ -36,8 +36,8 @@ def test_nodes_of_others_are_left_alone(site, monkeypatch):
 
 
 @pytest.mark.parametrize(('path', 'said'), [
-    ('/nowhere', 'which is not there, or not in import_directories'),
-    ('/etc/passwd', 'which is not there, or not in import_directories')])
+    ('/nowhere', 'which does not exist or is not in the import_'),
+    ('/etc/passwd', 'which does not exist or is not in the import_')])
 def test_image(makeSite, path, said):
     assert said in ask(makeSite(image_path=path))[path]
 

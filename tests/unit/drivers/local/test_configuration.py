@@ -94,10 +94,10 @@ def test_limits():
 
 @pytest.mark.parametrize(('option', 'value', 'message'), [
     ('authorized_keys', '', '"authorized_keys": it is missing'),
-    ('directory', 'here', 'here is no absolute path'),
-    ('import_directories', '/a, b', 'b is no absolute path'),
-    ('max_instances', 'many', '"max_instances": it has to be a number'),
-    ('network', 'nat', '"network": it has to be "host" or "none"')])
+    ('directory', 'here', 'here is not an absolute path'),
+    ('import_directories', '/a, b', 'b is not an absolute path'),
+    ('max_instances', 'many', '"max_instances": it must be a number'),
+    ('network', 'nat', '"network": it must be "host" or "none"')])
 def test_wrong_options(option, value, message):
     with pytest.raises(Exception, match=message) as info:
         getConnection(**{option: value})
@@ -142,5 +142,5 @@ def test_a_user_that_the_operator_has_named(makeSite, options, directory):
 def test_directory_that_the_user_can_not_reach(makeSite, directory, options):
     directory.chmod(0o700)
     site = makeSite()
-    with pytest.raises(DriverError, match='can not reach'):
+    with pytest.raises(DriverError, match='cannot reach'):
         site.create(site.makeNode('1' * 32))

@@ -45,7 +45,7 @@ def pack(tmp_path):
 def test_compressed(images, pack, program, suffix):
     path = pack(SSHD)
     subprocess.run([program, '-q', path], check=True, timeout=30)
-    assert images.add(f'{path}{suffix}', 'one', {}) == 'one'
+    assert images.addImage(f'{path}{suffix}', 'one', {}) == 'one'
     assert (images.getRoot('one') / 'usr/sbin/sshd').read_text() == 'sshd'
 
 
@@ -53,14 +53,14 @@ def test_directory(images, tmp_path):
     (tmp_path / 'root/usr/sbin').mkdir(parents=True)
     sshd = tmp_path / 'root/usr/sbin/sshd'
     sshd.touch(mode=0o600)
-    images.add(tmp_path / 'root', 'one', {'a': 'b'})
+    images.addImage(tmp_path / 'root', 'one', {'a': 'b'})
     copied = images.getRoot('one') / 'usr/sbin/sshd'
     assert copied.stat().st_uid == images.getRoot('one').stat().st_uid
     assert images.entries.read('one') == {'metadata': {'a': 'b'}}
 
 
 def test_everything_belongs_to_the_user(images, pack):
-    images.add(pack(
+    images.addImage(pack(
         SSHD, ('etc/secret', b'', {'mode': 0, 'uid': 7, 'gid': 7}),
         ('bin/su', b'', {'mode': 0o6755})), 'one', {})
     root = images.getRoot('one')
@@ -73,7 +73,7 @@ def test_everything_belongs_to_the_user(images, pack):
 
 
 def test_devices_are_left_out(images, pack):
-    images.add(pack(SSHD, ('dev/sda', b'', {
+    images.addImage(pack(SSHD, ('dev/sda', b'', {
         'type': tarfile.BLKTYPE, 'devmajor': 8, 'devminor': 0})), 'one', {})
     assert not (images.getRoot('one') / 'dev/sda').exists()
 
@@ -81,13 +81,13 @@ def test_devices_are_left_out(images, pack):
 @pytest.mark.parametrize('name', ['../escaped', '/../escaped'])
 def test_names_that_lead_out(images, pack, name):
     with pytest.raises(DriverError, match=r"Member name contains '\.\.'"):
-        images.add(pack(SSHD, (name, b'', {})), 'one', {})
+        images.addImage(pack(SSHD, (name, b'', {})), 'one', {})
     assert not images.entries.names()
     assert not os.listdir(images.entries.directory)
 
 
 def test_absolute_names_are_those_in_the_image(images, pack, tmp_path):
-    images.add(pack(SSHD, (f'{tmp_path}/file', b'', {})), 'one', {})
+    images.addImage(pack(SSHD, (f'{tmp_path}/file', b'', {})), 'one', {})
     assert not (tmp_path / 'file').exists()
     assert (images.getRoot('one') / str(tmp_path)[1:] / 'file').exists()
 
@@ -104,7 +104,7 @@ def test_links_that_lead_out(images, pack, directory, kind):
         ('there', b'', {'type': tarfile.SYMTYPE, 'linkname': f'{directory}'}),
         ('there/file', b'new', {}), ('there/other', b'new', {}))
     try:
-        images.add(path, 'one', {})
+        images.addImage(path, 'one', {})
     except DriverError:
         assert not images.exists('one')
     assert (directory / 'file').read_text() == 'old'
@@ -116,13 +116,13 @@ def test_no_image(images, tmp_path, content):
     path = tmp_path / 'image'
     path.write_bytes(content)
     with pytest.raises(DriverError):
-        images.add(path, 'one', {})
+        images.addImage(path, 'one', {})
     assert not images.entries.names()
 
 
 def test_no_sshd(images, pack):
     with pytest.raises(DriverError, match='no /usr/sbin/sshd'):
-        images.add(pack(('bin/sh', b'', {})), 'one', {})
+        images.addImage(pack(('bin/sh', b'', {})), 'one', {})
 
 
 @pytest.mark.parametrize('name', ['md5', 'sha256'])
@@ -130,11 +130,11 @@ def test_checksum(images, pack, name):
     path = pack(SSHD)
     right = hashlib.new(name, path.read_bytes()).hexdigest().upper()
     with pytest.raises(DriverError, match=f'The {name} of '):
-        images.add(path, 'one', {}, checksums=[
+        images.addImage(path, 'one', {}, checksums=[
             ('sha512', None), (name, right), (name, '1234')])
     # It is that of what was compressed.
     subprocess.run(['gzip', '-q', path], check=True, timeout=30)
-    images.add(f'{path}.gz', 'one', {}, checksums=[
+    images.addImage(f'{path}.gz', 'one', {}, checksums=[
         (name, right), ('sha512', None)])
     assert images.exists('one')
 
@@ -151,7 +151,7 @@ def test_what_is_no_file_is_not_opened(images, tmp_path):
     # Somebody would wait for ever for who reads it.
     os.mkfifo(tmp_path / 'fifo')
     with pytest.raises(DriverError, match='neither a file nor a directory'):
-        images.add(tmp_path / 'fifo', 'one', {})
+        images.addImage(tmp_path / 'fifo', 'one', {})
 
 
 def test_interrupted(images, pack):
@@ -161,10 +161,10 @@ def test_interrupted(images, pack):
     images.entries.makeDirectory('one', User())
     (images.entries.path('one') / 'new').mkdir()
     assert not images.exists('one')
-    images.add(pack(SSHD), 'one', {})
+    images.addImage(pack(SSHD), 'one', {})
     assert images.exists('one')
-    images.remove('one')
-    images.remove('one')
+    images.removeImage('one')
+    images.removeImage('one')
     assert not os.listdir(images.entries.directory)
 
 
@@ -181,7 +181,7 @@ def test_path(images, pack):
 
 
 def test_copies(images, pack, directory):
-    images.add(pack(SSHD, ('etc/file', b'old', {}), (
+    images.addImage(pack(SSHD, ('etc/file', b'old', {}), (
         'etc/link', b'', {'type': tarfile.SYMTYPE, 'linkname': '/etc/passwd'}
         )), 'one', {})
     images.addCopy(images.getRoot('one'), 'two', {})
@@ -198,4 +198,4 @@ def test_copies(images, pack, directory):
 @pytest.mark.parametrize('name', ['', '..', '../one', 'a/b', '.hidden'])
 def test_names(images, name):
     with pytest.raises(DriverError, match='no name'):
-        images.remove(name)
+        images.removeImage(name)

@@ -331,7 +331,7 @@ def test_lock_whose_file_is_removed(site):
         thread.start()
         waitFor(
             lambda: _count(entries.directory / 'image.lock') == 2)
-        entries.remove('image')
+        entries.removeEntry('image')
     try:
         assert locked.wait(TIMEOUT)
         with entries.lock('image') as is_mine:

@@ -240,6 +240,6 @@ def test_a_machine_that_does_not_allow_it(options):
     said = start(0)
     assert said.startswith(
         'permanent The connection "house" has network=none in zuul.conf. ')
-    assert 'does not let nodes have a network namespace' in said
+    assert 'does not allow nodes to have a network namespace' in said
     assert 'bwrap: ' in said
     assert not os.path.exists(options['directory'])
