@@ -1,4 +1,4 @@
-"""Threads, queues and pools: what runs when."""
+"""The work queue and the threads of the launcher."""
 
 from zuul_nodes.launcher.workers.calls import Calls
 from zuul_nodes.launcher.workers.endpointpool import EndpointPools

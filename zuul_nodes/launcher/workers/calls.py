@@ -1,8 +1,9 @@
-"""Calls of drivers for images: they may take hours, but not for ever.
+"""Image calls of drivers, with a time-out of hours.
 
-Nobody can end a thread.  A call that takes longer than it may is left alone,
-and whoever waited for it goes on.  What it still makes in a cloud is tagged
-with a record that is wanted no more, so it goes as what has leaked does.
+Python cannot end a thread.  The launcher gives up a call that exceeds its
+time-out, and the thread that waited for the call goes on.  If the call still
+creates an image in the cloud, the clean-up of leaks finds it by its tags,
+because the record that the tags name is gone.
 """
 
 import collections
@@ -18,12 +19,14 @@ Result = TypeVar('Result')
 
 
 class Calls:
-    """
-    :param option: in the section ``launcher``, that sets the time-out.
+    """Calls drivers in threads and gives up calls that take too long.
+
+    :param option: the option of the section ``launcher`` that sets the
+        time-out.
     :param timeout: seconds that a call may take.
-    :param limit: how many may have been left alone at an endpoint, and
-        not have ended; then no more are made there, for each of them keeps
-        a thread, and perhaps an image on the disk.
+    :param limit: number of calls at an endpoint that were given up and have
+        not ended.  At this number, the launcher makes no more calls there,
+        because each of them occupies a thread, and perhaps disk space.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
@@ -33,42 +36,43 @@ class Calls:
         self.timeout = timeout
         self.limit = limit
         self._lock = threading.Lock()
-        # Endpoint -> how many were left alone there, and have not ended.
-        self._left: collections.Counter[str] = collections.Counter()
+        # Endpoint -> number of calls that were given up and have not ended.
+        self._given_up: collections.Counter[str] = collections.Counter()
 
     def call(self, endpoint_name: str, description: str,
              function: Callable[[*Arguments], Result],
              *args: *Arguments) -> Result:
-        """
-        :param description: what is called for what, for people.
+        """Call a function in a thread and wait for its result.
+
+        :param description: of the call, for messages.
         :return: what the function returns.
-        :raises TimeoutError: it does not end in time, or too many others
-            have not.
-        :raises Exception: whatever it raises.
+        :raises TimeoutError: the call exceeds its time-out, or too many calls
+            that were given up have not ended.
+        :raises Exception: any exception of the function.
         """
         what = f'{description} at endpoint {endpoint_name}'
         with self._lock:
-            left = self._left[endpoint_name]
-        if left >= self.limit:
+            given_up = self._given_up[endpoint_name]
+        if given_up >= self.limit:
             raise TimeoutError(
-                f'{what} is not called: {left} calls that were given up '
-                'there have not ended; it is as soon as one does, or when '
-                'the launcher is started anew')
+                f'{what} is not called: {given_up} calls that were given up '
+                'there have not ended; the launcher calls again when one of '
+                'them ends, or after a restart')
         call = begin(f'{self.option} {endpoint_name}', function, *args)
         if not wait([call], self.timeout).done:
             with self._lock:
-                self._left[endpoint_name] += 1
+                self._given_up[endpoint_name] += 1
             call.add_done_callback(
                 functools.partial(self._end, endpoint_name, what))
             raise TimeoutError(
-                f'{what} has not ended in {self.timeout:g} seconds, which '
-                f'is "{self.option}" in the section "launcher" of zuul.conf')
+                f'{what} has not ended in {self.timeout:g} seconds, the value '
+                f'of "{self.option}" in the section "launcher" of zuul.conf')
         return call.result()
 
     def _end(self, endpoint_name: str, what: str, _: object) -> None:
         with self._lock:
-            self._left[endpoint_name] -= 1
-        self.log.info('%s, which was given up, has ended', what)
+            self._given_up[endpoint_name] -= 1
+        self.log.info('%s was given up and has now ended', what)
 
 
 def begin(name: str, function: Callable[[*Arguments], Result],
@@ -76,10 +80,10 @@ def begin(name: str, function: Callable[[*Arguments], Result],
     """Call a function in a thread of its own.
 
     :param name: of the thread.
-    :return: a Future of what it returns.
+    :return: a Future of the function's result.
     """
     future: Future[Result] = Future()
-    # Python would wait at its exit for one that is no daemon.
+    # When Python exits, it waits for threads that are not daemons.
     threading.Thread(target=fulfil, args=(future, function, args), name=name,
                      daemon=True).start()
     return future
@@ -87,7 +91,7 @@ def begin(name: str, function: Callable[[*Arguments], Result],
 
 def fulfil(future: Future[Result], function: Callable[[*Arguments], Result],
            args: tuple[*Arguments]) -> None:
-    """Have a Future say what a function returns or raises."""
+    """Set a Future to what a function returns or raises."""
     try:
         result = function(*args)
     except BaseException as error:

@@ -1,7 +1,7 @@
-"""Threads for what drivers do, some for each endpoint.
+"""Threads for driver calls, separate for each endpoint.
 
-A cloud that is slow, hangs or limits the rate of calls keeps its own
-threads waiting and nobody else's.
+A cloud that is slow, hangs or limits the rate of calls blocks only the threads
+of its own endpoint.
 """
 
 from collections.abc import Callable
@@ -15,19 +15,19 @@ import time
 from typing import Any, Protocol, TypeVar
 
 Result = TypeVar('Result')
-# Called with what a call has returned and None, or with None and its error.
+# Called with the result and None, or with None and the error.
 Done = Callable[[Result | None, Exception | None], object]
 
-# What is to begin later begins at a multiple of this (seconds): a thread that
-# wakes for one call finds others, too.
+# Delayed calls begin at multiples of this time (seconds), so that a thread
+# that wakes up finds several of them.
 BEAT = 0.05
-# If so many threads of an endpoint hang in calls that were given up, no more
-# than one goes on: a process can not have any number of threads.
-MOST_LOST = 100
+# When this number of threads of an endpoint hang in calls that were given up,
+# only one more thread is used, because a process has a limit of threads.
+MOST_HANGING = 100
 
 
 class Endpoint(Protocol):
-    """What is called of a driver's endpoint, which may be Zuul's."""
+    """The part of a driver's endpoint that the pools use."""
 
     @property
     def started(self) -> bool:
@@ -39,18 +39,19 @@ class Endpoint(Protocol):
 
     @property
     def connection(self) -> Any:
-        """Where it is; it may have a ``rate``, calls a second."""
+        """Its connection, which may have a ``rate`` in calls per second."""
 
     def start(self) -> object:
         ...
 
 
 class Call:
-    """
-    :param endpoint: that it is about.
-    :param function: what is to be called.
-    :param done: called with its result and None, or None and its error.
-    :param description: what it is about, for people.
+    """A call of a driver that waits or runs.
+
+    :param endpoint: the endpoint that is called.
+    :param function: makes the call.
+    :param done: called with the result and None, or with None and the error.
+    :param description: of the call, for log lines.
     """
 
     def __init__(self, endpoint: Endpoint, function: Callable[[], Any],
@@ -59,22 +60,22 @@ class Call:
         self.function = function
         self.done = done
         self.description = description
-        # When it began, of the monotonic clock.
+        # When the call began, of the monotonic clock.
         self.started = math.inf
         self.given_up = False
         self.withdrawn = False
 
 
 class Pool:
-    """The threads of an endpoint.
+    """The threads of one endpoint.
 
     :param name: the endpoint's canonical name.
-    :param workers: how many calls there may be at a time.
+    :param workers: maximum number of concurrent calls.
     :param timeout: seconds that a call may take.
-    :param rate: calls a second, or None.
-    :param watch: called with seconds; :meth:`check` is to be called after
-        that time.
-    :param started: called when an endpoint is started.
+    :param rate: maximum calls per second, or None.
+    :param watch: called with seconds; arranges that :meth:`check` is called
+        after that time.
+    :param started: called when an endpoint has started.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
@@ -90,15 +91,15 @@ class Pool:
         self.started = started
         self._start_lock = threading.Lock()
         self._condition = threading.Condition()
-        # When a call may begin, its number, and the call.
+        # (earliest start, sequence number, call)
         self._calls: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
-        # When one of the idle threads will look again, by itself.
+        # When the next idle thread wakes up without being notified.
         self._awake_at = math.inf
         self._active: set[Call] = set()
         self._threads = 0
-        # How many others hang in calls that were given up.
-        self._lost = 0
+        # Number of threads that hang in calls that were given up.
+        self._hanging = 0
         self._idle = 0
         self._ending = 0
         self._next_time = 0.0
@@ -106,9 +107,10 @@ class Pool:
         self._running = True
 
     def submit(self, call: Call, delay: float = 0) -> None:
-        """
-        :param delay: seconds before which it must not begin; if there
-            are any, it does not before the next beat after that.
+        """Queue a call.
+
+        :param delay: seconds before the call may begin.  A call with a delay
+            begins at the next multiple of ``BEAT`` after it.
         """
         with self._condition:
             if not self._running:
@@ -117,22 +119,24 @@ class Pool:
             if delay:
                 due = math.ceil(due / BEAT) * BEAT
             heapq.heappush(self._calls, (due, next(self._order), call))
-            self._tell()
+            self._notifyIdle()
             self._startThread()
 
     def withdraw(self, call: Call) -> bool:
-        """
-        :return: whether a call has not begun, and will not.
+        """Withdraw a call unless it has begun.
+
+        :return: whether the call was withdrawn.
         """
         with self._condition:
             call.withdrawn = call.started == math.inf
             return call.withdrawn
 
     def check(self) -> None:
-        """Give up calls that take too long.
+        """Give up calls that exceed their time-out.
 
-        Nobody can end a thread; another one takes its place, unless too
-        many hang.  What the call comes to is not looked at any more.
+        Python cannot end a thread.  A new thread replaces one that hangs,
+        unless too many hang.  The result of a call that was given up is
+        ignored.
         """
         late = []
         with self._condition:
@@ -144,7 +148,7 @@ class Pool:
                     self._active.discard(call)
                     late.append(call)
                     self._threads -= 1
-                    self._lost += 1
+                    self._hanging += 1
                     self._startThread()
             if self._active and self._running:
                 self._watch(min(call.started for call in self._active)
@@ -162,14 +166,17 @@ class Pool:
             self._condition.notify_all()
 
     def join(self, timeout: float) -> None:
-        """Wait for the calls that are under way, not for ever."""
+        """Wait for running calls, up to a time-out.
+
+        :param timeout: in seconds.
+        """
         end = time.monotonic() + timeout
         with self._condition:
             while (self._active or self._ending) and time.monotonic() < end:
                 self._condition.wait(end - time.monotonic())
 
     def length(self) -> int:
-        """:return: how many calls are under way, or could be."""
+        """:return: number of calls that are running or due."""
         now = time.monotonic()
         with self._condition:
             return len(self._active) + self._ending + sum(
@@ -177,8 +184,8 @@ class Pool:
                 for due, _, call in self._calls)
 
     def _startThread(self) -> None:
-        """Have one more thread, if that has something to do and may be."""
-        most = self.workers if self._lost < MOST_LOST else 1
+        """Start another thread if calls are waiting and the limit allows."""
+        most = self.workers if self._hanging < MOST_HANGING else 1
         if self._threads < most and self._idle < len(self._calls):
             self._threads += 1
             threading.Thread(target=self._run, name=f'Endpoint {self.name}',
@@ -190,15 +197,15 @@ class Pool:
             error: Exception | None = None
             try:
                 self._start(call.endpoint)
-                # That may have taken so long that somebody else is at it.
+                # check() may have given up the call during the start.
                 if not call.given_up:
                     result = call.function()
             except Exception as raised:
                 error = raised
             with self._condition:
                 if call.given_up:
-                    # Somebody else has this thread's place, or will have.
-                    self._lost -= 1
+                    # Another thread has replaced this one, or now can.
+                    self._hanging -= 1
                     self._startThread()
                     return
                 self._active.discard(call)
@@ -210,11 +217,16 @@ class Pool:
                     self._condition.notify_all()
 
     def _start(self, endpoint: Endpoint) -> None:
-        """Start an endpoint, unless it is: drivers may have to ask the
-        cloud for that, and may fail."""
+        """Start an endpoint that has not started yet.
+
+        Some drivers call the cloud for that.
+
+        :raises TimeoutError: another thread is still starting it.
+        :raises Exception: any exception of the driver.
+        """
         if endpoint.started:
             return
-        # If one hangs, its thread is lost, and no other one.
+        # If the start hangs, only the thread that runs it is lost.
         if not self._start_lock.acquire(timeout=self.timeout):
             raise TimeoutError(f'not started in {self.timeout:g} seconds')
         try:
@@ -224,8 +236,10 @@ class Pool:
         self.started()
 
     def _take(self) -> Call | None:
-        """:return: the next call, as soon as it may begin; None at the
-            end."""
+        """Wait for the next call that may begin.
+
+        :return: the call, or None when the pool stops.
+        """
         with self._condition:
             self._idle += 1
             while self._running and (
@@ -240,17 +254,17 @@ class Pool:
             self._active.add(call)
             if not self._watched:
                 self._watch(self.timeout)
-            # This thread may have been the one that looks after the time.
-            self._tell()
+            # This thread may have been the one that wakes up by itself.
+            self._notifyIdle()
             return call
 
-    def _tell(self) -> None:
-        """Have an idle thread look, unless one looks in time by itself."""
+    def _notifyIdle(self) -> None:
+        """Notify an idle thread, unless one wakes up by itself in time."""
         if self._getDue() < self._awake_at:
             self._condition.notify()
 
     def _getDue(self) -> float:
-        """:return: when the next call may begin."""
+        """:return: when the next call may begin, of the monotonic clock."""
         while self._calls and self._calls[0][2].withdrawn:
             heapq.heappop(self._calls)
         if not self._calls:
@@ -258,8 +272,7 @@ class Pool:
         return max(self._calls[0][0], self._next_time)
 
     def _waitUntil(self, due: float) -> None:
-        """Wait until something has changed; one thread looks after the
-        time, for all."""
+        """Wait for a notification; one thread also waits for the time."""
         if due >= self._awake_at:
             self._condition.wait()
             return
@@ -281,12 +294,13 @@ class Pool:
 
 
 class EndpointPools:
-    """
-    :param workers: threads for each endpoint.
+    """Calls drivers in the threads of their endpoints.
+
+    :param workers: number of threads per endpoint.
     :param timeout: seconds that a call may take.
-    :param watch: called with the name of an endpoint and seconds;
-        :meth:`check` is to be called for it after that time.
-    :param started: called when an endpoint is started.
+    :param watch: called with the name of an endpoint and seconds; arranges
+        that :meth:`check` is called for the endpoint after that time.
+    :param started: called when an endpoint has started.
     """
 
     def __init__(self, workers: int, timeout: float,
@@ -304,12 +318,15 @@ class EndpointPools:
                delay: float = 0) -> Callable[[], bool]:
         """Call a function in one of the endpoint's threads.
 
-        Before its first call, an endpoint is started, in the same way and
-        in the same time: what keeps it from that fails the call.
+        Before its first call, an endpoint is started in the same thread and
+        within the same time-out.  If the start fails, so does the call.
 
-        :param delay: seconds before which it must not begin.
-        :return: a function that withdraws the call; it tells whether it
-            has not begun, and will not.
+        :param done: called with the result and None, or with None and the
+            error.
+        :param description: of the call, for log lines.
+        :param delay: seconds before the call may begin.
+        :return: a function that withdraws the call and returns whether the
+            call has not begun.
         """
         pool = self._get(endpoint)
         call = Call(endpoint, function, done, description)
@@ -337,8 +354,7 @@ class EndpointPools:
         name = endpoint.canonical_name
         with self._lock:
             if name not in self._pools:
-                # Most drivers keep to the rate of their connection by
-                # themselves.
+                # Most drivers limit the rate of calls themselves.
                 rate = None if hasattr(endpoint, 'rate_limiter') else getattr(
                     endpoint.connection, 'rate', None)
                 self._pools[name] = Pool(
@@ -348,8 +364,11 @@ class EndpointPools:
 
 
 def _startAfresh(endpoint: Endpoint) -> None:
-    """Start an endpoint, or leave it as it was: drivers of Zuul's wrap
-    methods of theirs, and would do so once more each time they fail."""
+    """Start an endpoint, and undo its changes to itself on failure.
+
+    Drivers of Zuul wrap methods of their endpoints in ``start``, and would
+    wrap them again at each attempt.
+    """
     before = set(vars(endpoint))
     try:
         endpoint.start()

@@ -1,10 +1,11 @@
-"""Places for what takes long, shared by tenants.
+"""Places for long-running work, shared by tenants.
 
-Who has the fewest gets the next one; among these, who has waited longest for
-a turn.  What has begun is not ended for others.  But if one tenant has all
-places while another waits, they count for a minute only: then the other one
-begins beside them.  For a tenant they count on, so it begins nothing new in
-their stead, and there are never more than ``size`` of each.
+The next place goes to the tenant with the fewest places, and among equals to
+the one that has waited longest.  Work that has begun is never ended in favour
+of another tenant.  If one tenant occupies all places while another waits, each
+place counts for one minute only; then work of the other tenant begins in
+addition.  The first tenant still occupies its places and begins no new work,
+so no tenant ever has more than ``size`` places.
 """
 
 import collections
@@ -25,11 +26,12 @@ log = logging.getLogger('zuul.nodes.workers')
 
 @dataclasses.dataclass(eq=False)
 class Work:
-    """
-    :ivar tenant_name: whose it is.
-    :ivar what: it is, for people.
-    :ivar function: does it.
-    :ivar begun: when, of the monotonic clock.
+    """Work of a tenant that needs a place.
+
+    :ivar tenant_name: the tenant.
+    :ivar what: description, for messages.
+    :ivar function: does the work.
+    :ivar begun: when it began, of the monotonic clock.
     """
     tenant_name: str
     what: object
@@ -38,11 +40,11 @@ class Work:
 
 
 class FairPlaces(Workplaces):
-    """
-    :ivar time: seconds after which work that goes on does not count
-        any more.
-    :ivar shared_time: seconds after which it has no place any more,
-        if its tenant has all and another one waits.
+    """Shares places for long-running work between tenants.
+
+    :ivar time: seconds after which running work no longer counts.
+    :ivar shared_time: seconds after which running work loses its place if its
+        tenant occupies all places and another tenant waits.
     """
 
     time: float = 3600
@@ -50,16 +52,17 @@ class FairPlaces(Workplaces):
 
     def __init__(self, statsd: Gauges | None, name: str, size: int) -> None:
         super().__init__(statsd, name, size)
-        # Tenant -> its work that waits; first, who has waited longest.
+        # Tenant -> its waiting work; the longest-waiting tenant first.
         self._waiting: dict[str, collections.deque[Work]] = {}
-        # What has a place.
+        # Work that occupies a place.
         self._placed: list[Work] = []
 
     def submit(self, tenant_name: str, what: object,
                function: Callable[[], object]) -> None:
-        """
-        :param what: is done, for people.
-        :raises Stopped: nothing is begun any more.
+        """Do some work as soon as the tenant gets a place.
+
+        :param what: description of the work, for messages.
+        :raises Stopped: the launcher is stopping.
         """
         with self._changed:
             if not self._running:
@@ -69,10 +72,11 @@ class FairPlaces(Workplaces):
             self._fill()
 
     def _fill(self) -> None:
-        """Begin what can begin; those who wait look again."""
-        while len(self._placed) < self.size and (able := self._getAble()):
-            # The first of equals is the one that has waited longest.
-            tenant_name = min(able, key=self._working.__getitem__)
+        """Begin work in free places, and wake the threads that wait."""
+        while len(self._placed) < self.size and (
+                tenants := self._getTenants()):
+            # min() returns the first of equals: the longest-waiting tenant.
+            tenant_name = min(tenants, key=self._working.__getitem__)
             queue = self._waiting.pop(tenant_name)
             work = queue.popleft()
             if queue:
@@ -80,12 +84,12 @@ class FairPlaces(Workplaces):
             work.begun = time.monotonic()
             self._placed.append(work)
             self._working[tenant_name] += 1
-            self._tell()
+            self._reportUsage()
             begin(self.name, self._do, work)
         self._changed.notify_all()
 
-    def _getAble(self) -> list[str]:
-        """:return: a list of the tenants that may begin something."""
+    def _getTenants(self) -> list[str]:
+        """:return: a list of the waiting tenants that have places left."""
         return [name for name in self._waiting
                 if self._working[name] < self.size]
 
@@ -94,13 +98,13 @@ class FairPlaces(Workplaces):
         job.add_done_callback(self._wake)
         with self._changed:
             while not job.done():
-                left = self._getLeft(work, self.time)
+                left = self._getTimeLeft(work, self.time)
                 if left <= 0:
-                    log.info('%s takes more than %s seconds; another artifact '
-                             'may have its place', work.what, self.time)
+                    log.info('%s has taken more than %s seconds; its place is '
+                             'free for other artifacts', work.what, self.time)
                     break
                 if self._isGreedy(work):
-                    share = self._getLeft(work, self.shared_time)
+                    share = self._getTimeLeft(work, self.shared_time)
                     if share <= 0:
                         self._placed.remove(work)
                         self._fill()
@@ -110,7 +114,7 @@ class FairPlaces(Workplaces):
             if work in self._placed:
                 self._placed.remove(work)
             self._working[work.tenant_name] -= 1
-            self._tell()
+            self._reportUsage()
             self._fill()
 
     def _wake(self, _: object) -> None:
@@ -118,13 +122,13 @@ class FairPlaces(Workplaces):
             self._changed.notify_all()
 
     def _isGreedy(self, work: Work) -> bool:
-        """:return: whether it has a place that others wait for, as have all
-            others of its tenant."""
+        """:return: whether its tenant occupies all places while another
+            tenant waits."""
         return (work in self._placed and len(self._placed) == self.size
                 and {each.tenant_name for each in self._placed} == {
                     work.tenant_name}
                 and any(name != work.tenant_name
-                        for name in self._getAble()))
+                        for name in self._getTenants()))
 
-    def _getLeft(self, work: Work, seconds: float) -> float:
+    def _getTimeLeft(self, work: Work, seconds: float) -> float:
         return work.begun + seconds - time.monotonic()

@@ -1,10 +1,9 @@
-"""What is to be looked at: keys, each once, now or later.
+"""The work queue of the launcher: keys of objects to reconcile.
 
-Whoever learns that something has changed adds its key.  A worker takes
-the key, reads the state as it is by then, takes one step and goes.  A key
-that is added twice is looked at once, so wake-ups may be doubled; and one
-that is added while it is being looked at is looked at again, so none is
-lost.
+Every event adds the key of the object that it changes.  A worker takes the
+key, reads the current state of the object, takes one step and returns.  The
+queue holds a key once, so a repeated event is harmless.  A key that is added
+while a worker processes it is processed again, so no event is lost.
 """
 
 import collections
@@ -18,19 +17,20 @@ import threading
 import time
 from typing import TypeAlias
 
-# What is to be looked at: its kind, and which of that kind.
+# Kind of the object, and its name or id.
 Key: TypeAlias = tuple[str, Hashable]
 
-# The first pause of a key after an error, and the longest, in seconds.
+# Shortest and longest back-off of a key after an error, in seconds.
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 60.0
 
 
 class WorkQueue:
-    """
-    :param handle: called with a key, by one thread at a time for each
-        key.  If it raises, the key is tried again.
-    :param workers: how many keys are looked at at a time.
+    """Calls a handler for each key, in several threads.
+
+    :param handle: called with a key, by one thread at a time per key.  If it
+        raises, the key is retried after a back-off.
+    :param workers: number of keys that are processed at the same time.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
@@ -50,8 +50,8 @@ class WorkQueue:
         self._order = itertools.count()
         self._attempts: collections.Counter[Key] = collections.Counter()
         self._retried: set[Key] = set()
-        # How many threads wait for a key, and whether one of them is on its
-        # way to one.
+        # Number of threads that wait for a key, and whether one of them has
+        # been notified and has not taken its key yet.
         self._idle = 0
         self._is_woken = False
         self._running = True
@@ -67,14 +67,17 @@ class WorkQueue:
             thread.start()
 
     def stop(self) -> None:
-        """What has not begun is dropped: the next launcher sees it."""
+        """Stop the workers and drop the keys that are left.
+
+        The next launcher reads all objects when it starts.
+        """
         with self._lock:
             self._running = False
             self._work.notify_all()
             self._timer.notify_all()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for what is being looked at.
+        """Wait for the workers to finish their keys.
 
         :param timeout: in seconds; None for no limit.
         """
@@ -84,24 +87,26 @@ class WorkQueue:
                 thread.join(end and max(end - time.monotonic(), 0))
 
     def add(self, key: Key) -> None:
-        """Look at a key soon; if that is going on, once more then.
+        """Process a key soon; process it again if a worker has it now.
 
-        After an error, not before its pause is over: what it has done may
-        be what has changed.
+        After an error, the key stays in its back-off, because the event may
+        be a consequence of the failed attempt.
         """
         with self._lock:
             if key not in self._retried or key in self._active:
                 self._add(key)
 
     def addAfter(self, key: Key, delay: float) -> None:
-        """
-        :param delay: in seconds.  Of two times, the earlier counts;
-            and whenever the key is looked at, its time is forgotten.
+        """Process a key after a delay.
+
+        :param delay: in seconds.  The earlier of two times counts.  Processing
+            the key for any reason discards its time.
         """
         self.addAt(key, time.monotonic() + max(delay, 0))
 
     def addAt(self, key: Key, due: float) -> None:
-        """
+        """Process a key at a time.
+
         :param due: of the monotonic clock; as for :meth:`addAfter`.
         """
         with self._lock:
@@ -113,11 +118,13 @@ class WorkQueue:
                 self._timer.notify()
 
     def retry(self, key: Key, attempt: int | None = None) -> None:
-        """Look at a key after a pause; each is longer than the last, until
-        a look at it ends without another.
+        """Process a key after a back-off.
 
-        :param attempt: how many there have been before, of what is not
-            over with the look.
+        The back-off doubles until a worker processes the key without another
+        retry.
+
+        :param attempt: number of earlier attempts, for work that takes
+            several rounds; by default, the queue counts them.
         """
         with self._lock:
             if attempt is None:
@@ -125,31 +132,31 @@ class WorkQueue:
             self._attempts[key] = attempt + 1
             self._retried.add(key)
             if key in self._queued:
-                # Whoever has added it knew less.
+                # An event before the retry does not shorten the back-off.
                 self._queued.discard(key)
                 self._ready.remove(key)
         self.addAfter(key, getPause(attempt))
 
     def length(self) -> int:
-        """:return: how many keys wait for a worker."""
+        """:return: number of keys waiting to be processed."""
         return len(self._ready)
 
     def isIdle(self) -> bool:
-        """:return: whether nothing is to be done now."""
+        """:return: whether no key is waiting or being processed."""
         with self._lock:
             return not (self._ready or self._active)
 
     def step(self) -> bool:
-        """Look at the next key now, in the caller's thread.
+        """Process the next key now, in the caller's thread.
 
-        :return: whether there was one.
+        :return: whether there was a key.
         """
         with self._lock:
             self._moveDue()
             if not self._ready:
                 return False
             key = self._begin()
-        self._lookAt(key)
+        self._process(key)
         return True
 
     def _add(self, key: Key) -> None:
@@ -161,10 +168,10 @@ class WorkQueue:
             self._wake()
 
     def _wake(self) -> None:
-        """Have an idle thread take what is left.
+        """Wake an idle thread if keys are waiting.
 
-        One at a time, which does the same when it has taken a key: most
-        looks are over before another thread has come.
+        Each thread wakes the next one when it takes a key, because most keys
+        are processed before a second thread has woken.
         """
         if self._ready and self._idle and not self._is_woken:
             self._is_woken = True
@@ -172,13 +179,13 @@ class WorkQueue:
 
     def _run(self) -> None:
         while (key := self._take()) is not None:
-            self._lookAt(key)
+            self._process(key)
 
-    def _lookAt(self, key: Key) -> None:
+    def _process(self, key: Key) -> None:
         try:
             self.handle(key)
         except Exception:
-            self.log.exception('Unable to go on with %s %s:', *key)
+            self.log.exception('Unable to process %s %s:', *key)
             self.retry(key)
         self._finish(key)
 
@@ -222,11 +229,11 @@ class WorkQueue:
                     threading.TIMEOUT_MAX) if self._heap else None)
 
     def _moveDue(self) -> None:
-        """What was for later and is for now."""
+        """Queue the keys whose time has come."""
         now = time.monotonic()
         while self._heap and self._heap[0][0] <= now:
             due, _, key = heapq.heappop(self._heap)
-            # Otherwise it has been looked at, or has another time.
+            # Otherwise it was processed meanwhile, or has a new time.
             if self._due.get(key) == due:
                 del self._due[key]
                 self._retried.discard(key)
@@ -235,9 +242,11 @@ class WorkQueue:
 
 def getPause(attempt: int, first: float = FIRST_PAUSE,
              longest: float = LONGEST_PAUSE) -> float:
-    """
-    :param attempt: how many there have been before the last.
-    :return: seconds before the next one: exponential, with jitter, so
-        that those who failed together do not come back together.
+    """Compute an exponential back-off.
+
+    :param attempt: number of attempts before the one that has just failed.
+    :param first, longest: limits of the back-off, in seconds.
+    :return: seconds until the next attempt, with jitter, so that attempts
+        that fail together are not retried together.
     """
     return min(longest, first * 2 ** min(attempt, 30)) * random.uniform(.5, 1)

@@ -1,5 +1,6 @@
-"""Threads for what takes long: they end with their work, and do not keep a
-launcher that stops."""
+"""Threads for long-running work.
+
+A thread ends with its work and does not delay the stop of a launcher."""
 
 import collections
 from collections.abc import Callable
@@ -10,27 +11,27 @@ from typing import Any, Protocol
 from zuul_nodes.launcher.workers.calls import Arguments, Result, fulfil
 
 METRIC = 'zuul.launcher.server.{hostname}.'
-# What fulfils a Future, that Future first.
+# A Future, and the function and arguments that give its result.
 Work = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 
 
 class Gauges(Protocol):
-    """What is told numbers: a statsd client."""
+    """A client that reports gauges to statsd."""
 
     def gauge(self, name: str, value: float, /) -> object:
         ...
 
 
 class Stopped(Exception):
-    """The launcher stops; somebody else will begin anew."""
+    """The launcher is stopping and begins no new work."""
 
 
 class Workplaces:
-    """Places for one kind of work, of several who ask for them.
+    """A limited number of places for one kind of work.
 
-    :param statsd: to which the number of those at work is told, or None.
-    :param name: of the number.
-    :param size: how many there are at most.
+    :param statsd: client for the gauge of occupied places, or None.
+    :param name: of the gauge.
+    :param size: maximum number of places.
     """
 
     def __init__(self, statsd: Gauges | None, name: str, size: int) -> None:
@@ -38,49 +39,52 @@ class Workplaces:
         self.name = name
         self.size = size
         self._changed = threading.Condition()
-        # Who asks -> how much of it goes on.
+        # Endpoint or tenant -> number of its occupied places.
         self._working: collections.Counter[str] = collections.Counter()
         self._running = True
-        self._tell()
+        self._reportUsage()
 
     def stop(self) -> None:
-        """Whatever waits still has its turn, to see that it is over."""
+        """Accept no new work.
+
+        Work that is waiting still runs, and finds that the launcher stops.
+        """
         with self._changed:
             self._running = False
 
     def join(self, timeout: float) -> None:
-        """Wait for what is going on; to be called after :meth:`stop`.
+        """Wait for running work to end; call :meth:`stop` first.
 
-        :param timeout: in seconds.  What hangs is left alone then.
+        :param timeout: in seconds.  Work that takes longer is abandoned.
         """
         with self._changed:
             self._changed.wait_for(
                 lambda: not self._working.total(), timeout)
 
-    def _tell(self) -> None:
+    def _reportUsage(self) -> None:
         if self.statsd:
             self.statsd.gauge(METRIC + self.name, self._working.total())
 
 
 class Threads(Workplaces):
-    """Threads for one kind of work, so many for each endpoint.
+    """Threads for one kind of work, with a limit per endpoint.
 
-    Work at one endpoint does not wait for that at another one.
+    A slow endpoint does not delay the work of other endpoints.
     """
 
     def __init__(self, statsd: Gauges | None, name: str, size: int) -> None:
         super().__init__(statsd, name, size)
-        # Endpoint -> what waits for one of its threads, which end with
-        # their work.
+        # Endpoint -> work that waits for a thread.
         self._waiting: dict[str, collections.deque[Work]] = (
             collections.defaultdict(collections.deque))
 
     def submit(self, endpoint_name: str,
                function: Callable[[*Arguments], Result],
                *args: *Arguments) -> Future[Result]:
-        """
+        """Run a function in one of the endpoint's threads.
+
         :return: a Future of the function's result.
-        :raises Stopped: nothing is begun any more.
+        :raises Stopped: the launcher is stopping.
         """
         future: Future[Result] = Future()
         with self._changed:
@@ -89,8 +93,9 @@ class Threads(Workplaces):
             self._waiting[endpoint_name].append((future, function, args))
             if self._working[endpoint_name] < self.size:
                 self._working[endpoint_name] += 1
-                self._tell()
-                # Python would wait at its exit for one that is no daemon.
+                self._reportUsage()
+                # When Python exits, it waits for threads that are not
+                # daemons.
                 threading.Thread(
                     target=self._run, args=(endpoint_name,),
                     name=f'{self.name} {endpoint_name}', daemon=True).start()
@@ -101,11 +106,12 @@ class Threads(Workplaces):
             fulfil(*work)
 
     def _take(self, endpoint_name: str) -> Work | None:
-        """:return: what has waited longest, or None at the thread's end."""
+        """:return: the work that has waited longest; None if there is none,
+            which ends the thread."""
         with self._changed:
             if waiting := self._waiting[endpoint_name]:
                 return waiting.popleft()
             self._working[endpoint_name] -= 1
-            self._tell()
+            self._reportUsage()
             self._changed.notify_all()
             return None

@@ -185,7 +185,7 @@ def test_threads_that_hang_do_not_become_more_and_more(
         makePool, notes, monkeypatch):
     """If there are many, it is one call that shows whether others would
     hang, too; and as many as ever when they do so no more."""
-    monkeypatch.setattr(pools_module, 'MOST_LOST', 3)
+    monkeypatch.setattr(pools_module, 'MOST_HANGING', 3)
     pool = makePool(workers=2, timeout=0)
     release = threading.Event()
     begun = []
