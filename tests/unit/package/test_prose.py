@@ -15,7 +15,8 @@ WORDS = {
 }
 # Rooms whose prose is rewritten: folders, and "." for the modules directly in
 # the package.  A room is added when it has none of the words.
-ROOMS = ('.', 'cmd', 'configloader', 'launcher/workers', 'plugin',
+ROOMS = ('.', 'cmd', 'configloader', 'launcher/endpoints',
+         'launcher/metrics', 'launcher/workers', 'plugin',
          'quickstart', 'reference')
 SUFFIXES = ('.py', '.rst', '.toml', '.yaml')
 

@@ -1,4 +1,4 @@
-"""Endpoints: prepared for their providers, and cleaned up."""
+"""Endpoints of clouds: preparation, quota and clean-up."""
 
 from zuul_nodes.launcher.endpoints.answers import Answers
 from zuul_nodes.launcher.endpoints.leaks import Cleanup

@@ -1,51 +1,50 @@
-"""What clouds have answered to what labels need."""
+"""The clouds' answers about the quota that labels need."""
 
 import typing
 
 from zuul_nodes.launcher.providers import getAttempts
 
 
-class Silence(typing.NamedTuple):
-    """A cloud does not say what a label needs.
+class NoAnswer(typing.NamedTuple):
+    """A cloud has not answered which quota a label needs.
 
-    :ivar str problem: for people, why; None if it was not asked yet.
-    :ivar int attempts: how often it was asked in vain.  When that is as
-        often as a provider tries to make a node, there is no answer: those
-        who wait for the label are told so.
+    :ivar str problem: why, for people; None if the cloud has not been asked.
+    :ivar int attempts: number of failed attempts.  When it reaches the number
+        of launch attempts of the provider, the launcher gives up and requests
+        for the label get the problem as their reason.
     """
     problem: str | None = None
     attempts: int = 0
 
 
-UNASKED = Silence()
+NOT_ASKED = NoAnswer()
 
 
 class Answers:
     """What the clouds of this launcher's endpoints have answered."""
 
     def __init__(self):
-        # Endpoint -> the id of each provider that it was asked for -> that
-        # provider, and its labels: None if there was an answer, or a
-        # Silence.
+        # Endpoint -> id of a provider -> that provider, and a dict of label
+        # name -> None if the cloud has answered, or a NoAnswer.
         self._asked = {}
-        # Endpoint -> what keeps us from looking after it.
+        # Endpoint -> why this launcher cannot prepare it.
         self._problems = {}
 
-    def note(self, endpoint, answers):
-        """A cloud has been asked.
+    def noteAnswers(self, endpoint, answers):
+        """Record the answers of a cloud.
 
-        :param list answers: pairs of a provider and what was answered: name
-            of a label -> None, or a Silence.
+        :param list answers: pairs of a provider and a dict of label name ->
+            None if the cloud has answered, or a NoAnswer.
         """
-        # Not by name: those of a new layout are others.
+        # By id, because a provider of a new layout may have the same name.
         self._asked[endpoint.canonical_name] = {
             id(provider): (provider, labels) for provider, labels in answers}
 
     def noteProblem(self, endpoint, problem):
-        """
-        :param str problem: what keeps us from looking after an endpoint, for
-            people; None if nothing does.
-        :return: whether it was not known.
+        """Record why this launcher cannot prepare an endpoint.
+
+        :param str problem: for people; None if there is no problem.
+        :return: whether this is new.
         """
         name = endpoint.canonical_name
         if problem is None:
@@ -55,21 +54,22 @@ class Answers:
         self._problems[name] = problem
         return True
 
-    def forget(self, endpoint_name):
+    def forgetEndpoint(self, endpoint_name):
         self._asked.pop(endpoint_name, None)
         self._problems.pop(endpoint_name, None)
 
-    def getFormer(self, endpoint, provider, label_name):
-        """:return: how often a cloud was asked in vain so far."""
+    def getAttemptsSoFar(self, endpoint, provider, label_name):
+        """:return: number of failed attempts to ask a cloud for a label."""
         former = (self._get(endpoint, provider) or {}).get(label_name)
-        return (former or UNASKED).attempts
+        return (former or NOT_ASKED).attempts
 
     def isAsked(self, provider, label_name=None):
-        """
-        :param str label_name: None if it is enough to have asked, whatever
-            was answered.
-        :return: whether a cloud has answered all that could be asked of
-            it for a provider and a label.
+        """Tell whether planning can rely on what is known of a provider.
+
+        :param str label_name: None to ask only whether the cloud was asked,
+            with or without success.
+        :return: whether a cloud has answered for a provider and a label, or
+            the launcher has given up asking.
         """
         try:
             endpoint = provider.getEndpoint()
@@ -78,13 +78,13 @@ class Answers:
         labels = self._get(endpoint, provider)
         if labels is None or label_name is None:
             return labels is not None
-        answer = labels.get(label_name, UNASKED)
+        answer = labels.get(label_name, NOT_ASKED)
         return answer is None or answer.attempts >= getAttempts(provider)
 
     def getProblem(self, provider, label_name):
         """
-        :return: for people, why it is not known what a label needs; None if
-            it is, or if the cloud is only about to be asked.
+        :return: why the quota of a label is not known, for people; None if
+            it is known, or if the launcher has not asked yet.
         """
         try:
             endpoint = provider.getEndpoint()
@@ -96,11 +96,11 @@ class Answers:
         if not endpoint.started:
             return f'endpoint {name} is being started'
         labels = self._get(endpoint, provider) or {}
-        return (labels.get(label_name) or UNASKED).problem
+        return (labels.get(label_name) or NOT_ASKED).problem
 
     def _get(self, endpoint, provider):
-        """:return: name of a label -> what was answered; None if the cloud
-            was not asked."""
+        """:return: label name -> None or a NoAnswer; None if the launcher has
+            not asked."""
         _, labels = self._asked.get(endpoint.canonical_name, {}).get(
             id(provider), (None, None))
         return labels

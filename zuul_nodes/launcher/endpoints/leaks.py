@@ -1,11 +1,11 @@
-"""What has leaked: resources of a cloud that are ours and nobody's.
+"""Deletion of leaked resources: tagged as ours, with no record left.
 
-What is deleted can't be had back.  So a resource is removed only if it
-has our tag, if nothing has needed it twice, some time apart, and if
-ZooKeeper itself says that there is no record of what it is tagged with,
-or if it says itself that it has expired.
-What can't be read, be it a resource or a record, is left alone, and so is
-what nodes have in common while not all providers are known to their drivers.
+A deletion cannot be undone.  So the launcher deletes a resource only if it has
+the tag of this system, if nothing has needed it in two rounds some time apart,
+and if a synchronized read of ZooKeeper finds no record of the node or upload
+in its tags.  A resource with an expiration date is deleted after that date.
+The launcher keeps resources and records that it cannot read.  It also keeps
+resources that nodes share, until the drivers know all providers.
 """
 
 import collections
@@ -22,21 +22,21 @@ from zuul_nodes.launcher.endpoints.vanished import Vanished
 from zuul_nodes.launcher.metrics import makeSafe
 from zuul_nodes.launcher.providers import describe
 
-# Where the records are that tags name: tag -> path.
+# Tag of a resource -> path of the records that it refers to.
 RECORDS = {
     'zuul_node_uuid': f'{ProviderNode.ROOT}/{ProviderNode.NODES_PATH}',
     'zuul_upload_uuid': f'{ImageUpload.ROOT}/{ImageUpload.UPLOADS_PATH}',
 }
-# The longest pause between attempts to delete a resource, in seconds.
-LONGEST_PAUSE = 3600.0
-# What is not listed while some can't be is forgotten after this time, in
-# seconds.
+# Longest back-off between attempts to delete a resource, in seconds.
+LONGEST_BACKOFF = 3600.0
+# When lists are incomplete, suspects that no list contains are forgotten
+# after this time, in seconds.
 MEMORY = 3600.0
 
 
 @dataclasses.dataclass
 class Suspect:
-    """A resource that nothing seems to need."""
+    """A resource that may have leaked, with the attempts to delete it."""
     since: float
     seen: float = 0.0
     attempts: int = 0
@@ -44,10 +44,10 @@ class Suspect:
 
 
 class Memory:
-    """What is known of an endpoint from one round to the next.
+    """The state of an endpoint's clean-up between rounds.
 
-    :ivar dict suspects: what identifies a resource -> Suspect.
-    :ivar set complaints: what was found to be wrong with resources.
+    :ivar dict suspects: type, id and owners of a resource -> Suspect.
+    :ivar set complaints: problems that have been logged.
     """
 
     def __init__(self):
@@ -56,10 +56,11 @@ class Memory:
 
 
 class Cleanup:
-    """
-    :param NodeRecords nodes: that need what there is.
-    :param uploads: the cache of all uploads.
-    :param ZuulSystem system: has the id with which what is ours is tagged.
+    """Cleans up endpoints, one round at a time.
+
+    :param NodeRecords nodes: the nodes, which own resources.
+    :param uploads: the cache of all uploads, which own resources.
+    :param ZuulSystem system: has the id in the tags of our resources.
     :param statsd: a client, or None.
     """
 
@@ -70,23 +71,23 @@ class Cleanup:
         self.statsd = statsd
 
     def run(self, endpoint, memory, turn, knowsAll):
-        """Look once at all that an endpoint has.
+        """Examine all resources of an endpoint once.
 
         :param Memory memory: of that endpoint.
-        :param Turn turn: that this is part of.
-        :param knowsAll: tells for an endpoint and the providers there whether
-            their drivers know all that may be wanted of it.
+        :param Turn turn: the turn that this is part of.
+        :param knowsAll: called with an endpoint and its providers; returns
+            whether their drivers know everything that nodes may need there.
         """
         Round(self, endpoint, memory, turn, knowsAll).run()
 
 
 class Round:
-    """One look at all that an endpoint has.
+    """One examination of all resources of an endpoint.
 
-    :param Cleanup cleanup: for which this is done.
-    :param BaseProviderEndpoint endpoint: that is looked at.
+    :param Cleanup cleanup: has the records and clients.
+    :param BaseProviderEndpoint endpoint: whose resources are examined.
     :param Memory memory: of that endpoint.
-    :param Turn turn: that this is part of.
+    :param Turn turn: the turn that this is part of.
     :param knowsAll: as of :meth:`Cleanup.run`.
     """
 
@@ -109,8 +110,8 @@ class Round:
         self.leaked = collections.Counter()
 
     def run(self):
-        for what, function in (('what others use', self._recordForeignUsage),
-                               ('what has leaked', self._cleanUp)):
+        for what, function in (('foreign usage', self._recordForeignUsage),
+                               ('leaked resources', self._cleanUp)):
             try:
                 function()
             except Exception as error:
@@ -123,13 +124,13 @@ class Round:
         used = QuotaInformation()
         seen = []
         for instance in self.endpoint.listInstances():
-            if not self.turn.mayGoOn():
+            if not self.turn.shouldContinue():
                 return
             try:
                 node_id = self._getNodeId(instance)
             except Exception as error:
                 self._complain(instance, error)
-                # It may be that of any node.
+                # It may belong to any node, so no node counts as vanished.
                 vanished = None
                 continue
             seen.append((node_id, instance))
@@ -141,7 +142,7 @@ class Round:
         self.endpoint.quota_cache.setUnmanagedUsage(used)
         problems = vanished and vanished.find(seen)
         if problems:
-            # One list may be behind.
+            # A single list may be out of date, so read it again.
             again = vanished.find(
                 (self._getNodeId(instance), instance)
                 for instance in self.endpoint.listInstances())
@@ -149,21 +150,21 @@ class Round:
                              in again.items() if node_id in problems})
 
     def _getNodeId(self, instance):
-        """:return: the id of the node that an instance is of, or None."""
+        """:return: the id of the node in an instance's tags, or None."""
         return (self._getTags(instance) or {}).get('zuul_node_uuid')
 
     def _cleanUp(self):
         resources, complete = self._listResources()
         self.seen = self.turn.clock()
         for resource in resources:
-            if not self.turn.mayGoOn():
+            if not self.turn.shouldContinue():
                 return
             try:
                 self._examine(resource)
             except Exception as error:
                 self._complain(resource, error)
         if not complete:
-            # What was not listed may be there all the same.
+            # Resources that are not in the list may still exist.
             self.suspects |= {
                 key: suspect for key, suspect in self.memory.suspects.items()
                 if self.seen - suspect.seen < MEMORY}
@@ -172,21 +173,21 @@ class Round:
             self._reportGauges()
 
     def _listResources(self):
-        """:return: a list, and whether that is all there is."""
+        """:return: a list of resources, and whether it is complete."""
         found = []
         try:
             for resource in self.endpoint.listResources(
                     self.turn.providers):
                 found.append(resource)
-                if not self.turn.mayGoOn():
+                if not self.turn.shouldContinue():
                     break
         except Exception as error:
-            self._complain('what was not listed', error, self.log.exception)
+            self._complain('incomplete list', error, self.log.exception)
             return found, False
         return found, True
 
     def _examine(self, resource):
-        """Delete a resource, if it is certain that it has leaked."""
+        """Delete a resource if it has certainly leaked."""
         tags = self._getTags(resource)
         if tags is None:
             self.unmanaged[resource.type] += 1
@@ -213,8 +214,7 @@ class Round:
             self.statsd.incr(self._getKey('leaked', resource.type))
 
     def _getTags(self, thing):
-        """:return: a dict of what it is tagged with, or None if it is not
-            ours."""
+        """:return: a dict of its tags, or None if it is not ours."""
         tags = thing.metadata or {}
         if not self.system_id or tags.get(
                 'zuul_system_id') != self.system_id:
@@ -222,9 +222,9 @@ class Round:
         return tags
 
     def _isNeeded(self, resource, owners):
-        """:return: whether anything that we know of needs it."""
+        """:return: whether a known node or upload needs a resource."""
         if not owners:
-            # Several nodes may have it in common.
+            # Nodes may share it.
             return (self._required is None
                     or resource.unique_id in self._required)
         node_id, upload_id = (owners.get(tag) for tag in RECORDS)
@@ -234,7 +234,7 @@ class Round:
                 and self.uploads.getItem(upload_id)))
 
     def _mayBeNeeded(self, owners):
-        """:return: whether there are records that we do not know."""
+        """:return: whether a record that is not in the caches may need it."""
         if not owners:
             return bool(self._unknown_nodes)
         return any(
@@ -243,26 +243,26 @@ class Round:
 
     @functools.cached_property
     def _synchronized_client(self):
-        # The server that we are connected to may be behind the one that
-        # another launcher writes to.
+        # The connected server may be behind the one that another launcher
+        # writes to.
         self.client.sync(RECORDS['zuul_node_uuid'])
         return self.client
 
     @functools.cached_property
     def _unknown_nodes(self):
-        """Ids of the nodes whose records are not or can't be read."""
+        """Ids of nodes whose records are unread or unreadable."""
         try:
             known = self._synchronized_client.get_children(
                 RECORDS['zuul_node_uuid'])
         except NoNodeError:
-            # There has never been a node.
+            # The path appears with the first node.
             return set()
         return set(known) - {
             node.uuid for node in self.nodes.getAll()}
 
     @functools.cached_property
     def _required(self):
-        """Ids of what nodes have in common, or None if not known."""
+        """Ids of resources that nodes share, or None if not known."""
         if not self.knowsAll(
                 self.endpoint, self.turn.providers):
             return None
@@ -274,17 +274,18 @@ class Round:
                 if node.endpoint_name == self.endpoint.name:
                     found.update(node.getRequiredResources())
         except Exception as error:
-            self._complain('what nodes may have in common', error)
+            self._complain('shared resources', error)
             return None
         return found
 
     def _delete(self, resource, suspect, owners):
-        """
-        :param dict owners: tag -> id of the record of which it was.
-        :return: whether the driver has accepted it.
+        """Ask the driver to delete a leaked resource.
+
+        :param dict owners: tag -> id of the record that it belonged to.
+        :return: whether the driver has accepted the request.
         """
         suspect.attempts += 1
-        pause = min(LONGEST_PAUSE, self.turn.interval
+        backoff = min(LONGEST_BACKOFF, self.turn.interval
                     * 2 ** min(suspect.attempts - 1, 30))
         what = (resource.type, resource.unique_id,
                 self.endpoint.canonical_name)
@@ -295,12 +296,12 @@ class Round:
             self._audit(resource, owners, result=audit.Result.FAILED,
                         reason=describe(error))
             self.log.exception(
-                'Unable to delete leaked %s %s at endpoint %s; trying again '
-                'in %s seconds:', *what, pause)
+                'Unable to delete leaked %s %s at endpoint %s; retrying in '
+                '%s seconds:', *what, backoff)
             return False
         finally:
-            # A cloud may as well say yes and do nothing.
-            suspect.next_attempt = self.turn.clock() + pause
+            # A cloud may accept a deletion and not carry it out.
+            suspect.next_attempt = self.turn.clock() + backoff
         self._audit(resource, owners)
         self.log.info('Deleted leaked %s %s at endpoint %s', *what)
         return True
@@ -314,14 +315,14 @@ class Round:
             launcher=self.nodes.session.identifier, **fields)
 
     def _complain(self, thing, error, log=None):
-        """Log what is left alone, once for as long as that lasts."""
+        """Log why something is kept, once for as long as that lasts."""
         try:
             complaint = f'{thing}: {error!r}'
         except Exception:
             complaint = f'{type(thing)}: {error!r}'
         self.complaints.add(complaint)
         if complaint not in self.memory.complaints:
-            (log or self.log.warning)('Left alone at endpoint %s: %s',
+            (log or self.log.warning)('Kept at endpoint %s: %s',
                                       self.endpoint.canonical_name, complaint)
 
     def _reportGauges(self):

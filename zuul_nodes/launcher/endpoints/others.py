@@ -1,16 +1,17 @@
-"""Endpoints that other launchers look after."""
+"""Endpoints that other launchers handle."""
 
 OTHERS = ('others', '')
 
 
 class OtherEndpoints:
-    """
-    :param WorkQueue queue: where they are looked at.
-    :param Layouts layouts: with the providers at all endpoints.
-    :param HandledEndpoints endpoints: that this launcher looks after.
-    :param tellLimits: called with a set of the names of providers that can
-        make more or less than before.
-    :param Settings settings:
+    """Updates the planner's limits for endpoints of other launchers.
+
+    :param WorkQueue queue: gets a key for the next update.
+    :param Layouts layouts: has the providers at all endpoints.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
+    :param tellLimits: called with a set of names of providers whose limits
+        may have changed.
+    :param Settings settings: of the launcher.
     """
 
     def __init__(self, queue, layouts, endpoints, tellLimits, settings):
@@ -21,7 +22,7 @@ class OtherEndpoints:
         self.interval = settings.others_interval
 
     def reconcile(self):
-        """Plan with what others have asked of clouds that we do not ask."""
+        """Update the limits that other launchers have read from clouds."""
         names = {
             name for name, providers in self.layouts.scope.by_name.items()
             if not all(self.endpoints.handles(provider.connection_name)

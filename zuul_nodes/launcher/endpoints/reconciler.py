@@ -1,9 +1,9 @@
-"""Endpoints: prepared for their providers, and kept in order.
+"""Preparation and regular upkeep of endpoints.
 
-Every launcher prepares an endpoint for what it makes there itself.  One of
-them asks the cloud for its quotas and removes what has leaked, now and
-then; what it learns of quotas is in ZooKeeper, where all have it from.
-All that is done by threads of the endpoint, so none waits for another.
+Every launcher prepares an endpoint before it creates anything there.  One of
+the launchers regularly reads quotas from the cloud and deletes leaked
+resources.  It shares the quotas with the others in ZooKeeper.  The threads of
+the endpoint do this work, so endpoints do not wait for each other.
 """
 
 import collections
@@ -11,7 +11,7 @@ import contextlib
 import logging
 import math
 
-from zuul_nodes.launcher.endpoints.answers import Silence
+from zuul_nodes.launcher.endpoints.answers import NoAnswer
 from zuul_nodes.launcher.endpoints.leaks import Memory
 from zuul_nodes.launcher.endpoints.turns import Task
 from zuul_nodes.launcher.providers import (
@@ -23,15 +23,16 @@ from zuul_nodes.launcher.providers import (
 
 
 class EndpointReconciler:
-    """
-    :param Turns turns: in which what is due is done.
-    :param Layouts layouts: with the providers at the endpoints.
-    :param HandledEndpoints endpoints: that are looked after.
-    :param Answers answers: gets what clouds say of labels.
-    :param Cleanup cleanup: removes what has leaked.
-    :param tellLimits: called with a set of the names of providers that can
-        make more or less than before.
-    :param Settings settings:
+    """Prepares endpoints, refreshes quota and starts clean-ups.
+
+    :param Turns turns: runs the tasks in the threads of endpoints.
+    :param Layouts layouts: has the providers at the endpoints.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
+    :param Answers answers: gets the clouds' answers about labels.
+    :param Cleanup cleanup: deletes leaked resources.
+    :param tellLimits: called with a set of names of providers whose limits
+        may have changed.
+    :param Settings settings: of the launcher.
     """
 
     log = logging.getLogger('zuul.nodes.endpoints')
@@ -47,12 +48,12 @@ class EndpointReconciler:
         self.quota_interval = settings.quota_interval
         self._tasks = (Task('refreshQuota', self.refreshQuota, True),
                        Task('cleanUp', self.cleanUp))
-        # Endpoint -> providers that it has been prepared for.
+        # Endpoint -> providers for which it is prepared.
         self._prepared = {}
         self._memories = collections.defaultdict(Memory)
 
     def reconcile(self, endpoint_name):
-        """Begin what is due for an endpoint.
+        """Start the tasks that are due for an endpoint.
 
         :param str endpoint_name: its canonical name.
         """
@@ -65,23 +66,26 @@ class EndpointReconciler:
         delays = [self.turns.interval, self._begin(
             endpoint, refresh, self.quota_interval if is_mine else math.inf)]
         if not is_mine:
-            # What we saw may be long ago when it is our turn again.
+            # It would be out of date when this launcher's turn comes.
             self._memories.pop(endpoint_name, None)
-            # Another launcher may have found out something.
-            self._tellPlanner(endpoint)
+            # The other launcher may have refreshed the quota.
+            self._updatePlanner(endpoint)
         elif self.isPrepared(endpoint):
             delays.append(
                 self._begin(endpoint, clean_up, self.turns.interval))
         self.turns.queue.addAfter(('endpoint', endpoint_name), min(delays))
 
     def isPrepared(self, endpoint):
-        """:return: whether drivers have prepared it, as far as they could,
-            for the providers that it had at some time."""
+        """:return: whether the drivers have tried to prepare it for its
+            providers at least once."""
         return endpoint.canonical_name in self._prepared
 
     def knowsAll(self, endpoint, providers):
-        """:return: whether drivers know all that may be wanted of an
-            endpoint, by these providers, which are there, or others.
+        """Tell whether the drivers know everything that nodes may need.
+
+        :param list providers: at the endpoint.
+        :return: whether all layouts are read and the drivers have prepared
+            the endpoint for each provider.
         """
         prepared = self._prepared.get(endpoint.canonical_name, ())
         return (self.layouts.isKnown()
@@ -90,47 +94,48 @@ class EndpointReconciler:
                         for provider in providers))
 
     def refreshQuota(self, endpoint, turn=None):
-        """Prepare an endpoint for providers that are new there; ask the
-        cloud for its limits, and for what is not known yet of the quota
-        that labels need.
+        """Prepare an endpoint for new providers, and refresh its quota.
 
-        :param Turn turn: that this is, if it can be given up.
-        :raises Exception: whatever the driver raises, for the limits.
+        The quota comprises the limits of the cloud and what each label needs
+        of them.
+
+        :param Turn turn: the turn of this task, which may be given up.
+        :raises Exception: any exception of the driver about limits.
         """
         turn = turn or self.turns.make(self._getProviders(endpoint))
         is_mine = self.endpoints.isMine(endpoint)
         try:
             self._prepare(endpoint, turn, is_mine)
-            # Not every driver has limits.
+            # Some drivers have no limits.
             with contextlib.suppress(NotImplementedError):
-                if turn.mayGoOn():
+                if turn.shouldContinue():
                     endpoint.refreshQuotaLimits(is_mine)
         finally:
             answers = [(provider, {
                 name: self._refreshLabel(endpoint, provider, name, turn)
-                for name in provider.labels if turn.mayGoOn()})
+                for name in provider.labels if turn.shouldContinue()})
                 for provider in turn.providers]
-            # Otherwise, others may know more by now.
-            if turn.mayGoOn():
-                self.answers.note(endpoint, answers)
-                self._tellPlanner(endpoint)
+            # A turn that was given up may be out of date.
+            if turn.shouldContinue():
+                self.answers.noteAnswers(endpoint, answers)
+                self._updatePlanner(endpoint)
 
     def cleanUp(self, endpoint, turn=None):
-        """Count what others use, and delete what has leaked: one round.
+        """Measure foreign usage and delete leaked resources, one round.
 
-        :param Turn turn: that this is, if it can be given up.
+        :param Turn turn: the turn of this task, which may be given up.
         """
         turn = turn or self.turns.make(self._getProviders(endpoint))
         self.cleanup.run(endpoint, self._memories[endpoint.canonical_name],
                          turn, self.knowsAll)
-        self._tellPlanner(endpoint)
+        self._updatePlanner(endpoint)
 
     def _prepare(self, endpoint, turn, is_mine):
         name = endpoint.canonical_name
         done = {id(provider) for provider in self._prepared.get(name, [])}
         prepared = []
         for provider in turn.providers:
-            if not turn.mayGoOn():
+            if not turn.shouldContinue():
                 break
             try:
                 if id(provider) not in done:
@@ -139,42 +144,41 @@ class EndpointReconciler:
                         provider.postConfig(is_mine)
                 prepared.append(provider)
             except Exception:
-                # Another one may be all right.
+                # Go on with the other providers.
                 turn.failed = True
                 self.log.exception('Unable to prepare endpoint %s for %s:',
                                    name, provider)
-        if turn.mayGoOn():
+        if turn.shouldContinue():
             self._prepared[name] = prepared
 
     def _refreshLabel(self, endpoint, provider, name, turn):
-        """:return: None if there was an answer, or a Silence."""
+        """:return: None if there was an answer, or a NoAnswer."""
         try:
-            # A label may have a flavor of its own.
+            # The flavor of a label may replace that of the provider.
             view = self.layouts.scope.forNode(provider, name, '')
-            # What a flavor needs does not change, and drivers keep one
-            # number for all labels of a flavor.
+            # The needs of a flavor do not change, and drivers keep one entry
+            # for all labels of a flavor.
             with contextlib.suppress(NotImplementedError):
                 view.refreshQuotaForLabel(view.labels[name], False)
         except Exception as error:
-            # It is asked again before long.
+            # A failed turn is repeated after a shorter interval.
             turn.failed = True
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
-            former = self.answers.getFormer(endpoint, provider, name)
-            return Silence(describe(error), former + {
+            former = self.answers.getAttemptsSoFar(endpoint, provider, name)
+            return NoAnswer(describe(error), former + {
                 Failure.PERMANENT: getAttempts(provider),
                 Failure.ATTEMPT: 1}.get(classify(error), 0))
         return None
 
     def _begin(self, endpoint, task, pause):
-        """:return: seconds until it should be looked at again."""
+        """:return: seconds until the endpoint is due again."""
         return self.turns.begin(
             endpoint, task, self._getProviders(endpoint), pause,
             self._noteProblem)
 
     def _noteProblem(self, endpoint, providers, error):
-        """Tell why an endpoint is not ready, once for as long as that is
-        so.
+        """Log why an endpoint is not ready, once for as long as that lasts.
 
         :param Exception error: None if it is ready.
         """
@@ -185,14 +189,14 @@ class EndpointReconciler:
             return
         names = {provider.canonical_name for provider in providers}
         self.log.warning(
-            'Unable to look after endpoint %s, requests may wait for %s:',
+            'Unable to prepare endpoint %s, requests may wait for %s:',
             endpoint.canonical_name, ', '.join(sorted(names)),
             exc_info=error)
-        self._tellPlanner(endpoint)
+        self._updatePlanner(endpoint)
 
     def _getProviders(self, endpoint):
-        """:return: a list of the tenants' objects of the providers there,
-            as far as their drivers say where they are."""
+        """:return: a list of the tenants' providers at an endpoint, without
+            those whose driver does not return their endpoint."""
         found = []
         for providers in list(self.layouts.tenant_providers.values()):
             for provider in providers:
@@ -209,12 +213,12 @@ class EndpointReconciler:
                     found.append(provider)
         return found
 
-    def _tellPlanner(self, endpoint):
+    def _updatePlanner(self, endpoint):
         self.tellLimits({provider.canonical_name
                          for provider in self._getProviders(endpoint)})
 
     def _forget(self, name):
         self._memories.pop(name, None)
         self._prepared.pop(name, None)
-        self.answers.forget(name)
-        self.turns.forget(name)
+        self.answers.forgetEndpoint(name)
+        self.turns.forgetEndpoint(name)

@@ -1,4 +1,4 @@
-"""Tasks for endpoints, each in turn in the endpoint's own threads."""
+"""Recurring tasks for endpoints, in the threads of each endpoint."""
 
 import dataclasses
 import functools
@@ -9,15 +9,17 @@ import typing
 
 @dataclasses.dataclass
 class Turn:
-    """One time that something is done for an endpoint.
+    """One run of a task for an endpoint.
 
-    :ivar clock: gives seconds.
-    :ivar stop_event: is set when nothing is to be done any more.
-    :ivar float interval: seconds between two times.
-    :ivar float seen: when it was last seen to go on.
-    :ivar list providers: at the endpoint, when it began.
+    :ivar clock: returns seconds.
+    :ivar stop_event: is set when the launcher stops.
+    :ivar float interval: seconds between two runs.
+    :ivar float seen: when it last made progress.
+    :ivar list providers: at the endpoint when it began.
     :ivar bool begun: whether it has begun.
     :ivar float ended: when it ended, or None.
+    :ivar bool failed: whether a part of it failed.
+    :ivar bool given_up: whether it made no progress and was given up.
     """
     clock: typing.Callable
     stop_event: object
@@ -29,19 +31,22 @@ class Turn:
     failed: bool = False
     given_up: bool = False
 
-    def mayGoOn(self):
-        """To be asked before every step."""
+    def shouldContinue(self):
+        """Note progress; to be called before every step.
+
+        :return: whether to continue.
+        """
         self.seen = self.clock()
         return not (self.given_up or self.stop_event.is_set())
 
 
 class Task(typing.NamedTuple):
-    """What is done for endpoints now and then.
+    """A task that recurs for every endpoint.
 
-    :ivar str name: for people.
+    :ivar str name: for log lines.
     :ivar run: called with an endpoint and a Turn.
-    :ivar bool is_for_providers: whether it is due when the endpoint has
-        other providers.
+    :ivar bool is_for_providers: whether the task is due when the endpoint
+        gets other providers.
     """
     name: str
     run: typing.Callable
@@ -49,12 +54,13 @@ class Task(typing.NamedTuple):
 
 
 class Turns:
-    """
-    :param WorkQueue queue: where endpoints are looked at.
-    :param EndpointPools pools: do what is due.
+    """Runs tasks for endpoints when they are due.
+
+    :param WorkQueue queue: gets the key of an endpoint when a task ends.
+    :param EndpointPools pools: run the tasks.
     :param stop_event: is set when the launcher stops.
-    :param Settings settings:
-    :param clock: gives seconds.
+    :param Settings settings: of the launcher.
+    :param clock: returns seconds.
     """
 
     log = logging.getLogger('zuul.nodes.endpoints')
@@ -67,7 +73,7 @@ class Turns:
         self.interval = settings.cleanup_interval
         self.patience = settings.endpoint_patience
         self.clock = clock
-        # Endpoint and task -> the last Turn.
+        # (endpoint, task) -> the last Turn
         self._turns = {}
 
     def make(self, providers):
@@ -76,15 +82,14 @@ class Turns:
                     providers)
 
     def begin(self, endpoint, task, providers, pause, tellProblem):
-        """Do something in the endpoint's threads, if its time has come.
+        """Run a task in the endpoint's threads if it is due.
 
-        :param Task task:
+        :param Task task: the task.
         :param list providers: at the endpoint.
-        :param float pause: seconds between two times.
-        :param tellProblem: called with the endpoint, the providers and an
-            exception if it can't be done; with None for that when it is
-            begun.
-        :return: seconds until it should be looked at again.
+        :param float pause: seconds between two runs.
+        :param tellProblem: called with the endpoint, the providers and the
+            exception of a failed start, or None when the task begins.
+        :return: seconds until the task is due again.
         """
         key = endpoint.canonical_name, task.name
         turn = self.make(providers)
@@ -92,12 +97,12 @@ class Turns:
         if last := self._turns.get(key):
             if last.ended is None:
                 if now - last.seen < self.patience:
-                    # When it ends, we are told.
+                    # The end of the turn adds the endpoint's key.
                     return self.patience
                 last.given_up = True
                 self.log.error(
                     'No progress in %s of endpoint %s for %s seconds; '
-                    'beginning anew', task.name, endpoint.canonical_name,
+                    'starting again', task.name, endpoint.canonical_name,
                     self.patience)
             elif not task.is_for_providers or last.providers == providers:
                 due = last.ended + (self.interval if last.failed else pause)
@@ -109,14 +114,14 @@ class Turns:
                 endpoint, functools.partial(
                     self._run, endpoint, task, turn, tellProblem),
                 functools.partial(self._done, endpoint, turn, tellProblem),
-                'Looking after resources')
+                'Maintenance')
         except BaseException:
             del self._turns[key]
             raise
         return self.patience
 
     def _done(self, endpoint, turn, tellProblem, _, error):
-        """Try again before long if the endpoint does not even start."""
+        """Retry after the interval if the endpoint does not start."""
         if error is None:
             return
         tellProblem(endpoint, turn.providers, error)
@@ -138,10 +143,10 @@ class Turns:
 
     def _end(self, endpoint, turn):
         turn.ended = self.clock()
-        # There may be something that had to wait for this.
+        # Another task may be waiting for this one.
         self.queue.add(('endpoint', endpoint.canonical_name))
 
-    def forget(self, endpoint_name):
+    def forgetEndpoint(self, endpoint_name):
         for key in [key for key in list(self._turns)
                     if key[0] == endpoint_name]:
             del self._turns[key]

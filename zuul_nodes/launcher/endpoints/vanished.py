@@ -1,8 +1,8 @@
-"""Nodes that are ready, and whose instances are not there any more.
+"""Ready nodes whose instances are gone.
 
-An instance that waits for a job may be preempted, stopped by its owner or lost
-with its host.  The lists that are read to clean up tell, so its node goes
-before a request gets it.
+The owner of an instance may stop it, and the cloud may preempt it or lose its
+host, while its node waits for a request.  The launcher finds such nodes in the
+lists that the clean-up reads, and fails them before a request gets them.
 """
 
 import logging
@@ -15,20 +15,20 @@ from zuul_nodes.launcher.providers import isGiven
 State = ProviderNode.State
 
 
-# A host with slots is no node of its own.
+# A host with slots serves requests through the nodes of its slots.
 WAITING = State.READY, State.SLOT_HOST
 
 
 class Vanished:
-    """What lists of the instances of an endpoint tell of nodes.
+    """Finds ready nodes whose instances are gone or broken.
 
-    To be made before the lists are asked for: nodes that become ready
-    meanwhile are none of its business.
+    Create this before reading the lists, so that nodes which become ready in
+    the meantime are left out.
 
-    :param NodeRecords nodes:
+    :param NodeRecords nodes: has the nodes.
     :param BaseProviderEndpoint endpoint: whose instances are listed.
-    :param float age: seconds that a node has been ready, at least: a cloud
-        may list what it has just made a while later.
+    :param float age: minimum seconds that a node has been ready, because new
+        instances may appear in a cloud's list with a delay.
     """
 
     log = logging.getLogger('zuul.nodes.endpoints')
@@ -41,19 +41,19 @@ class Vanished:
             if self._isWaiting(node) and time.time() - node.state_time >= age}
 
     def find(self, seen):
-        """
-        :param seen: yields (id of a node, an instance of it): all that a list
-            has.
-        :return: id of a node -> in words, what is wrong with its instance.
+        """Find the nodes without an intact instance.
+
+        :param seen: yields (node id, instance) for all instances of a list.
+        :return: node id -> what is wrong with its instance, in words.
         """
         problems = {}
         for node_id, instance in seen:
-            # Something of a node may be well, as its namespace.
+            # A node may have several resources, some of them intact.
             problems[node_id] = (problems.get(node_id)
                                  or getattr(instance, 'problem', None))
-        # What a list of instances does not tell, a driver may know.
+        # The driver may know of problems that the list does not show.
         ask = getattr(self.endpoint, 'findProblem', lambda node: None)
-        # And that it could not have told.
+        # The driver may know that the list cannot contain a node.
         isListed = getattr(self.endpoint, 'isListed', lambda node: True)
         return {node_id: problem for node_id, node in self._nodes.items()
                 if (node_id in problems or isListed(node)) and (
@@ -62,7 +62,7 @@ class Vanished:
                     or ask(node))}
 
     def retire(self, problems):
-        """Put nodes out of service, unless they have changed meanwhile.
+        """Fail nodes that are still waiting for a request.
 
         :param dict problems: as of :meth:`find`.
         """
@@ -71,13 +71,13 @@ class Vanished:
             if node is None or not self._isWaiting(node):
                 continue
             self.log.warning(
-                'Node %s is %s, but %s at endpoint %s; it goes', node,
+                'Failing node %s, which is %s, but %s at endpoint %s', node,
                 node.state, problem, self.endpoint.canonical_name)
             self.nodes.fail(node, problem, self.log)
 
     def _isWaiting(self, node):
-        """:return: whether it has an instance of this endpoint, and waits for
-            a job.  A slot has the instance of its host."""
+        """:return: whether it has an instance of its own at this endpoint
+            and is waiting for a request; a slot uses its host's instance."""
         return (node.state in WAITING and not node.main_node_id
                 and not node.is_locked and not node.request_id
                 and node.endpoint_name == self.endpoint.name

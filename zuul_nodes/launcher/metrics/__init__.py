@@ -1,4 +1,4 @@
-"""Metrics: what a launcher tells statsd."""
+"""Metrics that a launcher sends to statsd."""
 
 from zuul_nodes.launcher.metrics.gauges import Gauges
 from zuul_nodes.launcher.metrics.stats import Stats, makeSafe

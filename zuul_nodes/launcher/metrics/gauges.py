@@ -1,9 +1,9 @@
-"""What a launcher tells statsd now and then, under the names that Zuul's has.
+"""Gauges that a launcher sends to statsd at intervals, with Zuul's names.
 
-What is true of the whole system is told by one launcher, elected among
-all of them, Zuul's own included.  What is true of one launcher it tells
-by itself.  Nothing here may hurt anything else: what can't be told is
-logged and left out.
+One launcher reports the gauges of the whole system.  It is elected among all
+launchers, including Zuul's own.  Every launcher reports its own gauges.
+Metrics must not disturb anything else, so errors are logged and the gauge is
+left out.
 """
 
 import collections
@@ -23,21 +23,22 @@ from zuul.model import (
 from zuul_nodes.launcher.metrics.stats import makeSafe
 from zuul_nodes.launcher.providers import getSectionLimits, makeQuota
 
-# The client fills in the launcher's name.
+# The statsd client replaces the placeholder by the launcher's name.
 SERVER = 'zuul.launcher.server.{hostname}'
-# Seconds that the end of the threads is waited for.
-PATIENCE = 10
+# Seconds to wait for the threads when the launcher stops.
+JOIN_TIMEOUT = 10
 
 
 class Gauges:
-    """
+    """Reports gauges to statsd at intervals.
+
     :param statsd: a client, or None.
     :param ZooKeeperClient zk_client: for the election.
     :param Records records: of all nodes and requests.
     :param uploads: the cache of all uploads.
-    :param Layouts layouts: with the providers of all tenants.
+    :param Layouts layouts: has the providers of all tenants.
     :param dict lengths: name of a gauge of this launcher -> a function that
-        gives how much waits there.
+        returns the length of the queue.
     :param float interval: seconds between reports; may be changed.
     """
 
@@ -55,12 +56,12 @@ class Gauges:
         self._stop_event = threading.Event()
         self._threads = []
         self._election = None
-        # Provider -> resources that have been in use.
+        # Provider -> resources of which usage has been reported.
         self._used = collections.defaultdict(set)
 
     def start(self):
         if not self.statsd:
-            # Somebody else has to be elected.
+            # A launcher with statsd has to be elected.
             return
         self._election = LauncherStatsElection(self.zk_client)
         for target in (self._runElection, self._runOwn):
@@ -76,40 +77,41 @@ class Gauges:
 
     def join(self):
         for thread in self._threads:
-            # Without a connection, an election does not end.
-            thread.join(PATIENCE)
+            # Without a connection to ZooKeeper, an election does not end.
+            thread.join(JOIN_TIMEOUT)
 
     def report(self):
-        """Tell once what is true of the whole system."""
+        """Report the gauges of the whole system once."""
         if not self.statsd:
             return
         for getGauges in (self._getNodeGauges, self._getRequestGauges,
                           self._getUploadGauges):
             try:
-                # Thousands of gauges, but not as many packets.
+                # The pipeline puts many of the thousands of gauges in a
+                # packet.
                 with self.statsd.pipeline() as pipeline:
                     for key, value in getGauges():
                         if math.isfinite(value):
                             pipeline.gauge(key, value)
             except Exception:
-                self.log.exception('Unable to report all statistics:')
+                self.log.exception('Unable to report gauges of the system:')
 
     def reportOwn(self):
-        """Tell once what is true of this launcher."""
+        """Report the gauges of this launcher once."""
         if not self.statsd:
             return
         for name, getLength in self.lengths.items():
             try:
                 self.statsd.gauge(f'{SERVER}.{name}', getLength())
             except Exception:
-                self.log.exception('Unable to report %s:', name)
+                self.log.exception('Unable to report the gauge %s:', name)
 
     def _runElection(self):
         while not self._stop_event.is_set():
             try:
                 self._election.run(self._runElected)
             except Exception:
-                self.log.exception('Error in the election for statistics:')
+                self.log.exception('Error in the election for metrics:')
                 self._stop_event.wait(self.interval)
 
     def _runElected(self):
@@ -128,7 +130,7 @@ class Gauges:
         for node in self.records.getProviderNodes():
             for key in ((), (node.provider,), (node.provider, node.label)):
                 states[*key, node.state] += 1
-            # A record may say anything.
+            # The quota in a record may have values of any type.
             with contextlib.suppress(TypeError):
                 if node.state in ProviderNode.ALLOCATED_STATES:
                     usage[node.provider].add(node.quota)
@@ -150,7 +152,8 @@ class Gauges:
             yield f'zuul.label.{makeSafe(name)}.max_nodes', value
 
     def _getProviders(self):
-        """:return: canonical name -> the tenants' objects."""
+        """:return: canonical name of a provider -> list of the tenants'
+            provider objects."""
         found = collections.defaultdict(list)
         for providers in list(self.layouts.tenant_providers.values()):
             for provider in providers:
@@ -163,12 +166,12 @@ class Gauges:
             limits.min(makeQuota(provider.resource_limits))
             limits.min(makeQuota(getSectionLimits(provider)))
         except Exception:
-            # What is a driver's fault stays with its provider.
+            # An error of one driver must not affect other providers.
             self.log.exception('Unable to get the limits of %s:', provider)
         else:
             for resource, value in limits.getResources().items():
                 yield f'{key}.limit.{makeSafe(resource)}', value
-        # What is used no more has to be said, too.
+        # Report a zero for resources that are no longer in use.
         used = self._used[provider.canonical_name]
         used.update(usage.getResources())
         for resource in used:

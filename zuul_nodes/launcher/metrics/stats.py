@@ -1,7 +1,7 @@
-"""What a launcher tells statsd as it happens, under the names that Zuul's has.
+"""Counters and timers that a launcher sends to statsd, with Zuul's names.
 
-Nothing here may hurt anything else: what can't be told is logged and left
-out.
+Metrics must not disturb anything else, so errors are logged and the metric is
+left out.
 """
 
 import contextlib
@@ -12,16 +12,17 @@ from zuul.lib.statsd import normalize_statsd_name
 
 
 def makeSafe(name):
-    """:return: a name as it can be a part of a metric's."""
-    # Braces are where the client would fill something in.
+    """:return: a name that can be a component of a metric's name."""
+    # The statsd client replaces names in braces.
     return normalize_statsd_name(str(name)).translate(
         str.maketrans('/{}', '___'))
 
 
 def getErrorKey(error):
-    """
+    """Name the kind of a launch failure, as Nodepool did.
+
     :param error: an exception, or a word for its kind.
-    :return: what the failure is called, as Nodepool called it.
+    :return: the last components of a metric's name.
     """
     if isinstance(error, str):
         return f'error.{makeSafe(error)}'
@@ -31,7 +32,8 @@ def getErrorKey(error):
 
 
 class Stats:
-    """
+    """Reports events to statsd.
+
     :param statsd: a client, or None.
     """
 
@@ -41,11 +43,11 @@ class Stats:
         self.statsd = statsd
 
     def reportLaunch(self, node, provider, error=None):
-        """Tell how a launch has ended, and how long it took.
+        """Report the result and the duration of a launch.
 
-        :param ProviderNode node: in the state that it has come to.
-        :param BaseProvider provider: that made it, or None.
-        :param error: why it failed, if it did: an exception or a word.
+        :param ProviderNode node: in the state that the launch has led to.
+        :param BaseProvider provider: that launched it, or None.
+        :param error: the cause of a failure, an exception or a word, or None.
         """
         if not self.statsd:
             return
@@ -63,7 +65,7 @@ class Stats:
             self.log.exception('Unable to report the launch of %s:', node)
 
     def reportHandler(self, duration):
-        """Tell how long the work queue was occupied with a key.
+        """Report the time that a worker has spent on a key.
 
         :param float duration: in seconds.
         """
@@ -71,7 +73,7 @@ class Stats:
             self.statsd.timing('zuul.launcher.run_handler', duration * 1000)
 
     def timeUpload(self, upload):
-        """:return: a context manager around what a cloud does with an
+        """:return: a context manager that reports the duration of an
             upload."""
         if not self.statsd:
             return contextlib.nullcontext()
@@ -82,8 +84,8 @@ class Stats:
 
 
 def _getDuration(node):
-    """:return: seconds that the launch took, or None if not known."""
-    # Who has taken the node over has no state machine of it yet.
+    """:return: duration of the launch in seconds, or None if not known."""
+    # A launcher that takes a node over has no state machine for it yet.
     start_time = (node.create_state_machine.start_time
                   if node.create_state_machine
                   else node.create_state.get('start_time'))

@@ -90,7 +90,7 @@ def test_a_start_that_fails(steps, starts, racks, caplog):
     problem, = (line for line in caplog.messages
                 if 'rack/rack' in line and 'Unable' in line)
     assert problem == (
-        'Unable to look after endpoint rack/rack, requests may wait for '
+        'Unable to prepare endpoint rack/rack, requests may wait for '
         'example.com%2Fnodes/one:')
     assert 'ConnectionError: no route to the cloud' in caplog.text
 

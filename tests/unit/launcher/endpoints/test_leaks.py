@@ -16,7 +16,7 @@ from tests.fixtures.cloud import (
 )
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.endpoints.leaks import LONGEST_PAUSE, MEMORY
+from zuul_nodes.launcher.endpoints.leaks import LONGEST_BACKOFF, MEMORY
 from zuul_nodes.launcher.providers.unreadable import Unreadable
 
 NODES = '/zuul/nodes/nodes'
@@ -211,7 +211,7 @@ def test_resource_that_can_not_be_read(keeper, cloud, goRound, caplog):
     assert cloud.names == {'no id', 'no tags', 'bad tag', 'bad path'}
     assert cloud.attempts == {'leaked': 1}
     assert len([record for record in caplog.records
-                if 'Left alone' in record.message]) == 4
+                if 'Kept at' in record.message]) == 4
 
 
 class Demanding(ShelfProviderNode, subclass_id='demanding'):
@@ -318,10 +318,10 @@ def test_failing_deletion_backs_off(keeper, cloud, goRound, caplog):
                  'rack/rack'):
         assert len([message for message in caplog.messages
                     if text in message]) == 5
-    goRound(3, pause=2 * LONGEST_PAUSE)
+    goRound(3, pause=2 * LONGEST_BACKOFF)
     assert cloud.attempts == {'first': 8, 'last': 8}
     cloud.errors.clear()
-    goRound(pause=LONGEST_PAUSE)
+    goRound(pause=LONGEST_BACKOFF)
     assert cloud.names == {'last'}
 
 

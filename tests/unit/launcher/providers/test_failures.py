@@ -666,7 +666,7 @@ def test_endpoint_that_can_not_start_concerns_no_other(
     steps.setLayout(cloud('two', connection='other'), 'another')
     assert steps.servedBy(steps.addRequest('big', tenant='another')) == ['two']
     steps.runUntil(lambda: 'RuntimeError: no key' in log.text)
-    assert 'Unable to look after endpoint rack/rack' in log.text
+    assert 'Unable to prepare endpoint rack/rack' in log.text
 
 
 def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
