@@ -1,4 +1,4 @@
-"""The launcher: it gives nodes to requests and looks after images."""
+"""The launcher, which assigns nodes to requests and manages images."""
 
 from zuul_nodes.launcher.launcher import Launcher
 

@@ -1,4 +1,4 @@
-"""What there is to look at when layouts change, or launchers come and go."""
+"""Reactions to new layouts and to launchers that start or stop."""
 
 import logging
 
@@ -8,15 +8,16 @@ from zuul_nodes.launcher.planner import RESERVATIONS
 from zuul_nodes.launcher.workers import getPause
 
 LAYOUT = ('layout', '')
-DIVISION = ('division', '')
+OWNERSHIP = ('ownership', '')
 
 
 class Rescan:
-    """
-    :param WorkQueue queue: where all is looked at.
+    """Reconciles every object after a change that may affect all of them.
+
+    :param WorkQueue queue: gets the keys of the objects.
     :param Records records: of all nodes and requests.
-    :param HandledEndpoints endpoints: that are looked after.
-    :param MinReadyState min_ready: is told to count nodes.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
+    :param MinReadyState min_ready: recounts the min-ready nodes.
     """
 
     def __init__(self, queue, records, endpoints, min_ready):
@@ -26,7 +27,7 @@ class Rescan:
         self.min_ready = min_ready
 
     def begin(self):
-        """Look at all requests, nodes and endpoints."""
+        """Queue all requests, nodes and endpoints."""
         for request in self.records.requests_cache.getItems():
             self.queue.add(('request', request.uuid))
         for node in self.records.nodes_cache.getItems():
@@ -38,11 +39,12 @@ class Rescan:
 
 
 class OwnershipChanges:
-    """
-    :param Ownership ownership: knows who there is.
-    :param WorkQueue queue: where changes are looked at.
+    """Takes over the objects that this launcher owns after a change.
+
+    :param Ownership ownership: tells which launcher owns an object.
+    :param WorkQueue queue: gets the key of a change.
     :param Planner planner: plans for the share of this launcher.
-    :param Rescan rescan: of all that is there.
+    :param Rescan rescan: of all objects.
     """
 
     def __init__(self, ownership, queue, planner, rescan):
@@ -51,14 +53,14 @@ class OwnershipChanges:
         self.planner = planner
         self.rescan = rescan
 
-    def tell(self):
-        """A component of Zuul has come, changed or gone."""
-        self.queue.add(DIVISION)
+    def noteComponents(self):
+        """Queue a check after a change of the components of Zuul."""
+        self.queue.add(OWNERSHIP)
 
     def reconcile(self):
-        """Launchers come and go, and leave what is ours now."""
+        """Take over objects if launchers have started or stopped."""
         if not self.ownership.hasChanged():
-            # It was a component of another kind.
+            # A component of another kind has changed.
             return
         self.planner.limitsChanged()
         self.rescan.begin()
@@ -67,14 +69,15 @@ class OwnershipChanges:
 
 
 class LayoutChanges:
-    """
-    :param Layouts layouts: are read.
-    :param FormerProviders former_providers: remember where there were some.
-    :param WorkQueue queue: where changes are looked at.
-    :param Rescan rescan: of all that is there.
-    :param LauncherComponent component: of this launcher; it runs as soon as
-        there are layouts.
-    :param Settings settings:
+    """Reads changed layouts, and reconciles the objects that they affect.
+
+    :param Layouts layouts: of all tenants.
+    :param FormerProviders former_providers: remembers removed providers.
+    :param WorkQueue queue: gets the keys of affected objects.
+    :param Rescan rescan: of all objects.
+    :param LauncherComponent component: of this launcher; its state becomes
+        RUNNING when the first layout is read.
+    :param Settings settings: of the launcher.
     """
 
     log = logging.getLogger('zuul.nodes.launcher')
@@ -87,17 +90,17 @@ class LayoutChanges:
         self.rescan = rescan
         self.component = component
         self.settings = settings
-        # Whether others know that we work.
+        # Whether the component's state says that this launcher works.
         self._is_running = False
 
     def reconcile(self):
         """Read the layouts that have changed."""
         tenants = self.layouts.update()
         if tenants:
-            self.log.info('Layouts of %s are read', ', '.join(sorted(tenants)))
+            self.log.info('Read layouts of %s', ', '.join(sorted(tenants)))
         if self.layouts.states and not self._is_running:
             self.component.state = self.component.RUNNING
-            # The component says so before it is written.
+            # If the assignment above raises, the next round repeats it.
             self._is_running = True
         if self.layouts.put_off:
             self.layouts.put_off = False
@@ -106,8 +109,8 @@ class LayoutChanges:
                 self.queue.add(('static', name))
             self.rescan.begin()
         if self.layouts.scope.unread:
-            # Whoever has the lock of a tenant may have it for long.  In most
-            # cases, a scheduler is about to be done with it.
+            # A scheduler has the lock of a tenant, usually for a moment,
+            # sometimes for long.
             self.queue.addAfter(LAYOUT, getPause(
                 self.layouts.attempts,
                 first=self.settings.layout_first_pause,

@@ -1,9 +1,9 @@
-"""The launcher as a process of its own.
+"""The launcher as a separate process.
 
-For sites that want it apart from the scheduler.  The work is done by the
-component that the scheduler would run; this adds what a process has once:
-the command socket, the monitoring server and the export of traces,
-configured as for Zuul's own launcher in ``[launcher]`` and ``[tracing]``.
+Use it to run the launcher apart from the scheduler.  The component that does
+the work is the same.  This module adds what the scheduler's process already
+has: a command socket, the monitoring server and the export of traces.  They
+are configured as for Zuul's own launcher, in ``[launcher]`` and ``[tracing]``.
 """
 
 import logging
@@ -18,8 +18,9 @@ from zuul_nodes.launcher.launcher import Launcher
 
 
 class LauncherApp(zuul.cmd.ZuulDaemonApp):
-    """
-    :param Namespace args: the arguments, parsed.
+    """The application that runs a launcher until a signal or command.
+
+    :param Namespace args: the parsed arguments.
     :param ConfigParser config: zuul.conf
     """
 
@@ -35,14 +36,14 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
         self.repl = None
 
     def parseArguments(self, args=None):
-        """They are parsed already, by the ``zuul-nodes`` command."""
+        """Do nothing: the ``zuul-nodes`` command has parsed the arguments."""
 
     def readConfig(self):
-        """It is read already, to be checked before a daemon forks."""
+        """Do nothing: the command has read and checked zuul.conf."""
 
     def run(self):
         self.handleCommands()
-        # As a daemon, too: the launcher is stopped in order.
+        # In the background, too, a signal stops the launcher in order.
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, lambda *args: self.stop_event.set())
         self.setup_logging('launcher', 'log_config')
@@ -70,7 +71,7 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
         trace_export.stop()
 
     def startRepl(self):
-        """Let people look into the launcher."""
+        """Start a server for an interactive Python shell."""
         if not self.repl:
             self.repl = repl.REPLServer(self.launcher)
             self.repl.start()
@@ -81,7 +82,7 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
             self.repl = None
 
     def runCommands(self, command_socket):
-        """Do what is asked for by the command socket, until stopped."""
+        """Execute commands from the command socket until stopped."""
         handlers = {
             commandsocket.StopCommand.name: self.stop_event.set,
             commandsocket.ReplCommand.name: self.startRepl,

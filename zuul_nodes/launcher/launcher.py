@@ -1,9 +1,8 @@
-"""The launcher as a component: inside the scheduler, or on its own.
+"""The launcher component: creates the parts and gives each what it needs.
 
-Here its parts are made, and each is given what it needs.  What belongs to a
-process rather than to the work (a command socket, a monitoring server, the
-export of traces) is not here, for the process has it already: the scheduler,
-or :mod:`zuul_nodes.launcher.daemon`.
+It runs inside the scheduler or as a separate process.  What a process has once
+(a command socket, a monitoring server, the export of traces) belongs to the
+scheduler or to :mod:`zuul_nodes.launcher.daemon`.
 """
 
 import functools
@@ -47,12 +46,13 @@ from zuul_nodes.launcher.zookeeper import (
 
 
 class Launcher:
-    """
+    """A launcher: creates its parts, starts and stops them.
+
     :param ConfigParser config: zuul.conf
-    :param ConnectionRegistry connections: the launcher's own; stopped
-        with it.
+    :param ConnectionRegistry connections: the launcher's own connections;
+        they are stopped with it.
     :param str _hostname: its name in the component registry, for tests.
-    :raises UserError: zuul.conf has a setting that is not right.
+    :raises UserError: zuul.conf has an invalid setting.
     """
 
     log = logging.getLogger('zuul.nodes.launcher')
@@ -62,7 +62,7 @@ class Launcher:
         self.connections = connections
         self.hostname = _hostname or makeName()
         self.stop_event = threading.Event()
-        # Until then, ZooKeeper can be used.
+        # Is set when the launcher no longer needs ZooKeeper.
         self.join_event = threading.Event()
         self.own_temp_directory = images.TempDirectory(
             self.settings.temp_dir, self.hostname)
@@ -96,7 +96,7 @@ class Launcher:
             connection_filter=list(self.settings.connection_filter) or None)
         self.component_info.register()
 
-    # The parts, from the lowest floor to the highest
+    # The parts, from the lowest layer to the highest
 
     def _makeCommonParts(self):
         self.queue = WorkQueue(self.work, self.settings.workers)
@@ -152,19 +152,19 @@ class Launcher:
         self.record_events = RecordEvents(
             self.queue, self.planner, self.supply, self.min_ready_state,
             self.leaving, self.capacity_waits, self.layouts)
-        # Its caches tell of what they read while it is made.
+        # The caches report records while the constructor reads them.
         self.api = Records(
             self.zk_client, COMPONENT_REGISTRY.registry, self.component_info,
-            self.record_events.tell, self.session.own_writes,
+            self.record_events.noteRecord, self.session.own_writes,
             self.component_info.connection_filter)
         self.request_records = requests.RequestRecords(
             self.api, self.session, self.queue, self.ownership)
         self.node_records = nodes.NodeRecords(
             self.api, self.session, self.queue, self.ownership)
-        # Here the circle closes: what is written or changes is looked at, and
-        # written again.
-        self.session.written = self.record_events.tellWritten
-        self.record_events.begin(self.api, self.request_records.remembers)
+        # This closes the loop: a change of a record queues its object, and
+        # reconciling the object may change records.
+        self.session.written = self.record_events.noteWrite
+        self.record_events.connect(self.api, self.request_records.remembers)
         self.reservations = planner.ReservationExchange(
             self.zk_client, self.hostname, self.planner, self.demand)
         self.rescan = changes.Rescan(
@@ -302,35 +302,35 @@ class Launcher:
             'provider': self.supply.reconcile,
             'endpoint': self.endpoint_reconciler.reconcile,
             'others': lambda _: self.other_endpoints.reconcile(),
-            'surplus': lambda _: self.reclaim.reconcile(),
+            'reclaim': lambda _: self.reclaim.reconcile(),
             'pool': self.pools.check,
             'lock': self.termination.removeLock,
             'layout': lambda _: self.layout_changes.reconcile(),
             'images': lambda _: self.image_reconciler.reconcile(),
             'minready': lambda _: self.min_ready.reconcile(),
-            'division': lambda _: self.ownership_changes.reconcile(),
+            'ownership': lambda _: self.ownership_changes.reconcile(),
             'reservations': lambda _: self.reservations.reconcile(),
         }
         COMPONENT_REGISTRY.registry.registerCallback(
-            self.ownership_changes.tell)
+            self.ownership_changes.noteComponents)
 
-    # What happens
+    # Events
 
     def work(self, key):
-        """Look at what has changed; the handler of the work queue."""
+        """Reconcile an object; this is the handler of the work queue."""
         kind, name = key
         begin = time.monotonic()
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
 
     def _listen(self, state):
-        """Called by kazoo, about the session."""
+        """Handle a change of the session's state; kazoo calls this."""
         if state == KazooState.LOST:
-            # All locks are, too.  When there is a session again, the
-            # caches tell of all records.
+            # The locks are lost as well.  In the next session, the caches
+            # report all records again.
             self.reservations.forgetSession()
 
-    # Start and end
+    # Start and stop
 
     def start(self):
         self.host_key_scanner.start()
@@ -340,32 +340,35 @@ class Launcher:
         self.queue.add(changes.LAYOUT)
 
     def stop(self):
-        """Stop; what has not begun is left to others."""
+        """Stop all parts; other launchers take over the work that is left."""
         self.log.debug('Stopping launcher')
         self.disconnect.begin(self.settings.stop_timeout)
         try:
-            # Without a connection, nobody is going to count on us anyway.
+            # Without a connection, the component disappears by itself.
             if self.zk_client.connected:
                 self.component_info.state = self.component_info.STOPPED
         except Exception:
-            self.log.exception('Unable to tell of the stop:')
+            self.log.exception('Unable to set the state of the component:')
         COMPONENT_REGISTRY.registry.unregisterCallback(
-            self.ownership_changes.tell)
+            self.ownership_changes.noteComponents)
         self.stop_event.set()
         self.queue.stop()
         self.gauges.stop()
         self.images.stop()
         self.host_key_scanner.stop()
         self.pools.stop()
-        # An endpoint whose start hangs does not let itself be stopped.
+        # An endpoint that hangs in its start also hangs in its stop.
         stopping = threading.Thread(target=self.connections.stop, daemon=True)
         stopping.start()
         stopping.join(self.settings.stop_timeout)
 
     def join(self):
-        """Returns when all that the launcher did has ended."""
+        """Wait until all parts have stopped.
+
+        Some of them stop only after a time-out.
+        """
         timeout = self.settings.stop_timeout
-        # Without ZooKeeper, some have to be told first not to wait for it.
+        # Without ZooKeeper, workers wait for it until they are told to stop.
         self.queue.join(2 * timeout)
         self.pools.join(timeout)
         self.gauges.join()
@@ -380,8 +383,8 @@ class Launcher:
 
 
 def makeName():
-    """:return: a name that no other launcher has.
+    """:return: a name that is unique among launchers.
 
-    Work is divided over launchers by name, also over several on one host.
+    Ownership depends on the names, also for several launchers on one host.
     """
     return f'{socket.getfqdn()}-{secrets.token_hex(4)}'

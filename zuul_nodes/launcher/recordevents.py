@@ -1,4 +1,4 @@
-"""What there is to look at when a record has changed."""
+"""Events of records: which objects to reconcile after a change."""
 
 import collections
 import threading
@@ -13,7 +13,7 @@ State = ProviderNode.State
 
 
 class Relations(typing.NamedTuple):
-    """What else is to be looked at when a node changes."""
+    """The objects and the state on which other objects depend."""
     request_id: str | None
     host_id: str | None
     provider: str | None
@@ -24,14 +24,15 @@ NOTHING = Relations(None, None, None, None)
 
 
 class RecordEvents:
-    """
-    :param WorkQueue queue: where what has changed is looked at.
-    :param Planner planner: is told of nodes.
-    :param Supply supply: is told what providers could make.
-    :param MinReadyState min_ready: is told of nodes that nobody asked for.
-    :param Leaving leaving: is told of nodes that are about to go.
-    :param CapacityWaits waits: has nodes that wait until another has gone.
-    :param Layouts layouts: with the providers of the nodes.
+    """Queues the objects that a change of a record may affect.
+
+    :param WorkQueue queue: gets their keys.
+    :param Planner planner: gets the current nodes.
+    :param Supply supply: learns which providers fail and succeed.
+    :param MinReadyState min_ready: counts nodes without a request.
+    :param Leaving leaving: tracks nodes that are being deleted.
+    :param CapacityWaits waits: has nodes that wait for another's capacity.
+    :param Layouts layouts: has the providers of the nodes.
     """
 
     def __init__(self, queue, planner, supply, min_ready, leaving, waits,
@@ -43,33 +44,35 @@ class RecordEvents:
         self.leaving = leaving
         self.waits = waits
         self.layouts = layouts
-        # See :meth:`begin`.
+        # Are set in :meth:`connect`.
         self.records = None
         self.remembers = lambda request_id: False
-        # Request -> its nodes, which it may have no more.
+        # Request -> ids of nodes, kept after the request's record is gone.
         self._assigned = collections.defaultdict(set)
-        # Several threads tell of nodes; held for that only.
+        # Several threads report nodes; held only to update the above.
         self._lock = threading.Lock()
         self._relations = {}
 
-    def begin(self, records, remembers):
-        """
-        :param Records records: that tells of what it reads, also before
-            this; all of that is looked at then.
-        :param remembers: tells whether there is anything to forget of a
-            request.
+    def connect(self, records, remembers):
+        """Set the parts that are created after this one.
+
+        :param Records records: the caches that report changes.  They have
+            reported records before this call, and report them again.
+        :param remembers: called with the id of a request; returns whether a
+            part of the launcher still has data of it.
         """
         self.records = records
         self.remembers = remembers
 
-    def tell(self, kind, record_id, record):
-        """A record has changed.
+    def noteRecord(self, kind, record_id, record):
+        """Handle a change of a record.
 
         :param str kind: ``request`` or ``node``.
-        :param record: as it is now, or None if there is none any more.
+        :param str record_id: its id.
+        :param record: as it is now, or None if it is gone.
         """
         if kind == 'node':
-            self._tellOfNode(record_id, record)
+            self._noteNode(record_id, record)
             if record is None:
                 self.queue.add((kind, record_id))
             return
@@ -81,57 +84,62 @@ class RecordEvents:
             for node_id in assigned:
                 self.queue.add(('node', node_id))
 
-    def tellWritten(self, record):
-        """The watch need not tell of what we have written ourselves.
+    def noteWrite(self, record):
+        """Handle a record that this launcher has written.
 
-        Who has removed a node has forgotten it, too.
+        The caches may skip the watch event of such a write.  Deletions are
+        handled where they are made.
         """
         if isinstance(record, NodesetRequest):
             if not (isDone(record) or _isGranted(record)):
                 self.queue.add(('request', record.uuid))
         elif isinstance(record, ProviderNode):
-            self._tellOfOwn(record.uuid)
+            self._noteOwnWrite(record.uuid)
 
-    def _tellOfOwn(self, node_id):
-        # Who tells of news must not wait for other news.
+    def _noteOwnWrite(self, node_id):
+        # peek() takes no lock, so one event cannot wait for another.
         peek = self.records.nodes_cache.peek
         node = peek(node_id)
-        self._tellOfNode(node_id, node)
-        # Others, whose turn it is now, may have been quicker.
+        self._noteNode(node_id, node)
+        # A thread with a newer record may have been faster than this one.
         while (now := peek(node_id)) is not node:
             node = now
-            self._tellOfNode(node_id, node)
+            self._noteNode(node_id, node)
 
-    def _tellOfNode(self, node_id, node):
+    def _noteNode(self, node_id, node):
         has_fewer = self.min_ready.counts.note(node_id, node)
         self.leaving.note(node_id, node)
         if node is None:
             if old := self.planner.capacity.getNode(node_id):
-                self._noteEnd(old)
+                self._noteRemoval(old)
             self.planner.removeNode(node_id)
-            self._relate(node_id, NOTHING)
+            self._updateRelations(node_id, NOTHING)
         else:
             self._noteOutcome(node)
             self.planner.updateNode(node)
-            self._relate(node_id, Relations(
+            self._updateRelations(node_id, Relations(
                 node.request_id, node.main_node_id, node.provider,
                 node.state))
             if node.request_id and node.state not in (
                     State.REQUESTED, State.BUILDING):
-                self._tellRequest(node.request_id)
+                self._queueRequest(node.request_id)
             if node.main_node_id:
                 self.queue.add(('node', node.main_node_id))
             if not (_isOthers(node) or self._isServing(node)):
                 self.queue.add(('node', node_id))
-        # If any node is gone, there may be room for those that are missing.
+        # A deleted node may leave capacity for a min-ready node.
         if has_fewer or node is None:
             self.min_ready.tell()
 
     def _noteOutcome(self, node):
-        """Pause what could not make a node, in all launchers alike: whoever
-        plans the next one need not be who has made this one."""
+        """Record the outcome of a launch for all launchers alike.
+
+        Each launcher backs off from a provider that fails, because the next
+        node may be planned by another launcher than the one that saw the
+        failure.
+        """
         old = self._relations.get(node.uuid, NOTHING).state
-        # Slots are made with their host.
+        # The launch of a slot is that of its host.
         if node.main_node_id or old not in (
                 None, *ProviderNode.CREATE_STATES):
             return
@@ -146,40 +154,40 @@ class RecordEvents:
         elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
             self.min_ready.pause(node)
 
-    def _noteEnd(self, node):
-        """A node is gone.
+    def _noteRemoval(self, node):
+        """Handle the removal of a node's record.
 
-        :param ProviderNode node: as it was seen last.
+        :param ProviderNode node: its last known state.
         """
-        # Slots may go with their host.
+        # The slots may have to be deleted with their host.
         for slot_id in node.subnodes:
             self.queue.add(('node', slot_id))
         if not (node.request_id or node.main_node_id) and (
                 node.state in ProviderNode.CREATE_STATES):
-            # It had failed before we could see that.
+            # It failed and was deleted between two events.
             self.min_ready.pause(node)
 
-    def _tellRequest(self, request_id):
-        """Look at a request, if it can be waiting for something."""
+    def _queueRequest(self, request_id):
+        """Queue a request unless it is done."""
         request = self._peek(request_id)
         if request is not None and not isDone(request):
             self.queue.add(('request', request_id))
 
     def _peek(self, request_id):
         if self.records is None:
-            # All of them are looked at when they are known.
+            # The rescan at the start queues all requests.
             return None
-        # Who tells of news must not wait for other news.
+        # peek() takes no lock, so one event cannot wait for another.
         return self.records.requests_cache.peek(request_id)
 
     def _isServing(self, node):
-        """:return: whether a node is there for a request, so that there is
-            nothing to do until that has gone; we are told of it then."""
+        """:return: whether a node is assigned to an existing request; the
+            end of the request queues the node."""
         return (node.state == State.READY and node.request_id
                 and self._peek(node.request_id) is not None)
 
-    def _relate(self, node_id, new):
-        """Look at what had to do with a node and has no more."""
+    def _updateRelations(self, node_id, new):
+        """Queue the objects that depended on the former state of a node."""
         old = self._relations.get(node_id, NOTHING)
         if old == new:
             return
@@ -191,15 +199,15 @@ class RecordEvents:
             if new.request_id:
                 self._assigned[new.request_id].add(node_id)
         if old.request_id and old.request_id != new.request_id:
-            self._tellRequest(old.request_id)
+            self._queueRequest(old.request_id)
         if new is not NOTHING:
             self._relations[node_id] = new
             return
         self._relations.pop(node_id, None)
         if old.host_id:
             self.queue.add(('node', old.host_id))
-        # A static node may be registered anew, and a node that waits for
-        # room may have it now.
+        # The entry of a static node may be registered again, and a node that
+        # waits for capacity may now get it.
         if any(isGiven(provider.driver) for provider
                in self.layouts.scope.by_name.get(old.provider, ())):
             self.queue.add(('gone', (old.provider, node_id)))
@@ -208,13 +216,13 @@ class RecordEvents:
 
 
 def _isGranted(request):
-    """:return: whether a request of ours waits for its nodes.  They tell
-        when there is something to do."""
+    """:return: whether a request of this launcher waits for its nodes, whose
+        events queue it."""
     return request.state == request.State.ACCEPTED and request.hasLock()
 
 
 def _isOthers(node):
-    """:return: whether a node is somebody else's, so that there is nothing
-        to do until it is not."""
+    """:return: whether another launcher or a job has the lock of a node; the
+        release of the lock queues it."""
     return (node.is_locked and not node.hasLock()
             and node.state != State.SNAPSHOT)

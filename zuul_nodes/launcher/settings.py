@@ -1,9 +1,9 @@
-"""The settings of a launcher, as its section of zuul.conf has them.
+"""The settings of a launcher, from its section of zuul.conf.
 
-This is the one place that reads the section.  Each setting has a type, its
-unit, a default and limits; the reference of the options in the documentation
-is made of them.  Settings that no operator should need are internal: they are
-read like the others, and not documented.
+Only this module reads the section.  Each setting has a type, a unit, a default
+and limits, from which the reference of options in the documentation is
+generated.  Settings that no operator should need are internal: they are read
+like the others, but not documented.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ SWITCH = {'true': True, 'yes': True, 'on': True, '1': True,
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What an option has for a value.
+    """A type of option.
 
-    :ivar read: makes the value of a text; raises ValueError.
-    :ivar expected: in words, what the text has to be.
+    :ivar read: converts a text into the value; raises ValueError.
+    :ivar expected: describes valid texts.
     """
     read: Callable[[str], object]
     expected: str
@@ -56,16 +56,17 @@ KINDS: dict[Any, Kind] = {
 def option(default: Any, text: str, unit: str | None = None,
            least: float | None = None, most: float | None = None,
            shown: str | None = None, internal: bool = False) -> Any:
-    """:return: a field of :class:`Settings`.
+    """Define a setting.
 
-    :param default: the value, or a class that makes it.
-    :param text: what the setting is, in reStructuredText.
+    :param default: the value, or a class that creates it.
+    :param text: description in reStructuredText.
     :param unit: of a number.
-    :param least: the smallest number that is allowed.
-    :param most: the largest one.
-    :param shown: the default as zuul.conf would have it, if that is not how
-        Python writes it.
-    :param internal: whether it is left out of the documentation.
+    :param least: minimum of a number.
+    :param most: maximum of a number.
+    :param shown: the default in the syntax of zuul.conf, if that differs from
+        Python's.
+    :param internal: whether to leave it out of the documentation.
+    :return: a field of :class:`Settings`.
     """
     metadata = {'text': text, 'unit': unit, 'least': least, 'most': most,
                 'shown': shown, 'internal': internal}
@@ -76,195 +77,202 @@ def option(default: Any, text: str, unit: str | None = None,
 
 def internal(default: float, text: str, unit: str = 'seconds',
              least: float = 0) -> Any:
-    """:return: a field for what no operator should need to set."""
+    """:return: a field for a setting that no operator should need."""
     return option(default, text, unit, least, internal=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What an operator has set for the launchers of a zuul.conf.
+    """The settings of the launchers that share a zuul.conf.
 
     :raises UserError: a value is outside its limits.
     """
 
     embedded: bool = option(True, '''
-        Whether the schedulers run a launcher.''')
+        Whether the schedulers run a launcher in their process.''')
     connection_filter: tuple[str, ...] = option((), '''
-        The connections that this launcher looks after, with commas between
-        their names.  Without it, the launcher looks after all.''', shown='')
+        The connections that this launcher handles, separated by commas.  By
+        default, it handles all of them.''', shown='')
     temp_dir: str = option('/tmp', '''
-        Where images are downloaded to.  Each launcher has a directory of its
-        own there, below one that only its user can enter, and removes those
-        of launchers that were killed.  A quarter of a GiB is left for others,
-        but for what drivers download themselves.''')
+        The directory for downloaded images.  Each launcher creates its own
+        directory there, below one that only its user can access, and removes
+        those of launchers that were killed.  The launcher keeps a quarter of
+        a GiB of the file system free; downloads by drivers may use it.''')
     command_socket: str = option('/var/lib/zuul/launcher.socket', '''
-        The command socket of a launcher that is apart from the scheduler.
-        ''')
+        The path of the command socket, for a launcher that runs apart from
+        the scheduler.''')
     image_size_limit: int = option(SIZE_LIMIT, '''
-        Most bytes that an image may have, also when it is decompressed
-        (bzip2, gzip, xz or zstd, whatever its name is).  Decompression may
-        take 256 MiB of memory; an image that needs more is refused.''',
+        The maximum size of an image, also after decompression (bzip2, gzip,
+        xz or zstd, whatever its file name).  Decompression may use 256 MiB of
+        memory; the launcher rejects an image that needs more.''',
         unit='bytes', least=1)
     image_minimum_rate: int = option(64 << 10, '''
-        What has to come from the server of an image, on average of a minute.
-        Below this, the launcher gives that attempt up.  ``0`` is any rate.
+        The minimum rate of a download, averaged over a minute.  The launcher
+        gives up an attempt that is slower.  ``0`` allows any rate.
         ''', unit='bytes per second', least=0)
     image_sources: addresses.ImageSources = option(  # noqa: RUF009
         addresses.ImageSources, '''
-        From where images may be downloaded, with commas between them: names
-        of hosts, addresses, networks, and URLs, which stand for their
-        directory and all below.  ``public`` is the whole Internet.  See
+        The sources from which images may be downloaded, separated by commas:
+        host names, addresses, networks, and URLs, which include everything
+        below their directory.  ``public`` is the whole Internet.  See
         :doc:`trust`.''', shown='public')
     require_image_checksums: bool = option(False, '''
-        Whether an image that a job returns has to have a checksum, ``sha256``
-        or ``md5sum`` in the metadata of its artifact, which is verified
-        whatever that takes.  Snapshots of nodes need none.''')
+        Whether an image that a job returns must have a checksum, ``sha256``
+        or ``md5sum`` in the metadata of its artifact.  The launcher verifies
+        it even if it has to download the image for that.  Snapshots of nodes
+        need no checksum.''')
     unhandled_timeout: float = option(600.0, '''
-        After this time a request fails if its nodes belong to a connection
-        that no running launcher looks after, or to a provider that the
-        launcher of the request can't read.''', unit='seconds', least=0)
+        A request fails after this time if its nodes belong to a connection
+        that no running launcher handles, or to a provider that the launcher
+        of the request cannot read.''', unit='seconds', least=0)
     call_timeout: float = option(600.0, '''
-        How long a call of a driver may take, to its cloud as a rule, before
-        it is given up.''', unit='seconds', least=0.001)
+        The time-out of a driver's call, usually to its cloud.''',
+        unit='seconds', least=0.001)
     image_timeout: float = option(21600.0, '''
-        How long a driver may take to upload, import, copy or download one
-        image, and the launcher to download it, before that attempt is given
-        up; more than any ``import-timeout`` that tenants are to use.''',
+        The time-out for the upload, import, copy or download of one image by
+        a driver, and for its download by the launcher.  It must be longer
+        than any ``import-timeout`` of the tenants.''',
         unit='seconds', least=0.001)
     endpoint_workers: int = option(8, '''
-        How many threads call the driver for one endpoint, as one region of a
-        cloud is.''', unit='threads', least=1, most=1000)
+        The number of threads that call the driver for one endpoint, which is
+        for example a region of a cloud.''',
+        unit='threads', least=1, most=1000)
 
-    # How the launcher works
+    # The work queue, other launchers and layouts
 
     workers: int = internal(8, '''
-        Threads that look at what has changed; most of the time most of them
-        wait for ZooKeeper to write something.''', unit='threads', least=1)
+        Threads of the work queue; most of them wait for ZooKeeper to complete
+        a write.''', unit='threads', least=1)
     stop_timeout: float = internal(10.0, '''
-        How long to wait at the end for drivers that have been called, and for
-        ZooKeeper to come back.''')
+        When the launcher stops: time to wait for calls of drivers, and for
+        ZooKeeper to reconnect.''')
     publish_interval: float = internal(0.5, '''
-        After this time, other launchers know what we have reserved.''')
+        Delay before a launcher publishes its reservations to the others.''')
     others_interval: float = internal(10.0, '''
-        How often the launcher looks at what others have learned of the
-        connections that it does not handle.''')
+        Interval between updates of the limits that other launchers have read,
+        for connections that this launcher does not handle.''')
     layout_first_pause: float = internal(0.02, '''
-        A layout that can't be read is tried again after this time, and then
-        each time after twice as long.''')
+        First back-off after a layout cannot be read; it doubles each time.
+        ''')
     layout_longest_pause: float = internal(10.0, '''
-        The longest of these pauses.''')
+        Longest back-off for a layout.''')
     reason_interval: float = internal(60.0, '''
-        How often the launcher looks for what requests wait.''')
+        Interval between searches for the blockers of requests.''')
 
     name_interval: float = internal(60.0, '''
-        How often the names of machines are looked up.''')
+        Interval between look-ups of host names.''')
     limits_lifetime: float = internal(5.0, '''
-        How long the planner believes what a driver has said of limits.''')
+        Time for which the planner caches the limits that a driver reports.
+        ''')
 
     # Nodes
 
     capacity_interval: float = internal(10.0, '''
-        A node that waits for capacity looks for it itself after this time, as
-        not all of what takes it can be seen.''')
+        Interval at which a node that waits for capacity retries, because some
+        changes of usage cause no event.''')
     slot_sync_timeout: float = internal(300.0, '''
-        If the records of a host and of its slots do not all appear in this
-        time, they will not.''')
+        Time-out for the records of a host and of its slots to appear
+        together.''')
     drift_grace: float = internal(300.0, '''
-        How long ready nodes of an old definition may stay.''')
+        Time for which ready nodes of an old definition are kept.''')
     liveness_timeout: float = internal(5.0, '''
-        How long a machine has to answer before a request gets it.''')
+        Time-out of the liveness check before a request gets a node.''')
     liveness_memory: float = internal(30.0, '''
-        How long a machine that has answered this launcher is believed.''')
+        Time for which a successful liveness check remains valid.''')
     reclaim_interval: float = internal(2.0, '''
-        How often idle nodes are looked at while somebody waits for
-        capacity.''')
+        Interval between searches for idle nodes to reclaim while a request
+        waits for capacity.''')
     leaving_time: float = internal(60.0, '''
-        A node that has not left after this time may be stuck: what it uses is
-        not waited for.''')
+        A node whose deletion takes longer may be stuck: requests do not wait
+        for its capacity.''')
     min_ready_interval: float = internal(0.05, '''
-        The nodes to be kept ready are counted at most this often.''')
+        Minimum interval between counts of the min-ready nodes.''')
     min_ready_pause: float = internal(2.0, '''
-        What can not be made ready is tried again after this time.''')
+        Interval between attempts to launch missing min-ready nodes.''')
     min_ready_batch: int = internal(50, '''
-        How many are made without another look at what there is.''',
+        Number of min-ready nodes that are launched before the next count.''',
         unit='nodes', least=1)
     lock_removal_interval: float = internal(10.0, '''
-        The lock of a node that is gone goes when nobody waits for it; that is
-        looked at after this time.''')
+        Interval between attempts to remove the lock of a deleted node, which
+        must have no waiters.''')
     snapshot_interval: float = internal(1.0, '''
-        How often snapshots are looked at.''')
+        Interval between checks of a running snapshot.''')
     delete_timeout: float = internal(600.0, '''
-        For how long deletions that fail are tried again.  Then the record
-        goes, where what is left in the cloud is found by its tags.''')
+        Time for which failed deletions are retried.  After that the launcher
+        removes the record; the clean-up finds what is left by its tags.''')
     unrecorded_time: float = internal(0.02, '''
-        A state machine goes on without a break as long as it gets on, but not
-        longer than this without a record of it.''')
+        Maximum time for which a state machine takes steps without writing
+        them to its record.''')
     shortest_poll: float = internal(0.05, '''
-        How long to wait at least before a cloud is asked again.''')
+        Minimum interval between polls of a cloud.''')
     host_key_retry: float = internal(1.0, '''
-        How long after a failed attempt a machine is connected to again.''')
+        Delay between attempts to connect for a host key scan.''')
 
     # Endpoints
 
     cleanup_interval: float = internal(60.0, '''
-        How long between two rounds of the clean-up, and between two sightings
-        of what has leaked.''')
+        Interval between rounds of the clean-up, and minimum time for which a
+        resource must be unneeded before it is deleted.''')
     quota_interval: float = internal(300.0, '''
-        How often a cloud is asked for its limits.''')
+        Interval between requests for the limits of a cloud.''')
     endpoint_patience: float = internal(600.0, '''
-        A driver that takes no step for this time is not waited for.''')
+        A task of an endpoint without progress for this time is given up.
+        ''')
 
     # Images
 
     image_interval: float = internal(60.0, '''
-        How long until what went wrong is tried again, or until something is
-        looked at of which nobody may tell that it has changed.''')
+        Interval after which the launcher retries what failed, and repeats
+        checks for changes that cause no event.''')
     image_first_pause: float = internal(300.0, '''
-        How long until what has come to nothing is tried again; each pause is
-        twice as long as the last.''')
+        First back-off after a failed build or upload; it doubles each time.
+        ''')
     image_longest_pause: float = internal(12 * 3600.0, '''
-        The longest of these pauses.''')
+        Longest back-off after a failed build or upload.''')
     image_settle_time: float = internal(10.0, '''
-        How long an image has to be missing before it is built.''')
+        Time for which an image must be missing before it is built.''')
     image_lock_pause: float = internal(2.0, '''
-        When what could not be locked should be free again.''')
+        Back-off after the record of an image was found to be locked.''')
     image_adoption_age: float = internal(300.0, '''
-        How long a scheduler has to write the uploads of a build.''')
+        Time that a scheduler has to write the uploads of a build.''')
     image_use_pause: float = internal(5.0, '''
-        When a node that is being made of an image may be there.''')
+        Interval between checks whether a node that is being launched still
+        uses an image.''')
     unwanted_build_age: float = internal(300.0, '''
-        How old a build is that nobody may want.  A change that adds an image
-        may have it built before it is in any layout.''')
+        Minimum age of a build that is deleted because no provider needs it.
+        A change that adds an image may have it built before any layout has
+        it.''')
     abandoned_upload_age: float = internal(3600.0, '''
-        How long an upload stays after its providers have gone: they may have
-        been taken out by mistake, or get another name in two steps.''')
+        Time for which an upload is kept after its providers are gone: they
+        may have been removed by mistake, or renamed in two steps.''')
     download_chunk_size: int = internal(100 * BLOCK_SIZE, '''
-        What one request for a part of an image asks for.''',
+        Size of the part of an image that one request downloads.''',
         unit='bytes', least=1)
     download_connections: int = internal(5, '''
-        How many of these requests there are at a time.''',
+        Number of concurrent requests of one download.''',
         unit='requests', least=1)
     download_attempts: int = internal(5, '''
-        How often a download may break without having got on.''',
+        Number of interruptions without progress before a download fails.''',
         unit='times', least=1)
     download_check_interval: float = internal(1.0, '''
-        How often the launcher looks whether a download is to go on.''')
+        Interval between checks whether a download is still needed.''')
     download_window: float = internal(60.0, '''
-        In which time a download has to get on.''')
+        Time over which the rate of a download is measured.''')
     progress_interval: float = internal(30.0, '''
-        How long between two lines about something that takes its time.''')
+        Interval between log lines about the progress of long work.''')
     upload_attempts: int = internal(3, '''
-        How many times an upload is begun until it counts as failed.''',
+        Number of attempts before an upload fails.''',
         unit='times', least=1)
     upload_retry_pause: float = internal(5.0, '''
-        How long before the second attempt; each pause is twice as long as the
-        last.''')
+        Back-off before the second attempt of an upload; it doubles each time.
+        ''')
 
     @classmethod
     def read(cls, config: configparser.ConfigParser) -> 'Settings':
-        """
+        """Read the settings.
+
         :param config: zuul.conf
-        :raises UserError: it has a value that is not right.
+        :raises UserError: it has an invalid value.
         """
         values: dict[str, Any] = {}
         for field in dataclasses.fields(cls):
@@ -280,13 +288,13 @@ class Settings:
 
 
 def getOptions() -> list[dataclasses.Field[Any]]:
-    """:return: a list of the fields that operators may set."""
+    """:return: a list of the fields of the documented settings."""
     return [field for field in dataclasses.fields(Settings)
             if not field.metadata['internal']]
 
 
 def describeValue(field: dataclasses.Field[Any]) -> str:
-    """:return: in words, what an option has for a value."""
+    """:return: a description of the valid values of an option."""
     words = KINDS[field.type].expected
     if unit := field.metadata['unit']:
         words += f' of {unit}'
@@ -299,7 +307,7 @@ def describeValue(field: dataclasses.Field[Any]) -> str:
 
 
 def describeDefault(field: dataclasses.Field[Any]) -> str:
-    """:return: the default, as zuul.conf would have it."""
+    """:return: the default, in the syntax of zuul.conf."""
     default = field.default
     if (shown := field.metadata['shown']) is not None:
         return str(shown)
@@ -325,8 +333,8 @@ def _checkLimits(field: dataclasses.Field[Any], value: float) -> None:
 def _makeError(field: dataclasses.Field[Any], value: object,
                reason: str = '') -> UserError:
     if field.type is addresses.ImageSources:
-        # It says all that there is to say.
+        # The reason describes the value completely.
         return UserError(f'zuul.conf: {reason}')
     return UserError(
-        f'zuul.conf: "{field.name}" in [{SECTION}] is "{value}"; it has to be '
+        f'zuul.conf: "{field.name}" in [{SECTION}] is "{value}"; it must be '
         f'{describeValue(field)}')

@@ -140,7 +140,7 @@ def test_launcher_refuses_an_invalid_setting(launch, empty_client):
     line = getRefusal(launch(endpoint_workers='0'))
     assert line == (
         'zuul-nodes launcher: zuul.conf: "endpoint_workers" in [launcher] is '
-        '"0"; it has to be a whole number of threads, at least 1, '
+        '"0"; it must be a whole number of threads, at least 1, '
         'at most 1000')
     assert empty_client.get_children('/') == []
 

@@ -60,7 +60,7 @@ def test_a_value_that_is_not_right_is_told_with_what_would_be(
         read(**{option: text})
     shown = caught.value.args[0]
     assert shown.startswith(f'zuul.conf: "{option}" in [launcher] is "')
-    assert shown.endswith(f'; it has to be {right}')
+    assert shown.endswith(f'; it must be {right}')
 
 
 def test_an_image_source_that_is_none_is_told():

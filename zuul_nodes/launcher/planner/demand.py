@@ -8,7 +8,7 @@ from zuul_nodes.launcher.workers import WorkQueue
 # Keys of the work queue: what launchers have reserved is told to others, and
 # idle nodes are looked at whose room somebody waits for.
 RESERVATIONS = ('reservations', '')
-RECLAIM = ('surplus', '')
+RECLAIM = ('reclaim', '')
 
 
 class Demand:

@@ -166,7 +166,8 @@ def test_node_assigned_while_the_last_one_goes_is_not_forgotten(
     news = steps.record_events
 
     def relate(node_id, request_id='job'):
-        news._relate(node_id, Relations(request_id, None, 'one', None))
+        news._updateRelations(
+            node_id, Relations(request_id, None, 'one', None))
 
     class Assigned(collections.defaultdict):
         def __delitem__(self, key):

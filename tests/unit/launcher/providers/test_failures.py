@@ -230,7 +230,7 @@ def test_min_ready_pauses_once_for_a_machine_with_slots(
     steps.runUntil(lambda: racks.instances)
     host, = (node for node in steps.nodes() if node.subnodes)
     for node_id in (host.uuid, *host.subnodes):
-        steps.record_events.tell('node', node_id, None)
+        steps.record_events.noteRecord('node', node_id, None)
     assert paused == [host]
 
 
