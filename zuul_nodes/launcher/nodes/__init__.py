@@ -1,4 +1,4 @@
-"""Nodes: launched, checked, kept ready, reclaimed and terminated."""
+"""Launches, checks, keeps ready, reclaims and terminates nodes."""
 
 from zuul_nodes.launcher.nodes.consolelog import ConsoleLogs
 from zuul_nodes.launcher.nodes.drift import Drift

@@ -1,6 +1,7 @@
-"""What a node that does not come up has written to its console.
+"""Reads the console log of a node whose launch fails.
 
-It is asked for before the node is given up, for then its instance goes.
+The launcher reads the log before it gives up the node, because the instance is
+deleted afterwards.
 """
 
 from zuul.exceptions import LaunchKeyscanException
@@ -8,38 +9,40 @@ from zuul.launcher.server import LaunchTimeoutError
 
 from zuul_nodes import messages
 
-# Then, a node does not come up.
+# Errors of an instance that does not boot.
 REASONS = (LaunchKeyscanException, LaunchTimeoutError)
-# So much of it is of use: lines in the log, and characters for people who
-# wait for the node.
+# Number of lines in the launcher's log, and number of characters in the
+# message for the users of the node.
 LINES = 100
 LENGTH = 200
-# What is longer than that is no line.
+# Longer lines are cut.
 MOST = 1000
 
 
 class ConsoleLogs:
-    """
+    """Reads the console logs of nodes whose launch fails.
+
     :param NodeRecords nodes:
-    :param Layouts layouts: with their providers.
-    :param EndpointPools pools: ask the clouds.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param EndpointPools pools: run the calls to the clouds.
     """
 
     def __init__(self, nodes, layouts, pools):
         self.nodes = nodes
         self.layouts = layouts
         self.pools = pools
-        # Uuid of a node -> the end of its console's log, or None as long
-        # as the cloud is asked for it.
+        # Uuid of a node -> the end of its console log; None while the cloud
+        # reads it.
         self._tails = {}
 
     def ask(self, node, error, log):
-        """Ask for the log of a node, if its instance does not come up and
-        its label says so.  When there is an answer, or none, the node is
-        looked at again.
+        """Read the console log of a node whose instance does not boot, if the
+        node's label asks for the log.
 
-        :param Exception error: why its creation has failed.
-        :return: whether that is still to be waited for.
+        The node is queued again when the cloud has answered or failed.
+
+        :param Exception error: why the launch has failed.
+        :return: whether the log is still being read.
         """
         if node.uuid in self._tails:
             return self._tails[node.uuid] is None
@@ -52,27 +55,28 @@ class ConsoleLogs:
         self._tails[node.uuid] = None
 
         def read():
-            # If a driver gives something else, that is its error.
+            # In the pool's thread, so that an error in the driver's answer
+            # counts as a failure of the call.
             return _shorten(provider.getConsoleLog(label, node) or '')
 
-        def end(said, problem):
-            self._note(node, said or ('', ''), problem, log)
+        def end(tail, problem):
+            self._note(node, tail or ('', ''), problem, log)
             self.nodes.look(node.uuid)
         self.pools.submit(
             endpoint, read, end, f'Reading the console of node {node.uuid}')
         return True
 
     def take(self, node):
-        """:return: the end of what was asked for, in one line; empty if
-            there is none."""
+        """:return: the end of the console log in one line; empty if there is
+            none."""
         return self._tails.pop(node.uuid, None) or ''
 
     def forget(self, node_id):
-        """There is no such node any more."""
+        """Forget a node that is deleted."""
         self._tails.pop(node_id, None)
 
-    def _note(self, node, said, problem, log):
-        text, self._tails[node.uuid] = said
+    def _note(self, node, tail, problem, log):
+        text, self._tails[node.uuid] = tail
         if problem is not None:
             log.warning('Unable to read the console of node %s: %s',
                         node, problem)
@@ -82,10 +86,12 @@ class ConsoleLogs:
 
 
 def _shorten(text):
-    """:return: the end of it, for the log, and in one line."""
+    """:return: the end of the text: its last lines for the log, and one line
+        for users."""
     lines = text.rstrip().splitlines()
     return ('\n'.join(lines[-LINES:]),
-            # What is cut is no secret any more.
+            # Hide secrets before the text is cut: the rest of a secret would
+            # not be recognized.
             messages.forTenants(' '.join(
                 line[-MOST:] for line in lines[-3:]))[-LENGTH:])
 

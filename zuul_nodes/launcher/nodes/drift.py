@@ -1,9 +1,10 @@
-"""Nodes that are ready, and whose label has been defined anew.
+"""Keeps ready nodes of an old label definition for a limited time.
 
-Nobody is given one of them.  But a change of a definition may be taken
-back soon, and launchers that share the nodes do not read a new layout in
-the same moment: so they go some time after those that replace them were
-asked for, or as soon as somebody waits for what they use.
+Requests are not granted such nodes.  The launcher does not delete them at
+once, because the change of the definition may be reverted soon and because
+launchers that share the nodes read a new layout at different times.  It
+deletes them some time after their replacements were requested, or as soon as a
+waiting request needs their quota.
 """
 
 import time
@@ -14,12 +15,13 @@ from zuul_nodes.launcher.providers import isGiven
 
 
 class Drift:
-    """
+    """Decides how long nodes of an old definition stay.
+
     :param NodeRecords nodes:
-    :param Layouts layouts: with their providers.
-    :param Reclaim reclaim: knows whose room somebody waits for.
-    :param Settings settings: say how long they may stay, as far as this
-        launcher has seen them.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param Reclaim reclaim: knows which nodes to delete for waiting requests.
+    :param Settings settings: ``drift_grace``: seconds that such a node may
+        stay after this launcher has first seen it.
     """
 
     def __init__(self, nodes, layouts, reclaim, settings):
@@ -27,19 +29,20 @@ class Drift:
         self.layouts = layouts
         self.reclaim = reclaim
         self.grace = settings.drift_grace
-        # The id of a node -> since when, by ``time.monotonic()``.
+        # Uuid of a node -> when it was first seen, by ``time.monotonic()``.
         self._since = {}
 
     def mayStay(self, node):
         """
-        :param ProviderNode node: that no tenant would be given.
-        :return: whether it may stay for now; then it will be looked at
-            again.
+        :param ProviderNode node: a node that does not fit any tenant's
+            providers.
+        :return: whether the node may stay for now.  If so, the launcher checks
+            it again later.
         """
         providers = self.layouts.scope.getProviders(node)
         if (node.state != ProviderNode.State.READY or not providers
-                # A machine that is there already has to be made anew
-                # before it can be of use.
+                # A static node has to be registered again before a
+                # request can use it.
                 or isGiven(providers[0].driver)
                 or self.reclaim.hasToGo(node)):
             return False
@@ -50,5 +53,5 @@ class Drift:
         return left > 0
 
     def forget(self, node_id):
-        """The node is gone, or as it should be again."""
+        """Forget a node that is deleted, or that fits its providers again."""
         self._since.pop(node_id, None)

@@ -1,4 +1,4 @@
-"""When a node that is nobody's has to go."""
+"""Decides when the launcher deletes an unassigned node."""
 
 from zuul.model import ProviderNode
 
@@ -8,11 +8,12 @@ State = ProviderNode.State
 
 
 class Expiry:
-    """
+    """Decides when the launcher deletes an unassigned node.
+
     :param NodeRecords nodes:
-    :param Layouts layouts: with their providers.
-    :param Reclaim reclaim: knows whose room somebody waits for.
-    :param Drift drift: knows how long those of old definitions stay.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param Reclaim reclaim: knows which nodes to delete for waiting requests.
+    :param Drift drift: knows how long nodes of an old definition stay.
     """
 
     def __init__(self, nodes, layouts, reclaim, drift):
@@ -22,16 +23,16 @@ class Expiry:
         self.drift = drift
 
     def isOver(self, node):
-        """:return: whether a node that is nobody's has to go."""
+        """:return: whether to delete an unassigned node."""
         if self.nodes.records.hasNodeExpired(node):
             return True
         if node.image_upload_uuid and node.state == State.READY:
-            # Made to validate an image, not to be used otherwise.
+            # Launched to validate an image, not for other requests.
             return True
         if isRetained(node):
             return False
         if not self.layouts.isUpToDate():
-            # While layouts are read, a provider may seem to be missing.
+            # While layouts are being read, a provider may seem to be missing.
             return False
         if self.layouts.scope.hasProvider(node):
             self.drift.forget(node.uuid)

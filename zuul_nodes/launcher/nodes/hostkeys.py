@@ -1,13 +1,14 @@
-"""Host keys: what a machine shows must be what is known of it.
+"""Compares the host keys that a machine shows with the expected ones.
 
-A driver may know the host keys of an instance before any connection:
-from the configuration, from a cloud's console or metadata.  It says so
-in the attribute ``host_keys`` of its instances, from which they get into
-the node's record.  What a scan finds is compared with them; the record
-keeps those that were expected and found, so the executor trusts no other.
+A driver may know the host keys of an instance before any connection: from the
+configuration, or from a cloud's console or metadata.  The driver sets the
+attribute ``host_keys`` of its instances, which is copied into the node's
+record.  The launcher compares the keys that a scan finds with them.  The
+record keeps the keys that were both expected and found, so that the executor
+trusts no others.
 
-Nothing is kept outside of the record and the configuration: any launcher
-can go on with a node.
+All state is in the record and in the configuration, so any launcher can
+continue with a node.
 """
 
 import base64
@@ -23,10 +24,11 @@ NO_KEY = ('unknown', '')
 
 
 class HostKeys:
-    """
-    :param HostKeyScanner scanner: connects to machines.
-    :param Layouts layouts: with the providers of these.
-    :param LivenessCheck liveness_check: is told which have answered.
+    """Reads and checks the host keys of nodes.
+
+    :param HostKeyScanner scanner: connects to the machines.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param LivenessCheck liveness_check: notes which machines have answered.
     """
 
     def __init__(self, scanner, layouts, liveness_check):
@@ -35,10 +37,12 @@ class HostKeys:
         self.liveness_check = liveness_check
 
     def get(self, node, log):
-        """
-        :return: the host keys of a node, empty if it shows none; None while
-            they are looked for.
-        :raises LaunchKeyscanException: it does not show what it should.
+        """Start the scan of a node, or take its result.
+
+        :return: the host keys of the node; empty if it shows none; None while
+            the scan is running.
+        :raises LaunchKeyscanException: the node shows none of the expected
+            keys.
         """
         if not needsScan(node):
             return list(node.host_keys)
@@ -55,17 +59,16 @@ class HostKeys:
 
 
 def getExpectedHostKeys(node, provider):
-    """
-    :param ProviderNode node: whose host keys have not been scanned yet
-        since it was made or used.
-    :param BaseProvider provider: that of the node.
-    :return: a list of the host keys that are known of it.
+    """:param ProviderNode node: a node that has not been scanned since it was
+        created or used.
+    :param BaseProvider provider: of the node.
+    :return: a list of the host keys that the node is expected to show.
     """
     if node.state in node.CREATE_STATES:
-        # The instance's.
+        # From the instance.
         return node.host_keys
-    # It is to be used again.  For machines that the configuration has,
-    # that counts: without a key there, they may change theirs.
+    # The node will be reused.  Of static nodes, only the configured keys
+    # count: without one, the machine may change its keys.
     uuid = node.main_node_id or node.uuid
     if uuid in provider.nodes:
         return getattr(provider.nodes[uuid], 'host_keys', [])
@@ -73,14 +76,14 @@ def getExpectedHostKeys(node, provider):
 
 
 def checkHostKeys(node, scan, expected):
-    """Compare what a machine has shown with what is known of it.
+    """Compare the host keys that a machine shows with the expected ones.
 
     :param ProviderNode node: with the host keys that it has so far.
-    :param Scan scan: one that is complete; None if none was needed.
+    :param Scan scan: a complete scan; None if none was needed.
     :param list expected: from :func:`getExpectedHostKeys`.
     :return: a list of the host keys for the node's record.
-    :raises LaunchKeyscanException: the machine was not reached, or shows
-        no key that is expected.  The log has it, too.
+    :raises LaunchKeyscanException: the scan could not reach the machine, or
+        the machine shows no expected key.  The error is logged, too.
     """
     if scan is None:
         return node.host_keys
@@ -93,7 +96,7 @@ def checkHostKeys(node, scan, expected):
         return selectHostKeys(expected, found)
     except Exception as error:
         scan.log.error(
-            'The node %s at %s port %s of the provider %s is not used: %s',
+            'Not using node %s at %s port %s of provider %s: %s',
             node.uuid, node.interface_ip, node.connection_port,
             node.provider, error)
         if isinstance(error, LaunchKeyscanException):
@@ -103,16 +106,18 @@ def checkHostKeys(node, scan, expected):
 
 
 def selectHostKeys(expected, found):
-    """
-    :param list expected: the host keys that are known of a machine,
-        strings such as ``ssh-ed25519 AAAAC3Nz...``, perhaps with a host
-        before that and a comment after it.
-    :param list found: those that it shows, as Zuul scans them.
-    :return: a list of those found that were expected, one at least.
-    :raises LaunchKeyscanException: there is none.
+    """Select those of the found host keys that are expected.
+
+    :param list expected: host keys, strings such as ``ssh-ed25519
+        AAAAC3Nz...``, optionally with a host before the key and a comment
+        after it.
+    :param list found: the keys that the machine shows, as Zuul scans them.
+    :return: a list of the found keys that are expected; at least one.
+    :raises LaunchKeyscanException: none of the found keys is expected.
     """
     expected_keys = {_split(key) for key in expected} - {NO_KEY}
-    # The scan asks for the algorithms of one type of key one by one.
+    # The scan asks for each algorithm of a key type and so finds a key several
+    # times.
     selected = list(dict.fromkeys(
         ' '.join(_split(key)) for key in found
         if _split(key) in expected_keys))
@@ -124,8 +129,8 @@ def selectHostKeys(expected, found):
 
 
 def getFingerprint(key):
-    """:return: the type and the fingerprint of a host key, the latter as
-    ``ssh-keygen -l`` prints it."""
+    """:return: the type and the fingerprint of a host key; the fingerprint as
+        ``ssh-keygen -l`` prints it."""
     key_type, encoded = _split(key)
     try:
         data = base64.b64decode(encoded)
@@ -145,7 +150,8 @@ def _split(key):
     """:return: (type, base64 data) of a host key."""
     words = key.split()
     for index, word in enumerate(words[1:], 1):
-        # The data begin with the length of the type: three zero bytes.
+        # The data begins with the length of the type, of which the first three
+        # bytes are zero.
         if word.startswith('AAAA'):
             return words[index - 1], word
     return NO_KEY

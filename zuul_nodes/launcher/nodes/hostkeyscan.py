@@ -1,18 +1,18 @@
-"""Host keys of new machines: read from many at once, by one thread.
+"""Scans the host keys of many machines in one thread.
 
-What a scan does is Zuul's: it connects until the machine answers, and
-then once for each type of host key.  When it takes its next step is
-decided here: as soon as its connection, its negotiation or its time has
-come, and not before.  Only paramiko, which negotiates, and the look-up of
-a name have threads of their own, for as long as they take.
+The steps of a scan are Zuul's: it connects until the machine answers, and then
+once for each type of host key.  This module decides when a scan takes its next
+step: as soon as its connection, its negotiation or its due time is ready.
+Only paramiko, which negotiates, and name look-ups use threads of their own
+while they run.
 
-Nothing that may pass is a verdict before ``boot-timeout``: a name server in
-trouble is asked again, a name that is not known yet is looked up again, and
-each address of a name has its turn.
+Temporary problems do not fail a scan before ``boot-timeout``: the scan retries
+a name server that has an error and a name that is not known yet, and tries
+each address of a name in turn.
 
-How many connect at the same time is limited.  A machine that does not
-answer gives its place to the next one after each attempt, so those that
-never answer do not hold up the others.
+The number of simultaneous connections is limited.  After each attempt, a
+machine that does not answer yields its place to the next one, so that machines
+that never answer do not delay the others.
 """
 
 import collections
@@ -33,16 +33,15 @@ from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.nodes.scanrequests import ATTEMPT, Request
 from zuul_nodes.launcher.providers import Lookups
 
-# What is due later is looked at before that (seconds), as the kernel does not
-# wait for any length of time.
+# Maximum seconds of one wait: the kernel's timers are limited.
 LONGEST_WAIT = 3600
 SSH_TYPES = ('ssh', 'network_cli')
 
 
 def needsScan(node):
     """
-    :param ProviderNode node: one whose instance has been made.
-    :return: whether it is to be connected to before it is used.
+    :param ProviderNode node: a node whose instance exists.
+    :return: whether the launcher has to connect to the node before it is used.
     """
     return bool(node.host_key_checking and node.interface_ip
                 and node.connection_port)
@@ -51,14 +50,13 @@ def needsScan(node):
 class HostKeyScanner:
     """Connects to machines and reads their host keys.
 
-    :param done: called as ``done(key, scan)`` from the scanner's thread
-        when a scan is complete; not for one that was cancelled before.
-    :param checkAddress: called with a node and an address of its host; it
-        raises a BoundError for one that must not be connected to.
-    :param int max_active: how many may be connected to at the same time.
+    :param done: called as ``done(key, scan)`` from the scanner's thread when a
+        scan is complete, unless the scan was cancelled before.
+    :param checkAddress: called with a node and an address of its host; raises
+        a BoundError if the launcher must not connect to the address.
+    :param int max_active: maximum number of simultaneous connections.
     :param Lookups names: finds the addresses of hosts.
-    :param float retry: seconds from an attempt that has failed to the next
-        one.
+    :param float retry: seconds between a failed attempt and the next one.
     """
 
     log = logging.getLogger('zuul.nodes.nodes')
@@ -70,15 +68,15 @@ class HostKeyScanner:
         self.max_active = max_active
         self.names = names or Lookups()
         self.retry = retry
-        # What is not complete: key -> Scan.
+        # Key -> Scan, of the scans that are not complete.
         self._scans = {}
         self._lock = threading.Lock()
         self._sockets = Sockets()
         self._stopped = False
         self._thread = threading.Thread(
             target=self._run, name='HostKeyScanner', daemon=True)
-        # Those without an attempt under way: the ones whose turn is next,
-        # and a heap of those whose next attempt is due later.
+        # Scans without a running attempt: those whose turn is next, and a heap
+        # of those whose next attempt is due later.
         self._pending = collections.deque()
         self._waiting = []
         self._numbers = itertools.count()
@@ -88,22 +86,23 @@ class HostKeyScanner:
         self._thread.start()
 
     def stop(self):
-        """Give up all that is under way; nobody is told of it."""
+        """Cancel all scans, without calling ``done``."""
         self._stopped = True
         self._sockets.wake()
 
     def join(self):
-        """Returns when all connections are closed."""
+        """Wait until all connections are closed."""
         if self._thread.ident is not None:
             self._thread.join()
 
     def add(self, key, node, log, request_class=None):
-        """Begin a scan, or go on with the one that is under way.
+        """Start a scan, or return the scan that runs under the same key.
 
-        :param key: what the scan is called.
-        :param ProviderNode node: whose host keys are to be read.
-        :param log: where the scan says what happens.
-        :param request_class: of what it does; :class:`Request` if None.
+        :param key: identifies the scan.
+        :param ProviderNode node: the node to scan.
+        :param log: logger of the scan.
+        :param request_class: class of the scan's steps; :class:`Request` if
+            None.
         :return: the :class:`Scan`.
         """
         with self._lock:
@@ -118,7 +117,7 @@ class HostKeyScanner:
         return scan
 
     def cancel(self, key):
-        """Give up a scan, if there is one."""
+        """Cancel a scan, if there is one."""
         with self._lock:
             scan = self._scans.pop(key, None)
             if scan is None:
@@ -127,7 +126,7 @@ class HostKeyScanner:
         self._sockets.wake()
 
     def length(self):
-        """:return: how many scans are not complete."""
+        """:return: number of scans that are not complete."""
         return len(self._scans)
 
     def _run(self):
@@ -140,8 +139,7 @@ class HostKeyScanner:
             self._sockets.close()
 
     def _getTimeout(self):
-        """:return: for how many seconds there is nothing to do unless
-            something happens; None for ever."""
+        """:return: seconds until a scan is due; None if none is."""
         if self._pending and len(self._active) < self.max_active:
             return 0
         times = [scan.due for scan in self._active]
@@ -153,7 +151,7 @@ class HostKeyScanner:
 
     def _step(self, ready):
         """:param set ready: the descriptors of sockets that are ready."""
-        # For all, before one's descriptor can become another's.
+        # For all scans first: a closed descriptor may become another scan's.
         for scan in self._active:
             scan.noteReady(ready)
         now = time.monotonic()
@@ -168,12 +166,12 @@ class HostKeyScanner:
             elif scan.isDue(now) and not scan.advance(now):
                 self._active.remove(scan)
                 if scan.complete:
-                    self._tell(scan)
+                    self._reportScan(scan)
                 else:
                     heapq.heappush(self._waiting, (
                         scan.due, next(self._numbers), scan))
 
-    def _tell(self, scan):
+    def _reportScan(self, scan):
         with self._lock:
             if scan.cancelled:
                 return
@@ -188,11 +186,12 @@ class Scan:
     """The scan of one machine.
 
     :ivar bool complete: whether there is a result.
-    :ivar bool cancelled: whether nobody waits for it any more.
-    :ivar bool host_key_checking: whether the node is to be scanned.
-    :ivar bool gather_hostkeys: whether its host keys are to be read;
-        otherwise its port has to accept a connection, no more.
-    :ivar float due: when to advance, if nothing happens before.
+    :ivar bool cancelled: whether the scan was cancelled.
+    :ivar bool host_key_checking: whether the node is scanned.
+    :ivar bool gather_hostkeys: whether the scan reads host keys.  If not, it
+        only checks that the port accepts a connection.
+    :ivar float due: when to advance unless a socket is ready before, by the
+        monotonic clock.
     """
 
     def __init__(self, key, node, log, sockets, request_class, checkAddress,
@@ -222,23 +221,24 @@ class Scan:
         self._exception = None
 
     def result(self):
-        """
-        :return: a list of host keys, such as ``ssh-ed25519 AAAA...``.
-        :raises ConnectionTimeoutException: it did not answer in time.
-        :raises BoundError: it has no address that may be connected to.
+        """:return: a list of host keys, such as ``ssh-ed25519 AAAA...``.
+        :raises ConnectionTimeoutException: the machine did not answer in time.
+        :raises BoundError: the launcher may not connect to any of the node's
+            addresses.
         """
         if self._exception:
             raise self._exception
         return self._keys
 
     def noteReady(self, descriptors):
-        """:param set descriptors: those of sockets that are ready."""
+        """:param set descriptors: descriptors of the sockets that are ready.
+        """
         sock = self._request and self._request.sock
         if sock and sock.fileno() in descriptors:
             self._ready = True
 
     def isDue(self, now):
-        """:return: whether there is something to do."""
+        """:return: whether the scan can advance."""
         if now >= self.due:
             return True
         if self._request is None:
@@ -248,10 +248,10 @@ class Scan:
             self._ready or (event is not None and event.is_set()))
 
     def advance(self, now):
-        """Do what there is to do.
+        """Take the next step.
 
-        :return: whether an attempt is under way.  If not, the scan is
-            complete, or its next attempt is due later.
+        :return: whether an attempt is running.  If not, the scan is complete,
+            or its next attempt is due later.
         """
         try:
             if needsScan(self.node):
@@ -264,12 +264,12 @@ class Scan:
         return False
 
     def close(self):
-        """Give it up."""
+        """Cancel the scan."""
         self._giveUp(concurrent.futures.CancelledError())
 
     def _advance(self, now):
         if self._start_time is None:
-            # Waiting for the first turn is not the machine's fault.
+            # The time-out does not include the wait for the first attempt.
             self._start_time = now
             self._deadline = now + self.node.boot_timeout
         if now >= self._deadline:
@@ -285,8 +285,8 @@ class Scan:
         return self._advanceRequest(now)
 
     def _lookUp(self, now):
-        """:return: the addresses of the host, as of :meth:`.Lookups.find`;
-            None while they are not known."""
+        """:return: the addresses of the host, in the form of
+            :meth:`.Lookups.find`; None while the look-up is running."""
         if self._lookup is None:
             self._lookup_end = now + self.names.timeout
             self._lookup = self.names.find(self.node.interface_ip)
@@ -309,10 +309,10 @@ class Scan:
         return None
 
     def _makeRequest(self, addresses):
-        """
-        :param list addresses: those of the host.
-        :return: a request that connects to those that are allowed.
-        :raises BoundError: none is.
+        """Create a request that connects to the allowed addresses.
+
+        :param list addresses: of the host.
+        :raises BoundError: the launcher may not connect to any of them.
         """
         allowed, refused = [], None
         for family, address in addresses:
@@ -338,8 +338,8 @@ class Scan:
         if request.complete:
             self._finish()
             return False
-        # Once it has answered, Zuul connects again at once, as often as
-        # that is refused.
+        # After the first answer, Zuul's request reconnects immediately,
+        # however often the machine refuses the connection.
         self._paused = request.key_connection_failures > failures
         if request.state == request.START and not request.isRoundOver():
             due = now
@@ -364,14 +364,15 @@ class Scan:
             if self._request:
                 self._request.fail(error)
         except Exception:
-            # Other scans go on, whatever is wrong with this one.
+            # The error of one scan must not end the scanner's thread.
             self.log.exception('Unable to end the scan of %s:', self.key)
 
 
 class Sockets:
-    """What is waited for; the worker, in the eyes of Zuul's requests.
+    """The sockets that the scanner waits for; takes the place of the worker of
+    Zuul's requests.
 
-    :ivar int wake_write: to write to it ends the wait.
+    :ivar int wake_write: descriptor; writing to it ends the wait.
     """
 
     def __init__(self):
@@ -382,21 +383,22 @@ class Sockets:
         self._poll.register(self.wake_read, select.EPOLLIN)
 
     def __del__(self):
-        # Not before: threads of paramiko that are about to end write to
-        # the pipe, which by then could be another one.
+        # Not in close(): paramiko's threads may still write to the pipe, and
+        # the descriptor could belong to another file by then.
         os.close(self.wake_read)
         os.close(self.wake_write)
 
     def wake(self):
-        # A full pipe wakes as well.
+        # A full pipe ends the wait as well.
         with contextlib.suppress(BlockingIOError):
             os.write(self.wake_write, b'\n')
 
     def wait(self, timeout):
-        """
-        :param float timeout: seconds, or None.
-        :return: the descriptors of sockets that are connected, or failed
-            to be; each of them once.
+        """Wait until a socket is ready or :meth:`wake` is called.
+
+        :param float timeout: seconds; None for no limit.
+        :return: a set of the descriptors of sockets whose connection succeeded
+            or failed; each is reported once.
         """
         ready = {descriptor for descriptor, _ in self._poll.poll(timeout)}
         if self.wake_read in ready:
@@ -405,13 +407,13 @@ class Sockets:
         return ready
 
     def close(self):
-        """There is nothing to wait for any more."""
+        """Stop waiting for sockets."""
         self._poll = None
 
     def registerDescriptor(self, sock):
         self._poll.register(sock, select.EPOLLOUT | select.EPOLLONESHOT)
 
     def unRegisterDescriptor(self, sock):
-        # Paramiko may have closed it.
+        # Paramiko may have closed the socket.
         with contextlib.suppress(ValueError, OSError):
             self._poll.unregister(sock)

@@ -1,6 +1,6 @@
-"""Nodes that are made.
+"""Launches nodes.
 
-A node is there when its instance is and its host keys are known.
+A node is ready when its instance exists and its host keys are known.
 """
 
 import time
@@ -23,16 +23,18 @@ State = ProviderNode.State
 
 
 class NodeLaunch:
-    """
+    """Launches nodes, one step at a time.
+
     :param NodeRecords nodes:
-    :param NodeSteps steps: of their drivers.
-    :param Layouts layouts: with the providers that make them.
-    :param LaunchStart start: says when one may begin.
-    :param HostKeys host_keys: of the instances.
-    :param LaunchOutcomes outcomes: records what launches come to.
+    :param NodeSteps steps: run the steps of the drivers.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param LaunchStart start: decides when a launch may start.
+    :param HostKeys host_keys: reads the host keys of the instances.
+    :param LaunchOutcomes outcomes: records and reports the results of
+        launches.
     :param addFulfilled: called as ``addFulfilled(transaction, node, log)``
-        with the transaction that makes a node ready; it may fulfil the
-        node's request.
+        with the transaction that makes a node ready; it may add the fulfilment
+        of the node's request to the transaction.
     """
 
     def __init__(self, nodes, steps, layouts, start, host_keys, outcomes,
@@ -47,13 +49,13 @@ class NodeLaunch:
         self.addFulfilled = addFulfilled
 
     def create(self, node, log):
-        """Take the next step towards a node."""
+        """Take the next step of a node's launch."""
         if isinstance(node, SubnodeProviderNode):
             return self._followHost(node, log)
         if not (node.create_state_machine or isFor(
                 node, self.layouts.scope.findProvider(node))
                 or self.layouts.isCertain(node.tenant_name)):
-            # It is made by a layout that is about to be read.
+            # The provider that launches it is in a layout that is being read.
             return
         try:
             if not node.create_state_machine and not self.start.begin(
@@ -67,13 +69,14 @@ class NodeLaunch:
                 QuotaException) as error:
             if (isinstance(error, ProviderNodeError)
                     and not self.layouts.isCertain(node.tenant_name)):
-                # While layouts are read, a provider may seem to be missing.
+                # While layouts are being read, a provider may seem to be
+                # missing.
                 return
             return self.outcomes.fail(node, error, log)
-        self.steps.create(node, provider, self._created, log)
+        self.steps.create(node, provider, self._endStep, log)
 
-    def _created(self, node, wait, error, log):
-        """A step of the creation has ended."""
+    def _endStep(self, node, wait, error, log):
+        """Record the result of a step."""
         if error is not None:
             return self.outcomes.fail(node, error, log)
         try:
@@ -85,13 +88,13 @@ class NodeLaunch:
         self.nodes.lookLater(node, wait or 0)
 
     def _finish(self, node, log):
-        """The instance is there; the node is when its keys are known."""
+        """Make the node ready if its host keys are known."""
         keys = self.host_keys.get(node, log)
         if keys is None:
             return
         subnodes = self.nodes.getSubnodes(node)
         if len(subnodes) < len(node.subnodes):
-            # Another launcher is still about to write their records.
+            # Another launcher is still writing their records.
             if self.start.getTimeLeft(node) < 0:
                 return self.outcomes.fail(
                     node, ProviderNodeError('the slots are missing'), log)
@@ -120,7 +123,7 @@ class NodeLaunch:
         self.outcomes.report(node)
 
     def _followHost(self, node, log):
-        """A slot is made with its host."""
+        """Wait for the host of a slot."""
         host = self.nodes.get(node.main_node_id)
         if host is None:
             left = self.start.getTimeLeft(node)
@@ -129,7 +132,7 @@ class NodeLaunch:
                     'the host of the slot is missing'), log)
             self.nodes.lookLater(node, left)
         elif host.state == State.SLOT_HOST:
-            # The slot had failed; whoever saw that died before the host was
-            # told.
+            # The slot had failed, and the launcher that recorded its failure
+            # died before it wrote the state of the host.
             self.nodes.failHost(host, log)
         self.session.release(node)

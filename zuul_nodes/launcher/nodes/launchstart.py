@@ -1,4 +1,4 @@
-"""When the creation of a node begins: while there is capacity for it."""
+"""Decides when the launch of a node starts: when there is capacity for it."""
 
 import collections
 import threading
@@ -13,35 +13,39 @@ from zuul_nodes.launcher.providers import Failure
 State = ProviderNode.State
 
 
-class TakenError(QuotaException):
-    """Other launchers were quicker; the records tell when there is room.
+class OvertakenError(QuotaException):
+    """Another launcher has used the capacity.
+
+    The request can be planned again when the records show capacity.
     """
     failure = Failure.OVERTAKEN.value
 
 
 class CapacityWaits:
-    """Nodes that wait until their provider has lost another."""
+    """Remembers nodes that wait until their provider deletes another node."""
 
     def __init__(self):
         self._waiting = collections.defaultdict(set)
         self._lock = threading.Lock()
 
     def add(self, node):
-        """Look at a node again when its provider has lost another."""
+        """Add a node that waits for a deletion at its provider."""
         with self._lock:
             self._waiting[node.provider].add(node.uuid)
 
     def take(self, provider_name):
-        """:return: the uuids of the nodes that have waited so far."""
+        """:return: the uuids of the waiting nodes of the provider, which wait
+            no longer."""
         with self._lock:
             return self._waiting.pop(provider_name, ())
 
 
 class LaunchStart:
-    """
+    """Decides when the launch of a node starts.
+
     :param NodeRecords nodes:
-    :param Planner planner: knows the capacity.
-    :param CapacityWaits waits: gets the nodes for which there is none.
+    :param Planner planner: knows the capacity of providers.
+    :param CapacityWaits waits: receives the nodes that lack capacity.
     :param Settings settings:
     """
 
@@ -52,22 +56,25 @@ class LaunchStart:
         self.settings = settings
 
     def begin(self, node, log):
-        """
-        :return: whether creation may begin or go on; its record says so.
-        :raises QuotaException: others were quicker.
+        """Record the start of a launch if there is capacity.
+
+        :return: whether the launch may start or continue; if so, the node's
+            record says that it has started.
+        :raises QuotaException: another launcher has used the capacity.
         """
         if node.create_state or node.state not in (
                 State.REQUESTED, State.BUILDING):
             return True
         if node.state == State.BUILDING:
             if not self.planner.fits(node):
-                raise TakenError('others have taken the room')
+                raise OvertakenError('another launcher has used the capacity')
             return True
-        # Zuul's launcher has written it; perhaps there is no room.
+        # Zuul's launcher has written the record, without checking the
+        # capacity.
         pending = isPending(node)
         if not (self.planner.prepare([node]) if pending
                 else self.planner.fits(node)):
-            log.debug('Node %s waits for room', node)
+            log.debug('Node %s waits for capacity', node)
             self.waits.add(node)
             self.nodes.lookLater(node, self.settings.capacity_interval)
             return False
@@ -83,7 +90,7 @@ class LaunchStart:
         return True
 
     def getTimeLeft(self, node):
-        """:return: seconds in which the other records of a machine and its
-            slots may still appear."""
+        """:return: seconds until the launcher gives up waiting for the other
+            records of a host and its slots."""
         return (node.request_time + self.settings.slot_sync_timeout
                 - time.time())

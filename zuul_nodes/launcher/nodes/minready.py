@@ -1,4 +1,4 @@
-"""Makes the nodes that are to be ready before anybody asks for them."""
+"""Keeps ready nodes for labels with ``min-ready``."""
 
 import logging
 import time
@@ -14,25 +14,26 @@ KEY = ('minready', '')
 
 
 class MinReadyState:
-    """What is known of nodes that nobody has asked for: how many there are,
-    and where none is made for a while.
+    """Counts the ready nodes, and pauses providers and labels of which a node
+    has failed.
 
-    :param WorkQueue queue: where :class:`MinReady` looks at them.
+    :param WorkQueue queue: the work queue, in which :class:`MinReady` has a
+        key.
     :param Settings settings:
-    :ivar Counts counts: how many there are.
+    :ivar Counts counts: numbers of ready nodes.
     """
 
     def __init__(self, queue, settings):
         self.queue = queue
         self.settings = settings
         self.counts = readycounts.Counts()
-        # What could not be made ready: provider and label -> how often,
-        # and when it is tried again.
+        # Provider and label of a failed node -> number of failures in a row,
+        # and when the launcher tries again.
         self._failed = {}
         self._checked = 0
 
     def tell(self):
-        """There may be fewer than before, or room for more."""
+        """Queue a check: there may be fewer nodes, or more capacity."""
         due = self._checked + self.settings.min_ready_interval
         if due > time.monotonic():
             self.queue.addAt(KEY, due)
@@ -40,12 +41,12 @@ class MinReadyState:
             self.queue.add(KEY)
 
     def noteCheck(self):
-        """They are counted now."""
+        """Note that a check is running."""
         self._checked = time.monotonic()
 
     def pause(self, node):
-        """A node that nobody asked for has failed, though its provider has
-        not: not at once another."""
+        """Delay the next launch after a failed node that was not for a
+        request."""
         attempt, _ = self._failed.get((node.provider, node.label), (0, 0))
         pause = getPause(attempt, first=2, longest=300)
         self._failed[node.provider, node.label] = (
@@ -53,30 +54,31 @@ class MinReadyState:
         self.queue.addAfter(KEY, pause)
 
     def clearPause(self, node):
-        """Such a node could be made."""
+        """Forget the failures after a successful launch."""
         self._failed.pop((node.provider, node.label), None)
 
     def isPaused(self, provider_name, label_name):
-        """:return: whether none is made for a while; then they are counted
-            again when that is over."""
+        """:return: whether launches are delayed after a failure.  If so, a
+            check is queued for the end of the delay."""
         _, until = self._failed.get((provider_name, label_name), (0, 0))
         if until <= time.monotonic():
             return False
-        # We may have been woken before.
+        # The check may run earlier, for another reason.
         self.queue.addAt(KEY, until)
         return True
 
 
 class MinReady:
-    """
+    """Launches nodes for labels with ``min-ready``.
+
     :param MinReadyState state:
     :param NodeRecords nodes:
-    :param Planner planner: knows where there is room.
-    :param Layouts layouts: say how many are to be ready.
-    :param NewRecords new_records: makes those that are missing.
-    :param isReady: tells for a provider and the name of a label whether there
-        is an image for it.
-    :param Demand demand: is told when there is no room for them.
+    :param Planner planner: knows the capacity of providers.
+    :param Layouts layouts: hold the labels with their ``min-ready``.
+    :param NewRecords new_records: creates the records of new nodes.
+    :param isReady: called with a provider and the name of a label; returns
+        whether there is an image for the label.
+    :param Demand demand: is notified when capacity is missing.
     """
 
     log = logging.getLogger('zuul.nodes.nodes')
@@ -92,51 +94,51 @@ class MinReady:
         self.new_records = new_records
         self.isReady = isReady
         self.demand = demand
-        # Provider and name of a label for which there was no room.
+        # Providers and names of labels without capacity.
         self._short = set()
-        # The same -> why none is made there, as it was logged.
-        self._obstacles = {}
+        # Names of provider and label -> the logged blocker.
+        self._blockers = {}
 
     def reconcile(self):
-        """Begin what is missing."""
+        """Launch the missing nodes."""
         self.state.noteCheck()
         if any(self._findMissing()):
-            # The launcher before us may just have made some, or we
-            # ourselves when the connection was lost.
+            # A launcher that handled the label before, or this one before it
+            # lost its connection, may have created some just now.
             if not self.nodes.records.nodes_cache.catchUp():
                 self.queue.addAfter(KEY, self.settings.min_ready_pause)
                 return
-            if not self._makeMissing():
-                # What there is no room for is not known yet.
+            if not self._launchMissing():
+                # The rest of the batch may lack capacity.
                 self.state.tell()
                 return
         self.planner.setMissing(self._short)
         if self._short:
             self.demand.tell()
 
-    def _makeMissing(self):
-        """:return: whether that was all."""
+    def _launchMissing(self):
+        """:return: whether all missing nodes were processed."""
         for number, (label, provider) in enumerate(self._findMissing()):
             if number == self.settings.min_ready_batch:
                 return False
-            # What some have no room for, another one makes.
+            # Another provider has the capacity that these lack.
             self._short -= {
                 (each, name) for each, name in self._short
                 if name == label.name
                 and each.tenant_name == provider.tenant_name}
             try:
-                self._make(label, provider)
+                self._launch(label, provider)
             except Exception as error:
-                # Its cloud may not have said yet how much the label needs.
-                self.log.warning('Unable to make a node of label %s at %s '
-                                 'to be ready: %s', label.name,
+                # The cloud may not yet have said how much quota the label
+                # needs.
+                self.log.warning('Unable to launch a node of label %s at '
+                                 '%s for min-ready: %s', label.name,
                                  provider.canonical_name, error)
                 self.queue.addAfter(KEY, self.settings.min_ready_pause)
         return True
 
     def _findMissing(self):
-        """:return: yields label and provider of each node that is to be
-            made now, to be ready."""
+        """:return: yields label and provider of each node to launch now."""
         self._short.clear()
         return readycounts.findMissing(
             self.layouts.tenant_providers, self.state.counts.get(),
@@ -144,43 +146,44 @@ class MinReady:
             self.settings.min_ready_batch)
 
     def _canMake(self, label, provider):
-        """:return: whether a provider makes nodes of a label now, and has
-            room besides what is kept for requests."""
+        """:return: whether a provider can launch a node of a label now, with
+            capacity that is not reserved for requests."""
         key = provider.canonical_name, label.name
         if self.state.isPaused(*key):
             return False
-        obstacle = self._getObstacle(label, provider)
-        if isinstance(obstacle, Shortage):
+        blocker = self._getBlocker(label, provider)
+        if isinstance(blocker, Shortage):
             self._short.add((provider, label.name))
-            # How much there is may be different each time.
-            obstacle = f'{obstacle.account} has no {obstacle.resource} left'
-        if obstacle is None:
-            self._obstacles.pop(key, None)
+            # Without the numbers, so that each change is not logged.
+            blocker = f'{blocker.account} has no {blocker.resource} left'
+        if blocker is None:
+            self._blockers.pop(key, None)
             return True
-        if self._obstacles.get(key) != obstacle:
-            self._obstacles[key] = obstacle
-            self.log.debug('No node of label %s is made at %s to be ready: '
-                           '%s', label.name, provider.canonical_name, obstacle)
-        # Not of all that is in the way, we are told when it is gone.
+        if self._blockers.get(key) != blocker:
+            self._blockers[key] = blocker
+            self.log.debug('Not launching a node of label %s at %s for '
+                           'min-ready: %s', label.name,
+                           provider.canonical_name, blocker)
+        # No event tells when some of the blockers are gone.
         self.queue.addAfter(KEY, self.settings.capacity_interval)
         return False
 
-    def _getObstacle(self, label, provider):
+    def _getBlocker(self, label, provider):
         try:
-            obstacle = self.planner.getObstacle(provider, label.name)
-            if obstacle is None and not self.isReady(provider, label.name):
+            blocker = self.planner.getObstacle(provider, label.name)
+            if blocker is None and not self.isReady(provider, label.name):
                 return 'has no image for it'
         except Exception as error:
-            # Whatever is wrong with it, there are others.
-            return f'can not tell: {error!r}'
-        return obstacle
+            # An error of one label must not stop the others.
+            return f'cannot be checked: {error!r}'
+        return blocker
 
-    def _make(self, label, provider):
+    def _launch(self, label, provider):
         records = self.new_records.makeNode(
             readycounts.makeSlot(label, provider), ProviderNode.State.BUILDING)
         if not self.planner.prepare(records):
-            # A request was quicker, or it is another tenant's, too, that has
-            # enough of them.
+            # A request has used the capacity, or the label is also another
+            # tenant's, which has enough nodes.
             self.queue.addAfter(KEY, self.settings.capacity_interval)
             return
         try:
@@ -188,11 +191,11 @@ class MinReady:
             self.new_records.create(transaction, records, provider)
             commitNew(self.nodes.records, transaction, records)
         except UnwritableError:
-            # So it is until its definition is another one.
+            # The error lasts until the label's definition changes.
             self.state.pause(records[0])
             raise
         finally:
-            # From now on, the records say it.
+            # The planner counts the records from now on.
             self.planner.forget(records[0].uuid)
-        self.log.info('Making node %s of label %s at %s to be ready',
+        self.log.info('Launching node %s of label %s at %s for min-ready',
                       records[0].uuid, label.name, provider.canonical_name)

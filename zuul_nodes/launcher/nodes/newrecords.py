@@ -1,4 +1,4 @@
-"""The records of nodes that are to be made."""
+"""Creates the records of new nodes."""
 
 import time
 import uuid
@@ -21,10 +21,11 @@ TRACER = trace.get_tracer('zuul')
 
 
 class NewRecords:
-    """
-    :param Layouts layouts: with the providers that make the nodes.
-    :param Ownership ownership: says which of them we make ourselves.
-    :param str system_id: Zuul's; it is written on all that is made.
+    """Creates the records of new nodes.
+
+    :param Layouts layouts: hold the providers of the nodes.
+    :param Ownership ownership: knows which connections this launcher handles.
+    :param str system_id: Zuul's; in the tags of all instances.
     """
 
     def __init__(self, layouts, ownership, system_id):
@@ -33,14 +34,16 @@ class NewRecords:
         self.system_id = system_id
 
     def makeNode(self, slot, state, request=None):
+        """Create the records of a planned node.
+
+        :param Slot slot: the planned node and its provider.
+        :param State state: the first state of the node.
+        :param NodesetRequest request: the request that the node is for; None
+            for min-ready.
+        :return: a list of unwritten records: the node, or a host followed by
+            its slots.
         """
-        :param Slot slot: which node, by which provider.
-        :param State state: what it begins with.
-        :param NodesetRequest request: whom it is for, if anybody.
-        :return: a list of records, none of them written: the node, or a
-            host with its slots after it.
-        """
-        # What a node needs is the same in all zones.
+        # The quota of a node is the same in all zones.
         provider = self.layouts.scope.forNode(
             slot.provider, slot.label_name, '')
         label = provider.labels[slot.label_name]
@@ -50,7 +53,7 @@ class NewRecords:
         own = {}
         if request:
             own = self._getRequestAttributes(request)
-            # A machine has but one image, whoever has its slots.
+            # A host has one image, also when its slots serve other requests.
             common['image_upload_uuid'] = _getUpload(
                 request, provider.images[label.image])
         host = slot.host
@@ -64,26 +67,27 @@ class NewRecords:
         return [node, *self._makeSlots(node, common, own, slot)]
 
     def create(self, transaction, records, owner):
-        """Have a transaction write a new node.
+        """Add new records to a transaction.
 
-        :param list records: as of :meth:`makeNode`.
-        :param owner: the request or the provider that it is for.
+        :param list records: from :meth:`makeNode`.
+        :param owner: the request or the provider that the node is for.
         """
         for record in records:
             transaction.audit(audit.Event.CREATED, owner, record,
                               result=audit.Result.BEGUN)
-            # Who makes it need not ask for its lock.
+            # The launcher that launches the node gets its lock at once.
             transaction.create(
                 record, lock=record is records[0]
                 and self.ownership.handles(record.connection_name))
 
     def makeStaticNode(self, provider, entry):
-        """
-        :param entry: what the provider says of a static node.
-        :return: a list of records as :meth:`makeNode`.
+        """Create the records of a static node.
+
+        :param entry: the provider's definition of the static node.
+        :return: a list of records as from :meth:`makeNode`.
         """
         label = provider.labels[entry.label]
-        # An entry of Zuul's own driver has no number.
+        # The entries of Zuul's own driver have no number of slots.
         slots = getattr(entry, 'slots', label.slots) or 1
         slot = StaticSlot(entry, provider, slots if slots > 1 else 0)
         common = self._getAttributes(
@@ -110,7 +114,7 @@ class NewRecords:
                 SubnodeProviderNode, uuid=subnode_id, slot=number,
                 main_node_id=node.uuid,
                 create_state_machine=SubnodeStateMachine(),
-                # The host takes all that its slots use.
+                # The quota of the slots is part of the host's.
                 **common | {'quota': QuotaInformation()}
                 | (own if subnode_id == slot.node_id else {}))
 
@@ -149,17 +153,18 @@ class NewRecords:
         with trace.use_span(request.span):
             span = TRACER.start_span('ProviderNode')
         return {
-            # Where traces are not exported, spans are empty.
+            # Spans are not recorded when traces are not exported.
             'span_info': tracing.getSpanInfo(span)
             if span.is_recording() else None,
             'zuul_event_id': request.zuul_event_id,
-            # Some drivers choose a zone by it, for all of a request.
+            # Some drivers choose the same zone for all nodes of a request by
+            # this time.
             'request_time': request.request_time,
         }
 
 
 class StaticSlot:
-    """A static node, in the form of a planned one."""
+    """A static node in the form of a :class:`.planner.Slot`."""
 
     def __init__(self, entry, provider, number):
         self.node_id = entry.node_id
@@ -175,14 +180,14 @@ class StaticHost:
 
 
 def _getUpload(request, image):
-    """:return: the upload that a node is to test, or None: other nodes of
-        a validation job are like any job's."""
+    """:return: the upload that the node validates; None for other nodes of a
+        validation job."""
     if image.name in (request.image_names or [image.name]):
         return request.image_upload_uuid
     return None
 
 
 def _make(record_class, **attributes):
-    # Drivers add to it, to each record what is of that.
+    # Each record needs a copy, because drivers add properties of their record.
     attributes['node_properties'] = dict(attributes['node_properties'])
     return makeRecord(record_class, **attributes)

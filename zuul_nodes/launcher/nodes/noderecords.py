@@ -1,4 +1,4 @@
-"""The records of nodes: how they are read, and what is written of them."""
+"""Reads and writes the records of nodes."""
 
 import contextlib
 import time
@@ -14,17 +14,18 @@ from zuul_nodes.launcher.zookeeper import (
 
 State = ProviderNode.State
 
-# In these, nobody can need the node any more.
+# States in which no request can use the node any more.
 ENDED_STATES = (State.FAILED, State.TEMPFAILED, State.OUTDATED,
                 State.DEREGISTER, State.USED)
 
 
 class NodeRecords:
-    """
+    """Reads and writes the records of nodes.
+
     :param Records records: of all nodes and requests.
     :param Session session: in which nodes are locked and written.
-    :param WorkQueue queue: where nodes are looked at.
-    :param Ownership ownership: says whose they are.
+    :param WorkQueue queue: the work queue, in which each node has a key.
+    :param Ownership ownership: knows which nodes this launcher handles.
     """
 
     def __init__(self, records, session, queue, ownership):
@@ -47,9 +48,8 @@ class NodeRecords:
                 if (subnode := self.get(each))]
 
     def getRequest(self, node):
-        """
-        :return: the request that a node is assigned to, or None.
-        :raises Conflict: it has not been seen yet.
+        """:return: the request that a node is assigned to, or None.
+        :raises Conflict: the request exists, but is not cached yet.
         """
         if not node.request_id:
             return None
@@ -57,46 +57,47 @@ class NodeRecords:
         if (request is None and node.state not in ENDED_STATES
                 and self.session.exists(
                     getPath(NodesetRequest, node.request_id))):
-            raise Conflict(f'request {node.request_id} is not known yet')
+            raise Conflict(f'request {node.request_id} is not cached yet')
         return request
 
     def isMine(self, node):
-        """:return: whether a node is this launcher's share."""
+        """:return: whether this launcher handles the node."""
         return self.ownership.isMyNode(node)
 
-    # When nodes are looked at
+    # When nodes are processed
 
     def look(self, node_id):
-        """Look at a node soon."""
+        """Queue a node."""
         self.queue.add(('node', node_id))
 
     def lookLater(self, node, seconds):
         self.queue.addAfter(('node', node.uuid), seconds)
 
     def retry(self, node, attempt=None):
-        """Look at a node again; as :meth:`WorkQueue.retry`."""
+        """Queue a node again after a back-off, as :meth:`WorkQueue.retry`."""
         self.queue.retry(('node', node.uuid), attempt)
 
-    # Nodes that are gone
+    # Nodes that are deleted
 
     def addMemory(self, forget):
-        """
-        :param forget: called with the uuid of each node that is gone, for
+        """Add a callback for deleted nodes.
+
+        :param forget: called with the uuid of each deleted node, to forget
             what is remembered of it elsewhere.
         """
         self._memories.append(forget)
 
     def forget(self, node_id):
-        """There is no such node any more."""
+        """Call the callbacks for a deleted node."""
         for forget in self._memories:
             forget(node_id)
 
-    # Steps that are written and done
+    # Writing
 
     def save(self, node):
         """Write a node's record, if it has changed.
 
-        :raises UnwritableError: it says what can't be written.
+        :raises UnwritableError: the record has a value that cannot be written.
         """
         data = serialize(node, self.session.context())
         if not isWrittenAs(node, data):
@@ -105,33 +106,34 @@ class NodeRecords:
             transaction.commit()
 
     def setState(self, node, state, log, **attributes):
-        """Write a new state, also to slots that nobody uses."""
+        """Write a new state to a node and to its unassigned slots."""
         log.debug('Marking node %s as %s', node, state)
         transaction = self.session.transaction()
         transaction.update(node, state=state, state_time=time.time(),
                            **attributes)
         transaction.commit()
-        self.spread(node, state, log)
+        self.setStateOfSlots(node, state, log)
 
-    def spread(self, node, state, log, **attributes):
-        """Write a state to the slots of a host that nobody uses."""
+    def setStateOfSlots(self, node, state, log, **attributes):
+        """Write a new state to the unassigned slots of a host."""
         for subnode in self.getSubnodes(node):
             if subnode.state == State.READY and not subnode.request_id:
                 self.setStateOfOther(subnode, state, log, **attributes)
 
     def fail(self, node, reason, log):
-        """Put a machine out of service that nobody holds, with its slots."""
+        """Mark an unlocked node as failed and its slots as outdated."""
         self.setStateOfOther(node, State.FAILED, log, comment=reason)
-        self.spread(node, State.OUTDATED, log, comment=reason)
+        self.setStateOfSlots(node, State.OUTDATED, log, comment=reason)
 
     def failHost(self, host, log):
-        """Of a machine with a bad slot, nobody gets another one."""
+        """Mark a host with a failed slot as failed, with its slots, so that
+        requests are not granted them."""
         self.setStateOfOther(host, State.FAILED, log)
-        self.spread(host, State.FAILED, log)
+        self.setStateOfSlots(host, State.FAILED, log)
 
     def setStateOfOther(self, node, state, log, **attributes):
-        """Write a new state of a node that nobody holds, unless somebody
-        was quicker to change or to assign it."""
+        """Write a new state to an unlocked node, unless another component has
+        changed or assigned it."""
         if node.hasLock() or node.is_locked:
             return
         log.debug('Marking node %s as %s', node, state)

@@ -1,8 +1,8 @@
-"""Steps of drivers, and what there is to do when one has ended.
+"""Runs the steps of drivers, and processes their results.
 
-A step ends in a thread of its endpoint.  What it has come to is written
-there, as a worker would write it: only by the holder of the node's lock, and
-again after a pause if that fails.
+A step ends in a thread of its endpoint.  Its result is processed in that
+thread by a worker's rules: only the holder of the node's lock writes, and an
+error is retried after a back-off.
 """
 
 import collections
@@ -11,15 +11,16 @@ from zuul_nodes.launcher.zookeeper import Conflict, setAttributes
 
 
 class NodeSteps:
-    """
+    """Runs the steps of drivers.
+
     :param NodeRecords nodes:
-    :param StateMachines state_machines: of these nodes.
+    :param StateMachines state_machines: run the steps.
     """
 
     def __init__(self, nodes, state_machines):
         self.nodes = nodes
         self.state_machines = state_machines
-        # Node -> how many of its steps have failed, one after the other.
+        # Uuid of a node -> number of its steps that have failed in a row.
         self._failures = collections.Counter()
 
     def isBusy(self, node_id):
@@ -27,23 +28,23 @@ class NodeSteps:
         return self.state_machines.isBusy(node_id)
 
     def create(self, node, provider, done, log):
-        """Take steps towards a node.
+        """Run the steps of a node's launch.
 
-        :param done: called as ``done(node, wait, error, log)`` when there is
-            something new, see :meth:`.StateMachines.create`.
+        :param done: called as ``done(node, wait, error, log)`` for each
+            change, see :meth:`.StateMachines.create`.
         """
         self.state_machines.create(
             node, provider, lambda wait, error: self.guard(
                 node, done, wait, error, log), log)
 
     def delete(self, node, provider, done, log):
-        """Take steps towards the end of a node; as :meth:`create`."""
+        """Run the steps of a node's termination; as :meth:`create`."""
         self.state_machines.delete(
             node, provider, lambda wait, error: self.guard(
                 node, done, wait, error, log), log)
 
     def guard(self, node, function, wait, error, log):
-        """Do something in an endpoint's thread, as in a worker's."""
+        """Call a function in an endpoint's thread, by a worker's rules."""
         if not node.hasLock():
             setAttributes(node, create_state_machine=None,
                           delete_state_machine=None)
@@ -55,24 +56,26 @@ class NodeSteps:
             self._failures.pop(node.uuid, None)
         except Exception as problem:
             if isinstance(problem, Conflict):
-                log.debug('Looking at node %s again: %s', node, problem)
+                log.debug('Retrying node %s: %s', node, problem)
             else:
-                log.exception('Unable to go on with node %s:', node)
-            # Whoever sees that the node is let go does not come earlier.
+                log.exception('Unable to process node %s:', node)
+            # Before the lock is released, so that the release does not process
+            # the node before its back-off is over.
             self.nodes.retry(node, self._failures[node.uuid])
             self._failures[node.uuid] += 1
             self.drop(node)
 
     def drop(self, node):
-        """Let go of a node whose record is not what we thought."""
+        """Release a node whose record has changed unexpectedly."""
         self.state_machines.forget(node.uuid)
         self.nodes.session.release(node)
 
     def end(self, node_id):
-        """There is nothing to be done by a driver any more."""
+        """Forget the state machines of a node whose launch or reuse has ended.
+        """
         self.state_machines.forget(node_id)
 
     def forget(self, node_id):
-        """There is no such node any more."""
+        """Forget a node that is deleted."""
         self._failures.pop(node_id, None)
         self.state_machines.forget(node_id)

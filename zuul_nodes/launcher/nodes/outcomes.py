@@ -1,4 +1,4 @@
-"""What launches come to: how a failure is recorded, and what is told."""
+"""Records the failures of launches, and reports the results of launches."""
 
 import time
 
@@ -17,17 +17,18 @@ from zuul_nodes.launcher.zookeeper import (
 
 State = ProviderNode.State
 
-# Errors that say all there is to say.
+# Errors with a complete message, logged without a traceback.
 EXPECTED = (LaunchKeyscanException, ProviderNodeError)
 
 
 class LaunchOutcomes:
-    """
+    """Records the failures of launches, and reports the results of launches.
+
     :param NodeRecords nodes:
-    :param NodeSteps steps: of these nodes.
-    :param Layouts layouts: with their providers.
-    :param ConsoleLogs console_logs: of instances that do not come up.
-    :param Stats stats: is told of each launch.
+    :param NodeSteps steps: run the steps of the drivers.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param ConsoleLogs console_logs: reads the console logs of failed launches.
+    :param Stats stats: counts the launches.
     """
 
     def __init__(self, nodes, steps, layouts, console_logs, stats):
@@ -39,16 +40,17 @@ class LaunchOutcomes:
         self.stats = stats
 
     def report(self, node, error=None):
-        """Tell how a launch has ended.
+        """Report the end of a launch to traces and metrics.
 
-        :param Exception error: why it has failed, or None.
+        :param Exception error: why the launch has failed; None if it
+            succeeded.
         """
         tracing.traceCreation(node)
         self.stats.reportLaunch(
             node, self.layouts.scope.findProvider(node), error)
 
     def fail(self, node, error, log):
-        """Creation has come to nothing; its record says why."""
+        """Record a failed launch with its reason."""
         if self.console_logs.ask(node, error, log):
             return
         failure = classify(error)
@@ -60,13 +62,14 @@ class LaunchOutcomes:
             else messages.withoutSecrets(error)))
         machine = node.create_state_machine
         comment = describe(error, node)
-        if said := self.console_logs.take(node):
-            comment += f'; its console ends with: {said}'
+        if console := self.console_logs.take(node):
+            comment += f'; its console ends with: {console}'
         attributes = {'state': state, 'comment': comment}
         try:
             self._writeFailure(node, failure, attributes)
         except UnwritableError:
-            # Of what the driver says, there is only what was written before.
+            # The driver's latest values cannot be written, so the record keeps
+            # the ones before.
             setAttributes(node, create_state_machine=None)
             node.refresh(self.session.context())
             self._writeFailure(node, failure, attributes)
@@ -77,11 +80,13 @@ class LaunchOutcomes:
         self.steps.end(node.uuid)
 
     def _writeFailure(self, node, failure, attributes):
-        """Write what has become of a node, also to its slots.
+        """Write a failure to the node and its slots.
 
-        :raises UnwritableError: because of what its driver says of it.
+        :raises UnwritableError: the driver has set a value that cannot be
+            written.
         """
-        # With that, what the driver's machine says becomes its state.
+        # Serializing copies the values of the driver's state machine to the
+        # record.
         serialize(node, self.session.context())
         transaction = self.session.transaction()
         for each in (node, *self.nodes.getSubnodes(node)):

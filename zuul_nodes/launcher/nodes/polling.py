@@ -1,41 +1,41 @@
-"""When clouds are asked again whether something is there, or gone."""
+"""Decides when to poll clouds for the creation or deletion of a resource."""
 
 import math
 import threading
 import time
 
-# What waits for its cloud is asked for again after this part of the time
-# that it has waited already, and at most this time (seconds).
-PATIENCE = 0.1
-LONGEST_WAIT = 2.0
-# The time of the quickest counts as long as nothing is quicker, and seems
-# somewhat longer whenever something was slower.
-FORGETTING = 1.05
-# Others are asked earlier than was said if one took less than this part of
-# the time that was known.
+# The pause before the next poll: this fraction of the time that has passed
+# already, and at most MAX_PAUSE seconds.
+POLL_FRACTION = 0.1
+MAX_PAUSE = 2.0
+# The usual time is that of the quickest resource.  It grows by this factor
+# whenever one was slower.
+SLOWDOWN = 1.05
+# The other polls are scheduled earlier when a resource took less than this
+# fraction of the usual time.
 QUICKER = 0.9
-# All together are asked for about so often in a second, but for the eldest of
-# each kind; others want to use the processor, too.
-MOST_QUESTIONS = 500
+# Maximum polls per second for all resources together, except the oldest of
+# each kind.  The limit leaves processor time for other work.
+MAX_POLLS = 500
 
 
 class Wait:
-    """
-    :ivar kind: what waits about as long.
-    :ivar bool is_whole: whether the state has not been going on for longer,
-        with another launcher.
-    :ivar float began: when.
-    :ivar state: what it is in.
-    :ivar float since: when that began.
-    :ivar float asked: for how many seconds it had been in it when it was
-        asked for last.
-    :ivar float due: when to ask again.
+    """A resource that is being created or deleted.
+
+    :ivar kind: resources of a kind usually take the same time.
+    :ivar bool is_whole: whether the start of the current state is known; it is
+        not if another launcher has seen it.
+    :ivar float began: when polling began.
+    :ivar state: current state of the resource.
+    :ivar float since: when that state began.
+    :ivar float asked: seconds in the state at the last poll.
+    :ivar float due: when to poll next.
     """
 
     def __init__(self, kind, is_whole):
         self.kind = kind
         self.is_whole = is_whole
-        # Whatever becomes of the clock.
+        # Monotonic, because the wall clock may jump.
         self.began = self.since = time.monotonic()
         self.state = None
         self.asked = 0
@@ -43,15 +43,15 @@ class Wait:
 
 
 class Polling:
-    """What waits for a cloud, and how long that usually takes.
+    """Schedules the polls of all resources.
 
-    Many that wait for the same are asked for seldom, except for the one
-    that has waited longest: how long that takes is known soon, and when to
-    ask for the others with it.
+    Of many resources of a kind, only the oldest is polled often.  From it, the
+    launcher learns the usual time, and schedules the polls of the others by
+    it.
 
-    :param remind: called with the name of what is to be asked for earlier
-        than was said, and when.
-    :param float shortest_wait: seconds between two questions, at least.
+    :param remind: called with the name of a resource and a time, when the
+        resource is to be polled earlier than :meth:`getWait` has said.
+    :param float shortest_wait: minimum seconds between two polls.
     """
 
     def __init__(self, remind, shortest_wait=0.05):
@@ -59,23 +59,23 @@ class Polling:
         self.shortest_wait = shortest_wait
         self._lock = threading.Lock()
         self._waits = {}
-        # What of each kind waits, in the order in which it began.
+        # Kind -> names of its resources, in the order in which they began.
         self._kinds = {}
-        # How many seconds each kind is in a state at least.
+        # Kind and state -> shortest seconds that a resource was in the state.
         self._usual = {}
 
     def begin(self, name, kind, is_new):
-        """Something is about to be asked for; does nothing if it has been
-        before.
+        """Begin to poll a resource, unless it is polled already.
 
-        :param str name: its own.
-        :param tuple kind: what it shares with what takes about as long.
-        :param bool is_new: whether nobody else has begun it before.
+        :param str name: identifies the resource.
+        :param tuple kind: resources of a kind usually take the same time.
+        :param bool is_new: whether the resource's creation or deletion starts
+            now.
         """
         with self._lock:
             if (wait := self._waits.get(name)) and wait.kind == kind:
                 if wait.state is None:
-                    # So far it came to nothing.
+                    # The attempts so far have failed.
                     wait.since = time.monotonic()
                     wait.is_whole = is_new
                 return
@@ -84,39 +84,42 @@ class Polling:
             self._kinds.setdefault(kind, {})[name] = None
 
     def beginAgain(self, name):
-        """It has failed, and is about to be asked for anew."""
+        """Poll a resource anew after a failed attempt."""
         with self._lock:
             if wait := self._waits.get(name):
                 wait.state = None
                 wait.asked = wait.due = 0
 
     def getElapsed(self, name):
-        """:return: how many seconds this launcher has been at it."""
+        """:return: seconds for which this launcher has polled a resource."""
         wait = self._waits.get(name)
         return time.monotonic() - wait.began if wait else 0
 
     def getRest(self, name, kind):
-        """:return: after how many seconds to ask, as far as is known."""
+        """:return: seconds until the next poll that is already scheduled; 0 if
+            none is."""
         wait = self._waits.get(name)
         if wait is None or wait.kind != kind:
             return 0
         return max(wait.due - time.monotonic(), 0)
 
     def end(self, name):
-        """What was waited for is there, or gone."""
+        """End the polling of a resource that is complete, and learn from its
+        time."""
         with self._lock:
             if wait := self._remove(name):
                 self._learn(wait)
 
     def forget(self, name):
-        """Nobody waits for it any more."""
+        """Stop polling a resource."""
         with self._lock:
             self._remove(name)
 
     def getWait(self, name, state):
-        """
-        :param str state: what it is found to be in.
-        :return: after how many seconds to ask again.
+        """Schedule the next poll.
+
+        :param str state: current state of the resource.
+        :return: seconds until the next poll.
         """
         with self._lock:
             wait = self._waits.get(name)
@@ -131,15 +134,16 @@ class Polling:
 
     def _getPause(self, name, wait):
         elapsed = wait.asked
-        pause = min(max(elapsed * PATIENCE, self.shortest_wait), LONGEST_WAIT)
+        pause = min(max(elapsed * POLL_FRACTION, self.shortest_wait),
+                    MAX_PAUSE)
         rest = self._usual.get((wait.kind, wait.state), 0) - elapsed
-        seldom = len(self._waits) / MOST_QUESTIONS
+        seldom = len(self._waits) / MAX_POLLS
         if name == next(iter(self._kinds[wait.kind])):
             if rest > 0:
                 pause = max(min(pause, rest), self.shortest_wait)
-            return max(pause, len(self._kinds) / MOST_QUESTIONS)
+            return max(pause, len(self._kinds) / MAX_POLLS)
         if rest > 0:
-            return max(min(rest, max(LONGEST_WAIT, seldom)),
+            return max(min(rest, max(MAX_PAUSE, seldom)),
                        self.shortest_wait)
         return max(pause, seldom)
 
@@ -152,23 +156,23 @@ class Polling:
         wait.state = state
 
     def _learn(self, wait):
-        # What did not wait tells nothing of what waits.
+        # A state that was never polled twice tells nothing about waiting.
         if not (wait.is_whole and wait.asked):
             return
         key = wait.kind, wait.state
         elapsed = time.monotonic() - wait.since
         before = self._usual.get(key, math.inf)
-        # Whoever asked late has not learned that it was slower.
-        usual = before * FORGETTING if wait.asked >= before else before
+        # A poll that came late does not show that the resource was slower.
+        usual = before * SLOWDOWN if wait.asked >= before else before
         self._usual[key] = min(usual, elapsed)
         if elapsed < before * QUICKER:
             self._hasten(key)
 
     def _hasten(self, key):
-        """Remind of the others that may be there before they are to be
-        asked for.
+        """Poll the other resources of a kind earlier, after one was quicker
+        than usual.
 
-        It tells nothing of those that have taken longer already.
+        Resources that have taken longer already keep their schedule.
         """
         usual = self._usual[key]
         for name in self._kinds.get(key[0], ()):

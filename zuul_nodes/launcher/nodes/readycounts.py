@@ -1,4 +1,4 @@
-"""Nodes that are made before anybody asks for them."""
+"""Counts ready nodes, and finds those that ``min-ready`` labels lack."""
 
 import collections
 import random
@@ -12,17 +12,17 @@ from zuul_nodes.drivers import getPriority
 from zuul_nodes.launcher.planner import Host, Slot, getSlots
 from zuul_nodes.launcher.providers import isGiven, isMadeFrom
 
-# Those that failed count until they are gone, so that a cloud that makes
-# no nodes is not asked for one more each second.
+# Failed nodes count until they are deleted, so that a cloud whose launches
+# fail does not get a new launch every second.
 COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
                   *ProviderNode.CREATE_STATES,
                   *ProviderNode.FAILED_STATES}
-# So many nodes of a label a tenant has ready at most.
+# Maximum ready nodes of a label in a tenant.
 MOST_READY = 10000
 
 
 class Kind(typing.NamedTuple):
-    """What makes nodes equal for those who count them."""
+    """The properties that make nodes interchangeable for min-ready."""
     provider: str
     label: str
     label_config_hash: str
@@ -30,9 +30,9 @@ class Kind(typing.NamedTuple):
 
 
 def getKind(node):
-    """:return: None if the node neither is nor will be ready for anybody.
-    """
-    # With slots, it is these that are handed out.
+    """:return: the Kind of a node; None if it is not ready for any request and
+        will not be."""
+    # Of a host with slots, the slots are counted.
     if (node.request_id or node.subnodes
             or node.state not in COUNTED_STATES):
         return None
@@ -41,8 +41,8 @@ def getKind(node):
 
 
 class Counts:
-    """How many nodes of each kind there are; it takes no longer to look if
-    there are more of them."""
+    """Numbers of nodes of each kind; reading them does not take longer with
+    more nodes."""
 
     def __init__(self):
         self._kinds = {}
@@ -51,11 +51,12 @@ class Counts:
 
     def note(self, node_id, node):
         """
-        :param ProviderNode node: as it is now, or None if it is gone.
-        :return: whether there are fewer of a kind than before.
+        :param ProviderNode node: its current record; None if it is deleted.
+        :return: whether the number of a kind has decreased.
         """
         with self._lock:
-            # Not before, for another thread may know more of it by then.
+            # With the lock held, because another thread may have a newer
+            # record.
             new = node and getKind(node)
             old = self._kinds.pop(node_id, None)
             if new:
@@ -68,24 +69,24 @@ class Counts:
         return old not in (None, new)
 
     def get(self):
-        """:return: a Counter by kind, the caller's own."""
+        """:return: a copy of the numbers, a Counter by Kind."""
         with self._lock:
             return self._numbers.copy()
 
 
 def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
-    """
+    """Find the nodes that labels with ``min-ready`` lack.
+
     :param dict tenant_providers: tenant -> its providers.
-    :param Counter kinds: as of :class:`Counts`.
-    :param is_mine: tells by a label's canonical name whether to look
-        after it.
-    :param canMake: tells for a label and a provider whether that may make
-        nodes of it now.
-    :param int batch: how many are made without another look at what there
-        is.
-    :return: yields label and provider of each node that a tenant has to
-        have ready and has not, and that can be made when those before it
-        are.
+    :param Counter kinds: from :meth:`Counts.get`.
+    :param is_mine: called with a label's canonical name; returns whether this
+        launcher handles the label.
+    :param canMake: called with a label and a provider; returns whether the
+        provider can launch a node of the label now.
+    :param int batch: number of nodes that the caller launches before it counts
+        again.
+    :return: yields label and provider of each missing node that can be
+        launched in addition to the ones before it.
     """
     tenants = []
     turns = collections.deque()
@@ -96,23 +97,24 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
     for kind, number in kinds.items():
         for tenant in tenants:
             tenant.add(kind, number)
-    # One of each in turn, so that none takes all the room.
+    # One node of each label in turn, so that no label takes all the capacity.
     if len(turns) > batch:
-        # Who stops before the end does not always stop before the same.
+        # In random order, so that a caller that stops after a batch does not
+        # always skip the same labels.
         random.shuffle(turns)
     while turns:
         tenant, name, candidates = turns.popleft()
-        # Providers may say different numbers.
+        # Providers may define different numbers.
         wanted = min(MOST_READY, max(
             provider.labels[name].min_ready for provider in candidates))
         if tenant.ready[name] >= wanted:
             continue
-        # With the room that the last one has left.
+        # With the capacity that the last node has left.
         able = [provider for provider in candidates
                 if canMake(provider.labels[name], provider)]
         if not able:
             continue
-        # Of those that come first, any.
+        # A random one of those with the highest priority.
         provider = min(able, key=lambda each: (
             getPriority(each.labels[name]), random.random()))
         label = provider.labels[name]
@@ -125,9 +127,10 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
 
 
 class _Tenant:
-    """
-    :ivar Counter ready: name of a label -> how many nodes the tenant may
-        have with it.
+    """A tenant and the nodes that it can use.
+
+    :ivar Counter ready: name of a label -> number of nodes with it that the
+        tenant can use.
     """
 
     def __init__(self, providers):
@@ -141,10 +144,10 @@ class _Tenant:
 
 
 def _getMakers(providers, is_mine):
-    """:return: label -> providers that can make nodes of it."""
+    """:return: label -> providers that can launch nodes of it."""
     makers = collections.defaultdict(list)
     for provider in providers:
-        # Static nodes are there already or can not be made.
+        # Static nodes are registered, not launched.
         if provider.nodes or isGiven(provider.driver):
             continue
         for label in provider.labels.values():
@@ -154,7 +157,7 @@ def _getMakers(providers, is_mine):
 
 
 def makeSlot(label, provider):
-    """:return: a Slot: the node that is to be made."""
+    """:return: a Slot for a new node."""
     host = None
     node_id = uuid.uuid4().hex
     if label.slots and label.slots > 1:

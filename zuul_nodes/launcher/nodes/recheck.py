@@ -1,12 +1,12 @@
-"""Nodes that are ready: whether they still are, before somebody gets them.
+"""Checks that granted static nodes still answer.
 
-Between two jobs a machine that is not made for a job may wait for days, and
-be switched off or installed anew meanwhile.  So it is connected to once
-more, after it has been granted to a request and before that is written.
+A static node may wait for days between two jobs, and may be switched off or
+reinstalled meanwhile.  So the launcher connects to the node once more, after
+it has granted it to a request and before it writes the grant.
 
-Until it is written, the grant is in this launcher's memory only: if the
-launcher dies, another one plans the request anew.  If a node fails, it
-goes out of service, and so does not fit the grant any more.
+Until then, the grant is only in this launcher's memory: if the launcher dies,
+another one plans the request anew.  A node that fails the check is marked as
+failed, and no longer fits the grant.
 """
 
 import copy
@@ -28,9 +28,10 @@ State = ProviderNode.State
 
 
 class LivenessCheck:
-    """
+    """Runs the liveness checks of granted nodes.
+
     :param NodeRecords nodes:
-    :param HostKeyScanner scanner: connects to machines.
+    :param HostKeyScanner scanner: connects to the machines.
     :param Settings settings:
     """
 
@@ -41,20 +42,20 @@ class LivenessCheck:
         self.scanner = scanner
         self.settings = settings
         self._lock = threading.Lock()
-        # Machine -> its scan, and the requests that wait for the end of it.
+        # Uuid of a machine -> its scan, and the requests that wait for it.
         self._scans = {}
-        # Machine -> when it has answered.
+        # Uuid of a machine -> when it last answered, by the monotonic clock.
         self._answered = {}
 
     def check(self, grant, log):
-        """Look whether all nodes of a grant that are ready can be used.
+        """Check all ready nodes of a grant that need a liveness check.
 
-        :param Grant grant: nothing of which is written.
-        :return: whether that is known.  If not, the request is added to
-            the work queue when it may be.
+        :param Grant grant: an unwritten grant.
+        :return: whether all checks are complete.  If not, the request is
+            queued again when they may be.
         :raises Conflict: a node is not ready any more.
         """
-        # All of them at the same time.
+        # A list, so that all checks run at the same time.
         return all([self._checkNode(slot.node, grant.request_id, log)
                     for slot in grant.slots if _isChecked(slot)])
 
@@ -72,7 +73,8 @@ class LivenessCheck:
             if machine_id not in self._scans:
                 self._scans[machine_id] = self._scan(machine), set()
             self._scans[machine_id][1].add(request_id)
-        log.debug('Request %s waits until node %s answers', request_id, node)
+        log.debug('Request %s waits for the liveness check of node %s',
+                  request_id, node)
         return False
 
     def _hasAnswered(self, machine_id):
@@ -81,9 +83,9 @@ class LivenessCheck:
                 < self.settings.liveness_memory)
 
     def _scan(self, machine):
-        """:return: a Scan; its end is the key of the machine in the work
-            queue."""
-        # Its host keys may change meanwhile, and the time is ours.
+        """:return: a Scan; the machine's key is queued when it ends."""
+        # A copy with a time-out of our own, as the record may change during
+        # the scan.
         target = copy.copy(machine)
         setAttributes(target, boot_timeout=self.settings.liveness_timeout)
         return self.scanner.add(
@@ -91,25 +93,25 @@ class LivenessCheck:
             get_annotated_logger(self.log, machine), Check)
 
     def reconcile(self, machine_id):
-        """Take in what the scan of a machine has found."""
+        """Process the result of a machine's scan."""
         with self._lock:
             scan, _ = self._scans.get(machine_id, (None, None))
         if scan is None or not scan.complete:
             return
         machine = self.nodes.get(machine_id)
         if machine and machine.getZKVersion() == scan.node.getZKVersion():
-            self._judge(machine, scan)
+            self._recordResult(machine, scan)
         with self._lock:
             _, request_ids = self._scans.pop(machine_id)
         for request_id in request_ids:
             self.nodes.queue.add(('request', request_id))
 
-    def _judge(self, machine, scan):
-        """Put a machine out of service that has not answered, or not as it
-        should.
+    def _recordResult(self, machine, scan):
+        """Mark a machine as failed if it has not answered, or shows wrong host
+        keys.
 
-        It goes as one that could not be registered goes, so it comes back
-        when it answers again.
+        It then goes through registration like any failed static node, and
+        returns to service when it answers again.
         """
         try:
             checkHostKeys(machine, scan, machine.host_keys)
@@ -120,13 +122,14 @@ class LivenessCheck:
             self.noteAnswer(machine)
 
     def noteAnswer(self, node):
-        """
-        :param ProviderNode node: that was scanned: a machine or a slot.
+        """Note that a node has answered.
+
+        :param ProviderNode node: the scanned machine, or a slot of it.
         """
         self._answered[getMachineId(node)] = time.monotonic()
 
     def forget(self, node_id):
-        """There is no such node any more."""
+        """Forget a node that is deleted."""
         self._answered.pop(node_id, None)
 
 

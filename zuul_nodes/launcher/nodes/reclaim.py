@@ -1,9 +1,10 @@
-"""Nodes that are ready and nobody's, and whose room somebody waits for.
+"""Chooses unassigned ready nodes to delete when waiting requests need their
+quota.
 
-Those that nobody will be given go first, all that are of use.  If there are
-none, the others go one at a time at a provider: the oldest first, and those
-of labels of which some are to be ready last.  All launchers choose alike,
-from the records; each sees to what is its own.
+Nodes that no tenant can use any more go first, all that free needed quota.  If
+there are none, one node at a time is deleted at a provider: the oldest first,
+and those of labels with ``min-ready`` last.  All launchers make the same
+choice from the records, and each deletes its own nodes.
 """
 
 import collections
@@ -21,27 +22,28 @@ from zuul_nodes.launcher.providers import (
 
 State = ProviderNode.State
 
-# What leaves room in a moment.
+# States of nodes whose quota is about to be free.
 LEAVING_STATES = (State.OUTDATED, State.USED)
 
 
 def isRetained(node):
-    """:return: whether a node was paid for anyway until a later time, by its
-        ``min-retention-time``; nothing but a failure ends it before."""
+    """:return: whether the node's ``min-retention-time`` is not over; until
+        then, only a failure ends the node."""
     return node.request_time + (node.min_retention_time or 0) > time.time()
 
 
 class Leaving:
-    """Nodes that leave room in a moment."""
+    """Remembers the nodes that are being deleted."""
 
     def __init__(self):
-        # Uuid of a node that leaves -> its provider, and since when, by the
-        # monotonic clock.
+        # Uuid of a node that is being deleted -> its provider, and since when,
+        # by the monotonic clock.
         self._nodes = {}
 
     def note(self, node_id, node):
-        """
-        :param ProviderNode node: as it is now, or None.
+        """Note the state of a node.
+
+        :param ProviderNode node: its current record; None if it is deleted.
         """
         if node is not None and node.state in LEAVING_STATES:
             self._nodes.setdefault(
@@ -49,24 +51,25 @@ class Leaving:
         else:
             self._nodes.pop(node_id, None)
 
-    def getProviders(self, patience):
+    def getProviders(self, timeout):
         """
-        :param float patience: seconds; what has not left by then may be
-            stuck, and nobody waits for it.
-        :return: a set of the names of the providers that have some.
+        :param float timeout: seconds; nodes that have not been deleted by then
+            may be stuck, and do not count.
+        :return: a set of the names of the providers that are deleting nodes.
         """
-        latest = time.monotonic() - patience
+        earliest = time.monotonic() - timeout
         return {name for name, since in self._nodes.copy().values()
-                if since > latest}
+                if since > earliest}
 
 
 class Reclaim:
-    """
+    """Chooses unassigned ready nodes to delete for waiting requests.
+
     :param NodeRecords nodes:
-    :param Planner planner: knows who waits for which room.
-    :param Layouts layouts: with the providers of the nodes.
-    :param Leaving leaving: says where there will be room anyway.
-    :param Demand demand: has them looked at again while somebody waits.
+    :param Planner planner: knows which quota the waiting requests need.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param Leaving leaving: knows which providers are deleting nodes already.
+    :param Demand demand: queues the next choice while requests wait.
     :param Settings settings:
     """
 
@@ -77,32 +80,32 @@ class Reclaim:
         self.leaving = leaving
         self.demand = demand
         self.settings = settings
-        # Uuids of the nodes that are to go, and of those that would be if
-        # nothing changes.
+        # Uuids of the nodes to delete, and of those that the next choice
+        # deletes if it proposes them again.
         self._chosen = self._proposed = frozenset()
 
     def hasToGo(self, node):
-        """:return: whether somebody needs the room of a node that is ready
-            and nobody's."""
+        """:return: whether to delete an unassigned ready node for a waiting
+            request."""
         return node.uuid in self._chosen
 
     def mayBeReused(self, node):
-        """:return: whether nobody needs the room of a node that was used
-            before somebody may have the node again."""
+        """:return: whether a used node may be reused, because no waiting
+            request needs its quota more."""
         return self._isGiven(node.provider) or isRetained(node) or not (
             self.planner.isShort(node, LAST) and any(self._getSpare(
                 [node], [each for each in self.planner.getReserved()
                          if each.provider == node.provider])))
 
     def reconcile(self):
-        """Choose what has to go."""
+        """Choose the nodes to delete."""
         reserved = self.planner.getReserved()
         if not reserved:
             self._chosen = self._proposed = frozenset()
             return
         self.demand.tellReclaim()
         if not self.layouts.isUpToDate():
-            # While layouts are read, a provider may seem to be missing.
+            # While layouts are being read, a provider may seem to be missing.
             return
         leaving = self.leaving.getProviders(self.settings.leaving_time)
         wanted = collections.defaultdict(list)
@@ -116,47 +119,50 @@ class Reclaim:
             for node in self._choose(name, [
                 node for node in nodes if not isRetained(node)],
                 name in leaving, wanted[name]))
-        # What others have just been given counts twice until they tell so.
+        # Until the next choice, because quota that another launcher has just
+        # granted counts twice until the record of its grant arrives.
         self._chosen = proposed & self._proposed
         self._proposed = proposed
         for node_id in self._chosen:
             self.nodes.look(node_id)
 
     def _choose(self, name, nodes, is_leaving, reserved):
-        """
-        :param str name: of a provider.
-        :param list nodes: its nodes that anybody may have, and that may
-            go.
-        :param bool is_leaving: whether it will have room anyway.
-        :param list reserved: what is reserved of it, in order.
-        :return: a list of those that are to go.
+        """Choose the nodes of a provider to delete.
+
+        :param str name: of the provider.
+        :param list nodes: its unassigned nodes that may be deleted.
+        :param bool is_leaving: whether the provider is deleting nodes already.
+        :param list reserved: the reservations of its quota, by rank.
+        :return: a list of the nodes to delete.
         """
         scope, planner = self.layouts.scope, self.planner
         if self._isGiven(name):
             return []
-        useful, superseded = [], []
+        useful, drifted = [], []
         for node in nodes:
             if scope.hasProvider(node):
                 useful.append(node)
             elif planner.isShort(node):
-                superseded.append(node)
-        if superseded or is_leaving:
-            return superseded
+                drifted.append(node)
+        if drifted or is_leaving:
+            return drifted
         spare = sorted(self._getSpare(useful, reserved), key=lambda node: (
-            self._isToBeReady(node), node.state_time, node.uuid))
+            self._hasMinReady(node), node.state_time, node.uuid))
         first = next((node for node in spare if self._isWhole(node)
                       and planner.isShort(node, LAST)), None)
-        # With a slot, all of its machine goes.
+        # All slots of a host are deleted together.
         return [node for node in nodes if first and getMachineId(
             node) == getMachineId(first)]
 
     def _isGiven(self, name):
-        """:return: whether the nodes of a provider leave no room."""
+        """:return: whether the provider's nodes are static and so free no
+            quota."""
         return any(isGiven(each.driver) for each
                    in self.layouts.scope.by_name.get(name, ()))
 
     def _getSpare(self, nodes, reserved):
-        """:return: yields those that nobody who waits is about to get."""
+        """:return: yields the nodes that no waiting request is about to get.
+        """
         wanted = collections.defaultdict(list)
         for each in reserved:
             provider = self.layouts.scope.by_tenant.get(
@@ -176,21 +182,21 @@ class Reclaim:
                 yield node
 
     def _isFor(self, node, provider, rank):
-        """:return: whether somebody who waits is about to get a node, and
-            not only when those ahead have what they need of its room."""
+        """:return: whether the waiting request is about to get the node, and
+            requests ahead of it do not need the node's quota."""
         return (rank < LAST and isFor(node, provider)
                 and not self.planner.isShort(node, rank))
 
-    def _isToBeReady(self, node):
-        """:return: whether a tenant wants some with its label to be ready.
+    def _hasMinReady(self, node):
+        """:return: whether the node's label has ``min-ready`` in any tenant.
         """
         return any(provider.labels[node.label].min_ready
                    for provider in self.layouts.scope.getProviders(node)
                    if isMadeFrom(node, provider))
 
     def _isWhole(self, node):
-        """:return: whether nobody has another slot of its machine, which
-            would stay."""
+        """:return: whether all slots of the node's host are unassigned;
+            otherwise the host would stay."""
         host = node.main_node_id and self.nodes.get(node.main_node_id)
         return not host or all(
             self.planner.capacity.getKind(each) for each in host.subnodes

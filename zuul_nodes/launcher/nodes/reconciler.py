@@ -1,7 +1,7 @@
-"""The life of a node, a step at a time.
+"""Takes the next step of each node.
 
-Whoever holds the lock of a node's record takes its steps: the launcher
-that wrote the record or whose share it is, an executor while a job uses
+Only the holder of the lock of a node's record takes its steps: the launcher
+that wrote the record or that handles the node, or an executor while a job uses
 it.
 """
 
@@ -18,24 +18,24 @@ from zuul_nodes.launcher.zookeeper import Conflict, isSeen, setAttributes
 
 State = ProviderNode.State
 
-# Without a lock, these are waiting for somebody.
+# Unlocked nodes in these states need a step by a launcher.
 LAUNCHER_STATES = (*ProviderNode.LAUNCHER_STATES, State.TEMPFAILED)
-# Those who use a node hold its lock.
+# Executors hold the lock of a node in these states.
 USE_STATES = (State.IN_USE, State.SNAPSHOT)
-# Deadlines are looked at again at least so often (seconds), for clocks
-# may jump.
+# Maximum seconds between two checks of a deadline, because clocks may jump.
 LONGEST_WAIT = 600
 
 
 class NodeReconciler:
-    """
+    """Takes the next step of each node.
+
     :param NodeRecords nodes:
-    :param NodeSteps steps: of their drivers.
-    :param NodeLaunch launch:
-    :param Reuse reuse: of machines that have been used.
-    :param NodeTermination termination:
-    :param Expiry expiry: says when a node that is nobody's has to go.
-    :param Snapshots snapshots:
+    :param NodeSteps steps: run the steps of the drivers.
+    :param NodeLaunch launch: launches nodes.
+    :param Reuse reuse: reuses static nodes.
+    :param NodeTermination termination: deletes nodes.
+    :param Expiry expiry: decides when to delete an unassigned node.
+    :param Snapshots snapshots: creates snapshots of nodes.
     """
 
     log = logging.getLogger('zuul.nodes.nodes')
@@ -52,56 +52,59 @@ class NodeReconciler:
         self.snapshots = snapshots
 
     def reconcile(self, node_id):
-        """Take the next step of a node, if it is ours to take."""
+        """Take the next step of a node, if this launcher handles it."""
         node = self.nodes.get(node_id)
         if node is None:
             self.nodes.forget(node_id)
             return
         if self.steps.isBusy(node_id) or not isSeen(node):
-            # The end of the step, or the watch, comes back to it.
+            # The end of the step or the watch queues the node again.
             return
         log = get_annotated_logger(self.log, node, request=node.request_id)
         if node.state == State.SNAPSHOT:
             self.snapshots.reconcile(node, log)
-        self._lookAtSlots(node)
+        self._queueExpiredSlots(node)
         try:
-            if node.hasLock() or self._take(node):
+            if node.hasLock() or self._lock(node):
                 self._step(node, log)
         except Conflict as conflict:
-            log.debug('Looking at node %s again: %s', node, conflict)
+            log.debug('Retrying node %s: %s', node, conflict)
             self.steps.drop(node)
             self.nodes.retry(node)
 
-    # What to do
+    # Choosing a step
 
-    def _take(self, node):
-        """:return: whether we may take steps now."""
+    def _lock(self, node):
+        """Lock a node that needs a step.
+
+        :return: whether this launcher now holds the lock.
+        """
         if node.is_locked or not self.nodes.isMine(node):
             return False
-        # Before anything is looked at: if its time is over by then, that is
-        # seen.
+        # Before the check: a deadline that is over by then is seen by it.
         self._watchDeadline(node)
         if not self._isActionable(node):
             return False
         if not self.session.acquire(node):
-            # It has changed; the watch tells how.
+            # The record has changed, and the watch reads it.
             self.nodes.retry(node)
             return False
-        # Whoever had it before may have got further than we know.
+        # The state machines in this process may be older than the record,
+        # which another holder of the lock may have written.
         setAttributes(node, create_state_machine=None,
                       delete_state_machine=None, nodescan_request=None)
         self.steps.end(node.uuid)
         return True
 
     def _isActionable(self, node):
-        """:return: whether a node that nobody holds needs a launcher."""
+        """:return: whether an unlocked node needs a step by a launcher."""
         if isinstance(node, SubnodeProviderNode):
             main_node = self.nodes.get(node.main_node_id)
             if main_node and (
                     main_node.state in ProviderNode.CREATE_STATES
                     or (node.state in ProviderNode.CREATE_STATES
                         and main_node.state != State.SLOT_HOST)):
-                # It goes with its host.
+                # It changes with its host.
                 return False
         if node.state == State.SLOT_HOST:
             return not self._hasSubnodes(node)
@@ -119,10 +122,11 @@ class NodeReconciler:
     def _step(self, node, log):
         request = self.nodes.getRequest(node)
         if node.next_state and not request:
-            self._follow(node, log)
+            self._setNextState(node, log)
         if node.state in ProviderNode.CREATE_STATES and (
                 request or not node.request_id) and not (
-                    # It waits for room, and nobody waits for it.
+                    # An unassigned node that waits for capacity may
+                    # have expired.
                     node.state == State.REQUESTED and not request
                     and self.expiry.isOver(node)):
             return self.launch.create(node, log)
@@ -131,11 +135,11 @@ class NodeReconciler:
             self.nodes.setState(node, State.OUTDATED, log)
         elif (node.request_id and not request and node.state in (
                 *ProviderNode.ASSIGNABLE_STATES, *ProviderNode.CREATE_STATES)):
-            return self._giveBack(node, log)
+            return self._deallocate(node, log)
         if node.state == State.USED and self.reuse.canBegin(node):
             if self.reuse.mayGoOn(node):
                 return self.reuse.reuse(node, log)
-            # Once that has begun, there is nothing left to be reused.
+            # Otherwise reuse would restart after the termination has begun.
             self.nodes.setState(node, State.OUTDATED, log)
         if (node.state in ENDED_STATES
                 or node.state == State.SLOT_HOST
@@ -144,8 +148,8 @@ class NodeReconciler:
                 or (node.state == State.HOLD and node.hasHoldExpired())):
             if node.state in (State.HOLD, *USE_STATES) and (
                     self.termination.isSlotOfEntry(node)):
-                # Whoever used it is gone: that is all there is to it, for
-                # the machine and its other slots.
+                # The executor that used it is gone.  The node counts as used;
+                # the machine and its other slots stay.
                 return self.nodes.setState(node, State.USED, log)
             return self.termination.delete(node, log)
         self.session.release(node)
@@ -154,8 +158,7 @@ class NodeReconciler:
         return any(self.nodes.get(each) for each in node.subnodes)
 
     def _watchDeadline(self, node):
-        """Come back to a node that nobody has or uses when its time is
-        over."""
+        """Queue an unassigned or held node for the time when it expires."""
         deadlines = []
         if node.state == State.HOLD:
             if node.hold_expiration:
@@ -167,29 +170,29 @@ class NodeReconciler:
                 deadlines.append(node.state_time + node.max_ready_age)
             if node.min_retention_time:
                 earliest = node.request_time + node.min_retention_time
-                # Others may have wanted it to go all the time.
+                # Reclaim and drift were waiting for this time, too.
                 deadlines = [earliest, *(
                     max(each, earliest) for each in deadlines)]
         now = time.time()
-        # What stays longer than that, another slot keeps.
+        # A node past its deadline is a slot that another slot keeps.
         left = min((each - now for each in deadlines if each >= now),
                    default=None)
         if left is not None:
             self.nodes.lookLater(node, min(left + 0.01, LONGEST_WAIT))
 
-    def _lookAtSlots(self, host):
-        """Look at slots that were kept longer than their time: nothing that
-        has changed may keep them any more."""
+    def _queueExpiredSlots(self, host):
+        """Queue the expired idle slots of a host, as the slots that kept them
+        may have ended."""
         idle = [subnode for subnode in self.nodes.getSubnodes(host)
                 if subnode.state == State.READY and not subnode.request_id]
         if idle and self.nodes.records.hasNodeExpired(idle[0]):
             for subnode in idle:
                 self.nodes.look(subnode.uuid)
 
-    # Steps that are written and done
+    # Writing
 
-    def _follow(self, node, log):
-        """Do what a user has asked for."""
+    def _setNextState(self, node, log):
+        """Give a node the state that a user has requested."""
         log.debug('Marking node %s as %s', node, node.next_state)
         transaction = self.session.transaction()
         transaction.update(node, state=node.next_state,
@@ -200,8 +203,9 @@ class NodeReconciler:
         transaction.deletePart(node.lifecycle)
         transaction.commit()
 
-    def _giveBack(self, node, log):
-        """The request is gone; others may have the node."""
+    def _deallocate(self, node, log):
+        """Remove the assignment of a node whose request is gone, so that other
+        requests can use it."""
         log.debug('Deallocating node %s from missing request %s',
                   node, node.request_id)
         transaction = self.session.transaction()

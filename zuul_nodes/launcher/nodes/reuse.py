@@ -1,4 +1,4 @@
-"""Machines that are given out again after they have been used."""
+"""Makes used nodes ready again."""
 
 import time
 
@@ -11,11 +11,12 @@ State = ProviderNode.State
 
 
 class Reuse:
-    """
+    """Makes used nodes ready again.
+
     :param NodeRecords nodes:
-    :param Layouts layouts: say whose nodes are used again.
-    :param HostKeys host_keys: of the machines.
-    :param Reclaim reclaim: knows which of them have to go.
+    :param Layouts layouts: hold the labels, with their ``reuse``.
+    :param HostKeys host_keys: reads the host keys of the nodes.
+    :param Reclaim reclaim: knows which nodes to delete for waiting requests.
     """
 
     def __init__(self, nodes, layouts, host_keys, reclaim):
@@ -25,8 +26,7 @@ class Reuse:
         self.reclaim = reclaim
 
     def canBegin(self, node):
-        """:return: whether a node may be used again, as its label says and
-            its machine is."""
+        """:return: whether the node's label and its driver allow its reuse."""
         provider = self.layouts.scope.findProvider(node)
         if not (isMadeFrom(node, provider)
                 and provider.labels[node.label].reuse):
@@ -34,16 +34,19 @@ class Reuse:
         main_node = node
         if node.main_node_id:
             main_node = self.nodes.get(node.main_node_id)
-        # Not every driver looks whether another slot has failed.
+        # Some drivers do not check whether another slot of the host has
+        # failed.
         return (bool(main_node) and main_node.state != State.FAILED
                 and provider.canReuseNode(main_node))
 
     def mayGoOn(self, node):
-        """:return: whether nobody needs the room of such a node."""
+        """:return: whether the node may be reused, because no waiting request
+            needs its quota."""
         return self.reclaim.mayBeReused(node)
 
     def reuse(self, node, log):
-        """Look at a machine that was used, and give it out again."""
+        """Scan a used node, and make it ready if it shows the expected host
+        keys."""
         main_node = node.main_node_id and self.nodes.get(node.main_node_id)
         try:
             keys = self.host_keys.get(node, log)

@@ -1,6 +1,7 @@
-"""What a scan does with one machine: Zuul's state machine, at any address.
+"""Scans one machine with Zuul's state machine, at each of its addresses.
 
-Zuul's knows one address of a host, the first; ours takes each in turn.
+Zuul's request connects only to the first address of a host; this one tries
+each in turn.
 """
 
 import contextlib
@@ -13,31 +14,32 @@ ATTEMPT = 10
 
 
 class Request(server.NodescanRequest):
-    """Zuul's state machine of a scan; each attempt is at the next address.
+    """Zuul's state machine of a scan, whose attempts go to the addresses in
+    turn.
 
-    Once one has answered, the scan goes on there.
+    After an address has answered, the scan continues there.
 
     :param ProviderNode node:
-    :param log: where it says what happens.
-    :param list addresses: of the host, as of :meth:`.Lookups.find`, one at
-        least.
+    :param log: logger of the scan.
+    :param list addresses: of the host, in the form of :meth:`.Lookups.find`;
+        at least one.
     """
 
     def __init__(self, node, log, addresses):
-        # Zuul's looks up the address, which must not take any time.
+        # Zuul's request would look up a name here, which could block.
         super().__init__(Target(node, addresses[0][1][0]), log)
         self.node = node
         self.ip = node.interface_ip
         self._addresses = [(family, (host, self.port, *rest))
                            for family, (host, _, *rest) in addresses]
         self._turn = -1
-        # One that swallows what is sent to it leaves time for the others,
-        # twice.
+        # Even if one address never answers, each of the others gets two
+        # attempts within the node's boot time-out.
         self._polling = ATTEMPT if len(addresses) == 1 else min(
             ATTEMPT, node.boot_timeout / 2 / len(addresses))
 
     def isRoundOver(self):
-        """:return: whether each address has had its turn."""
+        """:return: whether each address has been tried in this round."""
         return self._turn == len(self._addresses) - 1
 
     def _connect(self):
@@ -48,36 +50,37 @@ class Request(server.NodescanRequest):
         try:
             super()._connect()
         except OSError as error:
-            # No route at present, for example: an attempt that failed
-            # before it could wait.
+            # For example, there is no route at present.  Such an attempt fails
+            # at once.
             self.log.debug('Unable to connect to %s (%s) on port %s: %s',
                            self.ip, self.sockaddr[0], self.port, error)
             self.connect_start_time = -math.inf
         else:
             if is_new:
-                # Zuul ends an attempt that has taken ATTEMPT seconds.
+                # Zuul's request ends an attempt after ATTEMPT seconds.
                 self.connect_start_time -= ATTEMPT - self._polling
 
     def _close(self):
         transport = self.transport
         super()._close()
-        # If paramiko did not come to an end of the handshake, its thread
-        # for the time-out of that would wait on.
+        # If the handshake is not complete, paramiko's thread for its time-out
+        # would continue to wait.
         with contextlib.suppress(AttributeError):
             transport.packetizer.complete_handshake()
 
 
 class Check(Request):
-    """Looks for one of the host keys that the node has in its record.
+    """Checks that the machine still shows one of the host keys in the node's
+    record.
 
-    It ends with the first: as a rule, it connects once.  If the record has
-    none, it ends when the machine has shown any.
+    It ends with the first match, usually after one connection.  If the record
+    has no host key, any key ends it.
     """
 
     def _nextKey(self):
         if self.key_index == -1:
-            # Zuul has connected to learn that it answers, and goes on with
-            # all types of keys.
+            # Zuul's request has connected to see whether the machine answers;
+            # it then continues with all types of keys.
             key = self.transport.get_remote_server_key()
             self.keys.append(f'{key.get_name()} {key.get_base64()}')
             wanted = {known.split()[0] for known in self.node.host_keys}
@@ -92,16 +95,15 @@ class Check(Request):
 
 
 def _getKeyType(algorithm):
-    """:return: the type of the keys of a signature algorithm (RFC 8332,
-        section 3)."""
+    """:return: the key type of a signature algorithm (RFC 8332, section 3)."""
     return 'ssh-rsa' if algorithm.startswith('rsa-sha2-') else algorithm
 
 
 class Target:
-    """A node at one of its addresses.
+    """Replaces the name of a node by one of its addresses.
 
     :param ProviderNode node:
-    :param str address: in place of its name.
+    :param str address: replaces the node's name.
     """
 
     def __init__(self, node, address):

@@ -1,6 +1,7 @@
-"""Images made of nodes, while the executor that asks for them waits.
+"""Creates snapshots of nodes that jobs request.
 
-The executor holds the lock of the node; the snapshot has its own.
+The executor of the job holds the lock of the node and waits; the snapshot has
+a lock of its own.
 """
 
 import copy
@@ -14,10 +15,11 @@ from zuul_nodes.launcher.zookeeper import getLock, serialize, setAttributes
 
 
 class Snapshots:
-    """
+    """Creates snapshots of nodes.
+
     :param NodeRecords nodes:
-    :param Layouts layouts: with their providers.
-    :param EndpointPools pools: make the snapshots.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param EndpointPools pools: run the calls to the clouds.
     :param Settings settings:
     """
 
@@ -30,7 +32,8 @@ class Snapshots:
         self._busy = set()
 
     def reconcile(self, node, log):
-        """Take a step towards the snapshot of a node, if it is ours."""
+        """Take the next step of a node's snapshot, if this launcher handles
+        it."""
         snapshot = node.snapshot
         if (snapshot.complete or node.uuid in self._busy
                 or not (snapshot.hasLock() or self.nodes.isMine(node))):
@@ -38,29 +41,32 @@ class Snapshots:
         context = self.session.context()
         if not snapshot.hasLock():
             if not snapshot.acquireLock(context, blocking=False):
-                # Its lock is not watched.
+                # No watch reports the release of this lock.
                 self.nodes.lookLater(
                     node, self.settings.snapshot_interval)
                 return
             setAttributes(snapshot, state_machine=None)
         if snapshot.state_machine is None:
-            # It begins or goes on where the record says.
+            # The record says where to start or continue.
             snapshot.refresh(context)
         self._busy.add(node.uuid)
         try:
             provider = self.layouts.scope.getProviderFor(node)
             endpoint = provider.getEndpoint()
         except Exception as error:
-            self._end(node, None, error, log)
+            self._endStep(node, None, error, log)
             return
         self.pools.submit(
             endpoint,
             lambda: self._advance(node, provider, log),
-            lambda result, error: self._end(node, result, error, log),
+            lambda result, error: self._endStep(node, result, error, log),
             f'Snapshot of node {node.uuid}')
 
     def _advance(self, node, provider, log):
-        """:return: whether it is complete, and the image's id."""
+        """Run a step of the driver's state machine.
+
+        :return: whether the snapshot is complete, and the id of the image.
+        """
         snapshot = node.snapshot
         machine = snapshot.state_machine
         if snapshot.complete:
@@ -69,15 +75,18 @@ class Snapshots:
             log.debug('Snapshotting node %s', node)
             tags = copy.deepcopy(node.tags)
             tags.pop('zuul_node_uuid', None)
-            # Whoever goes on with it asks for the same.
+            # From the record's times, so that a launcher that continues asks
+            # for the same.
             tags['zuul_expiration'] = str(int(
                 node.state_time + node.snapshot_expiration))
             setAttributes(snapshot, tags=tags)
             machine = provider.getSnapshotStateMachine(node, log)
             if machine is None:
                 raise ProviderNodeError(
-                    f'driver {provider.driver.name} makes no snapshots')
-            # As far as we have seen it, whatever becomes of the clock.
+                    f'driver {provider.driver.name} does not support '
+                    'snapshots')
+            # On the monotonic clock of this launcher, because wall clocks may
+            # jump.
             setAttributes(
                 snapshot, state_machine=machine, began=time.monotonic())
         if machine.state == machine.START:
@@ -85,17 +94,19 @@ class Snapshots:
         external_id = machine.advance()
         if not machine.complete and node.snapshot_timeout and (
                 time.monotonic() - snapshot.began > node.snapshot_timeout):
-            raise ProviderNodeError('Timeout snapshotting node')
-        # If it can't be written, that is the driver's failure.
+            raise ProviderNodeError(
+                f'snapshot not created in {node.snapshot_timeout:g} seconds')
+        # An unwritable value is the driver's failure.
         serialize(snapshot, self.session.context())
         return machine.complete, external_id
 
-    def _end(self, node, result, error, log):
-        """A step has ended."""
+    def _endStep(self, node, result, error, log):
+        """Write the result of a step."""
         snapshot = node.snapshot
         complete, external_id = result or (False, None)
         if error is not None:
-            # It is complete, without an image: the executor says so.
+            # A complete snapshot without an image tells the executor about the
+            # failure.
             log.error('Unable to snapshot node %s: %s', node, (
                 messages.withoutSecrets(error)
                 if isinstance(error, ProviderNodeError)
@@ -111,7 +122,8 @@ class Snapshots:
                 launcher=self.session.identifier)
         try:
             if external_id is not None and complete:
-                # The build may return it at once.
+                # Before the executor sees the image, as the build may return
+                # it at once.
                 self._record(node, external_id)
             with self.session.context(getLock(snapshot), log) as context:
                 attributes = {'complete': True, 'external_id': external_id}
@@ -121,11 +133,11 @@ class Snapshots:
                     snapshot.releaseLock(context)
         except Exception:
             complete = False
-            # Whether it was written is not known.
+            # The record may or may not be written, so read it again.
             setAttributes(snapshot, state_machine=None)
             raise
         finally:
-            # Not before: nobody may go on with what is being written.
+            # After writing, so that no other step starts during it.
             self._busy.discard(node.uuid)
             if not complete:
                 self.nodes.lookLater(

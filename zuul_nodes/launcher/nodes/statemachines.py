@@ -1,7 +1,7 @@
-"""The state machines of drivers: each step in a thread of its endpoint.
+"""Runs the state machines of drivers: each step in a thread of its endpoint.
 
-Between two steps, what a machine knows is in the node's record, so that
-any launcher can go on from there.
+Between two steps, the state is in the node's record, so any launcher can
+continue from there.
 """
 
 import copy
@@ -18,16 +18,16 @@ from zuul_nodes.launcher.providers import isGiven
 from zuul_nodes.launcher.workers import getPause
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes, setContext
 
-# A machine that gets on for ever gives others a turn.
+# Maximum steps in a row, so that other nodes get a turn.
 MOST_STEPS = 20
 
 
 class Turn:
-    """One step of a node, as the context in which its driver writes to it.
+    """One step of a node, and the context in which the driver may write to it.
 
-    A step that was given up goes on in its thread for as long as it likes,
-    and another one may have begun by then.  So nobody may write but the
-    thread of the step, while that is under way.
+    A step that was given up continues in its thread, and another step may have
+    begun by then.  So only the thread of the current step may write to the
+    node.
 
     :param ProviderNode node:
     """
@@ -39,8 +39,7 @@ class Turn:
         self._over = False
 
     def __bool__(self):
-        """Asked by Zuul's records before they let themselves be changed.
-        """
+        """Whether the current thread may write; Zuul's records check this."""
         return not self._over and self._thread == threading.get_ident()
 
     def begin(self):
@@ -64,16 +63,18 @@ class Turn:
 
     def _check(self):
         if self._over:
-            raise TimeoutError('it was given up')
+            raise TimeoutError('the step was given up')
 
 
 class StateMachines:
-    """
+    """Runs the state machines of drivers.
+
     :param NodeRecords nodes:
-    :param HandledEndpoints endpoints: that are looked after.
-    :param EndpointPools pools: take the steps.
-    :param getExternalId: gives for a node and its provider what the cloud
-        calls its image.
+    :param HandledEndpoints endpoints: the endpoints that this launcher
+        handles.
+    :param EndpointPools pools: run the steps.
+    :param getExternalId: called with a node and its provider; returns the
+        cloud's id of the node's image.
     :param Settings settings:
     """
 
@@ -84,26 +85,31 @@ class StateMachines:
         self.getExternalId = getExternalId
         self.settings = settings
         self._busy = set()
-        # Those of them whose next step is to come later: what withdraws it.
+        # Uuid of a busy node whose next step is delayed -> function that
+        # withdraws the step.
         self._waiting = {}
-        # Nodes that somebody has asked for during a step.
+        # Nodes that were queued during a step.
         self._asked = set()
         self._polling = Polling(self._remind, settings.shortest_poll)
         self._failures = {}
-        # Nodes that were given up, though their cloud may still have them.
+        # Nodes whose deletion was given up; the cloud may still have them.
         self._left = set()
 
     def isBusy(self, node_id):
-        """:return: whether a step is under way; one that waits for its
-            time is not, and will not come by itself any more."""
+        """Check whether a step is running, and withdraw a step that is
+        delayed.
+
+        :return: whether a step is running.  If so, the node is queued when the
+            step ends.
+        """
         if node_id not in self._busy or self._withdraw(node_id):
             return False
         self._asked.add(node_id)
-        # It may have ended meanwhile, and not seen that.
+        # The step may have ended before it could see the request above.
         return node_id in self._busy
 
     def _withdraw(self, node_id):
-        """:return: whether a step waited for its time and does no more."""
+        """:return: whether a delayed step was withdrawn."""
         withdraw = self._waiting.pop(node_id, None)
         if withdraw is None or not withdraw():
             return False
@@ -111,22 +117,22 @@ class StateMachines:
         return True
 
     def forget(self, node_id):
-        """The node is somebody else's, or in another state."""
+        """Forget a node that another component handles or that has a new
+        state."""
         self._polling.forget(node_id)
         self._failures.pop(node_id, None)
         self._left.discard(node_id)
 
     def isLeft(self, node_id):
-        """:return: whether a cloud was given up that does not delete a
-            node."""
+        """:return: whether the deletion of the node was given up."""
         return node_id in self._left
 
     def create(self, node, provider, done, log):
-        """Take steps towards a node.
+        """Run the steps of a node's launch.
 
-        :param done: called in another thread: with how long to wait before
-            the next step, or None if the node is there; and with None or
-            what was raised.  Not called while there is nothing new.
+        :param done: called in another thread with the seconds to wait before
+            the next step, or None if the node exists; and with the error, or
+            None.  Not called if nothing has changed.
         """
         kind = 'create', node.provider, node.label
 
@@ -157,15 +163,16 @@ class StateMachines:
                      self._polling.getRest(node.uuid, kind))
 
     def delete(self, node, provider, done, log):
-        """Take steps towards the end of a node; as :meth:`create`, but
-        what is raised is tried again for some time."""
+        """Run the steps of a node's deletion; as :meth:`create`, but errors
+        are retried for some time."""
         kind = 'delete', node.provider
 
         def step(turn):
             machine = node.delete_state_machine
             before = machine and copy.deepcopy(machine.toDict())
             if machine is None:
-                # A driver may be unable to begin, too.
+                # Before the driver's state machine exists, as creating it may
+                # fail, too.
                 self._polling.begin(node.uuid, kind, False)
                 machine = (
                     SubnodeStateMachine()
@@ -173,7 +180,7 @@ class StateMachines:
                     and not isGiven(provider.driver)
                     else provider.getDeleteStateMachine(node, log))
                 node.delete_state_machine = machine
-            # Each phase of a node's life has time of its own.
+            # The launch and the deletion of a node are timed separately.
             self._polling.begin(
                 node.uuid, kind, machine.state == machine.START)
             if not machine.complete:
@@ -196,43 +203,43 @@ class StateMachines:
                      self._polling.getRest(node.uuid, kind))
 
     def retryDelete(self, node, error, log):
-        """A deletion has failed.
+        """Schedule the next attempt of a failed deletion, or give up.
 
-        :return: how long to wait before the next attempt.
+        :return: seconds until the next attempt.
         """
         attempt = self._failures.get(node.uuid, 0)
         self._failures[node.uuid] = attempt + 1
         self._polling.beginAgain(node.uuid)
         wait = getPause(attempt)
         if self._polling.getElapsed(node.uuid) > self.settings.delete_timeout:
-            if self._isLookedAfter(node):
+            if self._isEndpointHandled(node):
                 log.error('Unable to delete node %s: %s', node,
                           messages.withoutSecrets(error))
                 setAttributes(
                     node, delete_state_machine=SubnodeStateMachine())
                 self._left.add(node.uuid)
                 return 0
-            # Without its record, nobody would ever know of it again.
+            # Keep the record: without it, the instance would never be found.
             self._polling.forget(node.uuid)
         log.warning('Unable to delete node %s, trying again in %.1f '
                     'seconds: %s', node, wait, messages.getTraceback(error))
-        # From what is recorded, not from what has failed half way.
+        # Restart from the record, not from the failed step.
         setAttributes(node, delete_state_machine=None)
         return wait
 
-    def _isLookedAfter(self, node):
-        """:return: whether what has leaked at the node's endpoint is found.
-        """
+    def _isEndpointHandled(self, node):
+        """:return: whether this launcher cleans up leaked resources at the
+            node's endpoint."""
         return any((node.connection_name, node.endpoint_name)
                    == (endpoint.connection.connection_name, endpoint.name)
                    for endpoint in self.endpoints.get().values())
 
     def _submit(self, node, endpoint, step, done, what, delay=0):
         """
-        :param step: gives seconds to wait before the next one, or None if
-            there is none; and whether anybody is to be told.  If not, it
-            is taken again.
-        :param float delay: seconds before which the step is not taken.
+        :param step: returns the seconds to wait before the next step, or None
+            if there is none; and whether to call ``done``.  If not, the step
+            is repeated.
+        :param float delay: minimum seconds before the step.
         """
         self._busy.add(node.uuid)
         turn = Turn(node)
@@ -240,7 +247,7 @@ class StateMachines:
         def run():
             self._waiting.pop(node.uuid, None)
             if not node.hasLock():
-                # Somebody else may be at it already.
+                # Another component may have the node already.
                 return 0, True
             turn.begin()
             return step(turn)
@@ -284,7 +291,7 @@ class StateMachines:
                 try:
                     turn.save(self.nodes.save)
                 except (Conflict, KazooException):
-                    # It is not the driver that has failed.  Who is told
-                    # of this step tries to write it, too.
+                    # This is not the driver's error; the receiver of this step
+                    # also writes, and reports the problem.
                     return
                 recorded = time.monotonic()

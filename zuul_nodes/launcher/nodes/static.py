@@ -1,7 +1,7 @@
-"""Static nodes: registered instead of made.
+"""Registers and deregisters static nodes.
 
-The driver brings the record of a machine up to date when it rebuilds it.
-What is left is the launcher's: which of them have a record.
+A static node is not launched.  The driver updates its record when it rebuilds
+the node; the launcher decides which static nodes have a record.
 """
 
 import itertools
@@ -20,10 +20,11 @@ log = logging.getLogger('zuul.nodes.nodes')
 
 
 class StaticNodes:
-    """
+    """Registers and deregisters static nodes.
+
     :param NodeRecords nodes:
-    :param Layouts layouts: with the providers that have them.
-    :param NewRecords new_records: makes those that are missing.
+    :param Layouts layouts: hold the providers of static nodes.
+    :param NewRecords new_records: creates missing records.
     """
 
     def __init__(self, nodes, layouts, new_records):
@@ -33,7 +34,8 @@ class StaticNodes:
         self.new_records = new_records
 
     def reconcile(self, provider_name):
-        """Register what a provider has, and end what it has no more."""
+        """Register the static nodes of a provider, and deregister those it no
+        longer has."""
         providers = self._getProviders(provider_name)
         if not providers or not self.layouts.isUpToDate():
             return
@@ -41,7 +43,7 @@ class StaticNodes:
             provider.nodes for provider in providers))
         done = [self._try(node_id, self._register, providers, node_id)
                 for node_id in known]
-        # Else it has nodes of which we do not know.
+        # Otherwise the provider may have nodes that are not known.
         if (provider_name not in self.layouts.scope.unreadable
                 and self.layouts.isKnown()):
             done += [
@@ -54,9 +56,7 @@ class StaticNodes:
             self.nodes.queue.retry(('static', provider_name))
 
     def reconcileNode(self, key):
-        """Register a node anew that has gone, if its provider has it still.
-
-        :param tuple key: canonical name of the provider, uuid of the node.
+        """Register a deleted static node again, if its provider still has it.
         """
         provider_name, node_id = key
         providers = self._getProviders(provider_name)
@@ -66,24 +66,25 @@ class StaticNodes:
             self.nodes.queue.retry(('gone', key))
 
     def _try(self, node_id, function, *arguments):
-        """:return: whether that is done; if not, others are not kept from
-            it."""
+        """Call a function for a node, without stopping at errors.
+
+        :return: whether the function succeeded.
+        """
         try:
             function(*arguments)
         except LOST:
             raise
         except Conflict as conflict:
-            log.debug('Looking at static node %s again: %s',
-                      node_id, conflict)
+            log.debug('Retrying static node %s: %s', node_id, conflict)
             return False
         except Exception:
-            log.exception('Unable to go on with static node %s:', node_id)
+            log.exception('Unable to process static node %s:', node_id)
             return False
         return True
 
     def _getProviders(self, name):
         """:return: a list of the tenants' objects of a provider, if it has
-            static nodes that we handle."""
+            static nodes that this launcher handles."""
         return [provider for provider
                 in self.layouts.scope.by_name.get(name, ())
                 if isGiven(provider.driver)
@@ -91,8 +92,9 @@ class StaticNodes:
                     provider.connection_name)]
 
     def _register(self, providers, node_id):
-        """Register a node, unless it is or nobody has it."""
-        # One tenant's object may have nodes that another's has not.
+        """Register a static node, unless it is registered or was removed from
+        the provider."""
+        # The tenants' objects of a provider may differ.
         provider = next(
             (each for each in providers if node_id in each.nodes), None)
         if provider is None or self.nodes.get(node_id):
@@ -111,7 +113,8 @@ class StaticNodes:
         try:
             commitNew(self.nodes.records, transaction, records)
         except Conflict:
-            # Another launcher was quicker, or its lock is still there.
+            # Another launcher has registered it, or a lock of its old record
+            # is left.
             path = records[0].getPath()
             if not self.session.exists(path):
                 self.session.removeLock(
@@ -125,14 +128,15 @@ class StaticNodes:
         log.info('Deregistering %s', node)
         transaction = self.session.transaction()
         transaction.checkUnlocked(node)
-        # Who gets it would wait for its lock, and we for that job.
+        # Otherwise a request that has just been granted the node would wait
+        # for its lock, and this launcher for the job.
         transaction.checkNoPart(node.assignment)
         transaction.update(node, state=State.DEREGISTER)
         transaction.commit()
 
 
 def _isFree(node):
-    """:return: whether nobody has a node.  Those that somebody has go when
-        they are given back, as they are outdated then."""
+    """:return: whether a node is unassigned and unlocked.  Others are
+        outdated, and deleted when they are returned."""
     return not (node.is_locked or node.request_id
                 or node.state in (State.HOLD, State.DEREGISTER))

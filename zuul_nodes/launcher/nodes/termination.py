@@ -1,4 +1,4 @@
-"""Nodes that come to their end."""
+"""Deletes nodes."""
 
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
@@ -11,22 +11,22 @@ from zuul_nodes.launcher.zookeeper import UnwritableError, setAttributes
 
 State = ProviderNode.State
 
-# Slots that have come to this are of no use as they are, but nothing is
-# wrong with the machine.
+# Slots in these states are replaced, though their machine has no fault.
 REPLACED_STATES = (State.OUTDATED, State.USED, State.SLOT_HOST)
-# Where nobody can delete a node, there may be somebody later; that is
-# looked at after this time at the latest (seconds).
+# Maximum seconds between two attempts to delete a node whose provider is
+# missing; it may come back.
 LONGEST_PAUSE = 600
 
 
 class NodeTermination:
-    """
+    """Deletes nodes.
+
     :param NodeRecords nodes:
-    :param NodeSteps steps: of their drivers.
-    :param Layouts layouts: with their providers.
-    :param HostKeyScanner scanner: may be busy with them.
-    :param isGiven: tells for the name of a connection whether its nodes are
-        machines that are there already.
+    :param NodeSteps steps: run the steps of the drivers.
+    :param Layouts layouts: hold the providers of the nodes.
+    :param HostKeyScanner scanner: its scans of deleted nodes are cancelled.
+    :param isGiven: called with the name of a connection; returns whether its
+        nodes are static.
     :param Settings settings:
     """
 
@@ -40,13 +40,14 @@ class NodeTermination:
         self.scanner = scanner
         self.isGiven = isGiven
         self.settings = settings
-        # Nodes that nobody can delete now -> why, and how often that was
-        # found so.
+        # Uuid of a node that cannot be deleted -> reason, and number of
+        # attempts.
         self._left = {}
 
     def delete(self, node, log):
         self.scanner.cancel(('node', node.uuid))
-        # It never ends, and says nothing of a machine that begins anew.
+        # A cancelled scan never completes, and would not match a rebuilt
+        # machine.
         setAttributes(node, nodescan_request=None)
         subnodes = self.nodes.getSubnodes(node)
         if any(subnode.state not in ProviderNode.CREATE_STATES
@@ -59,7 +60,7 @@ class NodeTermination:
         if ((node.state in REPLACED_STATES
                 or len(subnodes) < len(node.subnodes))
                 and self._isOfEntry(node)):
-            # A machine and its slots can not be rebuilt one by one, so
+            # A static machine and its slots cannot be rebuilt separately, so
             # they are removed and registered again.
             for subnode in subnodes:
                 self.nodes.setStateOfOther(subnode, State.OUTDATED, log)
@@ -68,59 +69,59 @@ class NodeTermination:
             return self._remove(node, log)
         if self.isGiven(node.connection_name) and not (
                 scope.getProviders(node)):
-            # There is nobody left who could be asked how to delete it.
+            # No provider is left that could delete it.
             return self._remove(node, log)
         try:
             provider = scope.getProviderFor(node, ignore_label=True)
         except ProviderNodeError as error:
-            return self._leave(node, str(error), log)
-        self.steps.delete(node, provider, self._deleted, log)
+            return self._retryLater(node, str(error), log)
+        self.steps.delete(node, provider, self._endStep, log)
 
     def isSlotOfEntry(self, node):
-        """:return: whether a node is a slot of a static machine."""
+        """:return: whether the node is a slot of a static machine."""
         return bool(node.main_node_id) and self._isOfEntry(node)
 
     def _isOfEntry(self, node):
-        """:return: whether a node is part of a static machine with slots, or
-            has to make way for one."""
+        """:return: whether the node is part of a static machine with slots, or
+            has to be replaced by one."""
         is_part = bool(node.main_node_id or node.subnodes)
         entries = (getEntry(node, provider)
                    for provider in self.layouts.scope.getProviders(node))
         return any(entry is not None and (
             is_part or getattr(entry, 'slots', 1) > 1) for entry in entries)
 
-    def _leave(self, node, reason, log):
-        """Nobody knows how to delete it, until a layout or zuul.conf has
-        again what is missing."""
+    def _retryLater(self, node, reason, log):
+        """Keep a node that cannot be deleted, until a layout or zuul.conf has
+        the missing provider or connection again."""
         if not self.layouts.isKnown():
             return
         old, attempt = self._left.get(node.uuid, (None, 0))
         if reason != old:
-            log.error('Unable to delete node %s, its record stays: %s',
+            log.error('Unable to delete node %s, keeping its record: %s',
                       node, reason)
         self._left[node.uuid] = reason, attempt + 1
         self.nodes.lookLater(
             node, getPause(attempt, longest=LONGEST_PAUSE))
 
     def forget(self, node_id):
-        """There is no such node any more."""
+        """Forget a node that is deleted."""
         self._left.pop(node_id, None)
 
-    def _deleted(self, node, wait, _, log):
-        """A step of the deletion has ended.  If it has failed, it has
-        a time to be tried again."""
+    def _endStep(self, node, wait, _, log):
+        """Process the result of a step.  A failed step has a time for the next
+        attempt."""
         if wait is not None:
             try:
                 self.nodes.save(node)
             except UnwritableError as error:
-                # Of what the driver says, there is only what was written
-                # before.
+                # The driver's latest values cannot be written, so the record
+                # keeps the ones before.
                 wait = self.state_machines.retryDelete(node, error, log)
                 node.refresh(self.session.context())
             self.nodes.lookLater(node, wait)
             return
         if node.state == State.REBUILDING:
-            # A static node begins anew.
+            # A static node is registered again.
             setAttributes(node, delete_state_machine=None)
             transaction = self.session.transaction()
             transaction.update(node)
@@ -132,12 +133,12 @@ class NodeTermination:
         self._remove(node, log)
 
     def _remove(self, node, log):
-        """Remove the record, if no request looks at it any more."""
+        """Remove the record, if no request refers to it any more."""
         request = self.nodes.records.getNodesetRequest(node.request_id)
         if request is not None and (
                 node.uuid in request.nodes or not _isSeen(node, request)):
             return
-        log.debug('Removing provider node %s', node)
+        log.debug('Removing the record of node %s', node)
         is_left = self.state_machines.isLeft(node.uuid)
         audit.tell(
             audit.Event.DELETED, node,
@@ -152,18 +153,18 @@ class NodeTermination:
         tracing.traceDeletion(node)
 
     def removeLock(self, paths):
-        """Remove the lock of a node that is gone, as soon as nobody waits
-        for it.
+        """Remove the lock of a deleted node when no component waits for the
+        lock.
 
-        :param tuple paths: of the node, and of its lock.
+        :param tuple paths: of the node and of its lock.
         """
         if not self.session.removeLock(*paths):
             self.queue.retry(('lock', paths))
 
 
 def _isSeen(node, request):
-    """:return: whether our copy of the request is not older than the
-        assignment of the node to it."""
+    """:return: whether the cached request is not older than the node's
+        assignment to it."""
     version = request.getZKVersion()
     return node.min_request_version is None or (
         version is not None and version >= node.min_request_version)

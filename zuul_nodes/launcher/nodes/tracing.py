@@ -1,4 +1,4 @@
-"""Spans of a node's life, under the names that Zuul gives them."""
+"""Traces the launch and deletion of nodes, with Zuul's span names."""
 
 from opentelemetry import trace
 from zuul.lib import tracing
@@ -7,7 +7,7 @@ TRACER = trace.get_tracer('zuul')
 
 
 def traceCreation(node):
-    """A node has been created, or has failed."""
+    """Trace the launch of a node that is ready or has failed."""
     machine = node.create_state_machine
     if machine is None:
         return
@@ -16,7 +16,7 @@ def traceCreation(node):
 
 
 def traceDeletion(node):
-    """A node is gone: the end of all of its life."""
+    """Trace the deletion of a node, and end the span of its life."""
     span = tracing.restoreSpan(node.span_info)
     with trace.use_span(span, end_on_exit=True):
         span.set_attributes(_getAttributes(node))

@@ -109,8 +109,8 @@ def test_a_wrong_key(makeLauncher, keys, caplog):
     assert launcher.process(node) == State.FAILED
     assert node.host_keys == [keys.wrong.recorded]
     assert (
-        f'The node {node.uuid} at 127.0.0.1 port 22 of the provider '
-        f'example.com%2Fnodes/desks is not used: expected the host key '
+        f'Not using node {node.uuid} at 127.0.0.1 port 22 of provider '
+        f'example.com%2Fnodes/desks: expected the host key '
         f'ssh-ed25519 {keys.wrong.fingerprint}; found '
         f'ssh-rsa {keys.rsa.fingerprint}, '
         f'ssh-ed25519 {keys.ed25519.fingerprint}') in caplog.messages

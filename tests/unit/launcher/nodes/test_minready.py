@@ -205,14 +205,14 @@ def test_they_have_their_turns_in_order(zuul_conf):
 @pytest.mark.settings(min_ready_batch=2)
 def test_many_are_made_in_several_looks(steps, monkeypatch):
     looks = []
-    makeMissing = steps.min_ready._makeMissing
+    launchMissing = steps.min_ready._launchMissing
 
     def look():
         before = len(steps.nodes())
-        was_all = makeMissing()
+        was_all = launchMissing()
         looks.append((len(steps.nodes()) - before, was_all))
         return was_all
-    monkeypatch.setattr(steps.min_ready, '_makeMissing', look)
+    monkeypatch.setattr(steps.min_ready, '_launchMissing', look)
     steps.setLayout(cloud(min_ready=5))
     steps.runUntil(lambda: ready(steps) == 5)
     assert looks == [(2, False), (2, False), (1, True)]
@@ -368,7 +368,7 @@ def test_the_room_is_gone_meanwhile(steps, monkeypatch, caplog):
     steps.setLayout(full(min_ready=2))
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 1)
     steps.run()
-    assert len(steps.nodes()) == caplog.text.count('Making node') == 1
+    assert len(steps.nodes()) == caplog.text.count('Launching node') == 1
 
 
 def full(name='rack', number=1, **kwargs):

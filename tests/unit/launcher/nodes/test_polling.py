@@ -3,10 +3,10 @@
 import pytest
 
 from zuul_nodes.launcher.nodes.polling import (
-    FORGETTING,
-    LONGEST_WAIT,
-    MOST_QUESTIONS,
-    PATIENCE,
+    MAX_PAUSE,
+    MAX_POLLS,
+    POLL_FRACTION,
+    SLOWDOWN,
     Polling,
 )
 from zuul_nodes.launcher.settings import Settings
@@ -64,7 +64,7 @@ def test_the_longer_it_takes_the_less_often_it_is_asked_for(subject, passed):
     for seconds in (0, 1, 9, 90):
         passed.append(seconds)
         pauses.append(subject.getWait('it', STATE))
-    assert pauses == [Settings.shortest_poll, PATIENCE, 1, LONGEST_WAIT]
+    assert pauses == [Settings.shortest_poll, POLL_FRACTION, 1, MAX_PAUSE]
     assert subject.getElapsed('it') == 100
 
 
@@ -72,12 +72,12 @@ def test_what_others_took_is_waited_for(subject, take, passed, getWait):
     take(10, 9)
     subject.begin('elder', KIND, True)
     subject.begin('it', KIND, True)
-    assert subject.getWait('it', STATE) == LONGEST_WAIT
+    assert subject.getWait('it', STATE) == MAX_PAUSE
     passed.append(9.5)
     assert subject.getWait('it', STATE) == 0.5
     # It takes longer; from now on, it is asked as if nothing was known.
     passed.append(0.5)
-    assert subject.getWait('it', STATE) == 10 * PATIENCE
+    assert subject.getWait('it', STATE) == 10 * POLL_FRACTION
     # Nothing is known of others.
     assert getWait(kind=OTHER) == Settings.shortest_poll
     assert getWait(state='attaching') == Settings.shortest_poll
@@ -128,7 +128,7 @@ def test_what_was_quicker_tells_nothing_of_who_has_waited_longer(
     subject.begin('quick', KIND, True)
     passed.append(9)
     subject.getWait('quick', STATE)
-    assert subject.getWait('it', STATE) == LONGEST_WAIT
+    assert subject.getWait('it', STATE) == MAX_PAUSE
     passed.append(1)
     subject.end('quick')
     assert reminders == []
@@ -213,8 +213,8 @@ def test_what_was_quicker_counts(take):
 
 def test_what_was_quicker_is_forgotten(take):
     take(1, 0.9)
-    assert take(1.5, 1) == pytest.approx(FORGETTING)
-    assert take(1.5, 1, 1.1) == pytest.approx(FORGETTING ** 2)
+    assert take(1.5, 1) == pytest.approx(SLOWDOWN)
+    assert take(1.5, 1, 1.1) == pytest.approx(SLOWDOWN ** 2)
     assert take(1.11, 1.105) == pytest.approx(1.11)
 
 
@@ -266,17 +266,17 @@ def test_many_are_not_asked_for_more_often(subject):
         subject.begin(name, KIND, True)
     # One of them is, and then the next one.
     assert [subject.getWait(name, STATE) for name in names] == [
-        Settings.shortest_poll] + [number / MOST_QUESTIONS] * (number - 1)
+        Settings.shortest_poll] + [number / MAX_POLLS] * (number - 1)
     subject.end('0')
     number -= 1
     assert subject.getWait('1', STATE) == Settings.shortest_poll
-    assert subject.getWait('2', STATE) == number / MOST_QUESTIONS
+    assert subject.getWait('2', STATE) == number / MAX_POLLS
 
 
 def test_very_many_are_not_asked_for_more_often(subject, take):
     """Not even those that take long."""
     take(100, 99)
-    number = 4 * MOST_QUESTIONS
+    number = 4 * MAX_POLLS
     for name in range(number):
         subject.begin(str(name), KIND, True)
     assert subject.getWait('7', STATE) == 4
@@ -286,4 +286,4 @@ def test_many_kinds_are_not_asked_for_more_often(subject):
     number = 400
     for name in range(number):
         subject.begin(str(name), ('create', 'cloud', str(name)), True)
-    assert subject.getWait('7', STATE) == number / MOST_QUESTIONS
+    assert subject.getWait('7', STATE) == number / MAX_POLLS

@@ -180,7 +180,7 @@ def test_node_granted_by_another_launcher_to_unseen_request_is_kept(
             min_request_version=0)
         steps.commitNew(transaction, [])
         steps.runUntil(
-            lambda: f'request {request.uuid} is not known yet' in log.text)
+            lambda: f'request {request.uuid} is not cached yet' in log.text)
         assert steps.api.getNodesetRequest(request.uuid) is None
         assert kazoo_client.exists(node.assignment.getPath())
     # It is nothing that somebody has to see to.
@@ -649,9 +649,9 @@ class UnwritableMachine(SnapshotMachine):
 
 
 @pytest.mark.parametrize('machine, text', [
-    (lambda node: None, 'driver shelf makes no snapshots'),
+    (lambda node: None, 'driver shelf does not support snapshots'),
     (lambda node: {}['flavor'], "KeyError: 'flavor'"),
-    (lambda node: SnapshotMachine(node, 1000), 'Timeout snapshotting node'),
+    (lambda node: SnapshotMachine(node, 1000), 'not created in 0.1 seconds'),
     (lambda node: UnwritableMachine(node, 2), 'not JSON serializable'),
 ], ids=['none', 'error', 'timeout', 'unwritable'])
 def test_failed_snapshot_does_not_block_the_executor(
@@ -813,7 +813,7 @@ def test_record_goes_when_deletion_can_never_be_recorded(
 def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
     """The launcher does not look at the node before a pause is over."""
     attempts, looks = [], []
-    created = steps.node_launch._created
+    created = steps.node_launch._endStep
 
     def getPause(attempt):
         attempts.append(attempt)
@@ -825,7 +825,7 @@ def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
             raise ValueError('unexpected')
         created(*args)
     monkeypatch.setattr(queue, 'getPause', getPause)
-    monkeypatch.setattr(steps.node_launch, '_created', fail)
+    monkeypatch.setattr(steps.node_launch, '_endStep', fail)
     steps.setLayout(cloud('one'))
     steps.serve(steps.addRequest('big'))
     assert attempts == list(range(5))
