@@ -53,8 +53,8 @@ def addElsewhere(launcher, **kwargs):
 
 
 def getReasons(log):
-    return [record.getMessage().split('stays: ')[1]
-            for record in log.records if 'stays: ' in record.getMessage()]
+    return [record.getMessage().split('record: ')[1]
+            for record in log.records if 'record: ' in record.getMessage()]
 
 
 def test_nodes_of_removed_provider_go_when_they_are_unused(steps, racks):
@@ -192,7 +192,7 @@ def test_record_stays_while_its_former_provider_can_not_be_used(
     finish(launcher, request)
     launcher.runUntil(lambda: len(attempts) >= 3)
     assert getReasons(log) == [
-        "endpoint rack of connection rack can not be used: "
+        "endpoint rack of connection rack cannot be used: "
         "ValueError('no region')"]
     assert node.uuid in racks.instances
     broken.clear()
