@@ -1,4 +1,4 @@
-"""Requests: planned, granted, fulfilled or failed, and why they wait."""
+"""Plans, grants and ends requests, and reports why they wait."""
 
 from zuul_nodes.launcher.requests.ends import RequestEnds, isDone
 from zuul_nodes.launcher.requests.grantwriter import GrantWriter

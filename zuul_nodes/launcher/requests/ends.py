@@ -1,4 +1,4 @@
-"""How requests end, and who is told."""
+"""Ends requests, and notifies the scheduler."""
 
 from opentelemetry import trace
 from zuul.lib import tracing
@@ -13,10 +13,11 @@ TRACER = trace.get_tracer('zuul')
 
 
 class RequestEnds:
-    """
+    """Ends requests, and notifies the scheduler.
+
     :param Records records: of all nodes and requests.
-    :param Session session: in which requests are written.
-    :param result_events: tenant -> pipeline -> its queue of events.
+    :param Session session: writes the requests.
+    :param result_events: tenant -> pipeline -> queue of its result events.
     """
 
     def __init__(self, records, session, result_events):
@@ -25,10 +26,11 @@ class RequestEnds:
         self.result_events = result_events
 
     def addFulfilled(self, transaction, node, log):
-        """Fulfil a request along with the last of its nodes, if it is
-        ours.
+        """Fulfil a request together with the last of its nodes, if this
+        launcher holds the request's lock.
 
-        :param Transaction transaction: that makes the node ready.
+        :param Transaction transaction: the transaction that makes the node
+            ready.
         """
         request = self.records.getNodesetRequest(node.request_id)
         if (request is None or request.state != State.ACCEPTED
@@ -43,8 +45,8 @@ class RequestEnds:
             self.add(transaction, request, State.FULFILLED)
 
     def explain(self, request, reason):
-        """:return: a reason, with the errors in the configuration that are
-            behind it."""
+        """:return: the reason, with the configuration errors that have caused
+            it."""
         problems = labelproblems.read(
             self.session.client, request.tenant_name)
         found = dict.fromkeys(
@@ -52,10 +54,11 @@ class RequestEnds:
         return '. '.join((str(reason), *found))
 
     def add(self, transaction, request, state, **attributes):
-        """Have a transaction write how a request ends, and tell the pipeline.
+        """Add the end of a request and its event for the pipeline to a
+        transaction.
 
-        :param State state: that it comes to.
-        :param attributes: of the request, that are written, too.
+        :param State state: the final state.
+        :param attributes: other attributes of the request to write.
         """
         if state == State.FULFILLED and audit.isEnabled():
             for entry in attributes.get(
@@ -74,8 +77,8 @@ class RequestEnds:
         transaction.callAfterwards(_endSpan, request)
 
     def startSpan(self, request):
-        """What is traced begins when we first look at a request, so that
-        it has the time for which that waits."""
+        """Start the span of a request when the launcher first sees it, so that
+        the span includes the wait."""
         if getattr(request, 'span', None) is None:
             with trace.use_span(tracing.restoreSpan(request.span_info)):
                 setAttributes(request, span=TRACER.start_span(
@@ -88,6 +91,6 @@ def _endSpan(request):
 
 
 def isDone(request):
-    """:return: whether a launcher has nothing more to do with a request."""
+    """:return: whether the request is complete for launchers."""
     return (request.state in request.FINAL_STATES
             and request.event_state == request.EventState.COMPLETE)

@@ -1,4 +1,4 @@
-"""Grants: what the planner has decided for a request, written at once."""
+"""Writes the planner's grants, each in one transaction."""
 
 from zuul.model import NodesetRequest, ProviderNode
 
@@ -10,12 +10,13 @@ NodeState = ProviderNode.State
 
 
 class GrantWriter:
-    """
-    :param RequestRecords requests: that get nodes.
-    :param Planner planner: that has decided.
-    :param NewRecords new_records: makes the nodes that are new.
-    :param RequestEnds ends: for requests that get ready nodes only.
-    :param pauseProvider: called with the name of a provider that can not make
+    """Writes grants.
+
+    :param RequestRecords requests: reads and writes requests.
+    :param Planner planner: has decided the grants.
+    :param NewRecords new_records: creates the records of new nodes.
+    :param RequestEnds ends: fulfils requests whose nodes are all ready.
+    :param pauseProvider: called with the name of a provider that cannot create
         a record, and the reason.
     """
 
@@ -27,11 +28,11 @@ class GrantWriter:
         self.pauseProvider = pauseProvider
 
     def write(self, request, grant, log):
-        """Write the new nodes of a grant, the assignments of all of them, and
-        the request.
+        """Write the new nodes of a grant, the assignments of all its nodes,
+        and the request.
 
-        :raises Conflict: records are not as they were when it was planned.
-        :raises UnwritableError: a new node can't be written.
+        :raises Conflict: a record has changed since the grant was planned.
+        :raises UnwritableError: a new node cannot be written.
         """
         ready = [slot.node for slot in grant.slots
                  if slot.node is not None
@@ -40,8 +41,9 @@ class GrantWriter:
         try:
             new = self._addNodes(transaction, request, grant, log)
             for node in ready:
-                # It may be about to expire, or be held by a user: they
-                # have its lock then.  One that is built is its builder's.
+                # A launcher that deletes the expired node, or a user that
+                # holds it, has the node's lock.  The lock of a node that is
+                # being built is its launcher's.
                 transaction.check(node)
                 transaction.checkUnlocked(node)
                 self._checkMachine(transaction, node, ready)
@@ -54,8 +56,8 @@ class GrantWriter:
         self.planner.confirm(grant)
 
     def _checkMachine(self, transaction, node, ready):
-        """Look whether other records of a machine leave a job to a node:
-        another launcher may just have granted one of these."""
+        """Check that the job limit of a machine allows this grant: another
+        launcher may just have granted another record of the machine."""
         others, limit = self.planner.getOthers(node)
         used = 1
         for other in others:
@@ -66,10 +68,10 @@ class GrantWriter:
                 transaction.check(other)
                 transaction.checkNoPart(other.assignment)
         if used > limit:
-            raise Conflict(f'the machine of {node} is used')
+            raise Conflict(f'the machine of {node} is in use')
 
     def _addNodes(self, transaction, request, grant, log):
-        """:return: the records of new nodes."""
+        """:return: a list of the records of the new nodes."""
         new = []
         hosts = {}
         for slot in grant.slots:
@@ -82,7 +84,7 @@ class GrantWriter:
                     records = self.new_records.makeNode(
                         slot, NodeState.BUILDING, request)
                 except Exception as error:
-                    # Another provider may be able to.
+                    # So that another provider is tried.
                     self.pauseProvider(
                         slot.provider.canonical_name, describe(error))
                     raise

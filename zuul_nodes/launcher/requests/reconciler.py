@@ -1,9 +1,9 @@
-"""The life of a request: planned, granted, fulfilled or failed.
+"""Takes the next step of each request: plan, grant, fulfil or fail.
 
-A request waits unlocked and holds nothing.  When the planner has a place
-for all of its nodes, all of them are written at once: the new nodes, the
-assignments, and the request itself.  If one of them fails, all go back
-and the request is planned anew.
+A waiting request is unlocked and holds nothing.  When the planner has capacity
+for all of its nodes, one transaction writes everything: the new nodes, the
+assignments, and the request.  If one of the nodes fails, the request releases
+all of them and is planned again.
 """
 
 import copy
@@ -31,25 +31,27 @@ from zuul_nodes.launcher.zookeeper import (
 State = NodesetRequest.State
 NodeState = ProviderNode.State
 
-# In these, a node of a request is there or will be.
+# States in which a node of a request is ready or will be.
 GOOD_STATES = (*ProviderNode.CREATE_STATES, NodeState.READY,
                NodeState.SLOT_HOST)
 
-# What the record of a request says of nodes that have failed.
+# Keys of a request's record about nodes that have failed.
 FAILURES = {'failed_providers', 'temporary'}
-# What a request waits for that may be from a newer layout than is known.
-UNREAD = 'the layout that it may be from has not been read yet'
+# Reason to wait for a request that may come from a newer layout than the
+# launcher has read.
+UNREAD = 'a newer layout of its tenant has not been read yet'
 
 
 class RequestReconciler:
-    """
+    """Takes the next step of each request.
+
     :param RequestRecords requests:
-    :param Planner planner: decides what they get.
-    :param Layouts layouts: from which they are.
-    :param GrantWriter grants: writes what is decided.
-    :param RequestEnds ends: writes how they end.
-    :param RequestWaits waits: those that wait.
-    :param LivenessCheck liveness_check: of nodes that are ready.
+    :param Planner planner: decides which nodes a request is granted.
+    :param Layouts layouts: hold the providers of the requests' tenants.
+    :param GrantWriter grants: writes the grants.
+    :param RequestEnds ends: writes the ends of requests.
+    :param RequestWaits waits: logs why requests wait, and limits their wait.
+    :param LivenessCheck liveness_check: checks ready nodes before a grant.
     """
 
     log = logging.getLogger('zuul.nodes.requests')
@@ -64,21 +66,22 @@ class RequestReconciler:
         self.ends = ends
         self.waits = waits
         self.liveness_check = liveness_check
-        # Those whose layout is read, or a later one.
+        # Uuids of requests whose layout, or a later one, has been read.
         self._current = set()
 
     def reconcile(self, request_id):
-        """Take the next step of a request, if it is ours to take."""
+        """Take the next step of a request, if this launcher handles it."""
         request = self.requests.get(request_id)
-        if request is None or not self._isOurs(request):
+        if request is None or not self._isHandled(request):
             self._forget(request_id)
             return
         self.ends.startSpan(request)
         log = get_annotated_logger(self.log, request, request=request_id)
         try:
             if request.state == State.REQUESTED and any(request.nodes):
-                # Zuul's launcher lets requests keep nodes while they wait.
-                self._goBack(request, self.requests.getNodes(request), log)
+                # Zuul's launcher lets waiting requests keep nodes.
+                self._releaseNodes(
+                    request, self.requests.getNodes(request), log)
             elif request.state == State.REQUESTED:
                 self._plan(request, log)
             elif request.state == State.ACCEPTED:
@@ -86,15 +89,15 @@ class RequestReconciler:
             else:
                 self._end(request, request.state, log)
         except Conflict as conflict:
-            log.debug('Looking at request %s again: %s', request, conflict)
+            log.debug('Retrying request %s: %s', request, conflict)
             self.session.release(request)
             self.requests.retry(request)
 
     def reconcileWaiting(self):
-        """Tell for what those wait that do."""
+        """Log changed reasons of waiting requests."""
         self.waits.reconcile(self.requests.remembers)
 
-    def _isOurs(self, request):
+    def _isHandled(self, request):
         if request.state == State.TEST_HOLD or isDone(request):
             return False
         return self.requests.isMine(request)
@@ -109,7 +112,7 @@ class RequestReconciler:
 
     def _plan(self, request, log):
         if not self._hasLayout(request):
-            self.waits.tell(request.uuid, UNREAD, log)
+            self.waits.logReason(request.uuid, UNREAD, log)
             return
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
@@ -119,12 +122,12 @@ class RequestReconciler:
         elif self.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, decision.reason)
         else:
-            self.waits.tell(request.uuid, UNREAD, log)
+            self.waits.logReason(request.uuid, UNREAD, log)
 
     def _hasLayout(self, request):
-        """:return: whether the layout that a request is from has been read:
-            it must not get what an older one defines.  Later ones will do,
-            so this is asked once."""
+        """:return: whether the layout of a request has been read: a request
+            must not be granted nodes of an older one.  A later layout also
+            counts, so the result is kept once it is true."""
         if request.uuid not in self._current:
             if not self.layouts.isNewEnough(
                     request.tenant_name, request.getZKczxid()):
@@ -133,14 +136,16 @@ class RequestReconciler:
         return True
 
     def _wait(self, request, decision, log):
-        self.waits.begin(request, decision.reason, log)
+        self.waits.noteWait(request, decision.reason, log)
         self._watchUnhandled(
             request, self.planner.getUnhandled(request.uuid), log)
 
     def _watchUnhandled(self, request, reason, log):
-        """
-        :param str reason: why nobody who runs can do it; None if somebody
-            can.
+        """Fail a request that has waited too long for a launcher of its
+        connections.
+
+        :param str reason: why no running launcher can serve the request; None
+            if one can.
         """
         if self.waits.isOver(request, reason):
             self._end(request, State.FAILED, log, (
@@ -151,21 +156,25 @@ class RequestReconciler:
     def _grant(self, request, grant, log):
         try:
             if not self.liveness_check.check(grant, log):
-                # The grant is kept meanwhile.
+                # The planner keeps the grant until the next call.
                 return
             self.grants.write(request, grant, log)
         except UnwritableError as error:
             self.planner.release(grant)
-            self._refuse(request, grant, error, log)
+            self._recordUnwritable(request, grant, error, log)
             return
         except BaseException:
             self.planner.release(grant)
             raise
         self._forget(request.uuid)
 
-    def _refuse(self, request, grant, error, log):
-        """What is to be made can't be written: that is so at each attempt,
-        and the label's fault, not the provider's."""
+    def _recordUnwritable(self, request, grant, error, log):
+        """Record all attempts of a label as failed, because its new node
+        cannot be written.
+
+        Each attempt would fail in the same way.  The cause is the label, not
+        the provider.
+        """
         data = []
         for slot in grant.slots:
             entry = {'failed_providers': [], 'executor_zone': None,
@@ -175,7 +184,7 @@ class RequestReconciler:
                 _addReason(entry, slot.provider.canonical_name,
                            describe(error), getAttempts(slot.provider))
             data.append(entry)
-        self._planAnew(request, (), data, log)
+        self._replan(request, (), data, log)
 
     # Granted
 
@@ -198,37 +207,38 @@ class RequestReconciler:
                 return
             if request.hasLock():
                 return
-            # It was another launcher's.
+            # Another launcher has accepted the request.
             if not self.session.acquire(request):
                 self.requests.retry(request)
             return
-        self._goBack(request, nodes, log)
+        self._releaseNodes(request, nodes, log)
 
-    def _goBack(self, request, nodes, log):
-        """Some nodes have failed: none is kept while others are waited
-        for, so that no two requests can wait for one another."""
+    def _releaseNodes(self, request, nodes, log):
+        """Release all nodes of a request of which one has failed, so that no
+        two requests can wait for each other."""
         data = [self._getEntry(request, index, node)
                 for index, node in enumerate(nodes)]
-        self._planAnew(request, nodes, data, log)
+        self._replan(request, nodes, data, log)
 
-    def _planAnew(self, request, nodes, data, log):
+    def _replan(self, request, nodes, data, log):
+        """Release nodes of a request, and queue it for planning, or fail it.
+
+        :param nodes: the nodes to release.
+        :param list data: the request's new record of each node.
         """
-        :param nodes: that the request gives up.
-        :param list data: what its record is to say of each node.
-        """
-        reason = self._getEnd(request, data)
+        reason = self._getFailure(request, data)
         if reason and self.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, reason)
             return
         if not any(entry.keys() & FAILURES and (
                 entry.get('failed_providers') or entry.get('temporary'))
                 for entry in data):
-            # Zuul's launcher does not go on with entries without nodes.
+            # Zuul's launcher cannot process entries without nodes.
             data = []
         transaction = self.requests.begin(request)
         for node in nodes:
             if node is not None and node.request_id == request.uuid:
-                log.info('Request %s gives up node %s', request.uuid, node)
+                log.info('Request %s releases node %s', request.uuid, node)
                 transaction.deletePart(node.assignment)
         transaction.update(request, state=State.REQUESTED,
                            provider_node_data=data)
@@ -236,7 +246,7 @@ class RequestReconciler:
         transaction.commit()
 
     def _getEntry(self, request, index, node):
-        """:return: what the record is to say of a node that goes back."""
+        """:return: the request's record of a node that it releases."""
         entry = {**request.getProviderNodeData(index), 'uuid': None}
         if node is not None:
             provider = self.layouts.scope.by_tenant.get(
@@ -245,17 +255,20 @@ class RequestReconciler:
                         getAttempts(provider) if provider else 1)
         return entry
 
-    def _getEnd(self, request, data):
-        """
-        :return: why no provider is left for a request of which the record
-            would say that; None if there is one.  Then it waits from now
-            on: what it gives up is for nobody behind it.
+    def _getFailure(self, request, data):
+        """Plan a request with new failures on record.
+
+        A request that is not granted nodes now keeps its rank, so requests
+        behind it do not get the nodes that it releases.
+
+        :return: why no provider can serve it; None if one can.
         """
         request = copy.copy(request)
         setAttributes(request, provider_node_data=data)
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
-            # With what it gives up, it may need less.
+            # The request is planned again when its nodes are released, and may
+            # then need fewer new ones.
             self.planner.forget(request.uuid)
         if not isinstance(decision, Impossible):
             return None
@@ -266,10 +279,10 @@ class RequestReconciler:
     # The end
 
     def _end(self, request, state, log, reason=None):
-        """Write how a request has ended, and tell the pipeline."""
+        """Write the end of a request, and notify the pipeline."""
         transaction = self.requests.begin(request)
         if state == State.FAILED:
-            # Its nodes go when the scheduler has removed the record.
+            # Its nodes are released when the scheduler has removed the record.
             reason = self.ends.explain(request, reason)
             log.error('Marking request %s as %s: %s', request, state, reason)
             transaction.audit(
@@ -283,7 +296,7 @@ class RequestReconciler:
 
 
 def _addFailure(entry, node, attempts):
-    """Remember which provider has failed, and how."""
+    """Record the failure of a provider."""
     if hasFailed(node, Failure.OVERTAKEN):
         return
     if node.state == NodeState.TEMPFAILED:
@@ -295,7 +308,7 @@ def _addFailure(entry, node, attempts):
 
 
 def _addReason(entry, name, reason, attempts):
-    """Remember that some attempts of a provider have failed."""
+    """Record failed attempts of a provider."""
     entry['failed_providers'] = entry.get(
         'failed_providers', []) + [name] * attempts
     entry['reasons'] = entry.get('reasons', {}) | {name: reason}

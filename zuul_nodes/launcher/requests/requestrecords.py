@@ -1,4 +1,4 @@
-"""The records of requests: how they are read, locked and written."""
+"""Reads, locks and writes the records of requests."""
 
 from zuul.model import ProviderNode
 
@@ -6,11 +6,12 @@ from zuul_nodes.launcher.zookeeper import Conflict, getPath
 
 
 class RequestRecords:
-    """
+    """Reads, locks and writes the records of requests.
+
     :param Records records: of all nodes and requests.
-    :param Session session: in which requests are locked and written.
-    :param WorkQueue queue: where requests are looked at.
-    :param Ownership ownership: says whose they are.
+    :param Session session: locks and writes the requests.
+    :param WorkQueue queue: the work queue, in which each request has a key.
+    :param Ownership ownership: knows which requests this launcher handles.
     """
 
     def __init__(self, records, session, queue, ownership):
@@ -18,62 +19,64 @@ class RequestRecords:
         self.session = session
         self.queue = queue
         self.ownership = ownership
-        # The version of each that is being looked at.
+        # Uuid of a request -> version of its record when it was read.
         self._versions = {}
 
     def get(self, request_id):
-        """:return: a request that is about to be looked at, or None.  What is
-            written of it is what was read here, or nothing."""
-        # Before it is looked for: who learns that it is gone asks for it.
+        """Read a request that is about to be processed.  :meth:`begin` writes
+        only over the version that is read here.
+
+        :return: the request, or None.
+        """
+        # Before the request is read, so that :meth:`remembers` is true and the
+        # caller forgets the request if it is gone.
         self._versions[request_id] = None
         request = self.records.getNodesetRequest(request_id)
         if request is not None:
-            # Before anything is read of it: whoever had it before may
-            # write it at any time, and the watch tell us meanwhile.
+            # Before any attribute is read, because another launcher may write
+            # the record and the watch may update it at any time.
             self._versions[request_id] = request.getZKVersion()
         return request
 
     def remembers(self, request_id):
-        """:return: whether there is anything to forget of a request."""
+        """:return: whether the request is being processed or waits."""
         return request_id in self._versions
 
     def forget(self, request_id):
         self._versions.pop(request_id, None)
 
     def begin(self, request):
-        """
-        :return: a Transaction, which writes the request only if it still is
-            what we have looked at.
-        """
+        """:return: a Transaction that fails if the request has changed since
+            :meth:`get`."""
         transaction = self.session.transaction()
         transaction.expect(request, self._versions[request.uuid])
         return transaction
 
     def retry(self, request):
-        """Look at a request again: when somebody gives up its lock, or
-        later."""
-        # Of these locks, no cache tells.
+        """Queue a request again when its lock is released, or later."""
+        # No cache reports the release of these locks.
         key = ('request', request.uuid)
         if not self.session.awaitUnlocked(
                 request, lambda: self.queue.add(key)):
             self.queue.retry(key)
 
     def isMine(self, request):
-        """:return: whether a request is this launcher's share."""
+        """:return: whether this launcher handles the request."""
         return request.hasLock() or self.ownership.isMyRequest(request)
 
     def getNodes(self, request):
-        """
-        :return: the nodes of a request; None in place of those that are
-            gone.
-        :raises Conflict: the watch has not told of one yet.
+        """:return: a list of the nodes of a request; None for each deleted
+            node.
+        :raises Conflict: a node or its assignment exists, but is not cached
+            yet.
         """
         nodes = list(map(self.records.getProviderNode, request.nodes))
         for node, node_id in zip(nodes, request.nodes, strict=True):
             if node is None and node_id and self.session.exists(
                     getPath(ProviderNode, node_id)):
-                raise Conflict(f'node {node_id} is not known yet')
+                raise Conflict(f'node {node_id} is not cached yet')
             if node is not None and not node.request_id and (
                     self.session.exists(node.assignment.getPath())):
-                raise Conflict(f'the assignment of {node_id} is not known yet')
+                raise Conflict(
+                    f'the assignment of node {node_id} is not cached yet')
         return nodes

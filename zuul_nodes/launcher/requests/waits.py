@@ -1,4 +1,4 @@
-"""Requests that wait: for what, and for how long."""
+"""Logs why requests wait, and limits their wait for a launcher."""
 
 import logging
 import time
@@ -7,13 +7,14 @@ REASONS = ('reasons', '')
 
 
 class RequestWaits:
-    """
-    :param WorkQueue queue: where they are looked at again.
-    :param Planner planner: knows for what they wait.
-    :param Demand demand: is told that they do.
+    """Logs why requests wait, and limits their wait for a launcher.
+
+    :param WorkQueue queue: the work queue, in which each request has a key.
+    :param Planner planner: knows why requests wait.
+    :param Demand demand: is notified of waiting requests.
     :param Settings settings:
-    :ivar float unhandled_timeout: seconds that a request waits for a
-        launcher that handles a connection that it needs.
+    :ivar float unhandled_timeout: seconds that a request waits for a launcher
+        that handles a connection that it needs.
     """
 
     log = logging.getLogger('zuul.nodes.requests')
@@ -25,41 +26,43 @@ class RequestWaits:
         self.interval = settings.reason_interval
         self.unhandled_timeout = settings.unhandled_timeout
         self._reasons = {}
-        # When we first saw that a request waits for a launcher.
+        # Uuid of a request -> when it was first seen waiting for a launcher,
+        # by the monotonic clock.
         self._unhandled = {}
 
-    def begin(self, request, reason, log):
-        """A request waits."""
-        self.tell(request.uuid, reason, log)
+    def noteWait(self, request, reason, log):
+        """Log why a request waits, and queue the checks of its reason."""
+        self.logReason(request.uuid, reason, log)
         self.queue.addAfter(REASONS, self.interval)
         self.demand.tell()
 
-    def tell(self, request_id, reason, log):
-        """Log for what a request waits, if that is new."""
+    def logReason(self, request_id, reason, log):
+        """Log why a request waits, if the reason is new."""
         if self._reasons.get(request_id) != reason:
             self._reasons[request_id] = reason
             log.info('Request %s waits: %s', request_id, reason)
 
     def reconcile(self, remembers):
-        """Tell for what those wait now that are the first of their like;
-        nobody plans them again just because the reason is another one.
+        """Log the current reasons of the first requests of each kind.  A new
+        reason alone does not cause the planner to plan them again.
 
-        :param remembers: tells whether a request is still looked at.
+        :param remembers: called with the uuid of a request; returns whether
+            the request still waits.
         """
         reasons = self.planner.getReasons()
         for request_id, reason in reasons.items():
             if remembers(request_id):
-                self.tell(request_id, reason, self.log)
+                self.logReason(request_id, reason, self.log)
         if reasons:
             self.queue.addAfter(REASONS, self.interval)
 
     def isOver(self, request, reason):
-        """Do not wait for ever for launchers that do not run.
+        """Limit the wait for launchers that do not run.
 
-        :param str reason: why nobody who runs can do it; None if somebody
-            can.
-        :return: whether it has waited too long.  If not, it is looked at when
-            it has.
+        :param str reason: why no running launcher can serve the request; None
+            if one can.
+        :return: whether the request has waited too long.  If not, it is queued
+            for the end of the limit.
         """
         if not reason:
             self._unhandled.pop(request.uuid, None)
