@@ -33,8 +33,8 @@ class NodeLaunch:
     :param LaunchOutcomes outcomes: records and reports the results of
         launches.
     :param addFulfilled: called as ``addFulfilled(transaction, node, log)``
-        with the transaction that makes a node ready; it may add the fulfilment
-        of the node's request to the transaction.
+        with the transaction that makes a node ready; it may fulfill the
+        node's request in the same transaction.
     """
 
     def __init__(self, nodes, steps, layouts, start, host_keys, outcomes,

@@ -1,4 +1,5 @@
-"""Providers: which there are, who handles them, what their errors mean."""
+"""Knows the providers, the launchers that handle them, and the meaning of
+their errors."""
 
 from zuul_nodes.launcher.providers.failures import (
     Failure,

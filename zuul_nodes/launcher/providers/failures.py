@@ -1,10 +1,10 @@
-"""What an error of a driver means for a node and its provider.
+"""Classifies the errors of drivers.
 
-Quota: there is no room; wait.  Temporary: the cloud can not answer now;
-try again later or elsewhere.  Permanent: it is no use to try again here.
-Overtaken: what it was planned with is not so any more; that is nobody's
-failure, and it is planned anew.  All else counts as an attempt to launch
-the node, of which a provider has a number.
+Quota: there is no capacity; wait.  Temporary: the cloud cannot answer now;
+retry later or at another provider.  Permanent: a retry at this provider is
+useless.  Overtaken: the state that the launch was planned with has changed;
+this counts as no failure, and the request is planned again.  Any other error
+counts as one launch attempt, of which a provider has a limited number.
 """
 
 import enum
@@ -15,13 +15,13 @@ from zuul.exceptions import QuotaException
 from zuul_nodes import messages
 from zuul_nodes.drivers import GoneError
 
-# What clouds' libraries call the status of an answer.
+# Attributes with the HTTP status of an answer, in the libraries of clouds.
 STATUS_ATTRIBUTES = ('http_status', 'status_code', 'status', 'code')
-# Request time-out, too early, too many requests; 5xx besides.
+# Request time-out, too early, too many requests; in addition to 5xx.
 TEMPORARY_STATUS = (408, 425, 429)
 # Not found, gone.
 GONE_STATUS = (404, 410)
-# Of libraries that a launcher does not need to have.
+# By name, because a launcher may not have these libraries installed.
 CONNECTION_ERRORS = (
     'ConnectFailure', 'ConnectTimeout', 'ConnectionError', 'ConnectionClosed',
     'ConnectionClosedError', 'EndpointConnectionError', 'HTTPClientError',
@@ -29,8 +29,8 @@ CONNECTION_ERRORS = (
     'ReadTimeoutError', 'RetriableConnectionFailure', 'SSLError',
     'ServiceRequestError', 'ServiceResponseError', 'Timeout',
     'TransportError')
-# No provider is tried more often for a node: a request has its name on record
-# for each attempt.
+# Maximum attempts per provider and node: a request's record has the provider's
+# name once for each attempt.
 MOST_ATTEMPTS = 100
 
 
@@ -44,13 +44,13 @@ class Failure(enum.Enum):
 
 def classify(error):
     """
-    :param Exception error: raised by a driver.  An attribute ``failure``
-        of it, the value of a :class:`Failure`, decides.
+    :param Exception error: raised by a driver.  If it has an attribute
+        ``failure`` with the value of a :class:`Failure`, that decides.
     :return: a :class:`Failure`.
     """
-    said = getattr(error, 'failure', None)
+    declared = getattr(error, 'failure', None)
     for failure in Failure:
-        if said == failure.value:
+        if declared == failure.value:
             return failure
     if isinstance(error, QuotaException):
         return Failure.QUOTA
@@ -68,16 +68,16 @@ def classify(error):
 
 def isForGood(error):
     """
-    :param Exception error: that something has failed with.
-    :return: whether it would fail again, however often it is tried.
+    :param Exception error: the cause of a failure.
+    :return: whether every retry would fail with it.
     """
     return any(getattr(each, 'failure', None) == Failure.PERMANENT.value
                for each in _getChain(error))
 
 
 def isFinalAnswer(error):
-    """:return: whether a server has answered, and would answer the same
-        when it is asked again."""
+    """:return: whether a server has answered, and would give the same answer
+        to a retry."""
     return any(
         400 <= (status := _getStatus(each)) < 500
         and status not in TEMPORARY_STATUS for each in _getChain(error))
@@ -85,10 +85,9 @@ def isFinalAnswer(error):
 
 def isGone(errors):
     """
-    :param list errors: that everybody has got who has tried to get at
-        something.
-    :return: whether a server, or a driver, has said that it is gone, and all
-        others know nothing of it.
+    :param list errors: the errors of all attempts to read an object.
+    :return: whether a server or a driver has said that the object is gone, and
+        the other attempts neither found it nor failed temporarily.
     """
     answers = [GONE_STATUS[0] if isinstance(error, GoneError) else
                next(filter(None, map(_getStatus, _getChain(error))), 0)
@@ -100,24 +99,24 @@ def isGone(errors):
 
 
 def hasFailed(node, failure):
-    """:return: whether it says in a node's record that the node has come to
-        nothing in that way."""
+    """:return: whether a node's record says that its launch has ended with
+        this failure."""
     return (node.create_state or {}).get('failure') == failure.value
 
 
 def getAttempts(provider):
-    """:return: how often a request tries a provider, as its record can
-        say it."""
+    """:return: maximum attempts of a request at a provider, limited to what
+        its record can hold."""
     return min(provider.launch_attempts, MOST_ATTEMPTS)
 
 
 def describe(error, node=None):
     """
-    :param ProviderNode node: that it is about, whose addresses are no
+    :param ProviderNode node: the node of the error; its addresses are not
         secret.
     :return: an error in one line, for a record that tenants see.
     """
-    # Of a key alone, nobody knows that it was missing.
+    # The text of a KeyError is only the key.
     text = repr(error) if isinstance(error, KeyError) else str(error)
     known = node and (
         node.uuid, node.interface_ip, node.public_ipv4, node.private_ipv4,
@@ -127,7 +126,7 @@ def describe(error, node=None):
 
 
 def _getChain(error):
-    """:return: yields the error and what it was raised from."""
+    """:return: yields the error, its cause, and so on."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -142,7 +141,7 @@ def _getStatus(error):
             value = getattr(each, name, None)
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
-    # Botocore has it there.
+    # Botocore's errors have the status there.
     found = getattr(error, 'response', None)
     for key in ('ResponseMetadata', 'HTTPStatusCode'):
         found = found.get(key) if isinstance(found, dict) else None

@@ -1,9 +1,9 @@
-"""Where nodes may be: one provider of each endpoint, in ZooKeeper.
+"""Keeps one provider of each endpoint in ZooKeeper.
 
-A node has to be deleted also when no layout has a provider at its
-endpoint any more, by a launcher that may never have seen that layout.  So
-a provider is kept for each endpoint that there ever was, without what is
-needed to make nodes only.
+A node must be deleted even if no layout has a provider at its endpoint any
+more, by a launcher that may never have seen that layout.  So this module keeps
+a provider for every endpoint that ever had one, without the parts that only
+launches need.
 """
 
 import json
@@ -15,12 +15,13 @@ from zuul.launcher.server import ProviderNodeError
 from zuul_nodes.launcher.providers.scope import isGiven
 
 ROOT = '/zuul/zuul-nodes/places'
-# What a provider of no nodes can do without.
+# Parts that a provider does not need for deletions.
 NOTHING = {'images': [], 'flavors': [], 'labels': []}
 
 
 class FormerProviders:
-    """
+    """Writes and finds one provider of each endpoint in ZooKeeper.
+
     :param ZooKeeperClient zk_client:
     :param ConnectionRegistry connections: the launcher's own.
     :param str system_id: Zuul's.
@@ -34,9 +35,10 @@ class FormerProviders:
         self._former = {}
 
     def keep(self, scope):
-        """Write where there are providers now, unless we have already."""
+        """Write a provider of each endpoint that has one, unless it is written
+        already."""
         for place, provider in scope.getPlaces().items():
-            # There is nothing to be deleted of a static node.
+            # Static nodes have no instances to delete.
             if None in place or isGiven(provider.driver):
                 continue
             data = json.dumps({
@@ -55,14 +57,14 @@ class FormerProviders:
 
     def find(self, place):
         """
-        :param tuple place: the names of a connection and an endpoint.
-        :return: a provider that was there, or None if there was none.
-        :raises ProviderNodeError: it can't be used.
+        :param tuple place: names of a connection and an endpoint.
+        :return: a provider that was at the endpoint; None if there was none.
+        :raises ProviderNodeError: the provider cannot be used.
         """
         if place not in self._former:
             try:
                 provider = self._read(place)
-                # Whoever uses it needs that, and is not to fail.
+                # Callers need the endpoint, and expect no error from it.
                 provider.getEndpoint()
             except NoNodeError:
                 return None
@@ -71,7 +73,7 @@ class FormerProviders:
             except Exception as error:
                 # Its connection or its driver may be gone, too.
                 raise ProviderNodeError(
-                    f'endpoint {place[1]} of connection {place[0]} can not '
+                    f'endpoint {place[1]} of connection {place[0]} cannot '
                     f'be used: {error!r}') from error
             self._former[place] = provider
         return self._former[place]

@@ -1,12 +1,13 @@
-"""The endpoints that a launcher looks after."""
+"""Finds the endpoints that this launcher handles."""
 
 import logging
 
 
 class HandledEndpoints:
-    """
-    :param Layouts layouts: with the providers that have them.
-    :param Ownership ownership: says whose they are.
+    """Finds the endpoints that this launcher handles.
+
+    :param Layouts layouts: hold the providers of the endpoints.
+    :param Ownership ownership: knows which endpoints this launcher handles.
     """
 
     log = logging.getLogger('zuul.nodes.providers')
@@ -16,7 +17,8 @@ class HandledEndpoints:
         self.ownership = ownership
 
     def get(self):
-        """:return: canonical name -> endpoint of each that we handle."""
+        """:return: canonical name -> endpoint, of the endpoints that this
+            launcher handles."""
         endpoints = {}
         for provider in self.layouts.scope.getPlaces().values():
             if not self.handles(provider.connection_name):
@@ -31,9 +33,11 @@ class HandledEndpoints:
         return endpoints
 
     def handles(self, connection_name):
-        """:return: whether we look after the endpoints of a connection."""
+        """:return: whether this launcher handles the endpoints of a
+            connection."""
         return self.ownership.handles(connection_name)
 
     def isMine(self, endpoint):
-        """:return: whether what is done once for an endpoint is our share."""
+        """:return: whether this launcher does the work that only one launcher
+            does for an endpoint."""
         return self.ownership.isMyEndpoint(endpoint)

@@ -1,4 +1,4 @@
-"""The providers of all tenants, as their layouts have them."""
+"""Reads the layouts of all tenants, and holds their providers."""
 
 import logging
 import threading
@@ -19,25 +19,26 @@ from zuul_nodes.launcher.providers.failures import describe
 from zuul_nodes.launcher.providers.scope import Scope
 from zuul_nodes.launcher.providers.unreadable import examine, isOfRecord
 
-# With these, nothing can be read of any tenant.
+# Errors of the connection, with which no tenant can be read.
 LOST = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
 
 
 class Layouts:
-    """
-    :param Session session: in which they are read.
+    """Reads the layouts of all tenants, and holds their providers.
+
+    :param Session session: reads the layouts.
     :param ConnectionRegistry connections: the launcher's own.
     :param str system_id: Zuul's.
     :param changed: called when a layout may have changed.
-    :param findFormer: as of :class:`.scope.Scope`.
-    :param adopt: called with a new scope, before it counts as read.
+    :param findFormer: as :class:`.scope.Scope` has it.
+    :param adopt: called with a new scope before it counts as read.
     :ivar dict tenant_providers: tenant -> its providers.
-    :ivar dict states: tenant -> the layout's state that they are from.
-    :ivar Scope scope: the same, to be looked up.
-    :ivar bool put_off: whether there is something to do after an update:
-        it has news, or somebody waits for it.
-    :ivar int attempts: how many updates there have been, one after the
-        other, that could not read all.
+    :ivar dict states: tenant -> the state of the layout that has been read.
+    :ivar Scope scope: the same providers, for look-ups.
+    :ivar bool put_off: whether work waits for the end of an update: the update
+        has news, or a caller was told to come back.
+    :ivar int attempts: number of updates in a row that could not read all
+        layouts.
     """
 
     log = logging.getLogger('zuul.nodes.providers')
@@ -57,42 +58,40 @@ class Layouts:
         self.scope = Scope({})
         self.put_off = False
         self.attempts = 0
-        # Tenants whose providers are read, but not in the scope yet.
+        # Names of tenants whose new providers are not in the scope yet.
         self._fresh = set()
-        # How often something has changed, and how much of that is read.
+        # Number of changes, and the number of changes that have been read.
         self._changes = 1
         self._read = 0
         self._lock = threading.Lock()
         self.providers_store = LayoutProvidersStore(
             self.zk_client, connections, system_id)
-        self.tenant_states = LayoutStateStore(self.zk_client, self._tell)
+        self.tenant_states = LayoutStateStore(
+            self.zk_client, self._noteChange)
 
     @property
     def local_layout_state(self):
-        """:attr:`states`, as the services of Zuul call it."""
+        """:attr:`states`, under the name that Zuul's services use."""
         return self.states
 
-    def _tell(self):
+    def _noteChange(self):
         with self._lock:
             self._changes += 1
         self.changed()
 
     def isUpToDate(self):
-        """
-        :return: whether no layout has changed since it was read, or could
-            not be.  If not, whoever asks is to be asked again after the
-            next update.
-        """
+        """:return: whether no layout has changed since the last update.  If
+            not, the caller's work has to be repeated after the next update."""
         if self._read == self._changes:
             return True
         self.put_off = True
-        # An update may have ended without having seen that.
+        # An update may have ended before it could see put_off.
         return self._read == self._changes
 
     def isKnown(self, tenant_name=None):
         """
         :param str tenant_name: None for all tenants.
-        :return: whether its layout is read as it is; as
+        :return: whether the tenant's current layout has been read; if not, as
             :meth:`isUpToDate`.
         """
         return self.isUpToDate() and not (
@@ -100,10 +99,11 @@ class Layouts:
             else tenant_name in self.scope.unread)
 
     def isCertain(self, tenant_name):
-        """As :meth:`isKnown`, for callers that give up if it is.
+        """Check :meth:`isKnown` against ZooKeeper, for callers that would fail
+        a node or a request.
 
-        A watch may be late: a node or a request can be here before it tells
-        of the layout that it was made by.  So ZooKeeper is asked.
+        A watch may be late: the launcher may see a node or a request before
+        the watch reports the layout that it comes from.
         """
         if not self.isKnown(tenant_name):
             return False
@@ -111,31 +111,34 @@ class Layouts:
                  else {tenant_name})
         if any(self.states.get(name) != self.tenant_states.get(name)
                for name in names):
-            self._tell()
+            self._noteChange()
         return self.isUpToDate()
 
     def isNewEnough(self, tenant_name, transaction_id):
         """
-        :param int transaction_id: ZooKeeper's, by which a record was made.
-        :return: whether the layout of the tenant that was in force then, or
-            a later one, is read.  If not, as :meth:`isUpToDate`.
+        :param int transaction_id: the id of ZooKeeper's transaction that
+            created a record.
+        :return: whether the tenant's layout at that time, or a later one, has
+            been read.  If not, as :meth:`isUpToDate`.
         """
-        # Whoever has seen the record reads no state that is older.
+        # A process that has seen the record reads at least the layout state of
+        # that time.
         state = self.tenant_states.get(tenant_name)
         if (state is None or state == self.states.get(tenant_name)
                 or state.ltime > transaction_id):
             return True
         self.put_off = True
-        # One that could not be read is tried again anyway.
+        # An unread layout is retried anyway.
         if tenant_name not in self.scope.unread:
-            self._tell()
+            self._noteChange()
         return False
 
     def update(self):
-        """Read what has changed.
+        """Read the changed layouts.
 
-        :return: the names of tenants that have other providers now.
-        :raises: there is no connection; what was read counts next time.
+        :return: the names of the tenants whose providers have changed.
+        :raises Exception: the connection is lost, one of ``LOST``; the next
+            update returns the tenants that have been read.
         """
         changes = self._changes
         unread = set()
@@ -148,15 +151,16 @@ class Layouts:
             except Exception as error:
                 if name not in self.scope.unread:
                     self.log.warning(
-                        'Unable to read the layout of tenant %s now, others '
-                        'do not wait for it: %s', name, describe(error),
+                        'Unable to read the layout of tenant %s now; '
+                        'continuing with other tenants: %s', name,
+                        describe(error),
                         exc_info=not isinstance(error, LockException))
                 unread.add(name)
         names = self._fresh
         if names or not unread >= self.scope.unread:
-            # Whoever does something about it may fail, and the next update
-            # has no news.  Or somebody waits for a tenant that is gone
-            # unread.
+            # The work after an update may fail, and the next update has no
+            # news.  Or a caller waits for a tenant that was deleted before it
+            # could be read.
             self.put_off = True
         if names:
             self.scope = Scope(
@@ -165,7 +169,8 @@ class Layouts:
             self.adopt(self.scope)
             self._fresh = set()
         else:
-            # All providers are what they were: nobody has to plan anew.
+            # The providers are unchanged, so no request has to be planned
+            # again.
             self.scope.unread = frozenset(unread)
         self.attempts = self.attempts + 1 if unread else 0
         self._read = changes
@@ -177,7 +182,7 @@ class Layouts:
         with tenant_read_lock(
                 self.zk_client, name, blocking=False) as lock:
             state = self.tenant_states.get(name)
-            # Others read these while we work.
+            # Copied, because other threads read these during the update.
             if state is None:
                 self.tenant_providers = {
                     tenant: providers for tenant, providers
@@ -198,8 +203,8 @@ class Layouts:
 
     def _getProviders(self, context, tenant_name, unreadable):
         """
-        :param dict unreadable: gets those that can't be read.
-        :return: yields those that can.
+        :param dict unreadable: receives the providers that cannot be read.
+        :return: yields the providers that can.
         """
         for name in providerrecords.getNames(
                 self.zk_client.client, tenant_name):
@@ -217,11 +222,11 @@ class Layouts:
                     audit.tell(
                         audit.Event.REFUSED, provider, reason=error,
                         launcher=self.session.identifier)
-                # It may need a driver or a connection that is not here.
-                # Its nodes are left alone.
+                # The driver or the connection may be missing here.  The
+                # provider's nodes stay.
                 self.log.exception(
-                    'Unable to read the provider at %s; tenant %s goes on '
-                    'without it:', path, tenant_name)
+                    'Unable to read the provider at %s; continuing without it '
+                    'in tenant %s:', path, tenant_name)
                 unreadable[name] = examine(
                     context, path, name, self.connections, error)
             else:

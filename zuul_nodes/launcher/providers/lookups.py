@@ -1,9 +1,9 @@
-"""Look-ups of names: in threads of their own, one for each name.
+"""Looks up names, in one thread for each name.
 
-The C library waits for a name server as long as ``resolv.conf`` says, and
-nothing can end such a wait.  So all who ask for a name while it is looked up
-share that look-up: there are no more threads than names, however often one
-that hangs is asked for.
+The C library waits for a name server for as long as ``resolv.conf`` says, and
+such a wait cannot be interrupted.  So all callers share the running look-up of
+a name: however often a name is requested that hangs, there are no more threads
+than names.
 """
 
 import concurrent.futures
@@ -13,10 +13,10 @@ import threading
 
 
 class Lookups:
-    """Finds the addresses of hosts without waiting for them.
+    """Looks up the addresses of hosts without blocking.
 
-    :ivar float timeout: seconds after which a look-up without an answer has
-        failed for who asked.
+    :ivar float timeout: seconds after which callers should consider a look-up
+        failed.
     """
 
     def __init__(self, timeout=10):
@@ -28,9 +28,9 @@ class Lookups:
     def find(self, host):
         """
         :param str host: a name or an IP address.
-        :return: a Future of a list of (family, socket address), none twice,
-            in the order in which to try them; the port is 0.  Its error is
-            an OSError if another attempt may succeed.
+        :return: a Future of a list of (family, socket address) without
+            duplicates, in the order in which to try them; the port is 0.  Its
+            error is an OSError if a retry may succeed.
         """
         if _isAddress(host):
             future = concurrent.futures.Future()
@@ -45,7 +45,7 @@ class Lookups:
                         target=self._run, args=(future, host),
                         name=f'Lookup-{host}', daemon=True).start()
                 except RuntimeError as error:
-                    # There may be room for another thread the next time.
+                    # A thread may be available at the next attempt.
                     future.set_exception(OSError(str(error)))
                 else:
                     self._running[host] = future
@@ -56,8 +56,8 @@ class Lookups:
             set_outcome, outcome = future.set_result, _find(host)
         except Exception as error:
             set_outcome, outcome = future.set_exception, error
-        # First, for who is told of the end may ask again at once, and that
-        # is not to get this answer.
+        # Before the callbacks: they may ask again at once, and must not get
+        # this answer.
         with self._lock:
             self._running.pop(host, None)
         set_outcome(outcome)

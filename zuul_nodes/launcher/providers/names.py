@@ -1,21 +1,22 @@
-"""Addresses of machines that are there already, by their names.
+"""Looks up the names of static nodes.
 
-A machine is the same one by each of its names and addresses.  So the launcher
-looks up the names of nodes again and again, and the planner goes by what was
-found last: it never waits for a name server, and what a name server in trouble
-says changes nothing.  Until a name has been looked up, what the records of its
-nodes say of it is all that is known.
+A machine is the same by each of its names and addresses.  So the launcher
+looks up the names of static nodes regularly, and the planner uses the last
+result: it never waits for a name server, and an error of a name server changes
+nothing.  Until the first look-up of a name, only the addresses in the records
+are known.
 """
 
 import logging
 
 
 class Names:
-    """
+    """Looks up the names of static nodes regularly.
+
     :param Lookups lookups: finds the addresses of hosts.
-    :param Planner planner: is told of them.
-    :param WorkQueue queue: gets the keys of names.
-    :param float interval: seconds after which a name is looked up again.
+    :param Planner planner: receives the addresses.
+    :param WorkQueue queue: the work queue, in which each name has a key.
+    :param float interval: seconds between two look-ups of a name.
     """
 
     log = logging.getLogger('zuul.nodes.providers')
@@ -29,9 +30,9 @@ class Names:
         self._running = {}
 
     def reconcile(self, host):
-        """Look up the name of a node, or take in what was found.
+        """Start the look-up of a name, or process its result.
 
-        :param str host: as the planner has told it.
+        :param str host: the name, as the planner has reported it.
         """
         key = ('name', host)
         lookup = self._running.get(host)
@@ -41,7 +42,7 @@ class Names:
                 lookup.add_done_callback(lambda _: self.queue.add(key))
             return
         if not lookup.done():
-            # Its end comes back to it.
+            # The end of the look-up queues the name again.
             return
         del self._running[host]
         try:

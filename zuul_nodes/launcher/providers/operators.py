@@ -1,11 +1,11 @@
-"""What operators have set, told to drivers."""
+"""Passes the operator's settings to drivers."""
 
 
 def prepareDrivers(connections, settings, statsd):
-    """Tell drivers what the operator has set; see the driver API.
+    """Pass the operator's settings to the drivers; see the driver API.
 
-    :param ConnectionRegistry connections: has the drivers; those of Zuul do
-        not ask for it.
+    :param ConnectionRegistry connections: has the drivers; Zuul's own drivers
+        do not use the settings.
     :param statsd: a client, or None.
     """
     for driver in connections.drivers.values():

@@ -1,9 +1,9 @@
-"""Which launcher looks after what.
+"""Decides which launcher handles which object.
 
-All launchers reckon alike, without asking one another: of those that run
-and handle the connection, the one with the least score of Zuul's for the
-record.  When one of them comes or goes, what was its share is divided
-anew; the rest stays where it is.
+All launchers compute the same result without communication: of the running
+launchers that handle the connection, the one with the lowest of Zuul's scores
+for the record.  When a launcher starts or stops, only its share is
+redistributed.
 """
 
 from zuul.launcher.server import endpoint_score, scores_for_label
@@ -13,9 +13,10 @@ from zuul_nodes.launcher.zookeeper import getVersion
 
 
 class Ownership:
-    """
-    :param ComponentRegistry registry: who there is.
-    :param LauncherComponent component: ourselves.
+    """Decides which launcher handles which object.
+
+    :param ComponentRegistry registry: has the running launchers.
+    :param LauncherComponent component: this launcher.
     """
 
     def __init__(self, registry, component):
@@ -25,23 +26,23 @@ class Ownership:
         self._noted = None
 
     def hasChanged(self):
-        """:return: whether others share the work than were seen before the
-            last :meth:`note`, or the same have not done so all the time."""
-        # One that has a new session has another path.  While it was gone,
-        # what is its own may have been taken for that of nobody.
+        """:return: whether the set of launchers has changed since the last
+            :meth:`note`, or one of them has been away."""
+        # A launcher with a new session has a new path.  While it was away,
+        # others may have treated its share as unowned.
         self._seen = {
             (launcher.path, getVersion(launcher))
             for launcher in list(self.registry.all('launcher'))}
         return self._seen != self._noted
 
     def note(self):
-        """What there was to do for the change that was seen is done."""
+        """Note that the change seen by :meth:`hasChanged` has been processed.
+        """
         self._noted = self._seen
 
     def getLaunchers(self, connection_name=None):
-        """
-        :return: the names of those that run, and handle the connection.
-        """
+        """:return: the names of the running launchers that handle the
+            connection; of all if None."""
         return [
             launcher.hostname for launcher in
             list(self.registry.all('launcher'))
@@ -50,15 +51,15 @@ class Ownership:
                 or connection_name in launcher.connection_filter)]
 
     def isShared(self):
-        """:return: whether other launchers run, too."""
+        """:return: whether there are other running launchers."""
         return len(self.getLaunchers()) > 1
 
     def isHandled(self, connection_name):
-        """:return: whether anybody makes nodes there."""
+        """:return: whether a running launcher handles the connection."""
         return bool(self.getLaunchers(connection_name))
 
     def handles(self, connection_name):
-        """:return: whether we do."""
+        """:return: whether this launcher handles the connection."""
         own = self.component.connection_filter
         return not own or connection_name in own
 
@@ -76,7 +77,7 @@ class Ownership:
             lambda name: endpoint_score(name, endpoint))
 
     def isMyLabel(self, canonical_name):
-        """For the nodes that are made before anybody asks for them."""
+        """Whether this launcher handles the min-ready nodes of a label."""
         launchers = self.getLaunchers()
         scores = scores_for_label(canonical_name, launchers)
         return bool(scores) and (
@@ -89,8 +90,8 @@ class Ownership:
 
 def describeUnhandled(connections):
     """
-    :param connections: names of those that nobody handles.
-    :return: that, for people.
+    :param connections: names of connections that no launcher handles.
+    :return: a message for users.
     """
     return 'no running launcher handles ' + ', '.join(
         f'connection {name}' for name in sorted(connections))

@@ -1,8 +1,8 @@
-"""How much of a cloud a provider may use.
+"""Limits of providers and sections.
 
-The cloud has limits, the section has limits that its providers share,
-whatever tenant they are of, and the provider has limits of its own.  The
-least of them counts; zero is a limit, too.
+Three kinds of limits apply: the cloud's, the section's, which its providers of
+all tenants share, and the provider's own.  The lowest one counts; zero is a
+limit, too.
 """
 
 import math
@@ -13,40 +13,38 @@ from zuul_nodes.drivers import getOwn
 
 
 def getSection(provider):
-    """
-    :return: a dict with the canonical name of the section that the
-        provider is attached to and its limits, or None if unknown.
-    """
-    # Each of its labels says the same.
+    """:return: a dict with the canonical name and the limits of the provider's
+        section; None if unknown."""
+    # All labels of a provider have the same section.
     for label in provider.labels.values():
         return getOwn(label).get('section')
     return None
 
 
 def getSectionLimits(provider):
-    """:return: resource -> number; empty if there are no limits."""
+    """:return: resource -> limit; empty if there are none."""
     section = getSection(provider)
     return section.get('limits', {}) if section else {}
 
 
 def getLeft(limits, used):
     """
-    :param dict limits: resource -> number
-    :param used: what others use, an iterable of QuotaInformation.
-    :return: a QuotaInformation of what they leave of these resources.
+    :param dict limits: resource -> limit.
+    :param used: the usage of others, an iterable of QuotaInformation.
+    :return: a QuotaInformation of the rest of these resources.
     """
     left = makeQuota(limits)
     for quota in used:
         left.subtract(quota)
-    # Less than nothing would count against nodes that do not need that
-    # resource, and for Zuul a full provider would look like an empty one.
+    # A negative rest would count against nodes that do not need the resource,
+    # and Zuul would take a full provider for an empty one.
     return makeQuota({
         resource: max(0, left.quota[resource]) for resource in limits})
 
 
 def makeQuota(limits):
-    """:return: a QuotaInformation; what is not in the limits has none."""
+    """:return: a QuotaInformation; resources without a limit are infinite."""
     quota = QuotaInformation(default=math.inf)
-    # A tenant names the resources; none is an argument.
+    # Not as keyword arguments, because tenants choose the names of resources.
     quota.quota.update(limits)
     return quota

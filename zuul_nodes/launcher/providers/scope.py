@@ -1,9 +1,9 @@
-"""Which provider makes a node, and for whom a node is good.
+"""Looks up providers, and decides which nodes fit which providers.
 
-A tenant has its own object of a provider, made from what the tenant has:
-its labels may be other ones than in the next tenant's object of the same
-provider.  A node and a label belong together by the hash that a label
-has of its whole definition.
+Each tenant has its own object of a provider, built from the tenant's
+configuration: two tenants' objects of the same provider may have different
+labels.  A node belongs to a label if the hash of the label's whole definition
+is the same.
 """
 
 import collections
@@ -18,19 +18,18 @@ from zuul_nodes.drivers import bounds, forNode, getOwn, turnZones
 from zuul_nodes.launcher.providers.failures import Failure
 from zuul_nodes.launcher.providers.quota import getSection
 
-# In these, a node with an old definition has nothing that would be lost.
-RETIRED_STATES = (ProviderNode.State.REQUESTED, ProviderNode.State.READY)
+# A node of an old definition in one of these states contains no work.
+UNUSED_STATES = (ProviderNode.State.REQUESTED, ProviderNode.State.READY)
 
-# How many ways of making a node are kept.
-VIEWS = 1024
+# Size of the cache of forNode().
+CACHE_SIZE = 1024
 
 
 def isMadeFrom(node, provider):
     """
-    :param node: a node, or what has the same attributes.
+    :param node: a node, or an object with the same attributes.
     :param BaseProvider provider: one tenant's, or None.
-    :return: whether that tenant's label is the one that the node was
-        made from.
+    :return: whether the node was launched from that tenant's label.
     """
     label = provider and provider.labels.get(node.label)
     return bool(label) and label.config_hash == node.label_config_hash
@@ -38,26 +37,25 @@ def isMadeFrom(node, provider):
 
 def isFor(node, provider):
     """
-    :param ProviderNode node: with whatever label it was asked for.
+    :param ProviderNode node: with any label.
     :param BaseProvider provider: one tenant's, or None.
-    :return: whether that tenant may have the node.
+    :return: whether that tenant can use the node.
     """
     return isMadeFrom(node, provider) and (
         not _hasEntries(provider) or getEntry(node, provider) is not None)
 
 
 def isCurrent(node, provider):
-    """
-    :return: whether the provider would make the node as it is.
+    """:return: whether the node matches the provider's current definition.
 
-    The entry of a static node may have a method ``isCurrent(node)``, for
-    what of it is in neither its label nor its aliases.
+    The entry of a static node may have a method ``isCurrent(node)``, for parts
+    of its definition outside its label and its aliases.
     """
     if not isFor(node, provider):
         return False
     if not _hasEntries(provider):
         return True
-    # What the entry of a static node says is not in the label's hash.
+    # The label's hash does not include the entry of a static node.
     entry = getEntry(node, provider)
     aliases = {*entry.aliases, *provider.labels[node.label].aliases}
     if entry.label != node.label or aliases != set(node.label_aliases):
@@ -66,9 +64,8 @@ def isCurrent(node, provider):
 
 
 def isGiven(driver):
-    """:return: whether the nodes of a driver are machines that are there
-        already."""
-    # Zuul's own driver of such machines does not declare it.
+    """:return: whether a driver's nodes are static."""
+    # Zuul's static driver does not declare it.
     return getattr(driver, 'nodes_are_given',
                    isinstance(driver, StaticDriver))
 
@@ -81,11 +78,12 @@ def isGivenAt(connections, connection_name):
 
 
 def checkAddress(connections, node, address):
-    """
-    :param ConnectionRegistry connections:
-    :param ProviderNode node: that is about to be connected to.
-    :param str address: of its host.
-    :raises BoundError: the operator does not allow that.
+    """Check that the operator allows the launcher to connect to an address.
+
+    :param ConnectionRegistry connections: the launcher's own.
+    :param ProviderNode node: the node to connect to.
+    :param str address: of the node's host.
+    :raises BoundError: the operator does not allow it.
     """
     connection = connections.connections.get(node.connection_name)
     if connection is not None:
@@ -93,31 +91,33 @@ def checkAddress(connections, node, address):
 
 
 def _hasEntries(provider):
-    """:return: whether a provider has only the nodes that it lists, be it
-        none."""
+    """:return: whether a provider has only the static nodes that it lists,
+        even if it lists none."""
     return bool(provider.nodes) or isGiven(provider.driver)
 
 
 def getEntry(node, provider):
-    """:return: what the provider says of a static node, or None."""
+    """:return: the provider's entry of a static node, or None."""
     if not provider.nodes:
         return None
     return provider.nodes.get(node.main_node_id or node.uuid)
 
 
 def chooseProvider(node, providers):
-    """
+    """Choose the tenant's object of a provider for a node.
+
     :param list providers: the tenants' objects of the node's provider.
-    :return: the one that makes the node, or None if there are none.
+    :return: the object that launches or deletes the node; None if there is
+        none.
     """
     for provider in providers:
         if provider.tenant_name == node.tenant_name:
             return provider
-    # It is nobody's, or was made for a tenant that has the provider no
-    # more.
-    for suits in (isFor, isMadeFrom):
+    # The node is unassigned, or the tenant that it was launched for does not
+    # have the provider any more.
+    for fits in (isFor, isMadeFrom):
         for provider in providers:
-            if suits(node, provider):
+            if fits(node, provider):
                 return provider
     return providers[0] if providers else None
 
@@ -125,46 +125,45 @@ def chooseProvider(node, providers):
 def getZone(node, label):
     """
     :param ProviderLabel label: of the node.
-    :return: of the label's several zones, the node's; empty if there are
-        not several.
+    :return: the node's zone, if its label has several; otherwise empty.
 
-    It stays the same for as long as the node is built, whatever becomes of
-    its request and of the launcher.
+    The zone stays the same during the whole launch, also with another request
+    or launcher.
     """
     zones = getOwn(label).get('zones')
     if not zones:
         return ''
-    # The time of the request never changes in a record.  That of another
-    # launcher may have nothing else to choose by.
+    # The record's request time never changes.  A node by another launcher may
+    # have no other property to choose a zone by.
     return (node.az if node.az in zones
             else turnZones(zones, node.request_time)[0])
 
 
 class MovedError(ProviderNodeError):
-    """There is no such provider any more where a node is."""
+    """The node's provider does not exist any more at the node's endpoint."""
     failure = Failure.OVERTAKEN.value
 
 
 class Scope:
-    """The providers of all tenants, as they can be looked up.
+    """Looks up the providers of all tenants.
 
-    Good for as long as no tenant's layout changes.
+    A scope is valid until a tenant's layout changes.
 
     :param dict tenant_providers: tenant -> its providers.
-    :param dict unreadable: tenant -> canonical name -> what is known of a
-        provider that nobody here knows how to use, of class Unreadable.
-    :param findFormer: called with connection and endpoint, as in
-        :meth:`getPlaces`: gives a provider that was there, to delete what
-        is left where nobody has one any more, or None.
-    :param frozenset unread: tenants that may have other providers, for
-        their layouts can't be read now.
+    :param dict unreadable: tenant -> canonical name -> :class:`.Unreadable`,
+        of the providers that this launcher cannot read.
+    :param findFormer: called with the names of a connection and an endpoint,
+        as in :meth:`getPlaces`; returns a provider that was there, to delete
+        nodes at an endpoint that no provider uses any more, or None.
+    :param frozenset unread: tenants whose layouts cannot be read now, so their
+        providers may have changed.
     :ivar dict by_tenant: tenant -> canonical name -> provider.
     :ivar dict by_name: canonical name -> the tenants' objects.
-    :ivar dict unreadable_by_tenant: as the parameter.
-    :ivar set unreadable: canonical names of the same.
-    :ivar dict by_section: name of a section -> canonical name -> one of
-        the objects of a provider that is attached to it.
-    :ivar forNode: :func:`zuul_nodes.drivers.forNode`, remembering.
+    :ivar dict unreadable_by_tenant: as the parameter ``unreadable``.
+    :ivar set unreadable: canonical names of the same providers.
+    :ivar dict by_section: name of a section -> canonical name -> one tenant's
+        object of a provider that is attached to the section.
+    :ivar forNode: :func:`zuul_nodes.drivers.forNode` with a cache.
     """
 
     def __init__(self, tenant_providers, unreadable=None,
@@ -176,7 +175,7 @@ class Scope:
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)
         self.by_section = collections.defaultdict(dict)
-        self.forNode = functools.lru_cache(VIEWS)(forNode)
+        self.forNode = functools.lru_cache(CACHE_SIZE)(forNode)
         for tenant_name, providers in tenant_providers.items():
             self.by_tenant[tenant_name] = {
                 provider.canonical_name: provider for provider in providers}
@@ -187,8 +186,8 @@ class Scope:
                     self.by_section[section['name']][name] = provider
 
     def getProviders(self, node):
-        """:return: the tenants' objects of the node's provider, if it is
-            still where it was when it made the node."""
+        """:return: the tenants' objects of the node's provider, if the
+            provider still has the endpoint at which the node was launched."""
         return [provider for provider in self.by_name.get(node.provider, ())
                 if _getPlace(provider, node.endpoint_name)
                 == (node.connection_name, node.endpoint_name)]
@@ -198,13 +197,16 @@ class Scope:
         return chooseProvider(node, self.getProviders(node))
 
     def getProviderFor(self, node, ignore_label=False):
-        """
-        :param bool ignore_label: any provider that sees what the node's
-            provider, which may be gone, has left, is good enough.
-        :return: the provider of the node's tenant, as it makes nodes with
-            that label.
-        :raises MovedError: there is none any more.
-        :raises ProviderNodeError: nor is there a neighbour.
+        """Find the provider of a node, for its label.
+
+        :param bool ignore_label: whether any provider at the node's endpoint
+            is sufficient, which can delete what the node's own provider has
+            left.
+        :return: the provider of the node's tenant, with the properties for
+            nodes of that label.
+        :raises MovedError: the provider is not at the node's endpoint any
+            more.
+        :raises ProviderNodeError: no provider is at the node's endpoint.
         """
         provider = self.findProvider(node)
         if ignore_label:
@@ -219,29 +221,29 @@ class Scope:
             node, provider.labels[node.label]))
 
     def hasProvider(self, node):
-        """:return: whether the node may stay, if nobody has it."""
+        """:return: whether the node may stay if it is unassigned."""
         if node.provider in self.unreadable or self.unread:
             return True
         providers = self.getProviders(node)
-        if node.state not in RETIRED_STATES:
+        if node.state not in UNUSED_STATES:
             return bool(providers)
         return any(isCurrent(node, provider) for provider in providers)
 
     def getImageFormats(self):
-        """:return: the canonical name of each image that Zuul builds -> the
-            formats in which providers need it."""
+        """:return: canonical name of each image that Zuul builds -> the
+            formats that providers need."""
         needed = collections.defaultdict(set)
         for provider in itertools.chain(*self.by_name.values()):
             for image in provider.images.values():
-                # Images of some drivers have no format.
+                # The images of some drivers have no format.
                 image_format = getattr(image, 'format', None)
                 if image.type == 'zuul' and image_format:
                     needed[image.canonical_name].add(image_format)
         return needed
 
     def getPlaces(self):
-        """:return: names of connection and endpoint -> a provider there,
-            the same one for all who ask."""
+        """:return: names of connection and endpoint -> a provider there, the
+            same for all callers."""
         places = {}
         for _, providers in sorted(self.by_name.items()):
             for provider in sorted(
@@ -261,9 +263,9 @@ class Scope:
 
 
 def _getPlace(provider, default=None):
-    """:return: names of its connection and its endpoint."""
+    """:return: the names of the provider's connection and endpoint."""
     try:
         return provider.connection_name, provider.getEndpoint().name
     except Exception:
-        # Its driver can't say so now.
+        # The driver cannot determine the endpoint now.
         return provider.connection_name, default

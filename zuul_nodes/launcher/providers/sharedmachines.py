@@ -1,15 +1,15 @@
-"""Machines of which several providers have a node.
+"""Knows the static machines that are nodes of several providers.
 
-Machines that are there already can be listed by several providers: those
-of a section by each provider that is attached to it, each for its tenant.
-Each has a record of its own for such a machine, with slots if several jobs
-may use it.  What one record is used for counts for all of them: the machine
-has no more jobs than the record with the fewest slots allows.
+Several providers can list the same static machine, for example each provider
+that is attached to the same section, for its tenant.  Each has its own record
+of the machine, with slots if several jobs may use it.  The use of one record
+counts for all of them: the machine runs at most as many jobs as the record
+with the fewest slots allows.
 
-What makes a machine is its address, port and user.  A name counts as such, and
-as each address that is known of it: the one that its driver has found
-(``host_id``), and those that :class:`.names.Names` finds later.  Records with
-one of them in common are the same machine.
+A machine is identified by address, port and user.  A name counts as an
+address, and so does every known address of the name: the one that the driver
+has found (``host_id``), and those that :class:`.names.Names` finds later.
+Records with a common address are the same machine.
 """
 
 import collections
@@ -21,47 +21,49 @@ from zuul_nodes.drivers import addresses
 
 State = ProviderNode.State
 
-# In these, a node is used, whatever has become of its request.
+# States in which a node is in use, even if its request is gone.
 USED_STATES = (State.IN_USE, State.USED, State.HOLD, State.SNAPSHOT)
 
-# As many addresses count that a name has, and as many that it had before: who
-# has a name server could fill the memory with others.
+# Maximum number of current addresses of a name, and of former ones.  Without a
+# limit, the owner of a name server could fill the memory.
 MOST = 16
 
 
 class SharedMachines:
-    """
-    :param isGiven: tells for the name of a connection whether its nodes
-        are machines that are there already.
-    :param tellName: called with a host of which the addresses are to be set,
-        as soon as there is a node with it.
+    """Knows which records are the same machine, and how many jobs it runs.
+
+    :param isGiven: called with the name of a connection; returns whether its
+        nodes are static.
+    :param tellName: called with the name of a host when the first node with it
+        appears; the addresses are then passed to :meth:`setAddresses`.
     """
 
     def __init__(self, isGiven, tellName=lambda host: None):
         self.isGiven = isGiven
         self.tellName = tellName
-        # Uuid of a node -> where it is, by its name and its addresses.
+        # Uuid of a node -> its places: (address, port, user) of its name and
+        # of each address.
         self._places = {}
-        # Where -> uuid of a host, or of a node without one -> those of its
+        # Place -> uuid of a host, or of a node without one -> the uuids of its
         # nodes.
         self._machines = collections.defaultdict(
             lambda: collections.defaultdict(set))
-        # Where -> uuids of nodes.
+        # Place -> uuids of the nodes that use it.
         self._used = collections.defaultdict(set)
-        # Uuid of a node that is no slot -> how many jobs it may have.
+        # Uuid of a node that is not a slot -> maximum number of jobs.
         self._slots = {}
-        # Host -> the uuids of its nodes, and its addresses; and the other way
-        # round.
+        # Host -> the uuids of its nodes; host -> its addresses; uuid of a node
+        # -> host.
         self._hosts = collections.defaultdict(set)
         self._addresses = {}
         self._names = {}
 
     def note(self, node_id, node, is_claimed):
-        """
-        :param ProviderNode node: as it is now, or None.
-        :param bool is_claimed: whether it has been granted to a request.
-        :return: a set of the uuids of other nodes for which that makes a
-            difference.
+        """Note the current state of a node.
+
+        :param ProviderNode node: its current record; None if it is deleted.
+        :param bool is_claimed: whether the node is granted to a request.
+        :return: a set of the uuids of other nodes that the change affects.
         """
         places = self._getPlaces(node) if node else frozenset()
         old_places = self._places.get(node_id, frozenset())
@@ -73,7 +75,8 @@ class SharedMachines:
         is_used = bool(places) and bool(
             is_claimed or node.request_id or node.state in USED_STATES)
         if is_used and was_used:
-            # Its name may have moved; who uses it has not.
+            # The name may have moved to other addresses, but the job still
+            # uses the machine at the old ones.
             places |= frozenset(sorted(
                 old_places - places, key=str)[:MOST])
         has_changed = old_places != places
@@ -85,10 +88,11 @@ class SharedMachines:
         return others if was_used != is_used else set()
 
     def setAddresses(self, host, found):
-        """
-        :param str host: of nodes, as it is normalized.
+        """Set the addresses of a host.
+
+        :param str host: normalized name of a host.
         :param found: its addresses.
-        :return: a set of the uuids of nodes that are to be noted again.
+        :return: a set of the uuids of nodes to pass to :meth:`note` again.
         """
         found = frozenset(sorted(map(addresses.normalizeHost, found))[:MOST])
         if host not in self._hosts or found == self._addresses.get(host):
@@ -97,27 +101,26 @@ class SharedMachines:
         return set(self._hosts[host])
 
     def hasHost(self, host):
-        """:return: whether there is a node with it."""
+        """:return: whether a node has the host."""
         return host in self._hosts
 
     def isUsed(self, node):
-        """:return: whether the machine of a node has all the jobs that it may
-            have; the slots of a host that no other record is of are used
-            apart."""
+        """:return: whether the node's machine runs as many jobs as it may.
+            The slots of a host without other records are counted separately.
+        """
         return self.getRoom(node) <= 0
 
     def getRoom(self, node):
-        """:return: how many jobs the machine of a node may have besides those
-            of its other records and slots."""
+        """:return: number of jobs that the node's machine can run in addition
+            to those of its other records and slots."""
         used = max((len(found) - (node.uuid in found)
                     for place in self._getPlaces(node)
                     if (found := self._used.get(place))), default=0)
         return self.getLimit(node) - used
 
     def getLimit(self, node):
-        """:return: how many jobs the machine of a node may have; infinite for
-            one without other records, of which the slots are all there is.
-        """
+        """:return: maximum number of jobs of the node's machine; infinite
+            without other records, as only its slots limit it then."""
         machines = {machine_id for place in self._getPlaces(node)
                     for machine_id in self._machines.get(place, ())}
         if not machines - {getMachineId(node)}:
@@ -126,16 +129,16 @@ class SharedMachines:
                    for each in machines | {getMachineId(node)})
 
     def getRivals(self, node_id):
-        """:return: a set of the uuids of other nodes that are the same
-            machine; without the slots of the same host."""
+        """:return: a set of the uuids of other nodes of the same machine,
+            without the slots of the same host."""
         return {
             other_id for place in self._places.get(node_id, ())
             for node_ids in self._machines[place].values()
             if node_id not in node_ids for other_id in node_ids}
 
     def getOthers(self, node_id):
-        """:return: the same with the slots of the same host, if there are any
-            rivals."""
+        """:return: the same, including the slots of the same host; empty if
+            there are no rivals."""
         rivals = self.getRivals(node_id)
         return rivals and {
             other_id for place in self._places[node_id]
@@ -146,7 +149,7 @@ class SharedMachines:
         self._places.pop(node_id, None)
         for place in old_places:
             machines = self._machines[place]
-            # The node may be gone, and nothing tells whose slot it was.
+            # The node may be deleted, and its host is not known then.
             for machine_id in [each for each, node_ids in machines.items()
                                if node_id in node_ids]:
                 machines[machine_id].discard(node_id)
@@ -185,7 +188,7 @@ class SharedMachines:
                 self.tellName(host)
 
     def _noteSlots(self, node_id, node):
-        """:return: whether another number of jobs may use it now."""
+        """:return: whether the maximum number of jobs has changed."""
         number = max(len(node.subnodes), 1) if node and (
             not node.main_node_id) else None
         if number == self._slots.get(node_id):
@@ -197,8 +200,8 @@ class SharedMachines:
         return True
 
     def _getPlaces(self, node):
-        """:return: a set of what makes a machine; empty for one that is
-            made, or of which that is not known yet."""
+        """:return: a set of the node's places; empty if the node is not static
+            or its address is not known yet."""
         if not node.interface_ip or not self.isGiven(node.connection_name):
             return frozenset()
         host = addresses.normalizeHost(node.interface_ip)

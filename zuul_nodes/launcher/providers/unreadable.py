@@ -1,8 +1,8 @@
-"""Providers that this launcher can't read.
+"""Describes providers that this launcher cannot read.
 
 Another launcher may have the driver or the connection that is missing here,
-and what is wrong may be put right.  So what is known of them tells who is to
-wait for them, and why.
+and the cause may be corrected later.  So the launcher finds out which requests
+may wait for the provider, and why.
 """
 
 import typing
@@ -15,10 +15,11 @@ from zuul_nodes.launcher.zookeeper import isProviderOfDriver, loadProvider
 
 
 class Unreadable(typing.NamedTuple):
-    """
-    :ivar str problem: for people, what is wrong with it.
-    :ivar frozenset label_names: of the labels that it has; None if that
-        can't be read either.
+    """A provider that this launcher cannot read.
+
+    :ivar str problem: what is wrong, for users.
+    :ivar frozenset label_names: names of its labels; None if they cannot be
+        read either.
     """
     problem: str
     label_names: frozenset | None = None
@@ -31,24 +32,26 @@ class Unreadable(typing.NamedTuple):
 
 
 def isOfRecord(error):
-    """:return: whether an error comes from what a record is like, or that
-        there is none, and not from ZooKeeper."""
+    """:return: whether an error is caused by the content or the absence of a
+        record, not by ZooKeeper."""
     return (isinstance(error, NoNodeError)
             or not isinstance(error, KazooException))
 
 
 def examine(context, path, canonical_name, connections, error):
-    """
-    :param ZKContext context: to read with.
+    """Find out why a provider cannot be read.
+
+    :param ZKContext context: for reading.
     :param str path: of the provider's record.
     :param ConnectionRegistry connections: the launcher's own.
-    :param Exception error: that it can't be used for.
+    :param Exception error: raised when the provider was read.
     :return: an Unreadable.
-    :raises KazooException: that says nothing of the record.
+    :raises KazooException: ZooKeeper cannot be read, which tells nothing about
+        the record.
     """
     project, _, _ = canonical_name.partition('/')
-    whose = ('this launcher can not read this provider of project '
-             f'{urllib.parse.unquote_plus(project)}')
+    prefix = ('this launcher cannot read this provider of project '
+              f'{urllib.parse.unquote_plus(project)}')
     try:
         kind, record = loadProvider(context, path)
         connection_name = record['connection_name']
@@ -58,14 +61,15 @@ def examine(context, path, canonical_name, connections, error):
         if not isOfRecord(reason):
             raise
         return Unreadable(
-            f'{whose}: its record at {path} is broken ({describe(error)}); '
-            'a reconfiguration of the tenant writes it anew')
+            f'{prefix}: its record at {path} is broken ({describe(error)}); '
+            'reconfigure the tenant to rewrite it')
     if not isProviderOfDriver(kind):
         name = kind.decode(errors='replace')
         problem = f'its driver {name} is not installed'
     elif connection_name not in connections.connections:
         problem = f'there is no connection {connection_name} in its zuul.conf'
     else:
-        # Zuul would delete what it can't read, and fails at that, too.
+        # Zuul tries to delete a provider that it cannot read, and that
+        # fails as well; the context is the first error.
         problem = describe(error.__context__ or error)
-    return Unreadable(f'{whose}: {problem}', label_names)
+    return Unreadable(f'{prefix}: {problem}', label_names)

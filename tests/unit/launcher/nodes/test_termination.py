@@ -207,7 +207,7 @@ def test_record_at_unreadable_place_stays(steps, racks, attempts, log, data):
     addElsewhere(steps)
     steps.runUntil(lambda: attempts)
     reason, = getReasons(log)
-    assert 'endpoint other of connection other can not be used' in reason
+    assert 'endpoint other of connection other cannot be used' in reason
     # Who has a provider there writes it anew.
     steps.setLayout(ELSEWHERE)
     steps.runUntil(lambda: not steps.nodes())

@@ -59,7 +59,7 @@ def test_request_waits_for_unreadable_provider_with_a_reason(
     request = steps.addRequest('big')
     reason = steps.waitForReason(request)
     assert reason.startswith(
-        'No provider can serve it. Label big: one: this launcher can not '
+        'No provider can serve it. Label big: one: this launcher cannot '
         'read this provider of project example.com/nodes' + PROBLEMS[what])
     assert f'Request {request.uuid} waits: {reason}' in log.text
     # It is as good as another one when it can be read.
