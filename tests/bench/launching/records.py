@@ -9,6 +9,8 @@ from kazoo.protocol.states import EventType
 from zuul.model import NodesetRequest
 from zuul.zk.vendor.states import AddWatchMode
 
+from zuul_nodes.launcher.zookeeper import dispatch
+
 ANNOUNCED = 'announced'
 BEGUN = 'begun'
 
@@ -42,6 +44,7 @@ class Records:
         client.add_watch(root, self._handleEvent,
                          AddWatchMode.PERSISTENT_RECURSIVE)
 
+    @dispatch.takenAtOnce
     def _handleEvent(self, event):
         if event.type not in self.event_types:
             return

@@ -29,7 +29,7 @@ from tests.bench.launching.layouts import LABEL
 from tests.bench.launching.process import makeProcess
 from tests.bench.launching.records import Records
 from tests.fixtures.layout import makeLayout
-from zuul_nodes.launcher.zookeeper import improve
+from zuul_nodes.launcher.zookeeper import dispatch, improve
 from zuul_nodes.quickstart.failure import Failure
 
 TENANT = 'tenant'
@@ -98,6 +98,7 @@ class Stage:
             stack.callback(self.zk_client.disconnect)
             # What it measures has to wait for it otherwise.
             improve(self.zk_client.client)
+            dispatch.installDispatch(self.zk_client.client)
             self._prepare()
             stack.callback(COMPONENT_REGISTRY.clearRegistry)
             stack.callback(self._stopLaunchers)

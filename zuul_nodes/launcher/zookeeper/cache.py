@@ -25,6 +25,8 @@ from zuul.zk.cache import CacheSyncSentinel, ZuulTreeCache
 from zuul.zk.image_registry import ImageBuildRegistry, ImageUploadRegistry
 from zuul.zk.vendor.states import WatchedEvent
 
+from zuul_nodes.launcher.zookeeper.dispatch import isOrdered
+
 # Whoever waits looks whether there is still something to wait for after
 # this time (seconds).
 PATIENCE = 0.2
@@ -252,6 +254,8 @@ class InOneThread(Interruptible):
         super()._walkTree(root, seen_paths)
 
     def _getQueues(self):
+        if isOrdered(self.client):
+            return self._reader,
         return Untold(self.client), self._reader
 
     def _eventWorker(self):

@@ -23,6 +23,8 @@ from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes.launcher.zookeeper.cache import InOneThread, Reader
 from zuul_nodes.launcher.zookeeper.content import CREATED, RECORDS_LOCK
+from zuul_nodes.launcher.zookeeper.dispatch import isOrdered, takenAtOnce
+from zuul_nodes.launcher.zookeeper.replacements import DISPATCH, use
 from zuul_nodes.launcher.zookeeper.session import Known
 from zuul_nodes.launcher.zookeeper.transaction import Conflict
 
@@ -78,6 +80,7 @@ class Cache(InOneThread, LockableZKObjectCache):
             items_path=items_path, locks_path=record_class.LOCKS_PATH,
             zkobject_class=record_class)
 
+    @takenAtOnce
     def _cacheListener(self, event):
         try:
             self._take(event)
@@ -94,7 +97,8 @@ class Cache(InOneThread, LockableZKObjectCache):
             self.tell(event)
         elif self._isToBeNoted(event.type, names, is_own):
             self._note(event)
-            if event.type == EventType.DELETED and (
+            if not isOrdered(self.client) and (
+                    event.type == EventType.DELETED) and (
                     (names[0] == self.locks_path) == (len(names) > 2)):
                 # A record or a lock is gone.  Who has written that may have
                 # looked already.
@@ -347,6 +351,8 @@ class Records(launcher.LauncherApi):
         self.component_info = component
         self.connection_filter = connection_filter
         self.stop_event = threading.Event()
+        # Before there is news, so that none overtakes other news.
+        use(DISPATCH, zk_client.client)
         self._reader = Reader()
         self.requests_cache = Cache(
             self._reader, zk_client, NodesetRequest,

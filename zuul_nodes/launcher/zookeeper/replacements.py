@@ -9,6 +9,7 @@ from collections.abc import Callable
 import dataclasses
 import logging
 
+from zuul_nodes.launcher.zookeeper.dispatch import installDispatch
 from zuul_nodes.launcher.zookeeper.requestsize import installLimit
 from zuul_nodes.launcher.zookeeper.sockets import installSockets
 from zuul_nodes.launcher.zookeeper.writer import installWriter
@@ -81,22 +82,44 @@ LIMIT = Replacement(
     installLimit, (
         Known('kazoo.client', 'KazooClient._call',
               '(self, request, async_object)'),))
-REPLACEMENTS = (SOCKETS, WRITER, LIMIT)
+DISPATCH = Replacement(
+    'dispatch', 'all that has come is read before anything is told of it',
+    installDispatch, (
+        Known('zuul.zk.vendor.connection',
+              'ZuulConnectionHandler._read_socket', '(self, read_timeout)',
+              names=('_read_header', '_read_response')),
+        _know(CONNECTION, '_connect_attempt',
+              '(self, host, hostip, port, retry)', '_read_socket'),
+        _know(HANDLER, 'dispatch_callback', '(self, callback)'),
+        _know(HANDLER, 'async_result', '(self)'),
+        Known('kazoo.handlers.utils', 'AsyncResult.set',
+              '(self, value=None)'),
+        Known('kazoo.handlers.utils', 'AsyncResult.set_exception',
+              '(self, exception)')))
+# Those of a client that begins a new session, and one that any can have.
+AT_BEGIN = (SOCKETS, WRITER, LIMIT)
+REPLACEMENTS = (*AT_BEGIN, DISPATCH)
 
 log = logging.getLogger('zuul.nodes.zookeeper')
 
 
 def improve(client):
-    """Put every replacement in its place; the client's session begins anew.
+    """Put replacements in their places; the client's session begins anew.
 
     :param KazooClient client: connected, with no listeners of ours yet.
     """
     client.stop()
     client.close()
-    for each in REPLACEMENTS:
-        if mismatch := each.findMismatch():
-            log.warning('The client of ZooKeeper works as kazoo has made it, '
-                        'without "%s" (%s): %s', each.name, each.why, mismatch)
-        else:
-            each.install(client)
+    for each in AT_BEGIN:
+        use(each, client)
     client.start()
+
+
+def use(replacement, client):
+    """Put a replacement in its place, or log what is in its way."""
+    if mismatch := replacement.findMismatch():
+        log.warning('The client of ZooKeeper works as kazoo has made it, '
+                    'without "%s" (%s): %s', replacement.name,
+                    replacement.why, mismatch)
+    else:
+        replacement.install(client)

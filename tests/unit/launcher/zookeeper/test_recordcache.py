@@ -6,12 +6,15 @@ import threading
 
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 from kazoo.protocol.serialization import GetData
+from kazoo.protocol.states import Callback
 import pytest
+from zuul.zk import ZooKeeperClient
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import cloud
 from zuul_nodes.launcher.nodes import readycounts
 from zuul_nodes.launcher.zookeeper.ownwrites import OwnWrites
+from zuul_nodes.launcher.zookeeper.recordcache import Cache, Records
 from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.transaction import Conflict
 
@@ -433,6 +436,41 @@ def test_a_record_that_others_had_before(steps, cache, others, hold):
     go_on.set()
     settle(cache)
     assert cache.getItem(record.uuid) is not None
+
+
+def test_a_lock_that_is_given_up_while_a_launcher_begins(
+        steps, cache, zuul_conf, monkeypatch):
+    """All news goes the same way from the beginning."""
+    record = makeRecord(steps)
+    create(steps.session, record)
+    contender = f'{record.getLockPath()}/some__lock__0000000000'
+    zk_client = ZooKeeperClient.fromConfig(zuul_conf)
+    zk_client.connect()
+    handler = zk_client.client.handler
+    go_on = threading.Event()
+    handler.dispatch_callback(Callback('watch', go_on.wait, (TIMEOUT,)))
+    walkTree = Cache._walkTree
+
+    def lockThen(each, root=None, seen_paths=None):
+        walkTree(each, root, seen_paths)
+        if root is None and each.root == cache.root:
+            cache.client.create(contender, b'executor')
+            # Then there is news of it.
+            zk_client.client.sync(cache.root)
+    monkeypatch.setattr(Cache, '_walkTree', lockThen)
+    api = Records(zk_client, None, steps.component_info,
+                  lambda *args: None, OwnWrites())
+    try:
+        assert api.nodes_cache.waitForSync(TIMEOUT)
+        cache.client.delete(contender)
+        zk_client.client.sync(cache.root)
+        go_on.set()
+        handler.callback_queue.join()
+        assert api.nodes_cache.waitForSync(TIMEOUT)
+        assert not api.getProviderNode(record.uuid).is_locked
+    finally:
+        api.stop()
+        zk_client.disconnect()
 
 
 def test_the_end_of_a_lock_does_not_overtake_its_beginning(
