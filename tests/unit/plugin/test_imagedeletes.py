@@ -20,18 +20,24 @@ def delete(image_launcher, web):
     """:return: a function that has an upload or its build deleted; returns
         the status and what the answer says."""
     def delete(what, upload, query='', tenant='tenant'):
-        for name in ('image_build_registry', 'image_upload_registry'):
-            waitFor(lambda name=name: getStates(web.service, name)
-                    == getStates(image_launcher, name))
+        for registry, cache in (
+                (web.service.image_build_registry, image_launcher.builds),
+                (web.service.image_upload_registry, image_launcher.uploads)):
+            waitFor(lambda registry=registry, cache=cache:
+                    readStates(registry) == readStates(cache))
         path = {'build': f'image-build-artifact/{upload.artifact_uuid}',
                 'upload': f'image-upload/{upload.uuid}'}[what]
         return web.ask(path + query, 'DELETE', tenant)
     return delete
 
 
-def getStates(service, name='image_upload_registry'):
+def getStates(launcher):
+    return readStates(launcher.uploads)
+
+
+def readStates(cache):
     return {getattr(record, 'external_id', record.uuid): record.state
-            for record in getattr(service, name).getItems()}
+            for record in cache.getItems()}
 
 
 def test_other_builds_stay_in_service(image_launcher, delete):
