@@ -1,8 +1,8 @@
-"""Zuul's own driver, with all that images need of it.
+"""Zuul's own driver, extended with everything that images need.
 
-Images are built by jobs: an event has a pipeline run one, and a reporter
-of that pipeline records what it has built.  Zuul has most of this in the
-driver of its own triggers and reporters, which this one extends.
+Jobs build images: an event makes a pipeline run a job, and a reporter of that
+pipeline records the images.  Most of this is in Zuul's driver for its own
+triggers and reporters, which this one extends.
 """
 
 import logging
@@ -28,9 +28,10 @@ log = logging.getLogger('zuul.nodes.drivers.zuul')
 
 class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     """
-    :ivar Scheduler sched: None in processes that are no scheduler.
-    :ivar ImagePipelines pipelines: what schedulers say of the images of all
-        tenants; None in processes that are neither scheduler nor zuul-web.
+    :ivar Scheduler sched: None in processes other than schedulers.
+    :ivar ImagePipelines pipelines: the image layouts of all tenants, as
+        recorded by schedulers; None in processes that are neither scheduler
+        nor zuul-web.
     """
 
     sched = None
@@ -43,8 +44,8 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     def reconfigure(self, tenant):
         """Called when a tenant has a new layout.
 
-        Zuul does so in each scheduler, holding a lock of the tenant, and
-        before it tells launchers of the layout.
+        Zuul calls this in each scheduler, which holds a lock of the tenant,
+        before it notifies launchers of the layout.
         """
         super().reconfigure(tenant)
         client = self.sched.zk_client.client
@@ -57,9 +58,9 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
             try:
                 publish()
             except Exception:
-                # The layout takes effect all the same.
-                log.exception('Unable to tell launchers of the %s of '
-                              'tenant %s:', what, tenant.name)
+                # The layout takes effect nevertheless.
+                log.exception('Unable to publish the %s of tenant %s for '
+                              'launchers:', what, tenant.name)
 
     def getTriggerSchema(self):
         return {**super().getTriggerSchema(), vs.Required('event'):
@@ -74,10 +75,10 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     def getImageDeleteEvent(self, image_names, project_hostname, project_name,
                             project_branch, image_build_uuid):
         """
-        :param list image_names: the one image.
+        :param list image_names: the name of one image.
         :param str image_build_uuid: the id of its artifact.
         """
-        # Zuul's class forgets the artifact as it is written.
+        # Zuul's class does not serialize the id of the artifact.
         event = ZuulTriggerEvent.fromDict(super().getImageDeleteEvent(
             image_names, project_hostname, project_name, project_branch,
             image_build_uuid).toDict())
@@ -97,7 +98,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         return formats.getFormats(
             formats.getLayout(self.sched, item), self.pipelines, name)
 
-    # What the seams ask for
+    # Methods that the plugin calls
 
     def registerWeb(self, zuulweb):
         """Called when zuul-web starts."""
@@ -106,8 +107,8 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     def getConfigurationWarnings(self, tenant):
         """
         :param Tenant tenant: with its layout.
-        :return: a list of :class:`zuul.model.ConfigurationError` that are
-            true at the moment.
+        :return: a list of :class:`zuul.model.ConfigurationError`, the current
+            warnings.
         """
         if self.pipelines is None:
             return []
@@ -116,7 +117,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     def getJobVariables(self, job, item):
         """
         :param FrozenJob job: of the item.
-        :return: dict of what the job gets in its variable ``zuul``.
+        :return: dict of additions to the job's variable ``zuul``.
         """
         return variables.getVariables(self, job, item)
 
@@ -124,17 +125,16 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         """
         :param FrozenJob job: of the item.
         :return: a sorted list of the formats of the image that the job
-            builds; None if it builds none, or they can't be known.
+            builds; None if it builds none, or if the formats are unknown.
         """
         if not job.image_build_name:
             return None
         return self.findFormats(item, job.image_build_name)
 
     def keepImageFormats(self, layout, proposed):
-        """Keep the formats that a change asks for.
+        """Keep the formats that a change requests.
 
-        :param Layout layout: of the change, which has the providers that
-            are in force.
-        :param Layout proposed: with those that it would have.
+        :param Layout layout: of the change, with the current providers.
+        :param Layout proposed: with the providers of the change.
         """
         formats.keepFormats(layout, proposed)

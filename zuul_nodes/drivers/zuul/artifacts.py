@@ -1,7 +1,6 @@
-"""The images that builds say they have built.
+"""Find the images in the results of builds.
 
-What a job returns is whatever its author writes, so nothing of it is
-taken for granted.
+The author of a job controls its results, so every value is checked.
 """
 
 import dataclasses
@@ -22,15 +21,16 @@ HEXADECIMAL = re.compile(r'[0-9A-Fa-f]+')
 
 
 class ArtifactError(Exception):
-    """The artifact is not what it should be."""
+    """The artifact is invalid."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BuiltImage:
-    """
+    """An image in the results of a build.
+
     :ivar Build build: that has built it.
-    :ivar Image image: as the layout has it.
-    :ivar str url: where it is.
+    :ivar Image image: of the layout.
+    :ivar str url: of the file.
     :ivar str md5sum: or None.
     :ivar str sha256: or None.
     """
@@ -45,11 +45,11 @@ class BuiltImage:
 def findImages(build, layout, isSnapshot=lambda url: False):
     """
     :param Build build: of a job that builds images.
-    :param Layout layout: that the job is of.
-    :param isSnapshot: tells of a URL whether it is a snapshot of a node of
-        the build.
-    :return: a list of :class:`BuiltImage`, and one of what is wrong with
-        others, in words.
+    :param Layout layout: of the job.
+    :param isSnapshot: called with a URL; returns whether it is a snapshot of
+        a node of the build.
+    :return: a list of :class:`BuiltImage`, and a list of messages about
+        invalid artifacts.
     """
     images, problems = {}, []
     result = _getDict(_getDict(build.result_data).get('zuul'))
@@ -64,14 +64,14 @@ def findImages(build, layout, isSnapshot=lambda url: False):
             key = image.image.canonical_name, image.format
             if key in images:
                 raise ArtifactError(
-                    f'there is another one of the image {image.image.name} '
-                    f'in the format {image.format}; a build can have one of '
-                    'each')
+                    f'the build has another artifact of the image '
+                    f'{image.image.name} in the format {image.format}; it may '
+                    'have one for each format')
             images[key] = image
         except ArtifactError as error:
             problems.append(
                 f'The artifact {_quote(artifact.get("name"))} of the job '
-                f'{build.job.name} is not taken for an image: {error}.')
+                f'{build.job.name} is ignored as an image: {error}.')
     return list(images.values()), problems
 
 
@@ -80,7 +80,7 @@ def _getDict(value):
 
 
 def _quote(value):
-    """:return: anything, for people, and not at length."""
+    """:return: a value for messages, shortened."""
     text = f'"{value}"' if isinstance(value, str) else repr(value)
     return text if len(text) <= 100 else f'{text[:97]}...'
 
@@ -101,21 +101,21 @@ def _getImage(metadata, build, layout):
     image = layout.images.get(name) if isinstance(name, str) else None
     own_image = layout.images.get(own_name)
     if own_image is None:
-        raise ArtifactError(f'there is no image "{own_name}", which this job '
-                            'has in "image-build-name"')
+        raise ArtifactError(f'there is no image "{own_name}", which is the '
+                            '"image-build-name" of this job')
     if image is None:
         raise ArtifactError(
-            f'there is no image {_quote(name)}, which its metadata have in '
-            '"image_name"; it has to be the name of an image, or absent for '
+            f'there is no image {_quote(name)}, which is the "image_name" in '
+            'its metadata; set it to the name of an image, or omit it to use '
             f'"{own_name}"')
     if image.type != 'zuul':
         raise ArtifactError(
             f'the image "{image.name}" has the type "{image.type}"; only '
-            'those of the type "zuul" are built')
+            'images of the type "zuul" can be built')
     if image.project_canonical_name != own_image.project_canonical_name:
         raise ArtifactError(
             f'the image "{image.name}" is defined in '
-            f'{image.project_canonical_name}; this job may only build those '
+            f'{image.project_canonical_name}; this job may only build images '
             f'of {own_image.project_canonical_name}')
     return image
 
@@ -123,23 +123,22 @@ def _getImage(metadata, build, layout):
 def _getFormat(metadata):
     image_format = metadata.get('format')
     if image_format is None:
-        raise ArtifactError('its metadata have no "format"; it has to be one '
-                            'such as "raw" or "qcow2"')
+        raise ArtifactError('its metadata have no "format"; set it to a '
+                            'format such as "raw" or "qcow2"')
     if not (isinstance(image_format, str)
             and FORMAT.fullmatch(image_format)):
         raise ArtifactError(
-            f'its format is {_quote(image_format)}; it has to be one such as '
-            '"raw" or "qcow2"')
+            f'its format is {_quote(image_format)}; set it to a format such '
+            'as "raw" or "qcow2"')
     return image_format
 
 
 def _checkSnapshot(url, isSnapshot):
     if not isSnapshot(url):
         raise ArtifactError(
-            f'its format is "{snapshotrecords.FORMAT}", and its URL is not '
-            'that of a snapshot of a node of this build; a job has one made '
-            'by "snapshot_nodes" in zuul_return, and returns no artifact for '
-            'it')
+            f'its format is "{snapshotrecords.FORMAT}", but its URL is not '
+            'that of a snapshot of a node of this build; use '
+            '"snapshot_nodes" in zuul_return instead of returning an artifact')
 
 
 def _getChecksum(metadata, name):
@@ -150,20 +149,21 @@ def _getChecksum(metadata, name):
     if not (isinstance(checksum, str) and len(checksum) == digits
             and HEXADECIMAL.fullmatch(checksum)):
         raise ArtifactError(
-            f'its {name} is {_quote(checksum)}; it has to have {digits} '
-            'hexadecimal digits, or to be absent')
+            f'its {name} is {_quote(checksum)}; it must have {digits} '
+            'hexadecimal digits, or be omitted')
     return checksum.lower()
 
 
 def _getUrl(artifact, log_url):
-    """A URL may have secrets in it, so no error says what it is."""
-    # One by one, for Zuul takes all of them or none.
+    """:return: the URL, which errors do not contain because of secrets in it.
+    """
+    # One artifact at a time, because Zuul rejects all if one is invalid.
     result = {'artifacts': [artifact]}
     if isinstance(log_url, str):
         result['log_url'] = log_url
     found = get_artifacts_from_result_data({'zuul': result})
     if not found:
-        raise ArtifactError('it has to have a name and a URL, both of them '
+        raise ArtifactError('it must have a name and a URL, both of them '
                             'strings')
     url = found[0]['url']
     try:

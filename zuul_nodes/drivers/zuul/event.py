@@ -1,12 +1,12 @@
-"""The event that has a job run for an image."""
+"""The event that triggers jobs for an image."""
 
 from zuul.driver.zuul import zuulmodel
 
 
 class ZuulTriggerEvent(zuulmodel.ZuulTriggerEvent):
-    """Zuul's event, which also says which artifact is to be deleted.
+    """Zuul's event, with the artifact that is to be deleted.
 
-    Either class reads what the other has written.
+    Zuul's class and this one can read each other's records.
 
     :ivar str image_build_uuid: the id of the artifact, in an event
         ``image-delete``.

@@ -1,12 +1,11 @@
-"""In which formats an image is wanted: those of the providers that have it,
-of all tenants.
+"""Find the formats in which the providers of all tenants need an image.
 
-A change under review leaves providers as they are until it has merged.
-But the image that it builds should be of use then, so its jobs are told
-the formats that the change asks for.
+A change under review has no effect on providers until it has merged.  But the
+image that it builds should be usable then, so its jobs get the formats that
+the change requests.
 
-A provider in error may want a format, too, but nobody knows which one.  A
-build is not told then that none is wanted.
+A provider in error may need a format that is unknown.  The formats are then
+unknown as well, rather than none.
 """
 
 import collections
@@ -16,30 +15,30 @@ from zuul.model import SEVERITY_ERROR
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
 
-# Where a layout keeps what becomes of it when the change has merged.
+# The attribute of a layout with the formats after the change has merged.
 KEPT = 'image_formats'
 
 
 def getLayout(sched, item):
     """
-    :param Scheduler sched: or None in a process that is none.
+    :param Scheduler sched: or None in other processes.
     :param QueueItem item: while the scheduler works on it.
-    :return: the layout that the item's jobs are of.
+    :return: the layout of the item's jobs.
     """
-    # What zuul-web has is no real item.
+    # In zuul-web, the item is not a real one.
     layout = item.manager.getLayout(item) if sched else None
     return layout or item.manager.tenant.layout
 
 
 def getFormats(layout, pipelines, name):
     """
-    :param Layout layout: that the job is of.
-    :param ImagePipelines pipelines: what schedulers say of other tenants;
-        None in a process that does not know.
+    :param Layout layout: of the job.
+    :param ImagePipelines pipelines: the image layouts of other tenants; None
+        in a process without them.
     :param str name: of an image.
-    :return: a sorted list of the formats that providers of all tenants want
-        which have the image; None if there may be formats that can't be
-        known, and none is known.
+    :return: a sorted list of the formats that providers of all tenants with
+        the image need; None if no format is known but there may be unknown
+        ones.
     """
     image = layout.images.get(name)
     if image is None:
@@ -49,16 +48,16 @@ def getFormats(layout, pipelines, name):
     formats = set().union(*filter(None, wanted))
     if not formats and None in wanted:
         log.warning(
-            'In which formats the image %s is wanted can not be known, for a '
-            'provider of a tenant that has it is in error, or no scheduler '
-            'has told of the layout of a tenant', name)
+            'The formats of the image %s are unknown, because a provider of a '
+            'tenant with the image is in error, or no scheduler has published '
+            'the layout of a tenant', name)
         return None
     return sorted(formats)
 
 
 def _getOthers(pipelines, tenant, canonical_name):
-    """:return: yields, for each other tenant, the formats in which it wants
-        an image; None if they can't be known."""
+    """:return: yields, for each other tenant, the formats in which it needs
+        an image; None if they are unknown."""
     if pipelines is None:
         return
     for other in {*pipelines.getTenants()} - {tenant.name}:
@@ -71,7 +70,7 @@ def _getOthers(pipelines, tenant, canonical_name):
 
 
 class Wanted:
-    """In which formats the providers of a tenant want images.
+    """The formats in which the providers of a tenant need images.
 
     :param Layout layout: of the tenant.
     """
@@ -84,15 +83,16 @@ class Wanted:
     def getFormats(self, canonical_name):
         """
         :param str canonical_name: of an image.
-        :return: a sorted list; None if none is known, but a provider in
-            error may want one.
+        :return: a sorted list; None if no format is known, but a provider in
+            error may need one.
         """
         formats = self.formats.get(canonical_name, ())
         return sorted(formats) if formats or self.is_sure else None
 
 
 def _hasProviderInError(layout):
-    """Any stanza will do: what is in error does not tell its images."""
+    """:return: whether any provider is in error, because the images of such a
+        provider are unknown."""
     return any(
         error.severity == SEVERITY_ERROR and error.key.mark
         and error.key.mark.snippet.lstrip().startswith('provider:')
@@ -102,7 +102,7 @@ def _hasProviderInError(layout):
 def keepFormats(layout, proposed):
     """
     :param Layout layout: of a change.
-    :param Layout proposed: with the providers as they are to be.
+    :param Layout proposed: with the providers of the change.
     """
     setattr(layout, KEPT, _findFormats(proposed))
 
@@ -120,7 +120,7 @@ def _findFormats(layout):
 def getFormat(image):
     """
     :param BaseProviderImage image: of any driver.
-    :return: the format that the provider takes; None if it takes none, as
-        where nodes have no disk.
+    :return: the format that the provider needs; None if it needs no file, as
+        when nodes have no disk.
     """
     return getattr(image, 'format', None)

@@ -8,8 +8,8 @@ from zuul.model import SEVERITY_ERROR
 def findProblems(layout):
     """
     :param Layout layout: of a tenant.
-    :return: the name of a label -> what is wrong with the first provider
-        that should offer it, and does not for an error; a dict.
+    :return: dict, name of a label -> error of the first provider that would
+        offer it.
     """
     offered = {name for provider in layout.providers.values()
                for name in provider.labels}
@@ -19,7 +19,7 @@ def findProblems(layout):
     problems = {}
     for name in layout.labels.keys() - offered:
         word = re.compile(rf'(?<![\w-]){re.escape(name)}(?![\w-])')
-        # All that is known of such a provider is what people have written.
+        # Only the text of a provider in error is known.
         for error in errors:
             if word.search(error.key.mark.snippet):
                 problems[name] = _describe(error)

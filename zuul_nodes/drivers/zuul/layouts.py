@@ -1,4 +1,4 @@
-"""What of a layout has to do with images."""
+"""The parts of a layout that concern images."""
 
 import functools
 import logging
@@ -20,7 +20,7 @@ EVENTS = (IMAGE_BUILD, IMAGE_VALIDATE, IMAGE_DELETE)
 BUILT = 'image-built'
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
-# Of what Zuul finds out for us it need not tell.
+# Discards Zuul's log lines of these searches.
 _silent = logging.Logger('silent', logging.CRITICAL)
 
 
@@ -53,7 +53,7 @@ def _getNames(pipelines, predicate, *arguments):
 def _isTriggeredBy(pipeline, event):
     return any(
         isinstance(event_filter.trigger, zuultrigger.ZuulTrigger)
-        # Nothing of images comes from a pipeline.
+        # Events of images have no pipeline.
         and not event_filter.pipelines
         and (not event_filter.types
              or any(each.match(event) for each in event_filter.types))
@@ -71,12 +71,13 @@ def _reportsValidations(pipeline):
                for reporter in pipeline.actions)
 
 
-# Without such a reporter, nothing comes of jobs for an event.
+# Event -> whether a pipeline has the reporter without which its jobs have no
+# effect.
 REPORTS = {IMAGE_BUILD: _reportsImages, IMAGE_VALIDATE: _reportsValidations}
 
 
 def _getImages(tenant, pipelines):
-    # Many images are of the same project.
+    # Cached, because projects define many images.
     find_jobs = functools.cache(functools.partial(_findJobs, tenant))
     pipeline_names = {event: _getNames(pipelines, _isTriggeredBy, event)
                       for event in EVENTS}
@@ -98,16 +99,16 @@ def _getImages(tenant, pipelines):
 
 
 def _isAny(image, event, found):
-    """:return: whether any of the jobs does something for an event."""
-    # Jobs that are of no image run for each of these events; but only those
-    # that are of one have a say about it.
+    """:return: whether any of the jobs handles an event of an image."""
+    # Jobs without an image run for each of these events, but only jobs of an
+    # image have an effect on it; deletion is the exception.
     return image.name in found or (event == IMAGE_DELETE and '' in found)
 
 
 def _findJobs(tenant, project_name, branch_name, pipeline_name):
     """
-    :return: of each job that Zuul finds for the item of a branch, the name
-        of the image that it is of; empty if it is of none.
+    :return: for each job that Zuul finds for the item of a branch, the name
+        of its image; empty if it has none.
     """
     _, project = tenant.getProject(project_name)
     if project is None:
@@ -123,16 +124,16 @@ def _findJobs(tenant, project_name, branch_name, pipeline_name):
         return {_getImageName(layout, item, name, branch, own)
                 for name, own in jobs.items()} - {None}
     except Exception:
-        # No item of that project gets any jobs then, and Zuul says so.
-        log.debug('Unable to tell the jobs of %s:', project, exc_info=True)
+        # Zuul reports the error, and no item of the project gets jobs.
+        log.debug('Unable to find the jobs of %s:', project, exc_info=True)
         return set()
 
 
 def _getImageName(layout, item, job_name, branch, own):
     """
     :param list own: variants of the job in the configuration of the project.
-    :return: the name of the image that a job is of; empty if it is of none,
-        and None if it does not run.
+    :return: the name of a job's image; empty if it has none, and None if the
+        job does not run.
     """
     own = [variant for variant in own
            if variant.changeMatchesBranch(layout.tenant, branch)]
@@ -147,13 +148,13 @@ def _getImageName(layout, item, job_name, branch, own):
     if not names:
         return ''
     for variant in own:
-        # Only the project of the image can have it run.
+        # Only the project of the image may attach the job.
         variant.assertImagePermissions(names[-1], variant, layout)
     return names[-1]
 
 
 class _Item:
-    """What Zuul asks an item when it looks for its jobs."""
+    """The attributes of an item that Zuul reads when it finds its jobs."""
 
     def __init__(self, pipeline_name):
         self.manager = types.SimpleNamespace(

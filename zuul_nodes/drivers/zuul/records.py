@@ -1,8 +1,8 @@
-"""Records of images that have been built, and of uploads that are to be.
+"""Create the records of built images and of their uploads.
 
-A scheduler may die in the middle of it, and the next one reports again.
-So the ids of records are derived from what they are of: there is each of
-them once.
+A scheduler may die in between, and the next one repeats the report.  So the
+ids of records are derived from their contents, and no record is created
+twice.
 """
 
 import collections
@@ -19,21 +19,20 @@ from zuul_nodes import audit
 from zuul_nodes.drivers.zuul.formats import getFormat
 
 NAMESPACE = uuid.UUID('5d9a1a94-8d3c-4d0b-8c8e-6f3f3b1f7c55')
-# Seconds.  Nobody but a scheduler that has died has it for long.
+# Time-out in seconds.  Only a scheduler that has died holds a lock for long.
 LOCK_TIMEOUT = 60
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
 
 
 def createArtifact(context, built, tenant_name, validated):
-    """Record an image, which nobody is to use yet.
+    """Record an image, which is not used before its uploads exist.
 
     :param ZKContext context:
     :param BuiltImage built:
     :param str tenant_name: of the build; uploads are validated there.
     :param validated: True, or None if uploads need to be validated.
-    :return: the :class:`ImageBuildArtifact`: a new one, or the one that
-        was there.
+    :return: the new or existing :class:`ImageBuildArtifact`.
     """
     image, build = built.image, built.build
     artifact_id = _makeId(
@@ -61,11 +60,11 @@ def createArtifact(context, built, tenant_name, validated):
 
 
 def createUploads(sched, artifact):
-    """Have an image uploaded wherever it is wanted.
+    """Create the uploads of an image for all providers that need it.
 
     :param Scheduler sched:
     :param ImageBuildArtifact artifact: of :func:`createArtifact`.
-    :raises LockException: somebody else is at it.
+    :raises LockException: another scheduler holds the lock.
     """
     if artifact.state is not None:
         return
@@ -77,13 +76,13 @@ def createUploads(sched, artifact):
         artifact.refresh(context)
         if artifact.state is not None:
             return
-        places = _findPlaces(list(sched.abide.tenants.values()), artifact)
-        if not places:
-            log.info('No provider wants %s in the format %s',
+        uploads = _findUploads(list(sched.abide.tenants.values()), artifact)
+        if not uploads:
+            log.info('No provider needs %s in the format %s',
                      artifact, artifact.format)
-        for place, providers in places.items():
-            _createUpload(context, artifact, *place, providers)
-        # Launchers take this for a sign that all uploads are there.
+        for key, providers in uploads.items():
+            _createUpload(context, artifact, *key, providers)
+        # In this state, launchers expect that all uploads exist.
         with artifact.activeContext(context):
             artifact.state = artifact.State.READY
 
@@ -102,12 +101,12 @@ def _createUpload(context, artifact, endpoint_name, config_hash, providers):
         validated=artifact.validated,
         _state=ImageUpload.State.PENDING,
         state_time=now)
-    log.info('%s is to be uploaded for %s: %s',
+    log.info('Created an upload of %s for %s: %s',
              artifact, ', '.join(upload.providers), upload)
 
 
-def _findPlaces(tenants, artifact):
-    """Find out where an artifact is wanted.
+def _findUploads(tenants, artifact):
+    """Find the uploads of an artifact.
 
     Providers share an upload if they have the same endpoint and the same
     configuration of the image.
@@ -115,7 +114,7 @@ def _findPlaces(tenants, artifact):
     :return: (name of the endpoint, hash of the configuration) -> a set of
         the canonical names of providers.
     """
-    places = collections.defaultdict(set)
+    uploads = collections.defaultdict(set)
     for provider in itertools.chain.from_iterable(
             tenant.layout.providers.values() for tenant in tenants):
         for image in provider.images.values():
@@ -125,25 +124,24 @@ def _findPlaces(tenants, artifact):
             try:
                 endpoint = provider.getEndpoint()
             except Exception:
-                # The others are to have the image all the same.
-                log.exception('Unable to tell where %s has its images:',
-                              provider)
+                # The other providers get the image nevertheless.
+                log.exception('Unable to find the endpoint of %s:', provider)
                 continue
-            places[endpoint.canonical_name, image.zuul_config_hash].add(
+            uploads[endpoint.canonical_name, image.zuul_config_hash].add(
                 provider.canonical_name)
-    return places
+    return uploads
 
 
 def _ensure(context, record_class, **attributes):
-    """:return: the record, which is made unless it is there."""
+    """:return: the record, which is created unless it exists."""
     try:
         return record_class.new(context, **attributes)
     except NodeExistsError:
-        log.info('%s %s is there already', record_class.__name__,
+        log.info('%s %s exists already', record_class.__name__,
                  attributes['uuid'])
     return record_class.fromZK(context, None, uuid=attributes['uuid'])
 
 
 def _makeId(*parts):
-    # No part but the last may have a line break in it.
+    # Only the last part may contain a line break.
     return uuid.uuid5(NAMESPACE, '\n'.join(parts)).hex

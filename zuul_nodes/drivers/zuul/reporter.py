@@ -16,17 +16,17 @@ from zuul_nodes.drivers.zuul.variables import readRecord
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
 SUCCESS = 'SUCCESS'
-# The only one that says that an image is not good.
+# The only result that means that an image is bad.
 FAILURE = 'FAILURE'
 
 
 class ZuulReporter(zuulreporter.ZuulReporter):
     """
     ``image-built: true``
-        records what builds have built.  With ``image-validated: true`` it
-        may be used without a validation.
+        records the images in the results of builds.  With
+        ``image-validated: true`` they are used without a validation.
     ``image-validated``
-        without it, records the outcome of a validation.
+        on its own, records the result of a validation.
     """
 
     def reportImageBuilt(self, item):
@@ -35,7 +35,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         images, problems = [], []
         for build in _getBuilds(item):
             if build.result != SUCCESS:
-                log.info('Nothing is taken from %s, whose result is %s',
+                log.info('Ignoring the images of %s, whose result is %s',
                          build, build.result)
                 continue
             found, wrong = findImages(
@@ -50,16 +50,16 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             problems += wrong
         missing = self._getMissing(item, images)
         _warn(item, [*problems, *(
-            f'The image "{image.name}" is wanted in the format '
-            f'{", ".join(formats)}, too, and no artifact of these builds has '
-            'it. A job learns the formats by "zuul.image.formats"'
+            f'The image "{image.name}" is also needed in the format '
+            f'{", ".join(formats)}, but no artifact of these builds has it. '
+            'Jobs find the formats in "zuul.image.formats"'
             for image, formats in missing if formats)])
         if all(build.result == SUCCESS for build in _getBuilds(item)):
             self._keepMissing(item, missing)
-        # False is to mean that a validation has failed.
+        # False would mean that a validation has failed.
         validated = self.image_validated or None
-        # Launchers wait for images of one build, if they see that there
-        # are more to come.
+        # Create all artifacts first: launchers wait for the uploads of all
+        # images of a build.
         with sched.createZKContext(None, log) as context:
             artifacts = [
                 records.createArtifact(
@@ -70,9 +70,9 @@ class ZuulReporter(zuulreporter.ZuulReporter):
 
     def _getMissing(self, item, built):
         """
-        :param list built: what the item's builds have built.
-        :return: a list of pairs: each image of them, and a list of the
-            formats in which it is wanted, too.
+        :param list built: the images that the item's builds have built.
+        :return: a list of pairs: each of these images, and a list of the
+            formats in which it is needed but was not built.
         """
         images = {each.image.name: each.image for each in built}
         return [(image, [
@@ -82,7 +82,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             for name, image in sorted(images.items())]
 
     def _keepMissing(self, item, missing):
-        """Another build would have no other formats."""
+        """Record the missing formats, which another build would lack too."""
         tenant = item.manager.tenant
         for image, formats in missing:
             undelivered.write(
@@ -91,7 +91,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                     tenant.layout.uuid, set(formats)))
 
     def _isSnapshot(self, item, build, url):
-        """:return: whether that is a snapshot of a node of the build."""
+        """:return: whether a URL is a snapshot of a node of the build."""
         info = item.current_build_set.getJobNodeSetInfo(build.job)
         nodes = snapshotrecords.find(
             self.driver.sched.zk_client.client, url, item.manager.tenant.name)
@@ -101,39 +101,39 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         upload_id = getattr(item.event, 'image_upload_uuid', None)
         builds = _getBuilds(item)
         if not (upload_id and builds):
-            log.debug('%s has validated no image', item)
+            log.debug('%s has no validated image', item)
             return
         failed = [build for build in builds if build.result != SUCCESS]
         if self.image_validated and failed:
-            log.warning('%s has not validated the upload %s, for not all of '
-                        'its builds succeeded: %s', item, upload_id, failed)
+            log.warning('%s has not validated the upload %s, because not all '
+                        'of its builds succeeded: %s', item, upload_id, failed)
             return
         results = {build.result
                    for build in item.current_build_set.getBuilds()}
         if not self.image_validated and FAILURE not in results:
-            # The nodes or Zuul have failed, and may not the next time.
+            # A node or Zuul has failed, so another attempt may succeed.
             _warn(item, [
-                f'This does not tell whether the image upload {upload_id} is '
-                f'good: no job has the result {FAILURE}, but they have '
-                f'{", ".join(sorted(map(str, results)))}. Its validation is '
-                'tried again'])
+                f'The validation of the image upload {upload_id} has no '
+                f'result: no job has the result {FAILURE}, only '
+                f'{", ".join(sorted(map(str, results)))}. Zuul retries the '
+                'validation'])
             return
         sched = self.driver.sched
         if _getNodes(item, builds).isdisjoint(
                 uploadboots.find(sched.zk_client.client, upload_id)):
             _warn(item, [
-                f'This does not tell whether the image upload {upload_id} is '
-                'good: no job of an image had a node that was made of it. A '
-                'nodeset of such a job has to have a label of that image. Its '
-                'validation is tried again'])
+                f'The validation of the image upload {upload_id} has no '
+                'result: no job of an image had a node that was created from '
+                'it. The nodeset of such a job must have a label with that '
+                'image. Zuul retries the validation'])
             return
         try:
             with sched.createZKContext(None, log) as context:
                 upload = readRecord(context, ImageUpload, upload_id)
             if upload.state == upload.State.DELETING:
-                log.info('%s has been validated in vain', upload)
+                log.info('%s was validated, but is being deleted', upload)
                 return
-            # The record has room for one build.
+            # The record has a field for one build.
             build, *_ = failed or builds
             audit.tell(
                 audit.Event.VALIDATED, upload,
@@ -144,12 +144,13 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             sched.validateImageUpload(
                 upload_id, build, self.image_validated)
         except (NoNodeError, LockException) as error:
-            log.warning('The upload %s, which %s has validated, is gone: %r',
+            log.warning('The upload %s, which %s has validated, does not '
+                        'exist any more: %r',
                         upload_id, item, error)
 
 
 def _getBuilds(item):
-    """:return: those of jobs that have to do with an image."""
+    """:return: the builds of jobs with an image."""
     return [build for build in item.current_build_set.getBuilds()
             if build.job.image_build_name]
 
@@ -162,10 +163,10 @@ def _getNodes(item, builds):
 
 
 def _warn(item, messages):
-    """Tell those who look at the buildset in the web UI, and the other
-    reporters if they come later.
+    """Add warnings to the buildset in the web UI, and to later reports of
+    other reporters.
 
-    :param list messages: which may have been told before.
+    :param list messages: those that were added before are skipped.
     """
     told = item.current_build_set.warning_messages
     if new := [message for message in messages if message not in told]:

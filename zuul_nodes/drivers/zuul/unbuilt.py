@@ -1,8 +1,8 @@
 """Warnings about images that no tenant would build.
 
-A layout does not tell what other tenants do, so what schedulers have recorded
-of all of them counts.  It changes without the layout that the image is in, so
-the warnings are no part of a layout: they are made when they are asked for.
+The warnings depend on the records of all tenants' layouts, not only on the
+layout with the image.  They change without it, so they are not part of the
+layout, but computed when they are requested.
 """
 
 from zuul.configloader import LocalAccumulator
@@ -20,11 +20,10 @@ class UnbuiltImageWarning(ConfigurationSyntaxWarning):
 def findWarnings(tenant, pipelines):
     """
     :param Tenant tenant: with its layout.
-    :param ImagePipelines pipelines: what schedulers say of all tenants.
+    :param ImagePipelines pipelines: the image layouts of all tenants.
     :return: a list of :class:`zuul.model.ConfigurationError`, one for each
-        image of the tenant that Zuul is to build, but that no tenant would
-        build when it is missing; empty as long as what one of them does is
-        not known.
+        image of type ``zuul`` of the tenant that no tenant would build when it
+        is missing; empty while the layout of a tenant is unknown.
     """
     try:
         layouts = pipelines.getAll()
@@ -47,7 +46,7 @@ def _isUnbuilt(image, tenant, layouts):
     name = image.canonical_name
     having = [layout for layout in layouts.values() if name in layout.images]
     return (layouts[tenant.name] in having
-            # Schedulers of the last release do not say what runs.
+            # Schedulers of the last release do not record runs.
             and all('runs' in layout.images[name] for layout in having)
             and not any(layout.getRuns(name, IMAGE_BUILD)
                         for layout in having))

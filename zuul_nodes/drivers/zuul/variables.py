@@ -1,4 +1,4 @@
-"""What jobs are told of the image that they deal with."""
+"""The variables of a job about its image."""
 
 import logging
 
@@ -13,11 +13,11 @@ log = logging.getLogger('zuul.nodes.drivers.zuul')
 
 def getVariables(driver, job, item):
     """
-    :param ZuulDriver driver: that of a process which is no scheduler does
-        not read the records of what an event is about.
+    :param ZuulDriver driver: reads the records of an event's image only in a
+        scheduler.
     :param FrozenJob job: of the item.
-    :return: ``image`` -> a dict, as the documentation describes it; an
-        empty dict for a job that has nothing to do with images.
+    :return: ``image`` -> a dict, as the documentation describes it; an empty
+        dict for a job without an image.
     """
     name = _getName(job, item.event)
     if name is None:
@@ -27,8 +27,8 @@ def getVariables(driver, job, item):
         if driver.sched:
             image |= _readRecords(driver.sched, item, name)
     except NoNodeError as error:
-        log.warning('The job %s of %s is not told what it needs to know of '
-                    'the image %s, for the record is gone: %s',
+        log.warning('The job %s of %s gets no information about the image %s, '
+                    'because a record does not exist any more: %s',
                     job.name, item, name, error)
     else:
         image['formats'] = driver.findFormats(item, name)
@@ -36,7 +36,7 @@ def getVariables(driver, job, item):
 
 
 def _getName(job, event):
-    """:return: the image that it is about; None if that is none, or one of
+    """:return: the name of the job's image; None if there is none or there are
         several."""
     if job.image_build_name:
         return job.image_build_name
@@ -46,8 +46,8 @@ def _getName(job, event):
 
 def _readRecords(sched, item, name):
     """
-    :return: dict of what the records say that the event is about.
-    :raises NoNodeError: one is not there.
+    :return: dict of values from the records of the event's image.
+    :raises NoNodeError: a record does not exist.
     """
     upload_id = getattr(item.event, 'image_upload_uuid', None)
     artifact_id = getattr(item.event, 'image_build_uuid', None)
@@ -69,18 +69,18 @@ def readRecord(context, record_class, record_id):
     :param ZKContext context:
     :param record_class: of an artifact or an upload.
     :return: the record.
-    :raises NoNodeError: it is not there.
+    :raises NoNodeError: the record does not exist.
     """
     return record_class.fromZK(context, None, uuid=record_id)
 
 
 def _describeArtifact(artifact):
-    # The record may be one that Zuul has made of whatever a job returned,
-    # and Ansible would take a brace for a template.
+    # Zuul may have created the record from unchecked results of a job, and
+    # Ansible would evaluate a brace as a template.
     try:
         addresses.checkUrl(artifact.url or '')
     except ValueError as error:
-        log.warning('Jobs are not told where the artifact %s is: its URL %s',
+        log.warning('Hiding the URL of artifact %s from jobs: the URL %s',
                     artifact.uuid, error)
         url = None
     else:

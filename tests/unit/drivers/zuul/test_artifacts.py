@@ -109,12 +109,12 @@ def test_artifacts_of_other_types_are_ignored(find, artifact):
     ({'format': 'raw\n'}, 'such as "raw"'),
     ({'format': '../raw'}, '"../raw"'),
     ({'format': 'x' * 65}, 'such as "raw"'),
-    ({'sha256': 'abc'}, 'its sha256 is "abc"; it has to have 64'),
+    ({'sha256': 'abc'}, 'its sha256 is "abc"; it must have 64'),
     ({'sha256': ''}, 'its sha256 is ""'),
     ({'sha256': 'g' * 64}, 'hexadecimal'),
     ({'sha256': 10 ** 63}, 'hexadecimal'),
     ({'md5sum': '0' * 31 + '\n'}, 'its md5sum'),
-    ({'md5sum': '0' * 64}, 'it has to have 32'),
+    ({'md5sum': '0' * 64}, 'it must have 32'),
     ({'image_name': 'arch'}, 'there is no image "arch"'),
     ({'image_name': ''}, 'there is no image ""'),
     ({'image_name': ['debian']}, "there is no image ['debian']"),
@@ -154,7 +154,7 @@ def test_job_of_an_unknown_image(find):
     images, (problem,) = find(
         makeArtifact(image_name='debian'), image='gone')
     assert images == []
-    assert 'no image "gone", which this job has in' in problem
+    assert 'no image "gone", which is the "image-build-name" of' in problem
 
 
 @pytest.mark.parametrize('data', [

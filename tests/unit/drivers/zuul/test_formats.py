@@ -192,7 +192,7 @@ def test_a_provider_in_error_does_not_mean_that_no_format_is_wanted(
                         complete=False)
     assert 'rack' not in loaded.layout.providers
     assert getFormats(loaded) is None
-    assert 'the image debian is wanted can not be known' in caplog.text
+    assert 'formats of the image debian are unknown' in caplog.text
     # Nor in a change of something else.
     layout, _ = loaded.propose({JOBS_FILE: JOBS.replace('other', 'others')})
     assert getFormats(loaded, layout) is None

@@ -163,7 +163,7 @@ def test_provider_without_endpoint_gets_no_upload(site, loadTenant, caplog):
     site.loaded.abide.tenants['aside'] = loadTenant({
         PROVIDERS_FILE: OTHER_TENANT % 'other'}).tenant
     site.report(site.makeItem(makeArtifact()))
-    assert 'Unable to tell where' in caplog.text
+    assert 'Unable to find the endpoint of' in caplog.text
     assert [upload.providers for upload in site.uploads] == [[RACK]]
     assert site.artifacts[0].state == 'ready'
 
@@ -248,7 +248,7 @@ def test_a_format_that_no_artifact_has_is_a_warning(site):
     item = site.makeItem(makeArtifact())
     site.report(item)
     warning, = item.current_build_set.warning_messages
-    assert ('The image "debian" is wanted in the format vhd, too, and no '
+    assert ('The image "debian" is also needed in the format vhd, but no '
             'artifact of these builds has it') in warning
     item = site.makeItem(makeArtifact(), makeArtifact(format='vhd'))
     site.report(item)

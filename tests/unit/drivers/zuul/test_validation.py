@@ -40,7 +40,7 @@ def test_what_is_no_verdict_refuses_no_upload(site, result):
     site.report(item, 'failure')
     assert [each.validated for each in site.uploads] == [None]
     warning, = item.current_build_set.warning_messages
-    assert f'whether the image upload {upload.uuid} is good' in warning
+    assert f'of the image upload {upload.uuid} has no result' in warning
     assert str(result) in warning
 
 
@@ -53,8 +53,8 @@ def test_a_job_without_a_node_of_the_upload_has_no_say(site, action, result):
     site.report(item, action)
     assert [each.validated for each in site.uploads] == [None]
     warning, = item.current_build_set.warning_messages
-    assert f'whether the image upload {upload.uuid} is good' in warning
-    assert 'had a node that was made of it' in warning
+    assert f'of the image upload {upload.uuid} has no result' in warning
+    assert 'had a node that was created from it' in warning
 
 
 def test_a_verdict_counts_beside_a_job_without_one(site):

@@ -144,7 +144,7 @@ def test_record_that_is_gone(loaded, records, enqueue, caplog, gone):
     records[gone].delete(records[2])
     item = makeValidate(loaded, enqueue)
     assert getImage(loaded, item) == {'name': 'debian'}
-    assert 'for the record is gone' in caplog.text
+    assert 'because a record does not exist any more' in caplog.text
 
 
 def test_artifact_that_is_gone(loaded, records, enqueue):
