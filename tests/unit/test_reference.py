@@ -28,7 +28,7 @@ def test_what_a_driver_declares_is_there():
     cores, = found['flavor'].values()
     assert '\n'.join(format([cores])) == (
         '``cores`` (number, default ``1``, *ours*)\n'
-        '   How many cores a node has.\n')
+        '   Number of cores of a node.\n')
     assert found['image'].keys() == {'image-format', 'image-id'}
 
 

@@ -1,7 +1,7 @@
-"""A cloud that there is not: to look at, to try out, to put under load.
+"""Driver for a fake cloud: for trials, tests and load tests.
 
-Its instances are rows in a table.  What answers at their address is up to
-those who use it.
+Its instances are rows in a table.  Users of the driver provide the server at
+the address of the instances.
 """
 
 import voluptuous as vs
@@ -46,20 +46,20 @@ class FakeAdapter(Adapter):
         if spec.image_id is None and spec.image.image_id == 'none':
             raise PermanentError('There is no image "none"')
         needs = self.getNeeds(spec)
-        if lacking := self.cloud.create(
+        if lacking := self.cloud.addInstance(
                 spec.name, spec.tags, spec.zone, needs, self.getLimits()):
-            raise QuotaError(f'There is no {lacking} left')
+            raise QuotaError(f'The limit of {lacking} is exhausted')
         return Instance(spec.name, State.BUILDING, spec.tags)
 
     def listInstances(self):
-        for name, tags, zone, needs, is_ready in self.cloud.list():
+        for name, tags, zone, needs, is_ready in self.cloud.listInstances():
             yield Instance(
                 name, State.READY if is_ready else State.BUILDING, tags,
                 needs=needs, az=zone, address=self.connection.address,
                 connection_port=self.connection.port)
 
     def deleteInstance(self, instance_id):
-        self.cloud.delete(instance_id)
+        self.cloud.deleteInstance(instance_id)
 
     def getLimits(self):
         limits = {'instances': self.connection.instances,
@@ -104,45 +104,45 @@ class FakeAdapter(Adapter):
 
 
 class FakeDriver(Driver):
-    """The attributes of a cloud that there is not are below."""
+    """The attributes of nodes in the fake cloud."""
 
     name = 'fake'
     adapter_class = FakeAdapter
     connection_attributes = {
         Optional(
             'path', default=':memory:',
-            doc="""The file that the cloud is in.  Without one, each process
-            has its own, as long as it runs.""",
+            doc="""The file with the state of the cloud.  By default, each
+            process has its own cloud while it runs.""",
         ): str,
         Optional('address', default='127.0.0.1',
-                 doc='What all instances have for their address.'): str,
+                 doc='The address of all instances.'): str,
         Optional('port', default='22',
-                 doc='What port the nodes answer at.'): NUMBER,
+                 doc='The SSH port of all instances.'): NUMBER,
         Optional('create_delay', default='0',
                  doc='Seconds until an instance is ready.'): SECONDS,
         Optional('delete_delay', default='0',
-                 doc='Seconds until an instance is gone.'): SECONDS,
+                 doc='Seconds until an instance is deleted.'): SECONDS,
         Optional('call_delay', default='0',
-                 doc='Seconds that each call takes.'): SECONDS,
+                 doc='Duration of each call in seconds.'): SECONDS,
         Optional(
             'failure_rate', default='0',
-            doc="""How many of all calls fail, 0 to 1; half of them after
+            doc="""Share of calls that fail, 0 to 1; half of them after
             the cloud has acted.""",
         ): vs.All(vs.Coerce(float), vs.Range(0, 1)),
         Optional('instances',
-                 doc='How many instances there can be.'): Nullable(NUMBER),
+                 doc='Maximum number of instances.'): Nullable(NUMBER),
         Optional('cores',
-                 doc='How many cores there are for all of them.',
+                 doc='Maximum number of cores of all instances.',
                  ): Nullable(NUMBER),
         Optional('zones', default='a, b',
                  doc='Names of zones, separated by commas.'): str,
     }
     flavor_attributes = {
         Optional('cores', default=1,
-                 doc='How many cores a node has.'): NUMBER,
+                 doc='Number of cores of a node.'): NUMBER,
     }
     cloud_image_attributes = {
         Optional('image-id', default='any',
-                 doc='Of an image of the cloud; it has all but ``none``.',
+                 doc='The id of an image; all exist except ``none``.',
                  ): str,
     }

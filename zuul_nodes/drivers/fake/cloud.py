@@ -1,7 +1,7 @@
-"""A cloud in a file, or in memory: slow, small and broken as one likes.
+"""A cloud in a file or in memory, with configurable delays and failures.
 
-Its state is all in one SQLite database, so several processes have the same
-cloud, and it survives each of them.
+One SQLite database contains its state, so several processes can share the
+cloud, and it outlives them.
 """
 
 import contextlib
@@ -19,27 +19,28 @@ CREATE TABLE IF NOT EXISTS instances (
 CREATE TABLE IF NOT EXISTS images (
     id TEXT PRIMARY KEY, tags TEXT);
 '''
-# Seconds to wait for another process that writes.
+# Seconds to wait for a process that is writing.
 TIMEOUT = 30
 
 
 class FakeError(Exception):
-    """The cloud has failed, as it was told to.
+    """The cloud has failed, as configured.
 
-    :ivar int status: as a web server would say it.
+    :ivar int status: of HTTP.
     """
 
     status = 503
 
 
 class Cloud:
-    """
+    """The state of the cloud.
+
     :param str path: of the file, or ``:memory:``.
     :param float create_delay: seconds until an instance is ready.
-    :param float delete_delay: seconds until it is gone.
-    :param float call_delay: seconds that each call takes.
-    :param float failure_rate: how many of all calls fail, 0 to 1; half of
-        them do so after they have acted.
+    :param float delete_delay: seconds until it is deleted.
+    :param float call_delay: duration of each call in seconds.
+    :param float failure_rate: share of calls that fail, 0 to 1; half of them
+        after they have acted.
     """
 
     def __init__(self, path, create_delay=0, delete_delay=0, call_delay=0,
@@ -57,10 +58,10 @@ class Cloud:
             if self._database:
                 self._database.close()
 
-    def create(self, name, tags, zone, needs, limits):
+    def addInstance(self, name, tags, zone, needs, limits):
         """
-        :param dict limits: resource -> the most of it.
-        :return: None, or what of the limits there is too little of.
+        :param dict limits: resource -> maximum.
+        :return: None, or the resource whose limit would be exceeded.
         """
         with self._transaction() as execute:
             execute('DELETE FROM instances WHERE gone <= ?', time.time())
@@ -76,7 +77,7 @@ class Cloud:
                     time.time() + self.create_delay)
         return None
 
-    def list(self):
+    def listInstances(self):
         """:return: a list of (name, tags, zone, needs, whether it is
             ready)."""
         with self._transaction(reads=True) as execute:
@@ -88,7 +89,7 @@ class Cloud:
                     'SELECT name, tags, zone, needs, ready FROM instances '
                     'WHERE gone IS NULL OR gone > ?', now)]
 
-    def delete(self, name):
+    def deleteInstance(self, name):
         with self._transaction() as execute:
             execute('UPDATE instances SET gone = ? WHERE name = ? '
                     'AND gone IS NULL', time.time() + self.delete_delay, name)
@@ -118,8 +119,9 @@ class Cloud:
     @contextlib.contextmanager
     def _transaction(self, reads=False):
         """
-        :param bool reads: whether that is all; then no file is made.
-        :return: a function that takes a statement and its values.
+        :param bool reads: whether the transaction only reads; it then creates
+            no file.
+        :return: a function that executes a statement with values.
         """
         if self.call_delay:
             time.sleep(self.call_delay)
@@ -142,8 +144,8 @@ class Cloud:
 
     def _open(self):
         if self._database is None:
-            # One connection for all threads: in memory, each would have a
-            # cloud of its own.
+            # One connection for all threads, because in memory each connection
+            # would have a cloud of its own.
             self._database = sqlite3.connect(
                 self._path, TIMEOUT, check_same_thread=False)
             self._database.executescript(TABLES)

@@ -39,7 +39,7 @@ def test_nodes_are_made_and_removed(launchFake):
     launcher.setLayout(LAYOUT)
     (node,), requests = serve(launcher, 1)
     (name, tags, zone, needs, is_ready), = (
-        getEndpoint(launcher).adapter.cloud.list())
+        getEndpoint(launcher).adapter.cloud.listInstances())
     assert node.create_state['instance_id'] == name == f'np{node.uuid}'
     assert tags == node.tags
     assert tags['zuul_node_uuid'] == node.uuid
@@ -49,7 +49,7 @@ def test_nodes_are_made_and_removed(launchFake):
     assert is_ready
     use(launcher, [node], requests)
     launcher.runUntil(lambda: not launcher.nodes())
-    assert not getEndpoint(launcher).adapter.cloud.list()
+    assert not getEndpoint(launcher).adapter.cloud.listInstances()
 
 
 def test_one_list_serves_all(launchFake):
@@ -72,7 +72,7 @@ def test_failed_calls_are_retried(launchFake):
     launcher.runUntil(lambda: not launcher.nodes())
     cloud = getEndpoint(launcher).adapter.cloud
     cloud.failure_rate = 0
-    assert not cloud.list()
+    assert not cloud.listInstances()
 
 
 def test_request_waits_while_the_cloud_has_no_quota(launchFake):
@@ -82,7 +82,7 @@ def test_request_waits_while_the_cloud_has_no_quota(launchFake):
     third = launcher.addRequest('label')
     launcher.run()
     assert third.state != third.State.FULFILLED
-    assert len(getEndpoint(launcher).adapter.cloud.list()) == 2
+    assert len(getEndpoint(launcher).adapter.cloud.listInstances()) == 2
     use(launcher, nodes[:1], requests[:1])
     launcher.runUntil(lambda: third.state == third.State.FULFILLED)
 

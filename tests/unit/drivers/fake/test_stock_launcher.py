@@ -40,7 +40,7 @@ def test_stock_launcher_makes_and_deletes_nodes(launcher):
         waitFor(lambda: (found := launcher.api.getNodesetRequest(
             request.uuid)) and found.state == found.State.FULFILLED)
         nodes = list(launcher.api.getProviderNodes())
-        assert len(nodes) == len(endpoint.adapter.cloud.list()) == 2
+        assert len(nodes) == len(endpoint.adapter.cloud.listInstances()) == 2
         for node in nodes:
             assert node.acquireLock(context, blocking=False)
             with node.activeContext(context):
@@ -48,5 +48,5 @@ def test_stock_launcher_makes_and_deletes_nodes(launcher):
             node.releaseLock(context)
         launcher.api.getNodesetRequest(request.uuid).delete(context)
     waitFor(lambda: not list(launcher.api.getProviderNodes()))
-    assert not endpoint.adapter.cloud.list()
+    assert not endpoint.adapter.cloud.listInstances()
     assert not endpoint.driver.steps_have_threads
