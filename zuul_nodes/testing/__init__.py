@@ -1,4 +1,4 @@
-"""The conformance kit: does a driver do what a driver has to do?
+"""The conformance kit, which tests whether a driver meets its contract.
 
 ::
 
@@ -11,9 +11,9 @@
         def cloud(self, tmp_path):
             yield ToyCloud(tmp_path)
 
-It runs the lives of nodes and images through a real launcher and a real
-ZooKeeper, which it starts, has each call fail in each way, and sees that
-nothing leaks.  It needs pytest, and Debian's ``libzookeeper-java``.
+The kit runs the lifecycles of nodes and images through a real launcher and a
+real ZooKeeper, which it starts.  It makes each call fail in each way, and
+checks that nothing leaks.  It needs pytest and Debian's ``libzookeeper-java``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -26,11 +26,11 @@ __all__ = ['KINDS', 'DriverConformance']
 
 
 def __getattr__(name: str) -> Any:
-    # Its launchers need none of this, least of all pytest.
+    # The launchers of the kit do not need these imports, nor pytest.
     if name not in __all__:
         raise AttributeError(f'module {__name__} has no attribute {name}')
     import pytest
-    # What a test asserts is to be seen when it fails.
+    # Failed assertions show their values only after this call.
     pytest.register_assert_rewrite(
         'zuul_nodes.testing.configuration', 'zuul_nodes.testing.images',
         'zuul_nodes.testing.nodes')

@@ -1,35 +1,36 @@
-"""What the author of a driver tells of the cloud that tests run with."""
+"""Protocols of the cloud that the author of a driver provides for tests."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 
 class ImageStorage(Protocol):
-    """Where images are that a cloud can import."""
+    """Serves the images that a cloud can import."""
 
     def add(self, name: str, data: bytes) -> str:
         """:return: the URL of a new file."""
 
     def end(self) -> object:
-        """Called when the test is over."""
+        """Stop serving; called when the test is over."""
 
 
 class Cloud(Protocol):
-    """What the fixture ``cloud`` gives.
+    """The value of the fixture ``cloud``.
 
-    The launcher is another process than the tests, and the driver's class
-    is imported there.  So the cloud is a file, a server or the like.
+    The launcher runs in another process than the tests, and imports the
+    driver's class there.  So the state of the cloud has to be in a file or a
+    server.
 
-    It may have more:
+    Optional attributes are
 
     ``image``
-        what is in the file of an image, if the cloud does not take just
-        anything: bytes,
+        content of the file of an image, bytes, if the cloud does not accept
+        any content,
     ``addForeign()``
-        makes an instance that is not Zuul's, and may not be removed,
+        creates an instance that is not Zuul's and must not be deleted,
     ``makeStorage()``
-        gives where images are that the cloud can import, if that is not any
-        web server: an :class:`ImageStorage`,
+        returns an :class:`ImageStorage`, if the cloud cannot import images
+        from any web server,
 
     and the methods of :class:`LimitedCloud`, :class:`StoppableCloud` and
     :class:`SilentCloud`.
@@ -41,30 +42,30 @@ class Cloud(Protocol):
 
     @property
     def configuration(self) -> str:
-        """What a tenant writes, from images to one provider: with a label
-        ``label`` for nodes, and if the driver has images, also a label
-        ``built`` whose image ``built`` is made by Zuul."""
+        """Configuration of a tenant, from images to one provider: with a label
+        ``label`` for nodes and, if the driver supports images, a label
+        ``built`` whose image ``built`` is of type ``zuul``."""
 
     def list(self) -> Iterable[str]:
-        """:return: what there is in the cloud that could leak, instances,
-            images and whatever else."""
+        """:return: all resources in the cloud that can leak, including
+            instances and images."""
 
 
 class LimitedCloud(Cloud, Protocol):
 
     def setLimit(self, number: int) -> object:
-        """Have the cloud have room for so many nodes of label ``label``;
-        called before it is used."""
+        """Limit the capacity to a number of nodes of label ``label``; called
+        before the cloud is used."""
 
 
 class StoppableCloud(Cloud, Protocol):
 
     def stopInstances(self) -> object:
-        """Stop all instances that there are, as people could do; with a
-        driver that tells launchers of the ``problem`` of such instances."""
+        """Stop all instances, as users could do; for drivers that report the
+        ``problem`` of such instances."""
 
 
 class SilentCloud(Cloud, Protocol):
 
     def setSilent(self) -> object:
-        """Have the cloud accept calls, and never answer any."""
+        """Accept calls from now on, but do not answer any."""

@@ -1,4 +1,4 @@
-"""What people can write, and what they are told when it is wrong."""
+"""Tests of the configuration and of its error messages."""
 
 from collections.abc import Mapping
 
@@ -19,9 +19,9 @@ SCHEMAS = ('provider_attributes', 'label_attributes', 'flavor_attributes',
 class ConfigurationScenarios(Scenarios):
 
     def test_documentation(self) -> None:
-        """All that is declared says what it is."""
+        """Every declared attribute has documentation."""
         if not issubclass(self.driver_class, Driver):
-            pytest.skip('not made with zuul_nodes.drivers')
+            pytest.skip('the driver does not use zuul_nodes.drivers')
         assert self.driver_class.__doc__, (
             f'{self.driver_class.__name__} has no docstring')
         schemas = [(name, getattr(self.driver_class, name))
@@ -30,10 +30,11 @@ class ConfigurationScenarios(Scenarios):
                         makeSchema(self.driver_class).schema))
         missing = [f'{name}: {key}' for name, schema in schemas
                    for key in schema if not getattr(key, 'doc', None)]
-        assert not missing, f'without a doc: {missing}'
+        assert not missing, f'attributes without a doc: {missing}'
 
     def test_configuration(self, makeSite: MakeSite, cloud: Cloud) -> None:
-        """What is configured is there, and nothing else is accepted."""
+        """Providers have their configuration, and reject unknown attributes.
+        """
         site = makeSite()
         provider, = site.makeProviders()
         assert 'label' in provider.labels
@@ -46,20 +47,21 @@ class ConfigurationScenarios(Scenarios):
                 site.makeProviders(changed)
             except Exception as error:
                 assert UNKNOWN in str(error), (
-                    f'"{UNKNOWN}" in {kind} is refused, but the error does '
+                    f'"{UNKNOWN}" in {kind} is rejected, but the error does '
                     f'not name it: {error!r}')
             else:
-                pytest.fail(f'"{UNKNOWN}" in {kind} is not refused')
+                pytest.fail(f'"{UNKNOWN}" in {kind} is not rejected')
 
 
 def change(text: str, kind: str, attributes: Mapping[str, object],
            name: str | None = None) -> str | None:
     """
-    :param text: what a tenant writes.
+    :param text: the configuration of a tenant.
     :param kind: images, flavors or labels.
-    :param attributes: of one of these, in a section or provider.
-    :param name: of that one; by default it is the first.
-    :return: the changed text, or None if there is no such thing.
+    :param attributes: additional attributes of an object of this kind in a
+        section or provider.
+    :param name: of the object; by default, the first one.
+    :return: the changed text, or None if there is no such object.
     """
     documents = yaml.safe_load(text)
     for document in reversed(documents):

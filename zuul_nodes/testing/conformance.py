@@ -1,4 +1,4 @@
-"""The class whose subclasses are the tests of a driver."""
+"""The base class of the tests of a driver."""
 
 from collections.abc import Iterator
 import contextlib
@@ -18,18 +18,19 @@ from zuul_nodes.testing.zookeeper import getZooKeeper
 
 class DriverConformance(ConfigurationScenarios, NodeScenarios,
                         ImageScenarios):
-    """To be subclassed, with a ``driver_class`` and the fixture ``cloud``."""
+    """Tests of a driver; subclasses define ``driver_class`` and the fixture
+    ``cloud``."""
 
     @pytest.fixture
     def cloud(self) -> Cloud:
-        """:return: what a subclass tells of the cloud."""
+        """:return: the cloud that a subclass provides."""
         raise NotImplementedError('the fixture "cloud" is missing')
 
     @pytest.fixture
     def makeSite(self, request: pytest.FixtureRequest,
                  tmp_path_factory: pytest.TempPathFactory,
                  cloud: Cloud) -> Iterator[MakeSite]:
-        """:return: a function that makes a :class:`Site`."""
+        """:return: a function that creates a :class:`Site`."""
         preload(self.driver_class)
         with openSites(request.config, tmp_path_factory, self.driver_class,
                        cloud) as makeSite:
@@ -46,7 +47,8 @@ class DriverConformance(ConfigurationScenarios, NodeScenarios,
 def openSites(config: pytest.Config, tmp_path_factory: pytest.TempPathFactory,
               driver_class: type[ZuulDriver],
               cloud: Cloud) -> Iterator[MakeSite]:
-    """:return: a function that makes a :class:`Site`; they end with this."""
+    """:return: a function that creates a :class:`Site`, which ends with the
+        context."""
     with contextlib.ExitStack() as stack:
         def make(uploading: bool = False) -> Site:
             site = Site(

@@ -1,8 +1,8 @@
-"""Faults in the calls of drivers, in the launcher's process alone.
+"""Faults in the calls of drivers, in the process of the launcher only.
 
-Which call fails, and how, is in a file, for a launcher that has died of
-it must not do so again.  What was called is in another file, to which
-both this process and the kit may look at any time.
+A file contains the call that fails and the kind of the fault, because a
+launcher must not die of the same fault again after its restart.  Another file
+contains a journal of calls, which both processes can read at any time.
 """
 
 import collections
@@ -23,11 +23,11 @@ from zuul_nodes.drivers import Driver, TemporaryError
 from zuul_nodes.drivers.framework.calls import Calls
 from zuul_nodes.plugin.extensions import getEndpointClass
 
-# Seconds that a driver may take for a call, and that one takes that hangs.
+# Time-out of a call for the driver, and duration of a call that hangs.
 CALL_TIMEOUT = 2
 HANG = 2.5
 
-# What a call does.
+# The original call.
 Act = Callable[[], Any]
 # A line of the journal.
 Entry = dict[str, Any]
@@ -35,11 +35,12 @@ Entry = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """
-    :ivar call: the name of a call: a method of the adapter, or of
-        other drivers what :func:`install` tells.
+    """A fault in one call.
+
+    :ivar call: the name of a call: a method of the adapter, or for other
+        drivers a name as of :func:`install`.
     :ivar kind: one of :data:`KINDS`.
-    :ivar occurrence: which of the calls of that name fails.
+    :ivar occurrence: number of the call of that name that fails.
     """
 
     call: str
@@ -48,7 +49,7 @@ class Fault:
 
     @property
     def kills(self) -> bool:
-        """:return: whether the launcher dies of it."""
+        """:return: whether the fault kills the launcher."""
         return self.kind.startswith('kill')
 
     def __str__(self) -> str:
@@ -56,7 +57,7 @@ class Fault:
 
 
 def _error(act: Act) -> None:
-    raise TemporaryError('injected: the cloud can not do it now')
+    raise TemporaryError('injected: the cloud cannot do it now')
 
 
 def _lost(act: Act) -> None:
@@ -77,7 +78,7 @@ def _hang(act: Act) -> None:
 def _late(act: Act) -> None:
     time.sleep(HANG)
     act()
-    raise TimeoutError('injected: the answer came when nobody waited')
+    raise TimeoutError('injected: the answer came after the time-out')
 
 
 def _kill(act: Act) -> None:
@@ -89,7 +90,7 @@ def _killAfter(act: Act) -> None:
     _kill(act)
 
 
-# What is done in place of a call.
+# Kind -> function that replaces a call.
 KINDS: dict[str, Callable[[Act], object]] = {
     'error': _error,
     'lost': _lost,
@@ -102,9 +103,9 @@ KINDS: dict[str, Callable[[Act], object]] = {
 
 
 class Journal:
-    """What was called, and what fails next; shared by processes.
+    """A record of calls, and the next fault; shared by the processes.
 
-    :param directory: where it is.
+    :param directory: of the files.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -115,9 +116,9 @@ class Journal:
     # For the kit
 
     def begin(self, fault: Fault | None = None) -> None:
-        """Count anew.
+        """Begin a new plan, and restart the count of calls.
 
-        :param fault: that is to be, from now on.
+        :param fault: of the plan.
         """
         number, _ = self.readPlan()
         part = self.plan_path.with_suffix('.part')
@@ -126,11 +127,11 @@ class Journal:
         part.rename(self.plan_path)
 
     def isBegun(self) -> bool:
-        """:return: whether there was the fault."""
+        """:return: whether the fault has begun."""
         return bool(self._readFault())
 
     def isOver(self) -> bool:
-        """:return: whether the fault has been, to the end of it."""
+        """:return: whether the fault has ended."""
         _, fault = self.readPlan()
         entries = self._readFault()
         return fault is None or (
@@ -147,15 +148,15 @@ class Journal:
         return [entry for entry in self.read() if 'fault' in entry]
 
     def read(self, everything: bool = False) -> list[Entry]:
-        """:return: a list of what was noted since it was counted anew."""
+        """:return: a list of the entries of the current plan."""
         number, _ = self.readPlan()
         entries = map(json.loads, self.path.read_text().splitlines())
         return [entry for entry in entries
                 if everything or entry['plan'] == number]
 
     def getCalls(self) -> collections.Counter[str]:
-        """:return: how often what was called, in the order of the first
-            calls."""
+        """:return: number of calls by name, in the order of the first calls.
+        """
         return collections.Counter(
             entry['call'] for entry in self.read() if 'call' in entry)
 
@@ -169,18 +170,19 @@ class Journal:
             return 0, None
         return number, fault and Fault(**fault)
 
-    def note(self, number: int, **entry: object) -> None:
+    def noteEntry(self, number: int, **entry: object) -> None:
         """
         :param number: of the plan.
         """
-        # One write, so that a launcher that dies leaves no half of a line.
+        # One write, so that a launcher that dies cannot leave a partial line.
         with open(self.path, 'ab', buffering=0) as stream:
             stream.write(json.dumps(
                 {'plan': number, **entry}).encode() + b'\n')
 
 
 class Faults:
-    """
+    """Records the calls of drivers, and replaces those that have to fail.
+
     :param directory: of the journal.
     """
 
@@ -188,50 +190,51 @@ class Faults:
         self.journal = Journal(directory)
         self._lock = threading.Lock()
 
-    def perform(self, name: str, act: Act) -> Any:
-        """Do what is called, or what the plan says.
+    def performCall(self, name: str, act: Act) -> Any:
+        """Make a call, or the fault of the plan in its place.
 
-        :param act: what the call does.
-        :return: what it returns.
+        :param act: the call.
+        :return: its result.
         """
         with self._lock:
             number, fault = self.journal.readPlan()
-            self.journal.note(number, call=name)
+            self.journal.noteEntry(number, call=name)
             hit = fault if fault and name == fault.call and (
                 self.journal.getCalls()[name] == fault.occurrence) else None
             if hit:
-                self.journal.note(number, fault=str(hit), kills=hit.kills)
+                self.journal.noteEntry(number, fault=str(hit),
+                                       kills=hit.kills)
         try:
             return KINDS[hit.kind](act) if hit else act()
         except Exception as error:
             if not hit:
-                self.journal.note(number, failed=name,
-                                  error=repr(error)[:500])
+                self.journal.noteEntry(number, failed=name,
+                                       error=repr(error)[:500])
             raise
         finally:
             if hit:
-                self.journal.note(number, fault=str(hit), over=True)
+                self.journal.noteEntry(number, fault=str(hit), over=True)
 
     def wrap(self, cls: type, method: str, name: str | None = None) -> None:
-        """Have a method of a class be a call."""
+        """Record a method of a class as a call."""
         original = getattr(cls, method)
 
         def wrapper(owner: object, *args: Any, **kwargs: Any) -> Any:
             def act() -> Any:
                 result = original(owner, *args, **kwargs)
-                # What is listed may be asked for page by page.
+                # A generator may call the cloud for each page.
                 return list(result) if method.startswith('list') else result
-            return self.perform(name or method, act)
+            return self.performCall(name or method, act)
         setattr(cls, method, wrapper)
 
 
 def install(connections: ConnectionRegistry,
             directory: str | os.PathLike[str]) -> None:
-    """Have the calls of drivers note themselves and fail.
+    """Record the calls of drivers, and inject faults.
 
-    Of drivers that are made with :mod:`zuul_nodes.drivers`, these are the
-    calls of their adapters.  Of others, they are the steps of nodes
-    (``create: STATE`` and ``delete: STATE``), and of images ``upload``,
+    For drivers that use :mod:`zuul_nodes.drivers`, these are the calls of
+    their adapters.  For others, they are the steps of nodes
+    (``create: STATE`` and ``delete: STATE``), and for images ``upload``,
     ``import``, ``createSnapshot`` and ``deleteImage``; and
     ``listInstances``, ``listResources`` and ``clean-up: deleteResource``.
 
@@ -241,7 +244,7 @@ def install(connections: ConnectionRegistry,
     call = Calls.call
 
     def callAdapter(calls: Calls, name: str, *args: Any) -> Any:
-        return faults.perform(name, lambda: call(calls, name, *args))
+        return faults.performCall(name, lambda: call(calls, name, *args))
     Calls.call = callAdapter  # type: ignore[assignment, method-assign]
     for driver in {connection.driver
                    for connection in connections.connections.values()}:
@@ -272,11 +275,11 @@ def _installOther(faults: Faults, driver: ZuulDriver) -> None:
 
 def _wrapMade(faults: Faults, cls: type, method: str, name: str,
               description: str) -> None:
-    """Wrap a method of what a method of a class makes, if it makes anything.
+    """Wrap a method of the objects that a method of a class creates.
 
-    :param method: which makes it.
-    :param name: of the method that is wrapped.
-    :param description: the call's name, a format of what is made.
+    :param method: that creates an object, or returns None.
+    :param name: of the method to wrap.
+    :param description: the call's name, a format string for the object.
     """
     original = getattr(cls, method)
 
@@ -284,7 +287,7 @@ def _wrapMade(faults: Faults, cls: type, method: str, name: str,
         made = original(*args, **kwargs)
         if made is not None:
             call = getattr(made, name)
-            setattr(made, name, lambda *args: faults.perform(
+            setattr(made, name, lambda *args: faults.performCall(
                 description.format(made), lambda: call(*args)))
         return made
     setattr(cls, method, wrapper)

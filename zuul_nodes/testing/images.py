@@ -1,4 +1,4 @@
-"""The lives of images."""
+"""Tests of the lifecycle of images."""
 
 from collections.abc import Iterable, Iterator
 import contextlib
@@ -24,17 +24,17 @@ from zuul_nodes.testing.site import TENANT, Site
 
 IMAGE = 'built'
 CONTENT = b'an image' * 512
-# How an image gets into the cloud -> what that takes.
+# How an image gets into the cloud -> required ability.
 WAYS = {'upload': Ability.IMAGES, 'import': Ability.IMPORT}
-# What is called for nodes and for the clean-up.
+# Calls for nodes and for the clean-up.
 OTHER = {'getLimits', 'getNeeds', 'listZones', 'listImages', 'listInstances',
          'listPowerStates', 'listResources'}
 
 
 class Storage:
-    """Where artifacts are: a web server on loopback.
+    """Serves artifacts: a web server on loopback.
 
-    :param directory: made; what is in there is served.
+    :param directory: created; its files are served.
     """
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -72,7 +72,7 @@ class ImageScenarios(Scenarios):
     @pytest.fixture
     def storage(self, cloud: Cloud, tmp_path: pathlib.Path,
                 way: str | None) -> Iterator[ImageStorage]:
-        """:return: where the artifacts are."""
+        """:return: the server of the artifacts."""
         make = getattr(cloud, 'makeStorage', None)
         storage = (make() if make and way == 'import'
                    else Storage(tmp_path / 'storage'))
@@ -82,17 +82,17 @@ class ImageScenarios(Scenarios):
     @pytest.mark.parametrize('way', WAYS)
     def test_image(self, makeSite: MakeSite, storage: ImageStorage,
                    way: str) -> None:
-        """An image gets into the cloud, a node is made of it, and it is
-        removed."""
+        """An image gets into the cloud, a node is launched from it, and the
+        image is deleted."""
         site = self._makeSite(makeSite, way)
         artifact = addArtifact(site, storage)
         getReady(site, artifact)
-        assert site.getNew(), 'there is an upload, and nothing in the cloud'
+        assert site.getNew(), 'there is an upload, but nothing in the cloud'
         _checkWay(site, way)
         request, _ = site.getFulfilled(site.request(IMAGE))
         site.use(request)
         site.waitFor(lambda: not site.getRecords('node'),
-                     'the node of the image is not removed')
+                     'the node of the image is not deleted')
         deleteArtifact(site, artifact)
         site.rest()
 
@@ -100,8 +100,8 @@ class ImageScenarios(Scenarios):
     @pytest.mark.parametrize('way', WAYS)
     def test_image_faults(self, makeSite: MakeSite, storage: ImageStorage,
                           way: str, kind: str) -> None:
-        """Each call for an image fails; in the end it is there, and in the
-        end it is gone."""
+        """Each call for an image fails once; nevertheless the image becomes
+        ready and is deleted."""
         site = self._makeSite(makeSite, way)
         uploading, deleting, number = self._getImagePoints(
             site, storage, way)
@@ -119,7 +119,8 @@ class ImageScenarios(Scenarios):
     @pytest.mark.parametrize('kind', [None, 'error', 'lost', 'kill-after'])
     def test_snapshot(self, makeSite: MakeSite, cloud: Cloud,
                       kind: str | None) -> None:
-        """An image is made of a node, and is gone when it has expired."""
+        """An image is created from a node, and is deleted when it has
+        expired."""
         self.need(Ability.SNAPSHOTS)
         site = makeSite()
         site.start(change(cloud.configuration, 'labels',
@@ -129,12 +130,12 @@ class ImageScenarios(Scenarios):
         site.journal.begin(
             Fault('createSnapshot', kind) if kind else None)
         node = getProviderNode(nodeset.getNodes()[0])
-        # It waits for the launcher, and if that does nothing, for ever.
+        # In a thread, because it waits for the launcher without a time-out.
         thread = threading.Thread(daemon=True, target=lambda: list(
             site.client.snapshotNodeset(nodeset, [node.uuid])))
         thread.start()
         site.waitFor(lambda: not thread.is_alive(),
-                     'the snapshot does not come to an end')
+                     'the snapshot is not completed')
         if kind in (None, 'kill-after'):
             assert isinstance(node.snapshot.external_id, str), (
                 f'the snapshot is {node.snapshot.external_id!r}')
@@ -151,8 +152,8 @@ class ImageScenarios(Scenarios):
     def _getImagePoints(self, site: Site, storage: ImageStorage,
                         way: str) -> Points:
         """
-        :return: what is called for an upload, and to delete it, two lists;
-            and how many things there are then in the cloud.
+        :return: the calls of an upload and those of its deletion, two lists;
+            and the number of resources in the cloud in between.
         """
         site.journal.begin()
         artifact = addArtifact(site, storage)
@@ -171,7 +172,7 @@ class ImageScenarios(Scenarios):
         artifact = addArtifact(site, storage)
         getReady(site, artifact)
         site.waitFault()
-        # What an attempt has left that failed is gone.
+        # The remains of failed attempts have been deleted.
         site.waitForNumber(number)
         return artifact
 
@@ -217,15 +218,15 @@ def addArtifact(site: Site, storage: ImageStorage) -> ImageBuildArtifact:
             endpoint_name=provider.getEndpoint().canonical_name,
             providers=[provider.canonical_name],
             config_hash=image.zuul_config_hash, timestamp=time.time(),
-            # No job looks at it.
+            # The test has no validation job.
             validated=True, **inState(ImageUpload.State.PENDING))
-        # The last: from now on, launchers look at it.
+        # The last step: from now on, launchers process the artifact.
         artifact.updateAttributes(context, **inState(artifact.State.READY))
     return artifact
 
 
 def getReady(site: Site, artifact: ImageBuildArtifact) -> ImageUpload:
-    """:return: the upload of an artifact, when it is ready."""
+    """:return: the upload of an artifact, once it is ready."""
     def find() -> ImageUpload | None:
         for upload in getUploads(site):
             if (upload.artifact_uuid == artifact.uuid
@@ -233,12 +234,12 @@ def getReady(site: Site, artifact: ImageBuildArtifact) -> ImageUpload:
                 return upload
         return None
     return site.waitFor(
-        find, lambda: 'the image is not ready in the end; there is: '
+        find, lambda: 'the image does not become ready; the uploads are '
         f'{[str(upload) for upload in getUploads(site)]}')
 
 
 def getUploads(site: Site) -> list[ImageUpload]:
-    """:return: a list of all there are."""
+    """:return: a list of all uploads."""
     found = []
     with site.context() as context:
         for name in site.getRecords('image upload'):
@@ -248,7 +249,7 @@ def getUploads(site: Site) -> list[ImageUpload]:
 
 
 def deleteArtifact(site: Site, artifact: ImageBuildArtifact) -> None:
-    """Have an image removed, as a user can do."""
+    """Request the deletion of an image, as a user can do."""
     with site.context() as context:
         artifact.refresh(context)
         artifact.updateAttributes(

@@ -1,7 +1,7 @@
-"""A launcher in a process of its own, which signal 9 ends for good.
+"""A launcher in a process of its own, which can be killed.
 
-It is forked from a process that has imported all it needs, so it is there
-in a moment.
+The process is forked from one that has imported everything, so it starts
+quickly.
 """
 
 from collections.abc import Mapping
@@ -28,14 +28,13 @@ from zuul_nodes.testing.layout import makeConnections
 
 SESSION = 'session.json'
 LOG = 'launcher.log'
-# What is in zuul.conf: section -> option -> value.
+# The contents of zuul.conf: section -> option -> value.
 Options = dict[str, dict[str, str]]
-# What waits for a cloud to recover waits for so long (seconds): here they
-# recover at once.
+# Seconds of a back-off.  Here, clouds recover at once.
 PAUSE = 0.05
 # Seconds between rounds of the clean-up.
 CLEANUP_INTERVAL = 0.3
-# What else takes its time.
+# Settings that shorten other waits.
 SETTINGS = {
     'capacity_interval': 0.5,
     'cleanup_interval': CLEANUP_INTERVAL,
@@ -59,8 +58,8 @@ def _getPause(*args: object, **kwargs: object) -> float:
 
 
 def hurry() -> None:
-    """Have nothing wait for longer than :data:`PAUSE` after a failure."""
-    # A machine that is there already.
+    """Limit all waits after failures to :data:`PAUSE`."""
+    # For static nodes.
     staticendpoint.DELETE_RECYCLE_TIME = PAUSE
     for module in (supply, changes, statemachines, termination, queue):
         vars(module)['getPause'] = _getPause
@@ -71,11 +70,11 @@ def run(options: Options, driver_class: type[ZuulDriver],
         uploading: bool) -> None:
     """
     :param options: zuul.conf, section -> option -> value.
-    :param driver_class: that is looked at.
-    :param directory: for what the kit reads.
+    :param driver_class: that is tested.
+    :param directory: of the files for the kit.
     :param environ: the environment.
-    :param uploading: whether the cloud is kept from fetching images
-        by itself, so that they are uploaded.
+    :param uploading: whether to prevent imports, so that images are
+        uploaded.
     """
     os.environ.update(environ)
     _openLog(directory / LOG)
@@ -83,7 +82,8 @@ def run(options: Options, driver_class: type[ZuulDriver],
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *args: ended.set())
     if not plugin.install():
-        sys.exit('the plugin can not be used here')
+        sys.exit('the plugin cannot be used here; "zuul-nodes doctor" '
+                 'explains why')
     hurry()
     config = configparser.ConfigParser(interpolation=None)
     config.read_dict(options)

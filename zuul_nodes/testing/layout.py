@@ -1,4 +1,4 @@
-"""What becomes of configuration: parsed by our parsers, in a layout."""
+"""Parse the configuration into a layout with the plugin's parsers."""
 
 from collections.abc import Mapping
 import configparser
@@ -19,19 +19,19 @@ from zuul_nodes.plugin.extensions import Extensions
 CONTEXT = ('example.com/nodes', 'nodes', 'example', 'main',
            'zuul.d/nodes.yaml')
 
-# Kind of objects -> the class that parses them, as :data:`stanzas.PARSERS`.
+# Kind of object -> the class that parses it, as :data:`stanzas.PARSERS`.
 Parsers: TypeAlias = Mapping[str, type]
 
 
 def parse(text: str, parsers: Parsers = stanzas.PARSERS) -> list[Any]:
-    """:param text: a file as a tenant writes it.
+    """:param text: a file of a tenant.
     :return: a list of the configuration objects of these kinds in it."""
     return stanzas.parse(
         textwrap.dedent(text), model.SourceContext(*CONTEXT), parsers)
 
 
 def makeLayout(text: str, parsers: Parsers = stanzas.PARSERS) -> model.Layout:
-    """:return: a layout with what is in the text."""
+    """:return: a layout with the objects of a text."""
     layout = model.Layout(model.Tenant('tenant'))
     stanzas.addTo(layout, parse(text, parsers))
     return layout
@@ -41,13 +41,13 @@ def makeConnections(config: configparser.ConfigParser,
                     *driver_classes: type[ZuulDriver]) -> ConnectionRegistry:
     """
     :param config: zuul.conf
-    :param driver_classes: beside Zuul's own, or in place of them.
-    :return: a ConnectionRegistry, with what the plugin adds.
+    :param driver_classes: in addition to Zuul's own, which they may replace.
+    :return: a ConnectionRegistry, with the additions of the plugin.
     """
     connections = ConnectionRegistry()
     registry.wrapConfigure(
-        # In a process that has the plugin, the plugin's drivers would take
-        # the place of these.
+        # If the plugin is installed in this process, its own drivers would
+        # replace these.
         inspect.unwrap(ConnectionRegistry.configure),
         Extensions({cls.name: cls for cls in driver_classes}, {}, {}))(
             connections, config, providers=True)
@@ -59,7 +59,7 @@ def makeProviders(connections: ConnectionRegistry, text: str,
                   system_id: str) -> list[BaseProvider]:
     """
     :param connections:
-    :param text: images to providers, as a tenant writes them.
+    :param text: configuration from images to providers.
     :return: a list of the providers.
     """
     layout = makeLayout(text)

@@ -1,4 +1,4 @@
-"""The lives of nodes."""
+"""Tests of the lifecycle of nodes."""
 
 from collections.abc import Iterable
 import contextlib
@@ -24,22 +24,22 @@ from zuul_nodes.testing.launcher import CLEANUP_INTERVAL
 from zuul_nodes.testing.scenarios import MakeSite, Points, Scenarios
 from zuul_nodes.testing.site import PATHS, Site
 
-# What the launcher does now and then; it is looked at once.
+# Regular calls of the launcher.
 REGULAR = {'listImages', 'listPowerStates', 'listResources'}
-# What it asks at the beginning, and again when the answers are too old.
+# Calls whose answers the launcher caches.
 BEGINNING = {'getLimits', 'getNeeds', 'listZones'}
-# Seconds in which a call has to come to its end that may take one second.
+# Seconds until a call with a time-out of one second has to end.
 BOUND = 10
 
 
 class NodeScenarios(Scenarios):
 
     def test_life(self, site: Site) -> None:
-        """A node is made, used and removed."""
+        """A node is launched, used and deleted."""
         request, (node,) = site.getFulfilled(site.request('label'))
         assert node.interface_ip, 'the node has no address'
         if not site.given:
-            assert site.getNew(), 'there is a node, and nothing in the cloud'
+            assert site.getNew(), 'there is a node, but nothing in the cloud'
             self._checkTags(site, node)
         site.use(request)
         site.rest()
@@ -53,13 +53,12 @@ class NodeScenarios(Scenarios):
             f'no instance in the list has the tag zuul_node_uuid of the '
             f'node, {node.uuid}')
         missing = node.tags.items() - instances[0].metadata.items()
-        assert not missing, f'the instance has lost its tags {missing}'
+        assert not missing, f'the instance lacks the tags {missing}'
 
     def test_given(self, site: Site) -> None:
-        """A machine that is there already is given to one at a time, again
-        and again."""
+        """An existing machine serves one request at a time, repeatedly."""
         if not site.given:
-            pytest.skip('nodes are made')
+            pytest.skip('the nodes are not existing machines')
         requests = [site.request('label') for _ in range(self.many)]
         served = [site.getFulfilled(each)[0] for each in requests]
         machines = {node.uuid for node in site.getNodes()}
@@ -74,8 +73,7 @@ class NodeScenarios(Scenarios):
         site.rest()
 
     def test_many(self, site: Site) -> None:
-        """Many nodes at a time, for which the cloud is not asked one by
-        one."""
+        """The cloud is not queried for each of many nodes."""
         begin = time.monotonic()
         requests = [site.request('label') for _ in range(self.many)]
         served = [site.getFulfilled(each)[0] for each in requests]
@@ -94,10 +92,10 @@ class NodeScenarios(Scenarios):
             f'{number} lists of instances in {elapsed:.1f} seconds')
 
     def test_record(self, site: Site) -> None:
-        """Executors read and write the record, without the driver."""
+        """Executors read and write the record without the driver."""
         request, (node,) = site.getFulfilled(site.request('label'))
         assert type(node).__module__.startswith('zuul.'), (
-            f'{type(node)} is a class that executors do not have')
+            f'{type(node)} is a class that executors cannot import')
         before = _read(site, node)
         with node.locked(site.context(), blocking=False) as lock, \
                 site.context() as context:
@@ -106,14 +104,14 @@ class NodeScenarios(Scenarios):
             node.updateAttributes(context, comment='used')
         after = _read(site, node)
         assert before | {'comment': 'used'} == after, (
-            'the record loses something when an executor writes it')
+            'the record loses data when an executor writes it')
         site.use(request)
         site.rest()
 
     def test_leak(self, site: Site, cloud: Cloud) -> None:
-        """An instance whose record is gone is removed, and no other."""
+        """An instance whose record is missing is deleted, and no other."""
         if site.given:
-            pytest.skip('nothing is made')
+            pytest.skip('the nodes are existing machines')
         if hasattr(cloud, 'addForeign'):
             cloud.addForeign()
             site.before = site.list()
@@ -124,27 +122,27 @@ class NodeScenarios(Scenarios):
             site.zk_client.client.delete(path, recursive=True)
         site.waitFor(
             lambda: not site.getNew(),
-            lambda: f'{site.getNew()} of {left} is still there, though the '
-            'record of its node is gone')
+            lambda: f'{site.getNew()} of {left} still exists, although the '
+            'record of its node does not')
         site.rest()
 
     def test_cancel(self, site: Site) -> None:
-        """A request is gone while its node is made."""
+        """A request is canceled while its node is launched."""
         request_id = site.request('label')
         site.waitFor(site.getNodes, 'there is no node')
         site.cancel(request_id)
         site.waitFor(
             lambda: all(node.state == node.State.READY and not node.request_id
                         for node in site.getNodes()),
-            'a node is not there though nothing has failed')
-        # It is for the next one.
+            'a node does not become ready although nothing has failed')
+        # The next request uses the node.
         site.use(site.getFulfilled(site.request('label'))[0])
         site.rest()
 
     def test_instance_that_is_stopped(self, site: Site,
                                       cloud: StoppableCloud) -> None:
-        """A node that is ready, and whose instance does not run any more,
-        is not given to a request."""
+        """A ready node whose instance has been stopped is not assigned to a
+        request."""
         self.needMethod(cloud, 'stopInstances')
         request_id = site.request('label')
         site.waitFor(site.getNodes, 'there is no node')
@@ -152,18 +150,18 @@ class NodeScenarios(Scenarios):
         node, = site.waitFor(
             lambda: [node for node in site.getNodes()
                      if node.state == node.State.READY],
-            'there is no node that is ready')
+            'there is no ready node')
         cloud.stopInstances()
         site.waitFor(
             lambda: node.uuid not in site.getRecords('node'),
-            'a node is there though its instance does not run')
+            'a node still exists although its instance is stopped')
         site.use(site.getFulfilled(site.request('label'))[0])
         site.rest()
 
     def test_cancel_of_what_comes_late(self, site: Site) -> None:
-        """A cloud makes what nobody waits for any more."""
+        """A cloud creates an instance after the request was canceled."""
         if site.given:
-            pytest.skip('nothing is made')
+            pytest.skip('the nodes are existing machines')
         first = next(call for call in self._getPoints(site)[0]
                      if call.startswith('create'))
         site.journal.begin(Fault(first, 'late'))
@@ -175,8 +173,8 @@ class NodeScenarios(Scenarios):
         site.rest()
 
     def test_stop(self, site: Site) -> None:
-        """The launcher comes to its end when it is told to, and the next
-        one goes on."""
+        """The launcher ends when it is told to, and the next one continues.
+        """
         request, _ = site.getFulfilled(site.request('label'))
         assert site.launcher.stop() == 0, 'the launcher does not end'
         site.restart()
@@ -185,8 +183,8 @@ class NodeScenarios(Scenarios):
 
     @pytest.mark.parametrize('kind', KINDS)
     def test_faults(self, site: Site, kind: str) -> None:
-        """Each call for a node fails; in the end it is there, and in the
-        end it is gone."""
+        """Each call for a node fails once; nevertheless the node becomes ready
+        and is deleted."""
         creating, removing, number = self._getPoints(site)
         for call in creating:
             site.journal.begin(Fault(call, kind))
@@ -203,7 +201,7 @@ class NodeScenarios(Scenarios):
         'kind', ['error', 'hang', 'kill-before', 'kill-after'])
     def test_faults_at_the_beginning(self, makeSite: MakeSite,
                                      kind: str) -> None:
-        """Each call fails that a launcher makes for its first node only."""
+        """Each call fails that a launcher makes only for its first node."""
         site = makeSite()
         site.start()
         request, _ = site.getFulfilled(site.request('label'))
@@ -212,7 +210,7 @@ class NodeScenarios(Scenarios):
         again, _, number = self._getPoints(site)
         calls -= set(again)
         if not calls:
-            pytest.skip('there are none')
+            pytest.skip('there are no such calls')
         site.end()
         for call in sorted(calls):
             site = makeSite()
@@ -223,8 +221,8 @@ class NodeScenarios(Scenarios):
 
     def _getPoints(self, site: Site) -> Points:
         """
-        :return: what is called to make a node, and what to remove it, two
-            lists; and how many things there are then in the cloud.
+        :return: the calls that launch a node and those that delete it, two
+            lists; and the number of resources in the cloud in between.
         """
         site.journal.begin()
         request, _ = site.getFulfilled(site.request('label'))
@@ -233,7 +231,7 @@ class NodeScenarios(Scenarios):
         site.journal.begin()
         self._remove(site, request)
         removing = site.journal.getCalls()
-        # Others may not happen the next time.
+        # Cached calls may not happen the next time.
         return (_findPoints(creating), _findPoints(removing), number)
 
     def _make(self, site: Site, number: int) -> NodesetRequest:
@@ -241,11 +239,11 @@ class NodeScenarios(Scenarios):
         request, _ = site.getFulfilled(site.request('label'))
         site.waitFault()
         _, fault = site.journal.readPlan()
-        # Other drivers do not look for what the dead have made, but in the
-        # end, with the node, it goes.
+        # Other drivers do not search for instances of a launcher that has
+        # died, but delete them together with the node.
         if not (fault and fault.kills) or issubclass(
                 self.driver_class, Driver):
-            # One that failed half way is gone; there are not two.
+            # The instance of a failed attempt has been deleted.
             site.waitForNumber(number)
         return request
 
@@ -253,14 +251,14 @@ class NodeScenarios(Scenarios):
         site.use(request)
         site.rest()
         site.waitFault()
-        # What was late is gone again.
+        # Late instances have been deleted.
         site.rest()
 
     # Abilities
 
     def test_unanswered_calls(self, makeSite: MakeSite,
                               cloud: SilentCloud) -> None:
-        """No call goes on for ever."""
+        """Every call has a time-out."""
         self.needMethod(cloud, 'setSilent')
         site = makeSite()
         site.start()
@@ -270,18 +268,18 @@ class NodeScenarios(Scenarios):
 
         def ask() -> None:
             try:
-                # Some drivers of Zuul ask as they go along.
+                # Some drivers of Zuul call the cloud during the iteration.
                 list(endpoint.listInstances())
             except Exception:
                 failed.set()
         threading.Thread(target=ask, daemon=True).start()
         assert failed.wait(BOUND), (
-            f'a list of instances has not come to an end in {BOUND} seconds, '
-            'or has not failed, with a cloud that does not answer')
+            f'a list of instances has not ended in {BOUND} seconds, or has '
+            'not failed, with a cloud that does not answer')
 
     def test_answers_from_memory(self, makeSite: MakeSite,
                                  cloud: SilentCloud) -> None:
-        """What is asked while others wait needs no cloud."""
+        """Methods that others wait for do not call the cloud."""
         self.needMethod(cloud, 'setSilent')
         site = makeSite()
         site.provider, = site.makeProviders()
@@ -294,7 +292,7 @@ class NodeScenarios(Scenarios):
             label = provider.labels['label']
             provider.getNodeTags(site.system_id, label, 'node')
             provider.getEndpointLimits()
-            # Nobody has asked the cloud yet.
+            # Raised while the answer is unknown.
             with contextlib.suppress(KeyError):
                 provider.getQuotaForLabel(label)
             answered.set()
@@ -311,12 +309,12 @@ class NodeScenarios(Scenarios):
         assert None not in zones, 'nodes have no zone (az)'
         assert len(zones) == 1, f'the nodes of a request are in {zones}'
         known = list(_getEndpoint(site).adapter.listZones())
-        assert zones <= set(known), f'{zones} is none of {known}'
+        assert zones <= set(known), f'{zones} is not in {known}'
         site.use(request)
         site.rest()
 
     def test_limits(self, makeSite: MakeSite, cloud: LimitedCloud) -> None:
-        """A request that has no room waits until there is some."""
+        """A request that exceeds the limit waits until there is capacity."""
         self.need(Ability.LIMITS)
         self.needMethod(cloud, 'setLimit')
         cloud.setLimit(1)
@@ -325,27 +323,27 @@ class NodeScenarios(Scenarios):
         first, _ = site.getFulfilled(site.request('label'))
         second = site.request('label')
         site.journal.begin()
-        # Somebody else's node is seen to be there, or not to be.
+        # The launcher has seen whether there are nodes of others.
         site.waitFor(lambda: site.journal.getCalls()['listInstances'] > 2,
-                     'the cloud is not looked at')
+                     'the launcher does not list the instances')
         assert len(site.getRecords('node')) == 1, (
-            'there is a node for which the cloud has no room')
+            'there is a node for which the cloud has no capacity')
         site.use(first)
         site.use(site.getFulfilled(second)[0])
         site.rest()
 
     def test_needs(self, site: Site) -> None:
-        """It is known what a node takes of the limits."""
+        """The needs of a node are known."""
         self.need(Ability.NEEDS)
         request, (node,) = site.getFulfilled(site.request('label'))
         assert node.quota.getResources().get('instances') == 1, (
-            f'a node needs {node.quota.getResources()}, which is not one '
+            f'a node needs {node.quota.getResources()} instead of one '
             'instance')
         site.use(request)
         site.rest()
 
     def test_console(self, site: Site) -> None:
-        """What a node writes to its console can be read."""
+        """The console output of a node can be read."""
         self.need(Ability.CONSOLE)
         request, (node,) = site.getFulfilled(site.request('label'))
         _getEndpoint(site)
@@ -361,13 +359,13 @@ def _findPoints(calls: Iterable[str]) -> list[str]:
 
 
 def _getEndpoint(site: Site) -> BaseProviderEndpoint:
-    """:return: the kit's own."""
+    """:return: the endpoint of the kit's own process."""
     endpoint = site.provider.getEndpoint()
     endpoint.start()
     return endpoint
 
 
 def _read(site: Site, node: ProviderNode) -> dict[str, Any]:
-    """:return: what the record says."""
+    """:return: the data of the record."""
     data, _ = site.zk_client.client.get(node.getPath())
     return json.loads(zlib.decompress(data.partition(b'\0')[2]))

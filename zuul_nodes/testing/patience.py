@@ -1,7 +1,7 @@
-"""How long the kit waits for something, on whatever machine.
+"""Time-outs of the kit that adapt to the load of the machine.
 
-Where others are at work, too, a launcher waits for a processor most of the
-time.  That it is late then says nothing of a driver.
+On a loaded machine, a launcher waits for a processor most of the time.  That
+it is late is not a fault of the driver then.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,18 +9,19 @@ import contextlib
 import pathlib
 import time
 
-# The kit waits so many times longer, whatever keeps the processors busy.
+# Maximum factor by which a time-out is extended.
 MOST = 10
 NANOSECONDS = 10 ** 9
 
 
 class Patience:
-    """
-    :param seconds: in which something has to be so, as far as there
-        was a processor for it.
-    :param pids: gives the ids of the processes that bring it about; called
-        when they are needed, as others may be at work by then.
-    :param clock: gives seconds.
+    """A time-out that excludes the time in which processes wait for a
+    processor.
+
+    :param seconds: of the time-out.
+    :param pids: returns the ids of the processes; called when they are
+        needed, because they may change.
+    :param clock: returns seconds.
     """
 
     def __init__(self, seconds: float,
@@ -34,17 +35,17 @@ class Patience:
         self._end = self._begin + seconds
 
     def isOver(self) -> bool:
-        """:return: whether it should be so by now."""
+        """:return: whether the time is over."""
         now = self.clock()
         if now > self._end:
-            # Looked at as seldom as that, it takes nothing from the others.
+            # Evaluated only now, so that it costs little.
             elapsed = now - self._begin
             self._end = self._begin + self.seconds + min(
                 self._getDelay(), elapsed * (1 - 1 / MOST))
         return now > self._end
 
     def _getDelay(self) -> float:
-        """:return: seconds in which there was no processor."""
+        """:return: seconds of waiting for a processor."""
         return sum(delay - self._before.get(thread, 0)
                    for thread, delay in self._readDelays().items())
 
@@ -56,8 +57,8 @@ class Patience:
 def readDelays(pid: int | None) -> dict[str, float]:
     """
     :param pid: of a process, or None.
-    :return: id of each of its threads -> seconds for which it could have
-        run, and others did; nothing if Linux does not tell.
+    :return: id of each of its threads -> seconds for which it has waited for
+        a processor; empty if Linux does not report it.
     """
     delays = {}
     for path in pathlib.Path(f'/proc/{pid}/task').glob('*/schedstat'):

@@ -1,4 +1,4 @@
-"""The launcher's process, as the kit sees it."""
+"""Controls the launcher's process for the kit."""
 
 import functools
 import json
@@ -14,25 +14,24 @@ from zuul.driver import Driver as ZuulDriver
 
 from zuul_nodes.testing.launcher import LOG, SESSION, Options, run
 
-# Seconds in which a launcher has to be there, and to come to its end.
+# Seconds until a launcher has to start, and to stop.
 START_TIMEOUT = 120
 STOP_TIMEOUT = 20
-# Between two looks.
+# Seconds between two checks of a process.
 PAUSE = 0.02
-# Lines of a log that tell what is wrong.
+# Log lines that show problems.
 TROUBLE = re.compile(r'^\S+ \S+ (WARNING|ERROR|CRITICAL) ')
 MOST_LINES = 15
 
 
-# What launchers are forked with: themselves, and the driver of the first test.
-# The process from which they are forked is the only one of its kind in a
-# process with tests, so other tests may find there what it has imported.
+# Modules to preload: the launcher, and the driver of the first test.  There is
+# only one such server in a process, so other tests inherit its imports.
 _modules = ['zuul_nodes.testing.launcher']
 
 
 def preload(driver_class: type[ZuulDriver]) -> None:
-    """Have launchers be there as soon with a driver, and what it imports, as
-    without; of no use once there has been a launcher."""
+    """Preload a driver's module, so that launchers start quickly; no effect
+    after the first launcher."""
     if driver_class.__module__ not in _modules:
         _modules.append(driver_class.__module__)
 
@@ -45,7 +44,8 @@ def _getContext() -> ForkServerContext:
 
 
 class LauncherProcess:
-    """
+    """The process of a launcher.
+
     :param args: see :func:`zuul_nodes.testing.launcher.run`.
     """
 
@@ -58,10 +58,10 @@ class LauncherProcess:
         self._process: ForkServerProcess | None = None
 
     def start(self) -> None:
-        """Have it run.  Returns when it is about to begin its work, or has
+        """Start the launcher; return before it begins to work, or if it has
         ended already.
 
-        :raises TimeoutError: it is not there in time.
+        :raises TimeoutError: it does not start in time.
         """
         session = self.directory / SESSION
         session.unlink(missing_ok=True)
@@ -86,8 +86,8 @@ class LauncherProcess:
         return self._process is not None and self._process.is_alive()
 
     def kill(self) -> None:
-        """End it without warning, as far as it has not ended already, and
-        have ZooKeeper know at once."""
+        """Kill the launcher unless it has ended, and end its session with
+        ZooKeeper."""
         if self._process is None:
             return
         self._process.kill()
@@ -96,17 +96,17 @@ class LauncherProcess:
         self._endSession()
 
     def stop(self) -> int | None:
-        """Ask it to end.
+        """Stop the launcher.
 
         :return: its exit status, or None if it does not end.
         """
-        assert self._process is not None, 'it has not been started'
+        assert self._process is not None, 'the launcher was not started'
         self._process.terminate()
         self._process.join(STOP_TIMEOUT)
         return self._process.exitcode
 
     def _endSession(self) -> None:
-        """ZooKeeper would wait some seconds for the dead to come back."""
+        """End the session, which ZooKeeper would keep for some seconds."""
         try:
             session_id, password = json.loads(
                 (self.directory / SESSION).read_text())
@@ -122,7 +122,7 @@ class LauncherProcess:
         client.close()
 
     def getTrouble(self) -> list[str]:
-        """:return: the last lines of its log that tell what is wrong."""
+        """:return: the last lines of its log that show problems."""
         try:
             lines = (self.directory / LOG).read_text().splitlines()
         except FileNotFoundError:

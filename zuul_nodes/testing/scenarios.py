@@ -1,4 +1,4 @@
-"""What all scenarios know of the driver that is tested."""
+"""The base class of all tests."""
 
 from collections.abc import Collection
 from typing import ClassVar, Protocol
@@ -9,13 +9,13 @@ from zuul.driver import Driver as ZuulDriver
 from zuul_nodes.drivers import Ability
 from zuul_nodes.testing.site import Site
 
-# What is called to bring something about, and what to remove it; and how many
-# things there are in the cloud between.
+# The calls that create something, those that delete it, and the number of
+# resources in the cloud in between.
 Points = tuple[list[str], list[str], int]
 
 
 class MakeSite(Protocol):
-    """What the fixture ``makeSite`` gives."""
+    """The value of the fixture ``makeSite``."""
 
     def __call__(self, uploading: bool = False) -> Site:
         ...
@@ -24,9 +24,9 @@ class MakeSite(Protocol):
 class Scenarios:
     """
     :cvar driver_class: that is tested.
-    :cvar abilities: what the cloud can do; with
-        :mod:`zuul_nodes.drivers`, the adapter tells.
-    :cvar many: how many nodes there can be at once.
+    :cvar abilities: of the cloud; by default, those that the adapter
+        declares.
+    :cvar many: maximum number of nodes at the same time.
     """
 
     driver_class: ClassVar[type[ZuulDriver]]
@@ -39,12 +39,12 @@ class Scenarios:
             adapter_class.abilities if adapter_class else frozenset())
 
     def need(self, *abilities: Ability) -> None:
-        """Skip the test, unless the cloud has one of them."""
+        """Skip the test unless the cloud has one of the abilities."""
         if not set(self.getAbilities()) & set(abilities):
             pytest.skip('the driver does not declare '
                         + ' or '.join(str(each) for each in abilities))
 
     def needMethod(self, cloud: object, name: str) -> None:
-        """Skip the test, unless one can do something with the cloud."""
+        """Skip the test unless the fixture ``cloud`` has a method."""
         if not hasattr(cloud, name):
             pytest.skip(f'the cloud has no {name}()')

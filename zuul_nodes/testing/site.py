@@ -1,5 +1,5 @@
-"""All that is there but the cloud: ZooKeeper, a launcher, and those whom it
-serves, a scheduler and an executor."""
+"""A complete Zuul except for the cloud: ZooKeeper, a launcher, and the
+scheduler and the executor that use it."""
 
 import builtins
 import collections
@@ -47,12 +47,12 @@ from zuul_nodes.testing.process import LauncherProcess
 
 TENANT = 'tenant'
 CONNECTION = 'cloud'
-# Seconds until something has to be so with a launcher that runs, see
-# :mod:`zuul_nodes.testing.patience`, and between two looks.
+# Time-out in seconds for everything that a launcher does, see
+# :mod:`zuul_nodes.testing.patience`, and seconds between two checks.
 PATIENCE = 30
 PAUSE = 0.02
-# What the clean-up calls in each round, and how often until a call that has
-# not been made is not made this time.
+# The call that the clean-up makes in each round, and the number of rounds
+# after which a missing call is not expected any more.
 ROUND = 'listInstances'
 ENOUGH = 5
 PATHS = {
@@ -68,13 +68,13 @@ Result = TypeVar('Result')
 
 class Site:
     """
-    :param zookeeper: a server that runs.
+    :param zookeeper: a running server.
     :param directory: for files.
     :param driver_class: of the driver.
-    :param cloud: what its author tells of it.
+    :param cloud: the value of the fixture ``cloud``.
     :param uploading: see :func:`zuul_nodes.testing.launcher.run`.
-    :ivar given: whether nodes are machines that are there already.
-    :ivar provider: the one that is configured, after :meth:`start`.
+    :ivar given: whether nodes are existing machines.
+    :ivar provider: the configured provider, after :meth:`start`.
     """
 
     def __init__(self, zookeeper: ZooKeeper, directory: pathlib.Path,
@@ -100,7 +100,7 @@ class Site:
         self.system_id = ZuulSystem(self.zk_client).system_id
         self.before = self.list()
         self.provider: BaseProvider
-        # The plan by which a launcher died that was replaced.
+        # The plan whose fault killed the last launcher that was replaced.
         self._replaced: int | None = None
 
     def _makeOptions(self, driver_class: type[ZuulDriver]) -> Options:
@@ -122,14 +122,15 @@ class Site:
                          'call_timeout': str(CALL_TIMEOUT)},
             f'connection {CONNECTION}': {'driver': driver_class.name}}
         if issubclass(driver_class, Driver):
-            # What is late to the launcher is to be late to the driver.
+            # Calls that exceed the launcher's time-out have to exceed that of
+            # the driver as well.
             options[f'connection {CONNECTION}']['api_timeout'] = '1'
         options[f'connection {CONNECTION}'] |= {
             key: str(value) for key, value in self.cloud.connection.items()}
         return options
 
     def end(self) -> None:
-        """Stop all of it; may be called again."""
+        """Stop everything; may be called again."""
         if self.zk_client.client is None:
             return
         self.launcher.kill()
@@ -140,9 +141,9 @@ class Site:
     # The scheduler
 
     def start(self, text: str | None = None) -> None:
-        """Write a layout, and have a launcher run.
+        """Write a layout, and start a launcher.
 
-        :param text: in place of the cloud's configuration.
+        :param text: replaces the cloud's configuration.
         """
         providers = self.makeProviders(text)
         self.provider = providers[0]
@@ -160,7 +161,7 @@ class Site:
             self.zk_client, self.system_id)
 
     def restart(self) -> None:
-        """Have another launcher take over from one that dies."""
+        """Kill the launcher, and start another one."""
         self.launcher.kill()
         self.launcher.start()
 
@@ -175,9 +176,9 @@ class Site:
                 labels=list(labels)).uuid
 
     def getServed(self, request_id: str) -> NodesetRequest:
-        """Wait for the end of a request.
+        """Wait until a request is fulfilled or has failed.
 
-        :return: the request, as it is then.
+        :return: the request.
         """
         return self.waitFor(
             lambda: self._getDone(request_id),
@@ -204,7 +205,7 @@ class Site:
                  for node_id in request.nodes]
         for node in nodes:
             if node.state != node.State.READY:
-                self.fail(f'a node of a request that is fulfilled is '
+                self.fail(f'a node of a fulfilled request is '
                           f'{node.state}')
         return request, nodes
 
@@ -223,17 +224,17 @@ class Site:
         return nodeset
 
     def use(self, request: NodesetRequest) -> None:
-        """Have the nodes of a request used."""
+        """Use the nodes of a request, and return them."""
         self.client.returnNodeset(self.begin(request))
 
-    # What there is
+    # Resources
 
     def list(self) -> collections.Counter[str]:
-        """:return: a Counter of what there is in the cloud."""
+        """:return: a Counter of the resources in the cloud."""
         return collections.Counter(map(str, self.cloud.list()))
 
     def getNew(self) -> builtins.list[str]:
-        """:return: what there is in the cloud since the beginning."""
+        """:return: resources in the cloud that are new since the beginning."""
         return sorted((self.list() - self.before).elements())
 
     def getRecords(self, kind: str) -> builtins.list[str]:
@@ -254,8 +255,8 @@ class Site:
         return found
 
     def getUsed(self) -> builtins.list[str]:
-        """:return: the machines, of those that are given, that are not
-            ready for the next one."""
+        """:return: existing machines that are not ready for the next request.
+        """
         return [str(node) for node in self.getNodes()
                 if node.state != node.State.READY or node.request_id]
 
@@ -263,11 +264,11 @@ class Site:
 
     def waitFor(self, predicate: Callable[[], Result | None],
                 what: str | Callable[[], str]) -> Result:
-        """Wait until something is so; meanwhile a launcher that was to die
-        is replaced.
+        """Wait for a condition, and replace launchers that faults kill.
 
-        :param predicate: gives what is waited for, or something false.
-        :param what: is said to be wrong when the time is over; or gives it.
+        :param predicate: returns the result, or a false value until then.
+        :param what: error message when the time is over, or a function that
+            returns it.
         """
         patience = self._makePatience()
         while not (result := predicate()):
@@ -279,7 +280,7 @@ class Site:
         return result
 
     def _makePatience(self) -> Patience:
-        # An emulated cloud is in this process.
+        # An emulated cloud runs in this process.
         return Patience(PATIENCE, lambda: [
             self.launcher.pid, self.zookeeper.process.pid, os.getpid()])
 
@@ -312,31 +313,31 @@ class Site:
         self.waitFor(isOver, f'there is no end of {fault}')
 
     def rest(self) -> None:
-        """Wait until all is gone that was made since the beginning; of
-        machines that are given, until they are ready again."""
+        """Wait until everything new is deleted, and existing machines are
+        ready again."""
         def getLeft() -> dict[str, builtins.list[str]]:
             return {kind: ids for kind in PATHS if (
                 ids := self.getUsed() if self.given and kind == 'node'
                 else self.getRecords(kind))}
         self.waitFor(
             lambda: not (self.getNew() or getLeft()),
-            lambda: 'not everything is gone in the end: '
+            lambda: 'not everything is deleted in the end: '
             f'in the cloud: {self.getNew() or "nothing"}; '
             f'in ZooKeeper: {getLeft() or "nothing"}')
         if lost := self.before - self.list():
-            self.fail(f'{sorted(lost)} was there before, and is gone')
+            self.fail(f'{sorted(lost)} of others was deleted')
 
     def waitForNumber(self, number: int) -> None:
-        """Wait until there are so many new things in the cloud."""
+        """Wait until there is a number of new resources in the cloud."""
         self.waitFor(
             lambda: len(self.getNew()) == number,
-            lambda: f'in the cloud there should be {number} new things, '
-            f'as without a fault: {self.getNew()}')
+            lambda: f'there should be {number} new resources in the cloud, as '
+            f'without a fault: {self.getNew()}')
 
     def fail(self, what: str) -> NoReturn:
-        """End the test.
+        """End the test with an error.
 
-        :param what: is wrong.
+        :param what: the problem.
         """
         _, fault = self.journal.readPlan()
         lines = [what]
@@ -350,5 +351,5 @@ class Site:
             if 'failed' in entry)
         lines += [f'{failure} ({number} times)'
                   for failure, number in failures.items()]
-        lines += ['The launcher says:', *self.launcher.getTrouble()]
+        lines += ['The log of the launcher:', *self.launcher.getTrouble()]
         pytest.fail('\n'.join(lines), pytrace=False)

@@ -11,9 +11,9 @@ _ZOOKEEPER = pytest.StashKey[ZooKeeper]()
 
 def getZooKeeper(config: pytest.Config,
                  tmp_path_factory: pytest.TempPathFactory) -> ZooKeeper:
-    """Start the server, unless it runs.
+    """Start the server, unless it is running.
 
-    :param config: pytest's, which stops it in the end.
+    :param config: pytest's, which stops the server in the end.
     :return: the :class:`ZooKeeper` of the session.
     """
     if _ZOOKEEPER not in config.stash:

@@ -175,19 +175,19 @@ def storage(tmp_path):
 
 @pytest.mark.parametrize(
     ('driver_class', 'scenario', 'message', 'arguments'), [
-        (NoDelete, 'test_life', r"not everything is gone .*: \['np", {}),
+        (NoDelete, 'test_life', r"not everything is deleted .*: \['np", {}),
         (Twice, 'test_faults', 'there should be 1 new things',
          {'kind': 'kill-after'}),
         (NoTags, 'test_life', 'has the tag zuul_node_uuid', {}),
-        (NoTags, 'test_leak', 'is still there, though the record', {}),
+        (NoTags, 'test_leak', 'still exists, although the record', {}),
         (NoZone, 'test_zones', 'no zone', {}),
         (NoAddress, 'test_life', 'no address', {}),
-        (NoLimits, 'test_limits', 'cloud has no room', {}),
+        (NoLimits, 'test_limits', 'cloud has no capacity', {}),
         (Strict, 'test_image_faults',
          "deleteImage has raised KeyError.'there is no image",
          {'kind': 'kill-after', 'way': 'upload'}),
-        (Lossy, 'test_image', 'not everything is gone', {'way': 'upload'}),
-        (Patient, 'test_unanswered_calls', 'not come to an end', {}),
+        (Lossy, 'test_image', 'not everything is deleted', {'way': 'upload'}),
+        (Patient, 'test_unanswered_calls', 'has not ended in', {}),
         (Curious, 'test_answers_from_memory', 'calls the cloud', {}),
         (Silent, 'test_documentation', 'flavor_attributes: cores', {}),
     ])

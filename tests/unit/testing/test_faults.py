@@ -30,7 +30,7 @@ def test_call_that_goes_on_when_there_is_another_plan(
     """The journal notes its end under the plan by which it was made."""
     monkeypatch.setattr(kit_faults, 'HANG', 0)
     journal.begin(Fault('create', 'late'))
-    faults.perform('other', lambda: None)
+    faults.performCall('other', lambda: None)
     assert not journal.isBegun()
 
     def act():
@@ -38,14 +38,14 @@ def test_call_that_goes_on_when_there_is_another_plan(
         assert not journal.isOver()
         journal.begin(Fault('create', 'error'))
     with pytest.raises(TimeoutError):
-        faults.perform('create', act)
+        faults.performCall('create', act)
     assert not journal.isBegun()
     assert journal.getCalls() == {}
 
 
 def test_failures(faults, journal):
     with pytest.raises(ValueError, match='no'):
-        faults.perform('create', raiseError)
+        faults.performCall('create', raiseError)
     assert journal.read() == [
         {'plan': 0, 'call': 'create'},
         {'plan': 0, 'failed': 'create', 'error': "ValueError('no')"}]
@@ -60,13 +60,13 @@ def test_death(faults, journal, monkeypatch):
         raise Death
     monkeypatch.setattr('os.kill', kill)
     journal.begin(Fault('create', 'error', occurrence=2))
-    faults.perform('create', lambda: None)
+    faults.performCall('create', lambda: None)
     with pytest.raises(Exception, match='injected'):
-        faults.perform('create', lambda: None)
+        faults.performCall('create', lambda: None)
     assert journal.readDeath() is None
     journal.begin(Fault('create', 'kill-before'))
     with pytest.raises(Death):
-        faults.perform('create', lambda: None)
+        faults.performCall('create', lambda: None)
     journal.begin()
     assert journal.readDeath() == 2
 
