@@ -176,7 +176,7 @@ def storage(tmp_path):
 @pytest.mark.parametrize(
     ('driver_class', 'scenario', 'message', 'arguments'), [
         (NoDelete, 'test_life', r"not everything is deleted .*: \['np", {}),
-        (Twice, 'test_faults', 'there should be 1 new things',
+        (Twice, 'test_faults', 'there should be 1 new resources',
          {'kind': 'kill-after'}),
         (NoTags, 'test_life', 'has the tag zuul_node_uuid', {}),
         (NoTags, 'test_leak', 'still exists, although the record', {}),

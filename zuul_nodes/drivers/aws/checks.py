@@ -19,7 +19,7 @@ from zuul_nodes.suggestions import suggest
 # Maximum number of names in a message.
 MANY = 10
 # The id of an instance that does not exist, so calls do not change anything.
-NOBODY = 'i-00000000000000000'
+MISSING = 'i-00000000000000000'
 # Calls that every node requires -> method and arguments.
 PERMISSIONS = {
     'ec2:DescribeInstances': ('describe_instances', {}),
@@ -27,9 +27,9 @@ PERMISSIONS = {
     'ec2:DescribeImages': ('describe_images', {'Owners': ['self']}),
     'ec2:DescribeSnapshots': ('describe_snapshots', {'OwnerIds': ['self']}),
     'ec2:TerminateInstances': ('terminate_instances',
-                               {'InstanceIds': [NOBODY]}),
+                               {'InstanceIds': [MISSING]}),
     'ec2:CreateTags': ('create_tags', {
-        'Resources': [NOBODY],
+        'Resources': [MISSING],
         'Tags': [{'Key': 'zuul_system_id', 'Value': 'check'}]}),
 }
 # The error code of a dry run that would have succeeded.

@@ -1,11 +1,11 @@
-# Run in a node by the shell of its image, before anybody can log in.
-# $1 is the user, $2 the user's number, which is the group's, too.
+# The shell of the image runs this in a node before its sshd starts.
+# $1 is the user, $2 the id of the user and of its group.
 set -e
 export PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 touch /etc/passwd /etc/group
 
-# The user is there under the one number that there is, whatever the image
-# says.  It comes first: the names of files' owners are looked up so.
+# The user has the only id that exists in the sandbox, whatever the image has.
+# Its entry comes first, because names of owners are looked up in this order.
 own="$1:x:$2:$2::/home/$1:/bin/sh"
 home="/home/$1"
 rest=
@@ -23,8 +23,8 @@ done < /etc/passwd
 printf '%s\n%s' "$own" "$rest" > /etc/passwd
 mkdir -p "$home"
 
-# sshd gives terminals to the group "tty", which has no number here; without
-# it, they are the user's.
+# sshd gives terminals to the group "tty", whose id does not exist here;
+# without that group, the terminals belong to the user.
 rest=
 while IFS= read -r line || [ -n "$line" ]; do
     case "$line" in
@@ -35,11 +35,11 @@ while IFS= read -r line || [ -n "$line" ]; do
 done < /etc/group
 printf '%s:x:%s:\n%s' "$1" "$2" "$rest" > /etc/group
 
-# The name servers are the machine's.
+# Use the name servers of the machine.
 rm -f /etc/resolv.conf
 cp /run/zuul-nodes/resolv.conf /etc/resolv.conf
 [ -e /etc/hosts ] || echo '127.0.0.1 localhost' > /etc/hosts
-# No DNS knows the node's own name, which sudo and others look up.
+# No DNS has the node's own name, which sudo and other programs look up.
 read -r name < /proc/sys/kernel/hostname
 case "$(cat /etc/hosts)" in
     *"$name"*) ;;
