@@ -15,9 +15,11 @@ WORDS = {
 }
 # Rooms whose prose is rewritten: folders, and "." for the modules directly in
 # the package.  A room is added when it has none of the words.
-ROOMS = ('.', 'cmd', 'configloader', 'launcher/endpoints',
+ROOMS = ('.', 'cmd', 'configloader', 'drivers', 'launcher/endpoints',
          'launcher/metrics', 'launcher/workers', 'plugin',
-         'quickstart', 'reference')
+         'quickstart', 'reference', 'testing')
+# Messages of services, which the table of an OpenStack driver quotes.
+QUOTED = re.compile('can not find requested image', re.IGNORECASE)
 SUFFIXES = ('.py', '.rst', '.toml', '.yaml')
 
 
@@ -30,7 +32,7 @@ def getFiles(room):
 def findWords(text):
     """Yield a description of each word that should not be in a text."""
     # Comments of several lines are one text.
-    joined = re.sub(r'\n[ \t]*#? ?', '\n', text)
+    joined = QUOTED.sub('', re.sub(r'\n[ \t]*#? ?', '\n', text))
     for pattern, instead in WORDS.items():
         for match in re.finditer(pattern, joined, re.IGNORECASE):
             line = joined.count('\n', 0, match.start()) + 1

@@ -70,7 +70,7 @@ class TestGce:
 
     def test_another_object_is_not_imported(self, gce, importImage):
         with pytest.raises(PermanentError, match=(
-                f'The md5 of {URL} is {makeChecksums(DISK)["md5"]}, the '
+                f'The md5 of {URL} is {makeChecksums(DISK)["md5"]}, but the '
                 f'artifact has {makeChecksums(OTHER)["md5"]}')):
             importImage(**makeChecksums(OTHER))
         assert not gce.calls['images.insert']

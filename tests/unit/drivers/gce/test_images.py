@@ -177,7 +177,7 @@ def test_import(gce, site):
     'https://storage.googleapis.com/images/nothing',
     'gce-image:projects/zuul/global/images/nothing'])
 def test_import_of_what_is_gone(site, url, md5):
-    with pytest.raises(GoneError, match=f'{url} any more'):
+    with pytest.raises(GoneError, match=f'{url}, the source of the image'):
         site.adapter.importImage(
             site.makeImageSpec(format='tar.gz', md5=md5), url)
 

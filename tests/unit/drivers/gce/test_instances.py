@@ -265,7 +265,7 @@ def test_preempted(gce, site):
     found = site.list()[created.id]
     assert found.state is State.FAILED
     assert 'STOPPING' in found.message
-    assert 'taken it away' in found.message
+    assert 'Google may have reclaimed it' in found.message
     found = site.runUntil(lambda instances: 'TERMINATED' in instances[
         created.id].message)[created.id]
     assert found.state is State.FAILED
