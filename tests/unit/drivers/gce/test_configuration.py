@@ -113,7 +113,8 @@ def test_provider_replaces_the_family_of_its_section():
      'a name of lower-case'),
     ('[ci-node]', '[CI]', '"CI" is not a valid network tag'),
     ('[ci-node]', '["' + 'a' * 64 + '"]', 'is not a valid network tag'),
-    ('[ci-node]', str([f'a{i}' for i in range(65)]), 'at most 64 network tags'),
+    ('[ci-node]', str([f'a{i}' for i in range(65)]),
+     'at most 64 network tags'),
     ('network-tags:', 'metadata: {a b: c}\n      network-tags:',
      '"a b" is not a valid key'),
     ('network-tags:', 'metadata: {a: ' + 'b' * 262145
