@@ -205,7 +205,7 @@ class TestImports:
         monkeypatch.setattr(
             awsendpoint.AwsProviderEndpoint, 'IMAGE_UPLOAD_SLEEP', 600)
         site.endpoint.waits.stop()
-        with pytest.raises(DriverError, match='not waited for'):
+        with pytest.raises(DriverError, match='because the endpoint stops'):
             importImage(site, url)
 
     def test_copy_never_comes_to_its_end(self, site):

@@ -29,7 +29,7 @@ IMAGE_ID = ('/subscriptions/1/resourceGroups/other/providers/'
     ('region:', 'use-internal-ip: maybe\n    region:', 'expected bool'),
     (SUBNET, f'{SUBNET}\n        az: east', 'expected a zone'),
     (SUBNET, f'{SUBNET}\n        userdata: {"x" * 65536}',
-     'it has 65536 bytes')])
+     'the value has 65536 bytes')])
 def test_wrong(zk_client, old, new, message):
     with pytest.raises(AttributeValueError, match=message):
         getProvider(zk_client, makeConnection(), change(old, new))

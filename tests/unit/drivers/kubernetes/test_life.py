@@ -333,7 +333,7 @@ def test_the_token_is_late(makeSite, cluster, core):
 
 
 def test_a_cluster_without_tokens_in_secrets(makeSite, cluster, monkeypatch):
-    monkeypatch.setattr(statemachine, 'TOKEN_PATIENCE', 0)
+    monkeypatch.setattr(statemachine, 'TOKEN_TIMEOUT', 0)
     cluster.controllers.fills_secrets = False
     site = makeSite('kind: namespace')
     node = site.makeNode()
