@@ -110,12 +110,12 @@ class Launcher:
         self.stats = metrics.Stats(self.statsd)
         self.image_schedule = images.Schedule(self.queue, self.settings)
         self.image_records = images.ImageRecords(
-            self.session, self.image_schedule.tell)
+            self.session, self.image_schedule.checkSoon)
         self.node_images = images.NodeImages(self.image_records)
         self.pools = EndpointPools(
             self.settings.endpoint_workers, self.settings.call_timeout,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
-            self.image_schedule.tell)
+            self.image_schedule.checkSoon)
 
     def _makePlanner(self):
         self.min_ready_state = nodes.MinReadyState(self.queue, self.settings)
@@ -262,14 +262,14 @@ class Launcher:
 
     def _makeImageParts(self):
         common = self.image_records, self.image_schedule
-        pipelines = ImagePipelines(self.layouts, self.image_schedule.tell)
+        pipelines = ImagePipelines(self.layouts, self.image_schedule.checkSoon)
         jobs = self.image_jobs = images.ImageJobs(
             images.ImageEvents(
                 self.session, self.image_schedule,
                 self.connections.drivers['zuul'], self.trigger_events),
             pipelines, images.Tenants(self.layouts, pipelines),
             images.EventTracker(self.zk_client.client,
-                                self.image_schedule.tell))
+                                self.image_schedule.checkSoon))
         validation = images.Validation(*common, jobs)
         uploads = images.Uploads(
             *common, self.layouts, self.own_temp_directory.path,
@@ -334,7 +334,7 @@ class Launcher:
 
     def start(self):
         self.host_key_scanner.start()
-        self.image_schedule.tell()
+        self.image_schedule.checkSoon()
         self.queue.start()
         self.gauges.start()
         self.queue.add(changes.LAYOUT)

@@ -30,7 +30,7 @@ class BenchLauncher(Steps):
         BaseProvider._subclasses[driver_class.name.encode()] = (
             driver_class().getProviderClass())
         self.host_key_scanner.start()
-        self.image_schedule.tell()
+        self.image_schedule.checkSoon()
         self.queue.add(LAYOUT)
         self.component_info.state = self.component_info.RUNNING
 

@@ -133,7 +133,7 @@ def test_checksums_may_be_demanded(launcher, server, caplog):
     upload(launcher, f'{server.url}/image')
     launcher.waitForUploads('failed')
     assert ('/image has no checksum; with "require_image_checksums" in the '
-            'section "launcher" of zuul.conf, its metadata have to have '
+            'section "launcher" of zuul.conf, its metadata must contain '
             '"sha256" or "md5sum"') in caplog.text
     assert server.requests == []
 

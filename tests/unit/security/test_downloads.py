@@ -439,4 +439,4 @@ def test_a_server_cannot_take_its_time(
     upload(image_launcher, slow)
     image_launcher.waitForUploads('failed')
     assert caplog.text.count(
-        'fewer than "image_minimum_rate"') >= Settings.upload_attempts
+        'bytes per second of "image_minimum_rate"') >= Settings.upload_attempts

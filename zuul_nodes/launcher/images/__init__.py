@@ -1,6 +1,6 @@
 """Images: build events, builds, uploads, validation, retention and deletion.
 
-:mod:`policy` holds every rule that says whether a build, an upload or a
+:mod:`policy` contains every rule that decides whether a build, an upload or a
 provider is in service, kept or rejected.
 """
 

@@ -1,5 +1,4 @@
-"""The end of an artifact: its file in storage, which a job deletes, and then
-its record."""
+"""Deletion of artifacts: a job deletes the file, the launcher the record."""
 
 import logging
 
@@ -11,10 +10,11 @@ from zuul_nodes.launcher.zookeeper import inState, sync
 
 
 class ArtifactDeletion:
-    """
+    """Deletes artifacts by the jobs of tenants.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param ImageJobs jobs: that delete files.
+    :param Schedule schedule: of checks.
+    :param ImageJobs jobs: the jobs that delete files.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -28,23 +28,25 @@ class ArtifactDeletion:
         self.event_tracker = jobs.event_tracker
 
     def isUnderWay(self, artifact):
-        """:return: whether an event for that, or its item, is under way."""
+        """:return: whether a job is deleting the file, or is about to."""
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
         if sent is None:
             return False
-        # Whatever is sent to a tenant that is gone, nobody gets.
+        # The event is lost if the tenant is gone.
         layout = self.pipelines.get(sent.tenant_name)
         if layout is None or not self.event_tracker.isUnderWay(
                 sent.tenant_name, layout.pipelines[EventKind.DELETE],
                 'image_build_uuid', artifact.uuid):
             return False
-        self.schedule.lookLater()
+        self.schedule.checkLater()
         return True
 
     def delete(self, context, artifact):
-        """Take the next step to delete an artifact, which is locked: its
-        uploads, its file in storage, its record."""
-        # Whoever had the lock before may have added some.
+        """Take the next step to delete a locked artifact.
+
+        The uploads go first, then the file in storage, then the record.
+        """
+        # The former owner of the lock may have added uploads.
         sync(self.records.uploads)
         if any(upload.artifact_uuid == artifact.uuid
                for upload in self.records.uploads.getItems()):
@@ -53,7 +55,7 @@ class ArtifactDeletion:
                 with artifact.activeContext(context):
                     artifact.state = artifact.State.DELETING
             return
-        # Another launcher may have sent it since it was decided to delete.
+        # Another launcher may have sent the event since the decision.
         if self.isUnderWay(artifact):
             return
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
@@ -61,7 +63,7 @@ class ArtifactDeletion:
         if deleters and (sent is None or sent.tenant_name not in deleters):
             self._send(artifact, sent, choose(deleters, None))
             return
-        self.log.info('Deleting %s, which has no uploads', artifact)
+        self.log.info('Deleting %s, which has no uploads left', artifact)
         audit.tell(audit.Event.DELETED, artifact,
                    launcher=self.records.session.identifier)
         remove(context, artifact)
@@ -72,7 +74,7 @@ class ArtifactDeletion:
             artifact, **inState(artifact.State.DELETING))
         transaction.audit(audit.Event.DELETED, artifact,
                           result=audit.Result.BEGUN)
-        self.events.add(
+        self.events.addEvent(
             transaction, EventKind.DELETE, artifact.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,
             artifact.project_branch)

@@ -1,7 +1,7 @@
-"""Artifacts of image builds: from where a job has put them to a file.
+"""Downloads of artifacts from the storage of jobs to a file.
 
-An artifact is large.  All here works in blocks and asks before each one
-whether to go on, so that a launcher that stops does not wait for it.
+Artifacts are large.  All functions here work in blocks and call a check before
+each of them, so that they end soon when the launcher stops.
 """
 
 from concurrent.futures import FIRST_EXCEPTION, wait
@@ -27,41 +27,43 @@ from zuul_nodes.launcher.workers import Threads, getPause
 
 __all__ = ['ArtifactError', 'Pace', 'WrongArtifactError']
 
-# The server may answer another time.
+# Errors that a later attempt may not meet.
 TEMPORARY = (requests.codes.request_timeout, requests.codes.too_many_requests)
 
 log = logging.getLogger('zuul.nodes.images')
 
 
 class IncompleteError(ArtifactError):
-    """The server has not sent all; it may another time."""
+    """The server has sent less than announced; a retry may succeed."""
 
 
 def getName(url):
-    """:return: a URL without what may be a secret in it, for people."""
+    """:return: a URL without possible secrets, for people."""
     return messages.withoutSecrets(url)
 
 
-def download(source, path, check, disk_space, pace, tell=None, checked=False):
-    """
+def download(source, path, check, disk_space, pace, report=None,
+             checked=False):
+    """Download a file, in parts if the server supports them.
+
     :param Source source: of the file.
     :param str path: the file to write.
-    :param check: called before each block, and while there is none; what
-        it raises ends it.
-    :param DiskSpace disk_space:
-    :param Pace pace: which has just begun.
-    :param tell: called with a line about the progress now and then.
-    :param bool checked: whether a checksum will be compared with what has
-        come.
-    :return: whether it is certain that all has come, and of one version of
-        the file.  If not, it may come right another time.
-    :raises ArtifactError: it is not to be had, or there is no space.
-    :raises RefusedError: it may not be had from there.
-    :raises requests.RequestException: the server does not give it.
+    :param check: called before each block and while waiting; an exception of
+        it ends the download.
+    :param DiskSpace disk_space: the limits of the file's size.
+    :param Pace pace: created just before.
+    :param report: called with a line about the progress now and then.
+    :param bool checked: whether the caller compares a checksum afterwards.
+    :return: whether the file is certainly complete and of one version.  If
+        not, another attempt may give a better file.
+    :raises ArtifactError: the file is not available, or there is no space.
+    :raises RefusedError: the settings do not allow this source.
+    :raises requests.RequestException: the server reports an error.
     """
     def run(in_parts):
         return Download(
-            source, path, check, disk_space, pace, tell, checked).run(in_parts)
+            source, path, check, disk_space, pace, report,
+            checked).run(in_parts)
     try:
         return run(in_parts=True)
     except PartError as error:
@@ -71,13 +73,15 @@ def download(source, path, check, disk_space, pace, tell=None, checked=False):
 
 
 class Download:
-    """A file that is downloaded in parts, or in one piece if its parts can't
-    be told from those of another version.
+    """One download of a file, in parts or in one piece.
+
+    One piece is needed if the parts of different versions of the file cannot
+    be distinguished.
 
     :param others: see :func:`download`.
     """
 
-    def __init__(self, source, path, check, disk_space, pace, tell, checked):
+    def __init__(self, source, path, check, disk_space, pace, report, checked):
         self.source = source
         self.name = getName(source.url)
         self.path = path
@@ -86,26 +90,27 @@ class Download:
         self.pace = pace
         self.chunk_size = pace.settings.download_chunk_size
         self.checked = checked
-        # Nobody can end one that waits for a server: it is left alone.
+        # Python cannot end a thread that waits for a server.
         self.threads = Threads(
             None, 'Download', pace.settings.download_connections)
         self.futures = []
         self.failed = threading.Event()
         self.progress = Progress(
-            f'Downloading {self.name}', 0, tell,
+            f'Downloading {self.name}', 0, report,
             pace.settings.progress_interval)
-        # What the first answer has said.
+        # Version of the file, from the first response.
         self.version = None
         self.is_certain = True
 
     def run(self, in_parts):
-        """
-        :param bool in_parts: or in one piece, in which only what is left
-            after it has broken is asked for by a range.
-        :return: whether what has come is certain.
+        """Download the file.
+
+        :param bool in_parts: whether to request parts.  Otherwise, only the
+            rest after an interruption is requested as a part.
+        :return: whether the file is certainly complete and of one version.
         """
         self.in_parts = in_parts
-        # Those that were left alone write to what there was before.
+        # Threads of an abandoned attempt write to the file that is removed.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
         with open(self.path, 'xb'):
@@ -134,18 +139,21 @@ class Download:
         self.futures.append(self.threads.submit('', self._fetch, start, end))
 
     def _check(self, more=0, position=0):
-        """
-        :param int more: bytes that are about to be written.
-        :param int position: where.
+        """Check whether the download may go on.
+
+        :param int more: number of bytes that are about to be written.
+        :param int position: where they are written.
+        :raises ArtifactError: there is no space, another part has failed, or
+            the download is too slow.
         """
         self.check()
         if more:
-            self.pace.add(more)
-            # The file may have its size from the beginning, but no space yet.
+            self.pace.addBytes(more)
+            # A sparse file has its size, but does not occupy the space yet.
             self.disk_space.check(
                 max(position + more, self.version.size or 0), more)
         if self.failed.is_set():
-            raise ArtifactError('Another part could not be downloaded')
+            raise ArtifactError('The download of another part has failed')
         self.pace.check(self.name)
 
     @property
@@ -153,9 +161,9 @@ class Download:
         return self.checked or bool(self.version and self.version.is_known)
 
     def _fetch(self, start, end):
-        """Download a part, from where it broke if it did.
+        """Download a part, and resume it after interruptions.
 
-        :param int end: behind its last byte, if there are other parts.
+        :param int end: position after its last byte, if there are more parts.
         """
         failures, furthest = 0, start
         self._check()
@@ -181,16 +189,16 @@ class Download:
                     raise failure
                 if isinstance(failure, PartError) or not self._can_resume:
                     self._rewind(file)
-                log.info('%s broke, going on from byte %s: %s',
+                log.info('%s was interrupted, resuming from byte %s: %s',
                          self.progress.what, file.tell(),
                          messages.withoutSecrets(failure))
                 _pause(getPause(failures), self._check,
                        self.pace.settings.download_check_interval)
 
     def _continue(self, file, end):
-        """Ask for what comes next, and write it.
+        """Request the next bytes and write them.
 
-        :return: whether that was the last.
+        :return: whether the part is complete.
         """
         self._check()
         begin = file.tell()
@@ -207,19 +215,19 @@ class Download:
             return True
         if file.tell() == begin:
             raise IncompleteError(
-                f'{self.name}: nothing has come from byte {begin} on')
+                f'{self.name}: the server sent nothing after byte {begin}')
         return False
 
     def _getAsked(self, begin, end):
-        """:return: the end of what the next request asks for, or None if
-            that is everything."""
+        """:return: the end of the range to request, or None to request the
+            whole file."""
         if not begin and not self.in_parts:
             return None
         limits = begin + self.chunk_size, self._getLimit(end)
         return min(each for each in limits if each is not None)
 
     def _getLimit(self, end):
-        """:return: where a part ends, None if it is not known."""
+        """:return: the end of a part, or None if it is not known."""
         size = self.version and self.version.size
         return min(end, size) if self._is_split else size
 
@@ -228,9 +236,10 @@ class Download:
         return len(self.futures) > 1
 
     def _accept(self, part, file):
-        """Find out whether a part fits to what there is.
+        """Compare a part with what has been downloaded.
 
-        :return: where it begins.
+        :return: position of its first byte.
+        :raises PartError: it belongs elsewhere or to another version.
         """
         begin = file.tell()
         changed = self.version and not part.version.isLike(self.version)
@@ -239,7 +248,7 @@ class Download:
                 raise PartError(
                     f'after byte {begin}, the server sends another part or '
                     'another version')
-            # It sends everything, as it knows no ranges or has a new one.
+            # A server without ranges, or with a new version, sends the whole.
             self._rewind(file)
         if self.version is None:
             self._begin(part, file)
@@ -254,11 +263,11 @@ class Download:
         if not (part.is_bounded or self.checked):
             raise WrongArtifactError(
                 f'{self.name} has no checksum, and its server sends neither '
-                '"Content-Length" nor chunks: nothing tells whether all of '
-                'it comes')
+                '"Content-Length" nor chunks, so the download cannot be '
+                'checked for completeness')
         if self.in_parts and not (part.is_whole or self._can_resume):
-            raise PartError('neither a checksum nor the server tells whether '
-                            'its parts are of one version')
+            raise PartError('without a checksum, "ETag" or "Last-Modified", '
+                            'its parts may be of different versions')
         if (size := part.version.size) is None:
             return
         self.progress.total = size
@@ -269,16 +278,20 @@ class Download:
                 self._submit(start, start + self.chunk_size)
 
     def _rewind(self, file):
-        self.progress.add(-file.tell())
+        self.progress.addBytes(-file.tell())
         file.seek(0)
         file.truncate()
         self.version = None
 
     def _endAt(self, position):
-        """:return: True; the file has that size."""
+        """End the file at a position.
+
+        :return: True
+        :raises PartError: the server has announced another size.
+        """
         if self.version.size not in (None, position):
-            raise PartError(f'it has {self.version.size} bytes, but nothing '
-                            f'comes after byte {position}')
+            raise PartError(f'it has {self.version.size} bytes, but the '
+                            f'server sends nothing after byte {position}')
         self.version.size = position
         return True
 
@@ -286,16 +299,16 @@ class Download:
         for block in part.readBlocks(BLOCK_SIZE):
             if part.end is not None and len(block) > part.end - file.tell():
                 raise ArtifactError(
-                    f'{self.name}: more than the bytes from {part.start} to '
-                    f'{part.end}, which the server has announced, have come')
+                    f'{self.name}: the server sent more than the announced '
+                    f'bytes from {part.start} to {part.end}')
             limit = self._getLimit(end)
             wanted = block[:limit and limit - file.tell()]
             if not wanted:
-                # It sends more than it was asked for.
+                # The server sends more than the requested range.
                 return
             self._check(len(wanted), file.tell())
             file.write(wanted)
-            self.progress.add(len(wanted))
+            self.progress.addBytes(len(wanted))
         if part.end is not None and file.tell() < part.end:
             raise IncompleteError(
                 f'{self.name}: of the bytes from {part.start} to {part.end}, '
@@ -316,16 +329,16 @@ def _pause(seconds, check, interval):
         time.sleep(min(left, interval))
 
 
-def decompress(path, check, disk_space, tell=None, interval=30.0):
-    """Replace a file by what is in it, if it is compressed.
+def decompress(path, check, disk_space, report=None, interval=30.0):
+    """Decompress a file in place, if it is compressed.
 
-    :param str path: of a file.
-    :param check: called before each block; what it raises ends it.
-    :param DiskSpace disk_space:
-    :param tell: called with a line about the progress now and then.
+    :param str path: of the file.
+    :param check: called before each block; an exception of it ends the work.
+    :param DiskSpace disk_space: the limits of the file's size.
+    :param report: called with a line about the progress now and then.
     :param float interval: seconds between two lines.
-    :raises ArtifactError: it is broken, or too large.
-    :raises EmptyImageError: there is nothing in it.
+    :raises ArtifactError: the file is corrupt or too large.
+    :raises EmptyImageError: the file has no content.
     """
     if not os.path.getsize(path):
         raise EmptyImageError('The file of the image is empty')
@@ -334,7 +347,7 @@ def decompress(path, check, disk_space, tell=None, interval=30.0):
     with open(path, 'rb') as source:
         target = f'{path}.new'
         progress = Progress(
-            f'Decompressing {os.path.basename(path)}', 0, tell, interval)
+            f'Decompressing {os.path.basename(path)}', 0, report, interval)
         size = 0
         with contextlib.closing(imagefiles.readBlocks(source)) as blocks, \
                 open(target, 'wb') as file:
@@ -343,26 +356,27 @@ def decompress(path, check, disk_space, tell=None, interval=30.0):
                 size += len(block)
                 disk_space.check(size, len(block))
                 file.write(block)
-                progress.add(len(block))
+                progress.addBytes(len(block))
     if not size:
         raise EmptyImageError(
-            'The file of the image is compressed, and empty when it is '
-            'decompressed')
+            'The file of the image is compressed, and empty after '
+            'decompression')
     os.rename(target, path)
 
 
 def verify(path, checksums, check):
-    """
-    :param str path: of a file.
-    :param dict checksums: algorithm -> what the checksum must be, in
-        hexadecimal, or None; if there is none, any file will do.
-    :param check: called before each block; what it raises ends it.
-    :raises WrongArtifactError: it is another one.
+    """Compare a file with checksums.
+
+    :param str path: of the file.
+    :param dict checksums: algorithm -> expected checksum in hexadecimal, or
+        None.  Without any checksum, every file is accepted.
+    :param check: called before each block; an exception of it ends the work.
+    :raises WrongArtifactError: a checksum differs.
     """
     digests = {name: hashlib.new(name, usedforsecurity=False)
                for name, expected in checksums.items() if expected}
     if not digests:
-        log.debug('There is no checksum for %s', path)
+        log.debug('No checksum for %s', path)
         return
     with open(path, 'rb', buffering=0) as file:
         while block := file.read(BLOCK_SIZE):

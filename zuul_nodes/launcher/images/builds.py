@@ -1,12 +1,12 @@
-"""Has images built that are missing, or missing in a format.
+"""Requests for builds of images that are missing, or missing in a format.
 
-An image is missing as well at an endpoint for which there is none but builds
-whose files are gone.
+An image is also missing at an endpoint if the files of all its builds are gone
+and no other cloud can copy it there.
 
-One event for each image, by one launcher, when nothing builds it already
-and nothing is about to: the change that has added an image and a job for it
-may have it built as well, in another pipeline.  After a build that came to
-nothing, whoever asked for it, the next one has to wait.
+One launcher sends one event for each missing image.  It sends none while the
+image is being built for any reason: a change that adds an image and its job
+may build it in another pipeline.  After a failed build, whatever its cause,
+the launcher waits before it requests the next one.
 """
 
 import logging
@@ -20,11 +20,12 @@ from zuul_nodes.launcher.zookeeper import sync
 
 
 class ImageBuilds:
-    """
+    """Requests builds of missing images.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param Layouts layouts: say which images are needed.
-    :param ImageJobs jobs: that build them.
+    :param Schedule schedule: of checks and back-offs.
+    :param Layouts layouts: has the images that are needed.
+    :param ImageJobs jobs: the jobs that build images.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -40,21 +41,22 @@ class ImageBuilds:
         self.pipelines = jobs.pipelines
         self.tenants = jobs.tenants
         self.event_tracker = jobs.event_tracker
-        # The canonical name of each image that is missing -> since when, by
-        # the monotonic clock.
+        # Canonical name of a missing image -> since when, of the monotonic
+        # clock.
         self._since = {}
-        # Images that nobody builds; said once.
+        # Images that no tenant builds; logged once.
         self._unbuildable = set()
-        # And those that those who build them have not in a format.
+        # Images that no tenant builds in a needed format; logged once.
         self._undelivered = set()
 
     def reconcile(self):
-        """To be called when the layouts of all tenants are known."""
+        """Request missing builds; the layouts of all tenants must be known.
+        """
         missing = self._getMissing()
         now = time.monotonic()
         self._since = {name: self._since.get(name, now) for name in missing}
         for name in sorted(missing):
-            with self.schedule.alone(name):
+            with self.schedule.isolate(name):
                 self._ask(name)
         known = self.events.getKeys(EventKind.BUILD) | undelivered.getNames(
             self.records.client)
@@ -63,22 +65,23 @@ class ImageBuilds:
         self._undelivered &= missing.keys()
 
     def _forget(self, names):
-        """
-        :param set names: of images for which events were sent, and which
-            were not missing before.
+        """Remove the records of images that are no longer missing.
+
+        :param set names: of images with events on record that this launcher
+            does not find missing.
         """
         if not names or self.layouts.scope.unread:
             return
-        # They may be missing since, for another launcher.
+        # Another launcher may have seen them missing since.
         sync(self.builds, self.uploads)
         for name in names - self._getMissing().keys():
             if self._isValid(name):
-                self.events.forget(EventKind.BUILD, name)
+                self.events.forgetEvent(EventKind.BUILD, name)
                 undelivered.forget(self.records.client, name)
 
     def _getMissing(self):
-        """:return: the canonical name of each image that is missing -> the
-            formats in which it is."""
+        """:return: canonical name of each missing image -> the formats in
+            which it is missing."""
         good = getGood(self.builds, self.uploads)
         lost = self._getLost(good)
         needed = self.layouts.scope.getImageFormats()
@@ -90,9 +93,9 @@ class ImageBuilds:
 
     def _getLost(self, good):
         """
-        :param dict good: see :func:`getGood`.
-        :return: a set of images and their formats that an endpoint needs
-            and can't have, as the files are gone.
+        :param dict good: as of :func:`getGood`.
+        :return: a set of (canonical name, format) that an endpoint needs and
+            cannot get, because the files of the builds are gone.
         """
         gone = self._getGone()
         touched = {key for key, artifacts in good.items()
@@ -106,17 +109,17 @@ class ImageBuilds:
         return gonefiles.getIds(self.records.client)
 
     def _getNeeds(self, keys):
-        """:return: a list of pairs, Need and Wanted, of some images in some
-            formats."""
+        """:return: a list of (Need, Wanted) for some images in some formats.
+        """
         if not keys:
             return []
         needs = getNeeds(self.layouts, self.schedule)
         return [each for each in needs.items() if each[0][:2] in keys]
 
     def _isValid(self, name):
-        """:return: whether an image, which is not missing, will not be
-            missing again, because validation has refused it, or because the
-            file of its next build is gone as well."""
+        """:return: whether an image has validated uploads everywhere, so
+            that neither a failed validation nor a file that is gone can make
+            it missing again."""
         artifacts = {
             artifact.uuid: artifact for artifact in self.builds.getItems()
             if artifact.canonical_name == name}
@@ -139,17 +142,17 @@ class ImageBuilds:
             if self._isBuilding(tenant_name, layout, name):
                 self.events.noteUnderWay(
                     EventKind.BUILD, name, sent, tenant_name)
-                self.schedule.lookLater()
+                self.schedule.checkLater()
                 return
         if not (self.events.isDue(sent)
-                or self.tenants.isInVain(sent, name, EventKind.BUILD)):
+                or self.tenants.isPointless(sent, name, EventKind.BUILD)):
             return
         if not self._isSettled(name):
             return
-        # Those that we know are about to change; we are told when.
+        # A known change of a layout is pending, and causes a check when read.
         if tenants.keys() - self.pipelines.getCurrent().keys():
             return
-        # What has been built meanwhile was written before its item went.
+        # A build writes its records before its item is removed.
         sync(self.builds, self.uploads)
         missing = self._getMissing()
         if name not in missing:
@@ -164,7 +167,7 @@ class ImageBuilds:
                           name, formats)
             image = tenants[tenant_name].images[name]
             transaction = self.records.session.transaction()
-            self.events.add(
+            self.events.addEvent(
                 transaction, EventKind.BUILD, name, sent, tenant_name,
                 image['name'], image['project'], image['branch'])
             self.events.commit(transaction)
@@ -173,14 +176,14 @@ class ImageBuilds:
                 self._undelivered.add(name)
                 self.log.warning(
                     'The image %s is missing in the format %s, which '
-                    'successful builds of the tenants %s do not have; these '
-                    'are asked again when they have another layout',
+                    'successful builds of the tenants %s do not have; the '
+                    'launcher asks them again when their layouts change',
                     name, formats, ', '.join(builders))
         elif tenants and name not in self._unbuildable:
             self._unbuildable.add(name)
             self.log.warning(
-                'The image %s is missing in the format %s, and nobody builds '
-                'it: no tenant has a pipeline with the trigger event '
+                'The image %s is missing in the format %s, and no tenant '
+                'builds it: a tenant needs a pipeline with the trigger event '
                 '"image-build" and the reporter "image-built" in which a job '
                 'whose "image-build-name" is that image runs for the project '
                 'of the image', name, formats)

@@ -1,8 +1,8 @@
-"""Deletion of the uploads and artifacts that are decided to be deleted.
+"""Execution of decided deletions of uploads and artifacts.
 
-For each endpoint there is a work queue, so that one where deletes fail or
-hang holds up nobody else, least of all uploads.  One that fails, or is given
-up, is tried again after a pause, and each pause is longer than the last.
+Each endpoint has its own work queue, so failing or hanging deletions at one
+endpoint do not delay others, nor uploads.  A deletion that fails or is given
+up is retried with an exponential back-off.
 """
 
 from concurrent.futures import CancelledError, Future
@@ -25,17 +25,18 @@ from zuul_nodes.launcher.providers import describe
 from zuul_nodes.launcher.workers import WorkQueue
 from zuul_nodes.launcher.zookeeper import Conflict, getLock, refuse
 
-# At a time, for each endpoint.
+# Number of concurrent deletions per endpoint.
 DELETES = 2
 
 
 class Deletion:
-    """
+    """Deletes uploads and artifacts, with a work queue per endpoint.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param Layouts layouts: with the providers that have them.
-    :param EndpointPools pools: delete what is in a cloud.
-    :param ArtifactDeletion artifacts: deletes what is in storage.
+    :param Schedule schedule: of checks.
+    :param Layouts layouts: has the providers of the uploads.
+    :param EndpointPools pools: call the drivers.
+    :param ArtifactDeletion artifacts: deletes artifacts.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -49,9 +50,9 @@ class Deletion:
         self.artifacts = artifacts
         self._lock = threading.Lock()
         self._queues = {}
-        # Key -> the version of the record for which that was decided.
+        # Key -> version of the record at the time of the decision.
         self._decided = {}
-        # Calls of clouds that somebody waits for.
+        # Calls of drivers that a thread waits for.
         self._calls = set()
         self._running = True
 
@@ -62,10 +63,12 @@ class Deletion:
                 queue.stop()
 
     def join(self, timeout):
-        """To be called after :meth:`stop`, and after the time that clouds
-        get to answer: nobody waits for them any more.
+        """Wait for the threads to end.
 
-        :param float timeout: in seconds, for what there is to do then.
+        Call it after :meth:`stop`, and after the time that clouds have to
+        answer: it abandons the calls of drivers.
+
+        :param float timeout: in seconds, for what is left to do then.
         """
         end = time.monotonic() + timeout
         with self._lock:
@@ -75,7 +78,10 @@ class Deletion:
             queue.join(end - time.monotonic())
 
     def addUpload(self, upload, version):
-        """:param int version: of the record, as of which it was decided."""
+        """Delete an upload.
+
+        :param int version: of the record on which the decision is based.
+        """
         self._add(upload.endpoint_name, ('image upload', upload.uuid), version)
 
     def addArtifact(self, artifact, version):
@@ -83,7 +89,7 @@ class Deletion:
 
     def _add(self, endpoint_name, key, version):
         with self._lock:
-            # One that is known already has its own time.
+            # A known key may be in its back-off.
             if not self._running or key in self._decided:
                 return
             self._decided[key] = version
@@ -107,13 +113,13 @@ class Deletion:
                 self._queues[endpoint_name].retry(key)
                 return
             except CancelledError:
-                self.log.debug('Not waiting for the end of %s', record)
+                self.log.debug('Stopping while deleting %s', record)
                 return
             except NoNodeError:
-                self.log.debug('Somebody else has deleted %s', record)
+                self.log.debug('%s was already deleted', record)
         del self._decided[key]
-        # Whether it is to be deleted may have changed.
-        self.schedule.tell()
+        # The decision may be different now.
+        self.schedule.checkSoon()
 
     def _deleteLocked(self, delete, record, version):
         with self.session.context(None, self.log) as context, \
@@ -131,12 +137,12 @@ class Deletion:
         self.log.info('Deleting %s', upload)
         refused = isRejected(upload)
         if refused and upload.state == upload.State.FAILED:
-            # The cloud has it no more.
+            # The image was deleted from the cloud before.
             remove(context, upload)
             return
         if upload.external_id:
             self._audit(upload, result=audit.Result.BEGUN)
-        # Nobody is to use it from now on.
+        # From this state on, no node uses the upload.
         if upload.state != upload.State.DELETING:
             with upload.activeContext(context):
                 upload.state = upload.State.DELETING
@@ -156,16 +162,16 @@ class Deletion:
             upload, launcher=self.session.identifier, **fields)
 
     def _deleteImage(self, provider, upload):
-        """Have a cloud delete an image, in a thread of its endpoint.
+        """Delete an image from a cloud, in a thread of its endpoint.
 
         :raises CancelledError: the launcher stops.
-        :raises TimeoutError: it was given up.
-        :raises Exception: whatever the driver raises.
+        :raises TimeoutError: the call was given up.
+        :raises Exception: any exception of the driver.
         """
         call = Future()
 
         def done(_, error):
-            # Unless nobody waits for it any more.
+            # False if join() has abandoned the call.
             if call.set_running_or_notify_cancel():
                 if error is None:
                     call.set_result(None)
@@ -192,8 +198,11 @@ class Deletion:
                 self._calls.discard(call)
 
     def findProvider(self, upload):
-        """:return: a provider at the upload's endpoint, one of its own if
-            there is one; or one that was there, or None."""
+        """Find a provider whose driver can delete an upload.
+
+        :return: a provider at the upload's endpoint, preferably one of the
+            upload's own; or a former provider there; or None.
+        """
         scope = self.layouts.scope
         for provider in getProviders(scope, upload):
             if provider.getEndpoint().canonical_name == upload.endpoint_name:
@@ -203,12 +212,13 @@ class Deletion:
 
 
 def remove(context, record):
-    """Remove the record of an upload or an artifact with its lock, both or
-    neither: nobody looks for the locks of what is gone.
+    """Remove the record of an upload or an artifact together with its lock.
 
-    :param ZKContext context:
-    :param record: which is locked.
-    :raises LockException: somebody else wants the lock at the moment.
+    A transaction removes both, because no clean-up finds locks without record.
+
+    :param ZKContext context: of the lock.
+    :param record: the locked record.
+    :raises LockException: another process waits for the lock.
     """
     lock = getLock(record)
     transaction = context.client.transaction()

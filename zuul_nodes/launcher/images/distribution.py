@@ -1,9 +1,9 @@
-"""Has the newest build of each image uploaded to wherever it is needed.
+"""Distribution of the newest build of each image to all endpoints.
 
-A scheduler writes the records of uploads when an image has been built, for
-all endpoints and configurations that it knows.  Those that are added later
-get theirs here, without another build; and so do those that can't have the
-newest one, as its file is gone.
+When an image has been built, a scheduler writes records of uploads for all
+endpoints and configurations that it knows.  The launcher adds records for
+those that are configured later, without another build.  It also adds records
+where the newest build cannot be uploaded because its file is gone.
 """
 
 import collections
@@ -22,12 +22,12 @@ from zuul_nodes.launcher.zookeeper import inState, sync
 
 
 class Distribution:
-    """
+    """Adds missing records of uploads.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param Layouts layouts: say where they are needed.
-    :param HandledEndpoints endpoints: of which this launcher sees to the
-        uploads.
+    :param Schedule schedule: of checks.
+    :param Layouts layouts: has the providers that need images.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -43,10 +43,10 @@ class Distribution:
         self.registry = records.uploads
 
     def reconcile(self):
-        """To be called when the layouts of all tenants are known."""
+        """Add missing uploads; the layouts of all tenants must be known."""
         for artifact in self.builds.getItems():
             if artifact.state is None:
-                with self.schedule.alone(artifact):
+                with self.schedule.isolate(artifact):
                     if self.schedule.isOlder(
                             artifact, self.settings.image_adoption_age):
                         self._adopt(artifact)
@@ -61,20 +61,23 @@ class Distribution:
         for need, wanted in needs.items():
             artifacts = [each for each in good[need[:2]]
                          if each.state == each.State.READY]
-            # If there is none, that of the newest may be copied.
+            # If no build is available, a cloud may copy the newest one.
             artifact = findSource(
                 artifacts, findUploads(self.registry, need, wanted),
                 gone) or findNewest(artifacts)
             if artifact and not self._has(artifact, need, wanted):
                 missing[artifact][need] = wanted
         for artifact, several in missing.items():
-            with self.schedule.alone(artifact):
+            with self.schedule.isolate(artifact):
                 self._add(artifact, several)
 
     def _adopt(self, artifact):
-        """Take over what a scheduler has not finished recording, and does
-        not try again, because its pipeline is gone, say."""
-        self.log.warning('Nobody has finished the record of %s', artifact)
+        """Complete a record that a scheduler has left unfinished.
+
+        A scheduler does not continue, for example, when its pipeline is gone.
+        """
+        self.log.warning('Completing the record of %s, which a scheduler has '
+                         'left unfinished', artifact)
         with self.session.context(None, self.log) as context, \
                 contextlib.suppress(LockException), \
                 artifact.locked(context, blocking=False) as lock, \
@@ -85,14 +88,14 @@ class Distribution:
                     artifact.state = artifact.State.READY
 
     def _has(self, artifact, need, wanted):
-        """:return: whether there is a record of an upload; whatever has
-            become of it."""
+        """:return: whether there is a record of an upload, in any state."""
         return any(
             upload.artifact_uuid == artifact.uuid
             for upload in findUploads(self.registry, need, wanted))
 
     def _add(self, artifact, several):
-        """
+        """Add uploads of an artifact.
+
         :param dict several: Need -> Wanted.
         """
         with self.session.context(None, self.log) as context:
@@ -100,11 +103,11 @@ class Distribution:
                 with artifact.locked(context, blocking=False) as lock:
                     self._addLocked(artifact, several, lock)
             except LockException:
-                # Its uploads are about to begin, or somebody else is here.
-                self.schedule.lookAfter(self.settings.image_lock_pause)
+                # Its uploads begin, or another launcher adds them.
+                self.schedule.checkAfter(self.settings.image_lock_pause)
 
     def _addLocked(self, artifact, several, lock):
-        # Whoever had the lock before may have been quicker.
+        # The former owner of the lock may have added the same.
         sync(self.builds, self.registry)
         if (self.builds.getItem(artifact.uuid) is None
                 or artifact.state != artifact.State.READY):
@@ -122,5 +125,5 @@ class Distribution:
                     config_hash=need.config_hash, timestamp=time.time(),
                     validated=artifact.validated,
                     **inState(ImageUpload.State.PENDING))
-                self.log.info('Storing %s of %s, which %s needs', upload,
+                self.log.info('Adding %s of %s, which %s needs', upload,
                               artifact, ', '.join(wanted.providers))

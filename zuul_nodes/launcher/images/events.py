@@ -1,10 +1,10 @@
-"""Events that have jobs do something for an image, and that they were sent.
+"""Events that make jobs work on an image, with records of what was sent.
 
-A launcher records an event in the transaction that sends it, so one launcher
-sends it, and once.  Zuul's own records say whether the event is still on its
-way (:mod:`zuul_nodes.launcher.images.eventtracker`).  If it is not, and its
-purpose is not fulfilled, the launcher sends it again after a pause.  An event
-that something else has sent counts like one of ours.
+A launcher records an event in the transaction that sends it, so only one
+launcher sends it, and only once.  Zuul's own records show whether the event is
+still on its way (:mod:`zuul_nodes.launcher.images.eventtracker`).  If it is
+not, and its purpose is not fulfilled, the launcher sends it again after a
+back-off.  An event from another source counts like one of the launcher.
 """
 
 import enum
@@ -23,27 +23,28 @@ ROOT = '/zuul/zuul-nodes/image-events'
 
 
 class EventKind(enum.StrEnum):
-    """What events are sent for, and by what the records are named."""
+    """The purposes of events; the comments say how records are named."""
     BUILD = 'image-build'  # the image's canonical name
     VALIDATE = 'image-validate'  # the id of the upload
     DELETE = 'image-delete'  # the id of the artifact
 
 
 class Sent(typing.NamedTuple):
-    """What is on record of an event."""
+    """The record of an event that was sent."""
     tenant_name: str
     attempt: int
-    # When it was sent, or what it is for was last seen under way.
+    # When it was sent, or when its work was last seen under way.
     time: float
     version: int
 
 
 class ImageEvents:
-    """
-    :param Session session: in which they are sent.
-    :param Schedule schedule: when they may be sent again.
-    :param driver: of Zuul's, that makes them.
-    :param trigger_events: tenant -> its queue of events.
+    """Sends events and records them.
+
+    :param Session session: for transactions.
+    :param Schedule schedule: of checks and back-offs.
+    :param driver: Zuul's driver, which creates the events.
+    :param trigger_events: tenant -> its queue of trigger events.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -57,16 +58,17 @@ class ImageEvents:
         for kind in EventKind:
             self.client.ensure_path(f'{ROOT}/{kind}')
 
-    def add(self, transaction, kind, key, sent, tenant_name, name, project,
-            branch):
-        """Send an event, and put that on record.
+    def addEvent(self, transaction, kind, key, sent, tenant_name, name,
+                 project, branch):
+        """Send an event and record it, in a transaction.
 
-        :param Transaction transaction: that fails if another launcher has
-            sent it.
+        :param Transaction transaction: fails if another launcher has sent the
+            event.
         :param str key: see :class:`EventKind`.
-        :param Sent sent: what was sent last, as far as we know.
+        :param Sent sent: the last record, or None.
+        :param str tenant_name: the tenant that gets the event.
         :param str name: of the image.
-        :param str project: of the image, its canonical name.
+        :param str project: canonical name of the image's project.
         :param str branch: of the image.
         """
         hostname, _, project_name = project.partition('/')
@@ -85,32 +87,34 @@ class ImageEvents:
         transaction.trigger(self.trigger_events[tenant_name], event)
 
     def noteUnderWay(self, kind, key, sent, tenant_name):
-        """Put on record that what an event is for is being done, whoever
-        asked for it: the pause after it begins when it has ended.
+        """Record that the purpose of an event is being fulfilled.
 
-        :param Sent sent: what is on record, as far as we know, or None.
-        :param str tenant_name: where that is.
+        The cause of that does not matter.  The back-off begins when it has
+        ended.
+
+        :param Sent sent: the last record, or None.
+        :param str tenant_name: the tenant whose job does it.
         """
         if sent and (getAge(sent.time)
                      < self.schedule.settings.image_interval):
             return
         transaction = self.session.transaction()
-        # Whose turn it is next is for those who were asked to say.
+        # Keep the tenant that was asked, so that the next one has its turn.
         _write(transaction, kind, key, sent,
                sent.tenant_name if sent else tenant_name,
                sent.attempt if sent else 1)
         self.commit(transaction)
 
     def commit(self, transaction):
-        """Write it, unless somebody else has written first."""
+        """Commit, unless another launcher has written the record first."""
         try:
             transaction.commit()
         except Conflict:
             # Most likely another launcher has written the same.
-            self.schedule.lookLater()
+            self.schedule.checkLater()
 
     def get(self, kind, key):
-        """:return: what was sent last, a :class:`Sent`, or None."""
+        """:return: the last record, a :class:`Sent`, or None."""
         try:
             data, stat = self.client.get(getEventPath(kind, key))
         except NoNodeError:
@@ -120,25 +124,30 @@ class ImageEvents:
                     stat.version)
 
     def getKeys(self, kind):
-        """:return: a set of the keys of which there is a record."""
+        """:return: a set of the keys that have a record."""
         return zkrecords.getNames(self.client, f'{ROOT}/{kind}')
 
-    def forget(self, kind, key):
-        """There is nothing to be sent any more."""
+    def forgetEvent(self, kind, key):
+        """Remove the record of an event that is no longer needed."""
         zkrecords.delete(self.client, getEventPath(kind, key))
 
     def isDue(self, sent):
-        """
-        :param Sent sent: or None.
-        :return: whether an event may be sent (again).  If not, it is to be
-            looked at again when it is.
+        """Check whether an event may be sent, or sent again.
+
+        If not, a check is scheduled for the time when it may.
+
+        :param Sent sent: the last record, or None.
+        :return: whether it may be sent now.
         """
         return sent is None or self.schedule.isOver(
-            self.schedule.getPause(sent.attempt - 1) - getAge(sent.time))
+            self.schedule.getBackoff(sent.attempt - 1) - getAge(sent.time))
 
 
 def _write(transaction, kind, key, sent, tenant_name, attempt):
-    """Replace what is on record, a :class:`Sent` or None."""
+    """Replace the record of an event.
+
+    :param Sent sent: the last record, or None.
+    """
     data = json.dumps({'tenant': tenant_name, 'attempt': attempt,
                        'time': time.time()}).encode()
     transaction.write(
@@ -146,5 +155,5 @@ def _write(transaction, kind, key, sent, tenant_name, attempt):
 
 
 def getEventPath(kind, key):
-    """:return: the path of what is on record of an event."""
+    """:return: the path of the record of an event."""
     return zkrecords.getPath(ROOT, kind, key)

@@ -1,8 +1,8 @@
-"""Where events are in Zuul: waiting, or an item of a pipeline by now.
+"""The progress of events in Zuul: in a queue or as an item of a pipeline.
 
-An event goes from the tenant's queue to those of pipelines, and then it
-is an item.  Each is written before the one before it is removed.  So
-whoever looks in this order misses none.
+An event moves from the tenant's queue to those of pipelines and then becomes
+an item.  Zuul writes the next place before it removes the former one, so a
+search in this order misses no event.
 """
 
 import json
@@ -16,26 +16,27 @@ from zuul_nodes.launcher.zookeeper import decompress
 
 
 class EventTracker:
-    """
-    :param KazooClient client:
-    :param tell: called, once for each answer, when what was found is
-        elsewhere or gone.  A lost connection may keep it from being called.
+    """Finds events in Zuul's queues and pipelines, and watches them.
+
+    :param KazooClient client: of ZooKeeper.
+    :param notify: called once for each answer when the found event has moved
+        or is gone.  A lost connection may suppress the call.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, client, tell):
+    def __init__(self, client, notify):
         self.client = client
-        self.tell = tell
+        self.notify = notify
 
     def isUnderWay(self, tenant_name, pipeline_names, attribute, value):
-        """Look for an event, and have somebody told when it has moved on.
+        """Look for an event, and watch it until it moves on.
 
-        :param tenant_name: where the event is or was.
-        :param pipeline_names: those that may have taken it.
+        :param tenant_name: the tenant that got the event.
+        :param pipeline_names: the pipelines that may have taken it.
         :param str attribute: of the event, such as "image_upload_uuid".
-        :param value: what that attribute has, or contains.
-        :return: whether there is such an event.
+        :param value: the value of the attribute, or a member of its list.
+        :return: whether such an event exists.
         """
         for path in self._getQueues(tenant_name, pipeline_names):
             for event_path, data in self._getAll(path):
@@ -50,8 +51,14 @@ class EventTracker:
         return False
 
     def isBuilding(self, tenant_name, pipeline_names, image_name):
-        """As :meth:`isUnderWay`, for an image that any item's job builds:
-        also an item that is there by a timer or a user."""
+        """Look for an item that builds an image.
+
+        It does not have to come from an event: a timer or a user may have
+        caused it.
+
+        :param others: see :meth:`isUnderWay`.
+        :return: whether such an event or item exists.
+        """
         if self.isUnderWay(
                 tenant_name, pipeline_names, 'image_names', image_name):
             return True
@@ -69,7 +76,7 @@ class EventTracker:
             build_set = self._read(path)
         except NoNodeError:
             return False
-        # Which jobs there are is not known at first.
+        # A new item has no jobs yet, so it may get any.
         return not build_set['job_graph'] or any(
             job.get('image_build_name') == image_name
             for _, job in self._getAll(f'{path}/job'))
@@ -81,13 +88,13 @@ class EventTracker:
                 tenant=tenant_name, pipeline=name)
 
     def _getPipelines(self, tenant_name, pipeline_names):
-        # As zuul.model.PipelineState has it, for which one needs a layout.
+        # zuul.model.PipelineState computes the same, but needs a layout.
         quote = urllib.parse.quote_plus
         for name in pipeline_names:
             yield f'/zuul/tenant/{quote(tenant_name)}/pipeline/{quote(name)}'
 
     def _getAll(self, path):
-        """:return: yields the path and the content of each record there."""
+        """:return: yields the path and content of each record in a path."""
         try:
             names = self.client.get_children(path)
         except NoNodeError:
@@ -99,7 +106,7 @@ class EventTracker:
             except NoNodeError:
                 continue
             except ValueError:
-                # Zuul complains of it.
+                # Zuul itself logs this as an error.
                 self.log.debug('Unable to read %s', child_path)
                 continue
             yield child_path, content
@@ -109,16 +116,16 @@ class EventTracker:
         return json.loads(decompress(raw))
 
     def _watch(self, path):
-        """:return: whether it is still there, and so watched."""
+        """:return: whether the path still exists, and is watched now."""
         try:
-            # An item is written often, but has few children.
-            self.client.get_children(path, watch=self._tell)
+            # Items are written often, but their children change rarely.
+            self.client.get_children(path, watch=self._notify)
         except NoNodeError:
             return False
         return True
 
-    def _tell(self, event):
-        self.tell()
+    def _notify(self, event):
+        self.notify()
 
 
 def _has(event, attribute, value):

@@ -1,4 +1,4 @@
-"""Jobs of tenants, by which images are built, validated and deleted."""
+"""The jobs of tenants that build, validate and delete images."""
 
 import dataclasses
 
@@ -10,11 +10,12 @@ from zuul_nodes.launcher.images.policy import Tenants
 
 @dataclasses.dataclass
 class ImageJobs:
-    """
-    :ivar ImageEvents events: what jobs are asked to do.
-    :ivar ImagePipelines pipelines: what there is for it.
-    :ivar Tenants tenants: who can do it.
-    :ivar EventTracker event_tracker: where that is.
+    """The parts that deal with jobs for images.
+
+    :ivar ImageEvents events: sends events that make jobs run.
+    :ivar ImagePipelines pipelines: the pipelines and jobs of all tenants.
+    :ivar Tenants tenants: tells which tenant can do what.
+    :ivar EventTracker event_tracker: finds events in Zuul's queues.
     """
     events: ImageEvents
     pipelines: ImagePipelines

@@ -1,4 +1,4 @@
-"""The records of images: builds, uploads, and what is said of them."""
+"""The records of images: builds, uploads, remarks and operators' requests."""
 
 import operator
 
@@ -8,33 +8,36 @@ from zuul_nodes.launcher.zookeeper import Builds, Uploads
 
 
 class ImageRecords:
-    """
-    :param Session session: in which they are written.
-    :param tell: called when any of them has changed.
+    """The caches and stores of all records of images.
+
+    :param Session session: for writes.
+    :param notify: called when a record has changed.
     :ivar Builds builds: the cache of all artifacts.
     :ivar Uploads uploads: the cache of all uploads.
     :ivar Remarks remarks: why uploads are not in service.
-    :ivar Steering steering: what operators want of images.
+    :ivar Steering steering: what operators have paused or kept.
     """
 
-    def __init__(self, session, tell):
+    def __init__(self, session, notify):
         self.session = session
         self.client = session.client
-        self.builds = Builds(session.zk_client, tell)
-        self.uploads = Uploads(session.zk_client, tell)
+        self.builds = Builds(session.zk_client, notify)
+        self.uploads = Uploads(session.zk_client, notify)
         self.remarks = Remarks(self.client)
-        self.steering = Steering(session.zk_client, tell)
+        self.steering = Steering(session.zk_client, notify)
 
     def stop(self):
         for cache in (self.steering, self.builds, self.uploads):
             cache.stop()
 
     def getUploads(self, name):
-        """
-        :param str name: the canonical name of an image.
-        :return: a list of its uploads, that of the oldest build first; but
-            none of a build that is being deleted.  The time of an upload is
-            that of its validation.
+        """List the uploads of an image, without those of deleted builds.
+
+        The builds determine the order, because the time of an upload is that
+        of its validation.
+
+        :param str name: canonical name of the image.
+        :return: a list of uploads, that of the oldest build first.
         """
         aged = []
         for upload in self.uploads.getUploadsForImage(name):

@@ -1,4 +1,4 @@
-"""Where which image is needed, and which builds there are for that."""
+"""The images that endpoints need, and the builds that are available."""
 
 import collections
 import dataclasses
@@ -9,7 +9,7 @@ from zuul_nodes.launcher.images.schedule import groupByArtifact
 
 
 class Need(typing.NamedTuple):
-    """An image, as providers at an endpoint need it."""
+    """An image as the providers at an endpoint need it."""
     canonical_name: str
     format: str
     endpoint_name: str
@@ -18,24 +18,27 @@ class Need(typing.NamedTuple):
 
 @dataclasses.dataclass
 class Wanted:
-    """
-    :ivar dict providers: their canonical names, as keys.
-    :ivar set hashes: what records of uploads may say, also old ones.
+    """The providers with a need, and the hashes that fulfil it.
+
+    :ivar dict providers: canonical names of providers, as keys.
+    :ivar set hashes: possible hashes in records of uploads, also in the
+        former format.
     """
     providers: dict = dataclasses.field(default_factory=dict)
     hashes: set = dataclasses.field(default_factory=set)
 
 
 def getNeeds(layouts, schedule):
-    """
-    :param Layouts layouts: with the providers of all tenants.
-    :param Schedule schedule: of looks at what goes wrong.
-    :return: dict of Need -> Wanted, of the providers of all tenants.
+    """Collect the needs of the providers of all tenants.
+
+    :param Layouts layouts: has the providers of all tenants.
+    :param Schedule schedule: isolates errors of a provider.
+    :return: a dict of Need -> Wanted.
     """
     needs = collections.defaultdict(Wanted)
     for providers in layouts.tenant_providers.values():
         for provider in providers:
-            with schedule.alone(provider):
+            with schedule.isolate(provider):
                 _addNeeds(needs, provider)
     return needs
 
@@ -43,7 +46,7 @@ def getNeeds(layouts, schedule):
 def _addNeeds(needs, provider):
     endpoint_name = provider.getEndpoint().canonical_name
     for image in provider.images.values():
-        # Images of some drivers have no format.
+        # The images of some drivers have no format.
         image_format = getattr(image, 'format', None)
         if image.type == 'zuul' and image_format:
             wanted = needs[Need(image.canonical_name, image_format,
@@ -53,16 +56,16 @@ def _addNeeds(needs, provider):
 
 
 def getGood(builds, uploads):
-    """
+    """Collect the artifacts that are neither rejected nor being deleted.
+
     :param builds: the cache of all artifacts.
     :param uploads: the cache of all uploads.
-    :return: the canonical name of each image, and a format -> those of its
-        artifacts that are not to be deleted, and not known to be bad.
+    :return: (canonical name of an image, format) -> list of artifacts.
     """
     by_artifact = groupByArtifact(uploads)
     good = collections.defaultdict(list)
     for artifact in builds.getItems():
-        # Without a state, its uploads are being written.
+        # An artifact without a state is still getting its uploads.
         if (artifact.state != artifact.State.DELETING
                 and not isBad(by_artifact[artifact.uuid])):
             good[artifact.canonical_name, artifact.format].append(artifact)
@@ -71,8 +74,8 @@ def getGood(builds, uploads):
 
 def findUploads(uploads, need, wanted):
     """
-    :param uploads: the cache of all.
-    :return: a list of those that are for a Need.
+    :param uploads: the cache of all uploads.
+    :return: a list of the uploads that fulfil a Need.
     """
     return [upload for upload in uploads.getUploadsForImage(
                 need.canonical_name)

@@ -1,4 +1,4 @@
-"""Which upload of an image a node gets."""
+"""Selection of the upload of an image for a node."""
 
 from zuul_nodes import uploadboots
 from zuul_nodes.imageuse import isUsable
@@ -6,11 +6,12 @@ from zuul_nodes.launcher.images.policy import isInService
 
 
 class NoImageError(Exception):
-    """There is no image for a node."""
+    """No image is available for a node."""
 
 
 class NodeImages:
-    """
+    """Selects images for nodes.
+
     :param ImageRecords records: of all images.
     """
 
@@ -18,12 +19,13 @@ class NodeImages:
         self.records = records
 
     def getExternalId(self, node, provider):
-        """
-        :param ProviderNode node: which is to be made.
-        :param BaseProvider provider: that makes it, the tenant's.
-        :return: what the cloud calls the image, or None if that is not
-            Zuul's affair.
-        :raises NoImageError: there is none.
+        """Select the image for a node.
+
+        :param ProviderNode node: the node to launch.
+        :param BaseProvider provider: the tenant's provider that launches it.
+        :return: the cloud's id of the image, or None if Zuul does not manage
+            the image.
+        :raises NoImageError: no image is available.
         """
         image = self._getImage(provider, node.label)
         if image is None:
@@ -33,7 +35,7 @@ class NodeImages:
                     and isUsable(upload, image, provider)):
                 raise NoImageError(
                     f'{provider} does not have the upload {upload.uuid} of '
-                    f'the image {image.name}, which is to be validated')
+                    f'the image {image.name}, which a job validates')
             uploadboots.add(self.records.client, upload.uuid,
                             (node.uuid, *(node.subnodes or ())))
             return upload.external_id
@@ -45,15 +47,14 @@ class NodeImages:
         return ready[-1].external_id
 
     def isReady(self, provider, label_name):
-        """:return: whether there is an image for new nodes of a label."""
+        """:return: whether an image for new nodes of a label is available."""
         image = self._getImage(provider, label_name)
         return image is None or bool(self._getReady(image, provider))
 
     def canUse(self, request, provider, label_name):
         """
-        :param NodesetRequest request: perhaps of a job that validates an
-            upload.
-        :return: whether the provider can make nodes of a label for it.
+        :param NodesetRequest request: which may be of a validation job.
+        :return: whether the provider can launch nodes of a label for it.
         """
         image = self._getImage(provider, label_name)
         if image is None or not request.image_upload_uuid:
@@ -66,23 +67,24 @@ class NodeImages:
             upload.external_id and isUsable(upload, image, provider))
 
     def _getImage(self, provider, label_name):
-        """:return: a label's image, or None if it is none of Zuul's."""
+        """:return: a label's image, or None if Zuul does not manage it."""
         image = provider.images.get(provider.labels[label_name].image)
         return image if image and image.type == 'zuul' else None
 
     def _getTested(self, node, image):
-        """:return: the upload of that very image that the node is to
-            test, or None.
-        :raises NoImageError: it is gone; of what image it was is not
-            known.
+        """
+        :return: the upload of the given image that the node validates, or
+            None.
+        :raises NoImageError: the upload is gone, and with it the name of its
+            image.
         """
         if not node.image_upload_uuid:
             return None
         upload = self.records.uploads.getItem(node.image_upload_uuid)
         if upload is None:
             raise NoImageError(
-                f'The upload {node.image_upload_uuid}, which is to be '
-                'validated, is gone')
+                f'The upload {node.image_upload_uuid}, which a job '
+                'validates, is gone')
         same = upload.canonical_name == image.canonical_name
         return upload if same else None
 

@@ -1,4 +1,4 @@
-"""Uploads that are to be made, of what has been built."""
+"""Selection of the uploads that the launcher starts, resumes or retries."""
 
 import collections
 import logging
@@ -9,13 +9,13 @@ from zuul_nodes.launcher.images.transfers import findProvider
 
 
 class PendingUploads:
-    """
+    """Starts pending uploads.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param Layouts layouts: with the providers that have them.
-    :param HandledEndpoints endpoints: of which this launcher sees to the
-        uploads.
-    :param Uploads uploads: makes them.
+    :param Schedule schedule: of checks.
+    :param Layouts layouts: has the providers of the uploads.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
+    :param Uploads uploads: executes the uploads.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -28,12 +28,12 @@ class PendingUploads:
         self.uploads = uploads
 
     def reconcile(self):
-        """Upload what has been built."""
+        """Start the uploads of built images that are due."""
         pending = collections.defaultdict(list)
         known = collections.defaultdict(list)
         gone = gonefiles.getIds(self.records.client)
         for upload in self.getHandled():
-            with self.schedule.alone(upload):
+            with self.schedule.isolate(upload):
                 if not self._isWanted(upload):
                     continue
                 known[upload.artifact_uuid].append(upload)
@@ -49,7 +49,7 @@ class PendingUploads:
                     pending[upload.artifact_uuid].append(upload)
         for artifact_uuid, uploads in pending.items():
             if artifact := self.records.builds.getItem(artifact_uuid):
-                with self.schedule.alone(artifact):
+                with self.schedule.isolate(artifact):
                     self.uploads.start(
                         artifact, uploads, known[artifact_uuid])
 
@@ -61,8 +61,8 @@ class PendingUploads:
             return False
         if findProvider(self.layouts.scope, upload) is None:
             self.log.warning(
-                'Not looking after %s, for none of the providers %s is known '
-                'to have the image', upload, upload.providers)
+                'Skipping %s, because none of the providers %s is known to '
+                'have the image', upload, upload.providers)
             return False
         return True
 
@@ -70,8 +70,8 @@ class PendingUploads:
         return self.records.steering.isPaused(upload.canonical_name)
 
     def getHandled(self):
-        """:return: yields the uploads at endpoints that are ours to handle,
-            and are started: we are told when others are."""
+        """:return: yields the uploads at endpoints of this launcher that
+            have started; the start of another endpoint causes a check."""
         endpoints = self.endpoints.get()
         for upload in self.records.uploads.getItems():
             endpoint = endpoints.get(upload.endpoint_name)

@@ -1,9 +1,11 @@
-"""The rules of images: who wants, builds, validates and deletes one, and
-which of its uploads are in service, kept or refused.
+"""The rules that decide about images and assign their work to tenants.
 
-All is decided from records and layouts as they are at the moment.  Several
-tenants may have the same image, each with other providers and pipelines: a
-tenant counts for something only if it can really do it.
+They tell which images are in service, kept or rejected, and which tenants
+build, validate and delete them.
+
+All decisions follow from the current records and layouts.  Several tenants may
+have the same image, each with its own providers and pipelines.  A tenant
+counts for a task only if it is able to execute it.
 """
 
 from urllib.parse import unquote_plus
@@ -12,39 +14,39 @@ from zuul_nodes.imageuse import isGood, isUsable
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.transfers import findProvider, getProviders
 
-# Of an upload.
+# Uploads
 
 def isRejected(upload):
-    """:return: whether a validation of an upload has failed."""
-    # Without a build, it has only not happened yet: what Zuul's reporter
-    # makes of "image-validated: false" in a pipeline that builds.
+    """:return: whether the validation of an upload has failed."""
+    # Zuul's reporter also sets "validated" to False, without a build, for
+    # "image-validated: false" in a pipeline that builds.
     return upload.validated is False and upload.build_uuid is not None
 
 
 def isBad(uploads):
     """
-    :param list uploads: all of one artifact.
-    :return: whether the artifact has been tried, and refused everywhere.
+    :param list uploads: all uploads of an artifact.
+    :return: whether all of them were validated and rejected.
     """
     return bool(uploads) and all(map(isRejected, uploads))
 
 
 def isWaiting(upload):
-    """:return: whether an upload has to be validated before its service."""
+    """:return: whether an upload is ready and waits for its validation."""
     return bool(upload.state == upload.State.READY and upload.external_id
                 and not upload.validated and not isRejected(upload))
 
 
 def isInService(upload, image, provider):
-    """:return: whether new nodes of the provider may have that upload."""
+    """:return: whether the provider may use an upload for new nodes."""
     return isGood(upload) and isUsable(upload, image, provider)
 
 
 def isUsed(scope, upload):
     """
-    :param Scope scope: the providers of all tenants.
-    :return: whether one of the upload's providers is still where the upload
-        is, or another one there has the image just so.
+    :param Scope scope: has the providers of all tenants.
+    :return: whether one of the upload's providers is still at its endpoint,
+        or another provider there has the same configuration of the image.
     """
     return any(provider.getEndpoint().canonical_name == upload.endpoint_name
                for provider in getProviders(scope, upload)) \
@@ -54,41 +56,42 @@ def isUsed(scope, upload):
 def getKept(uploads, image, provider):
     """
     :param list uploads: of the image, that of the oldest build first.
-    :return: the ids of those that the provider is to keep.
+    :return: the ids of the uploads that the provider keeps.
     """
     uploads = [upload for upload in uploads
                if isUsable(upload, image, provider)]
     valid = [upload for upload in uploads
              if isInService(upload, image, provider)]
-    # One build may have several, as the image was configured.
+    # A build has several uploads if the configuration has changed.
     builds = list(dict.fromkeys(
         upload.artifact_uuid for upload in valid))[-image.retain_count:]
     valid = [upload for upload in valid if upload.artifact_uuid in builds]
     newer = uploads[uploads.index(valid[0]):] if valid else uploads
-    # A validation may be running.  If all of them fail, there is an end
-    # to what is kept for it.
+    # A validation may be running.  The number is limited in case that all of
+    # them fail.
     complete = [upload for upload in newer
                 if upload.state == upload.State.READY and upload.external_id
                 and not isRejected(upload)]
     unvalidated = [upload for upload in complete
                    if not upload.validated][-image.retain_count:]
-    # They may get complete, or somebody may want to see that they failed.
+    # They may be completed, and failed ones show an operator the reason.
     incomplete = [upload for upload in newer if upload not in complete]
     return {upload.uuid for upload in (*valid, *unvalidated, *incomplete)}
 
 
-# Of files.
+# Files
 
 def findSource(artifacts, uploads, gone):
+    """Find the newest build that an endpoint has or can get.
+
+    :param list artifacts: builds of an image in a format, neither rejected
+        nor being deleted.
+    :param uploads: of these builds, at the endpoint.
+    :param set gone: the ids of artifacts whose files are gone.
+    :return: the newest artifact; None if the image has to be built again.
     """
-    :param list artifacts: of an image in a format, in use and not bad.
-    :param uploads: of those, where they are needed.
-    :param set gone: the ids of artifacts that have no file any more.
-    :return: the newest of them that is there, or can get there; None if the
-        image has to be built anew for that.
-    """
-    # Those without a file may be copied from another cloud; or the file is
-    # there again, and somebody wants it tried.
+    # Without its file, a build may be copied from another cloud.  An operator
+    # may also have restored the file and requested a retry.
     there = {upload.artifact_uuid for upload in uploads
              if upload.state in (upload.State.PENDING, upload.State.UPLOADING,
                                  upload.State.READY)}
@@ -98,20 +101,20 @@ def findSource(artifacts, uploads, gone):
 
 
 def findNewest(artifacts):
-    """:return: the newest of several artifacts, None if there are none."""
+    """:return: the newest of several artifacts; None if there are none."""
     return max(artifacts, key=lambda each: each.timestamp or 0, default=None)
 
 
-# Of tenants.
+# Tenants
 
 def choose(pipelines, sent):
-    """
-    :param dict pipelines: tenant -> its pipelines that can do it, the
-        tenant first that is to be asked first.
-    :param Sent sent: the last event for that, which came to nothing, or
-        None.
-    :return: the tenant to be asked now: another one each time, in turn;
-        None if there is none.
+    """Choose the tenant that gets the next event: each one in turn.
+
+    :param dict pipelines: tenant -> its pipelines for the task; the preferred
+        tenant first.
+    :param Sent sent: the last event for the task, which was not successful,
+        or None.
+    :return: the name of the tenant; None if there is none.
     """
     names = list(pipelines)
     if not names:
@@ -122,10 +125,10 @@ def choose(pipelines, sent):
 
 
 class Tenants:
-    """Which tenants can do what for an image.
+    """Tells which tenants can execute a task for an image.
 
     :param Layouts layouts: of all tenants.
-    :param ImagePipelines pipelines: what schedulers say of them.
+    :param ImagePipelines pipelines: the schedulers' records of pipelines.
     """
 
     def __init__(self, layouts, pipelines):
@@ -134,19 +137,19 @@ class Tenants:
 
     def getBuilders(self, name):
         """
-        :param str name: of an image, canonical.
-        :return: tenant -> its pipelines that build the image if they are
-            asked to; a dict.
+        :param str name: canonical name of an image.
+        :return: a dict of tenant -> its pipelines that build the image on
+            request.
         """
         return self._getRunning(name, EventKind.BUILD)
 
     def getDeliverers(self, name, formats, found):
-        """
-        :param set formats: that are missing of an image.
+        """Exclude the builders without any of the missing formats.
+
+        :param set formats: in which the image is missing.
         :param dict found: tenant -> the
             :class:`zuul_nodes.undelivered.Undelivered` of its builds.
-        :return: those of :meth:`getBuilders` whose jobs are not known to
-            build none of the formats.
+        :return: as :meth:`getBuilders`.
         """
         return {
             tenant_name: pipelines for tenant_name, pipelines
@@ -157,9 +160,9 @@ class Tenants:
 
     def getValidators(self, artifact, upload):
         """
-        :return: as :meth:`getBuilders`, of tenants that can boot the upload
-            and try it; that of the build comes first.  A tenant of which no
-            scheduler says anything has None for its pipelines.
+        :return: as :meth:`getBuilders`, of tenants that can boot and validate
+            the upload; the tenant of the build comes first.  A tenant without
+            a scheduler's record has None for its pipelines.
         """
         return _begin(artifact.build_tenant_name, {
             name: pipelines for name, pipelines in self._getRunning(
@@ -169,20 +172,20 @@ class Tenants:
 
     def getDeleters(self, artifact):
         """
-        :return: as :meth:`getValidators`, of tenants that delete the file of
-            an artifact.
+        :return: as :meth:`getBuilders`, of tenants that delete the file of an
+            artifact; the tenant of the build comes first.
         """
         running = self._getRunning(artifact.canonical_name, EventKind.DELETE)
         name = artifact.build_tenant_name
         layout = self.pipelines.get(name)
         if layout and artifact.canonical_name not in layout.images and (
                 layout.pipelines[EventKind.DELETE]):
-            # Which jobs there are for an image that is gone, it can't say.
+            # The record has no jobs for an image that is gone.
             running[name] = layout.pipelines[EventKind.DELETE]
         return _begin(name, running)
 
     def canBoot(self, tenant_name, upload):
-        """:return: whether the tenant has a label for nodes of an upload."""
+        """:return: whether the tenant has a label that boots an upload."""
         return any(
             image.canonical_name == upload.canonical_name
             and isUsable(upload, image, provider)
@@ -192,13 +195,14 @@ class Tenants:
                 tenant_name, ())
             for image in provider.images.values())
 
-    def isInVain(self, sent, name, kind, upload=None):
-        """
-        :param Sent sent: the last event for that, or None.
-        :param str name: of an image, canonical.
-        :param upload: that is to be validated, if there is one.
-        :return: whether the tenant that was asked would not do it any more,
-            so another one need not wait for what becomes of the event.
+    def isPointless(self, sent, name, kind, upload=None):
+        """Tell whether the last event has become pointless.
+
+        :param Sent sent: the last event for a task, or None.
+        :param str name: canonical name of the image.
+        :param upload: the upload to validate, if that is the task.
+        :return: whether the tenant that got the event is no longer able to
+            execute the task, so that another one may be asked at once.
         """
         if sent is None:
             return False
@@ -210,10 +214,11 @@ class Tenants:
                 upload is None or self.canBoot(sent.tenant_name, upload)))
 
     def isAbandoned(self, upload):
-        """
-        :return: whether the providers of an upload are gone, or are
-            somewhere else, in the layouts of all tenants; and neither an
-            error nor a launcher that can't read them is the reason.
+        """Tell whether no provider of any tenant uses an upload any more.
+
+        :return: whether the upload's providers are removed or at other
+            endpoints; False if this may be due to an error of configuration
+            or to providers that this launcher cannot read.
         """
         scope = self.layouts.scope
         names = upload.providers or ()

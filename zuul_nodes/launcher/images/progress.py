@@ -1,4 +1,4 @@
-"""How far something is that takes its time, and how long it may take."""
+"""Progress of long work, and the limits of a download's duration."""
 
 import logging
 import threading
@@ -10,25 +10,25 @@ log = logging.getLogger('zuul.nodes.images')
 
 
 class Progress:
-    """Lines about something that takes its time.
+    """Reports the progress of long work at intervals.
 
-    :param str what: is done.
-    :param int total: bytes, or 0 if that is not known.
-    :param tell: called with each line, which also goes to the log.
+    :param str what: description of the work.
+    :param int total: bytes, or 0 if not known.
+    :param report: called with each line, which is also logged.
     :param float interval: seconds between two lines.
     """
 
-    def __init__(self, what, total, tell=None, interval=30.0):
+    def __init__(self, what, total, report=None, interval=30.0):
         self.what = what
         self.total = total
-        self.tell = tell
+        self.report = report
         self._done = 0
         self.interval = interval
         self._next = time.monotonic() + interval
         self._lock = threading.Lock()
 
-    def add(self, size):
-        """:param int size: bytes that have been done."""
+    def addBytes(self, size):
+        """:param int size: bytes that have been processed."""
         with self._lock:
             self._done += size
             now = time.monotonic()
@@ -37,8 +37,8 @@ class Progress:
             self._next = now + self.interval
             line = f'{self.what}: {self}'
         log.info('%s', line)
-        if self.tell:
-            self.tell(line)
+        if self.report:
+            self.report(line)
 
     def __str__(self):
         if not self.total:
@@ -48,9 +48,9 @@ class Progress:
 
 
 class Pace:
-    """How a download goes on, and how long it may take.
+    """Checks the duration and the rate of a download.
 
-    :param Settings settings:
+    :param Settings settings: has the limits.
     """
 
     def __init__(self, settings):
@@ -62,22 +62,22 @@ class Pace:
         self._size = 0
         self._lock = threading.Lock()
 
-    def add(self, size):
-        """:param int size: bytes that have come."""
+    def addBytes(self, size):
+        """:param int size: bytes that have been received."""
         with self._lock:
             self._size += size
 
     def check(self, name):
         """
-        :param str name: what is downloaded, for people.
-        :raises ArtifactError: it takes too long.
+        :param str name: of the download, for people.
+        :raises ArtifactError: the download takes too long or is too slow.
         """
         now = time.monotonic()
         if now >= self._end:
             raise ArtifactError(
                 f'Downloading {name} has not ended in {self.timeout:g} '
-                'seconds, which is "image_timeout" in the section "launcher" '
-                'of zuul.conf')
+                'seconds, the value of "image_timeout" in the section '
+                '"launcher" of zuul.conf')
         with self._lock:
             seconds, size = now - self._start, self._size
             if seconds < self.settings.download_window:
@@ -86,6 +86,6 @@ class Pace:
         if size < self.rate * seconds:
             raise ArtifactError(
                 f'Downloading {name} is given up: {size} bytes have come in '
-                f'{seconds:.0f} seconds, fewer than "image_minimum_rate" in '
-                'the section "launcher" of zuul.conf demands, which is '
-                f'{self.rate} a second')
+                f'{seconds:.0f} seconds, which is less than the {self.rate} '
+                'bytes per second of "image_minimum_rate" in the section '
+                '"launcher" of zuul.conf')

@@ -1,9 +1,8 @@
-"""Parts of a file on a web server, and what the server says of them.
+"""Parts of a file on a web server, and the server's statements about them.
 
-What it says are hints: many servers leave the size out, know no ranges, or
-send less or more than they were asked for.  So a part tells where its own
-bytes belong and by what its end is seen, and of which version of the file
-it is.
+The statements are hints: many servers omit the size, do not support ranges, or
+send less or more than was requested.  So each part states the position of its
+bytes, how its end is recognized, and the version of the file.
 
 RFC 9110, 13.1.5 (If-Range), 14 (ranges) and 15.3.7 (partial content).
 """
@@ -15,21 +14,21 @@ import urllib3
 
 from zuul_nodes.imagefiles import ArtifactError
 
-# It is the file's own bytes that ranges and sizes are about.
+# Ranges and sizes must refer to the file, not to a compressed form of it.
 HEADERS = {'Accept-Encoding': 'identity'}
 CONTENT_RANGE = re.compile(
     r'\s*bytes\s+(?:(\d+)\s*-\s*(\d+)|\*)\s*/\s*(\d+|\*)\s*', re.IGNORECASE)
 
 
 class PartError(ArtifactError):
-    """A part does not fit to the others, so they make no file."""
+    """A part does not fit the other parts of a file."""
 
 
 class Version:
-    """What tells one version of a file from the next.
+    """The attributes of a response that distinguish versions of a file.
 
     :param response: of the server.
-    :param size: of the file in bytes, None if it does not say.
+    :param size: of the file in bytes, None if the server does not send it.
     """
 
     def __init__(self, response, size):
@@ -39,18 +38,18 @@ class Version:
 
     @property
     def is_known(self):
-        """Whether another version would have been noticed."""
+        """Whether a change of the version would be noticed."""
         return bool(self.tag or self.modified)
 
     @property
     def condition(self):
-        """The header that asks for no part of another version."""
-        # A server must not compare weak ones, nor times that are too near.
+        """The header that requests the whole file if its version differs."""
+        # The header must not contain a weak tag, and times lack precision.
         strong = self.tag and not self.tag.startswith('W/')
         return {'If-Range': self.tag} if strong else {}
 
     def isLike(self, other):
-        """:return: whether nothing says that the other is another one."""
+        """:return: whether no attribute differs from that of another."""
         return all(
             one is None or another is None or one == another
             for one, another in ((self.size, other.size),
@@ -59,22 +58,22 @@ class Version:
 
 
 class Part:
-    """What a server answers with; to be used in a "with" statement.
+    """The response to a request for a part; use it in a "with" statement.
 
     :param Source source: of the file.
-    :param int begin: the first byte that is wanted.
-    :param end: behind the last one; None for the whole file.
-    :param Version version: of which it is to be, or None.
-    :ivar int start: of the first byte that comes.
-    :ivar end: behind the last byte that comes, or None: then it is the end
-        of the file.
-    :ivar bool is_whole: whether it is all of the file.
-    :ivar Version version:
-    :ivar bool is_bounded: whether a connection that breaks can't be taken
-        for the end.
-    :ivar bool is_nothing: whether there is nothing from ``begin`` on.
-    :raises requests.RequestException: the server does not give it.
-    :raises PartError: it can't be told what it is.
+    :param int begin: position of the first requested byte.
+    :param end: position after the last one; None for the whole file.
+    :param Version version: the expected version, or None.
+    :ivar int start: position of the first byte in the response.
+    :ivar end: position after the last byte, or None, which means that the
+        response continues to the end of the file.
+    :ivar bool is_whole: whether the response contains the whole file.
+    :ivar Version version: of the file.
+    :ivar bool is_bounded: whether a broken connection can be distinguished
+        from the end.
+    :ivar bool is_nothing: whether the file has no bytes from ``begin`` on.
+    :raises requests.RequestException: the server reports an error.
+    :raises PartError: the response is contradictory or incomplete.
     """
 
     def __init__(self, source, begin, end, version):
@@ -94,7 +93,7 @@ class Part:
         response = self._response
         chunked = 'chunked' in response.headers.get(
             'transfer-encoding', '').lower()
-        # Beside chunks, it means nothing.
+        # With chunks, the length is meaningless.
         length = None if chunked else _getLength(response)
         self.is_nothing = False
         found = CONTENT_RANGE.fullmatch(
@@ -106,13 +105,14 @@ class Part:
             self.start, self.end, self.is_nothing = begin, begin, True
             if size not in (None, begin):
                 raise PartError(
-                    f'from byte {begin} on there is nothing, though it has '
-                    f'{size} bytes')
+                    f'the server has nothing from byte {begin} on, although '
+                    f'the file has {size} bytes')
         elif response.status_code == unsatisfiable:
-            raise PartError('the server does not give parts of it')
+            raise PartError('the server does not send parts of it')
         elif response.status_code == requests.codes.partial_content:
             if first is None:
-                raise PartError('the server does not say which part it sends')
+                raise PartError(
+                    'the server does not state which part it sends')
             self.start, self.end = int(first), int(last) + 1
             if size is not None:
                 self.end = min(self.end, size)
@@ -121,10 +121,11 @@ class Part:
         else:
             response.raise_for_status()
             if response.status_code != requests.codes.ok:
-                # What comes then is about the file, if anything.
+                # The content describes the file at most.
                 raise requests.HTTPError(
-                    f'{response.status_code} {response.reason} is no file, '
-                    f'for url: {response.url}', response=response)
+                    f'{response.status_code} {response.reason}: the response '
+                    f'is not a file, for url: {response.url}',
+                    response=response)
             self.start, self.end, size = 0, length, length
         self.is_bounded = chunked or self.end is not None
         self.is_whole = self.start == 0 and self.end == size
@@ -137,11 +138,14 @@ class Part:
         self._response.close()
 
     def readBlocks(self, size):
-        """
-        :param int size: of a block, at most.
-        :return: yields what has come, be it little: who waits for more can
-            not be asked whether to go on.
-        :raises requests.ConnectionError: the connection has broken.
+        """Read the content in blocks.
+
+        It yields small blocks rather than wait for more, so that the caller
+        can check often whether to go on.
+
+        :param int size: maximum size of a block.
+        :return: yields the blocks.
+        :raises requests.ConnectionError: the connection was interrupted.
         """
         raw = self._response.raw
         try:

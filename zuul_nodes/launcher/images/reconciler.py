@@ -1,8 +1,8 @@
-"""Images, looked at: what is to be built, uploaded, validated and deleted.
+"""Reconciliation of images: builds, uploads, validation and deletion.
 
-All is decided from Zuul's records of artifacts and uploads, as they are
-at the moment, and from the configuration.  What is to be done takes its
-time: see :mod:`zuul_nodes.launcher.images.uploads` and
+All decisions follow from Zuul's current records of artifacts and uploads, and
+from the configuration.  Long work runs elsewhere:
+:mod:`zuul_nodes.launcher.images.uploads` and
 :mod:`zuul_nodes.launcher.images.deletion`.
 """
 
@@ -14,11 +14,12 @@ from zuul_nodes.launcher.zookeeper import sync
 
 
 class ImageReconciler:
-    """
-    :param Layouts layouts: say which images there are.
-    :param Distribution distribution: of builds to all endpoints.
-    :param Images images:
-    :param tellLimits: called when providers may have other images.
+    """Reconciles all images when all layouts are known.
+
+    :param Layouts layouts: has the images that are needed.
+    :param Distribution distribution: adds missing uploads.
+    :param Images images: does everything else.
+    :param tellLimits: called when the images of providers may have changed.
     """
 
     def __init__(self, layouts, distribution, images, tellLimits):
@@ -28,8 +29,8 @@ class ImageReconciler:
         self.tellLimits = tellLimits
 
     def reconcile(self):
-        """Look at all images, if all layouts are known."""
-        # What a tenant wants that is not known yet must not be deleted.
+        """Reconcile all images, if all layouts are known."""
+        # Otherwise, images of an unknown tenant would be deleted.
         if self.layouts.states and self.layouts.isUpToDate():
             try:
                 self.distribution.reconcile()
@@ -39,12 +40,13 @@ class ImageReconciler:
 
 
 class Images:
-    """
+    """Builds, uploads, validates and deletes images.
+
     :param ImageRecords records: of all images.
-    :param ImageBuilds builds: those that are missing.
-    :param Validation validation: of uploads.
-    :param PendingUploads pending: those that are to be made.
-    :param Retention retention: of what is needed no more.
+    :param ImageBuilds builds: requests missing builds.
+    :param Validation validation: requests validations.
+    :param PendingUploads pending: starts uploads.
+    :param Retention retention: deletes what is no longer needed.
     """
 
     def __init__(self, records, builds, validation, pending, retention):
@@ -56,31 +58,30 @@ class Images:
         self.retention = retention
 
     def stop(self):
-        """Begin nothing any more; downloads end early."""
+        """Start no new work, and end downloads early."""
         self.uploads.stop()
         self.retention.deletion.stop()
 
     def join(self, timeout):
-        """Wait for what drivers do, which nobody can end, but not for ever.
+        """Wait for calls of drivers, up to a time-out.
 
-        ZooKeeper is needed until then.
+        They need ZooKeeper until then.
 
-        :param float timeout: in seconds, for uploads and deletes each.
+        :param float timeout: in seconds, for uploads and deletions each.
         """
         self.uploads.join(timeout)
         self.retention.deletion.join(timeout)
 
     def reconcile(self):
-        """See what is to be built, uploaded, validated and deleted, and
-        have it done.
+        """Start all builds, uploads, validations and deletions that are due.
 
-        To be called when the layouts of all tenants are known.
+        The layouts of all tenants must be known.
         """
         if self.uploads.stopping.is_set():
             return
         with contextlib.ExitStack() as steps:
-            # The last comes first; whatever one of them raises, all have
-            # their turn.
+            # The steps run in reverse order, and each of them runs even if
+            # another one raises.
             for step in (self._forgetRemarks, self._forgetGoneFiles,
                          self.builds.reconcile,
                          self._validate, self.pending.reconcile,
@@ -88,21 +89,20 @@ class Images:
                 steps.callback(step)
 
     def _forgetRemarks(self):
-        """Forget what is on record of uploads that are gone."""
+        """Remove the remarks and boot records of deleted uploads."""
         client, remarks = self.records.client, self.records.remarks
         for keys, forget in (
                 (remarks.getKeys(), remarks.deleteRemark),
                 (uploadboots.getUploads(client), functools.partial(
                     uploadboots.forget, client))):
             if keys - self._getUploadIds():
-                # One that replaces another is written with what is said of
-                # it.
+                # The remark of a replacement is written with its record.
                 sync(self.records.uploads)
                 for key in keys - self._getUploadIds():
                     forget(key)
 
     def _forgetGoneFiles(self):
-        """Forget what is on record of builds that are gone themselves."""
+        """Remove the notes about missing files of deleted builds."""
         gone = gonefiles.getIds(self.records.client)
         if all(map(self.records.builds.getItem, gone)):
             return

@@ -1,7 +1,8 @@
-"""What becomes of images that are not needed any more.
+"""Retention: decides which uploads and builds are deleted.
 
-Uploads go first.  Then a job deletes the artifact from its storage, where a
-tenant has one for that, and only when it has ended the record goes.
+The uploads of a build are deleted first.  Then a job deletes the artifact from
+its storage, if a tenant has such a job.  After it has ended, the launcher
+removes the record.
 """
 
 import collections
@@ -19,15 +20,15 @@ from zuul_nodes.launcher.zookeeper import makeRecord, sync
 
 
 class Retention:
-    """
+    """Decides which uploads and artifacts are deleted.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param Layouts layouts: say what is needed.
-    :param HandledEndpoints endpoints: of which this launcher sees to the
-        uploads.
-    :param ImageJobs jobs: know which images there are.
-    :param Deletion deletion: of what is decided to be deleted.
-    :param nodes_cache: the cache of all nodes, which may be made of images.
+    :param Schedule schedule: of checks.
+    :param Layouts layouts: has the images that are needed.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
+    :param ImageJobs jobs: the pipelines and events of tenants.
+    :param Deletion deletion: executes the deletions.
+    :param nodes_cache: the cache of all nodes, which may use images.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -46,17 +47,17 @@ class Retention:
         self.tenants = jobs.tenants
         self.deletion = deletion
         self.nodes_cache = nodes_cache
-        # The id of each upload that has no provider any more -> since when,
-        # by the monotonic clock, as far as this launcher has seen.
+        # Id of an upload without providers -> since when this launcher has
+        # seen that, of the monotonic clock.
         self._abandoned = {}
 
     def reconcile(self):
-        """Delete uploads that are not kept, and artifacts without any."""
+        """Delete uploads that are not kept, and artifacts without uploads."""
         if self.layouts.scope.unread:
-            # Whoever can't be read now may need them.
+            # A provider in an unread layout may need any of them.
             return
-        # Records of uploads are complete before their artifact gets a
-        # state.  So with the artifacts first, no upload is missed.
+        # An artifact gets its state after its uploads are written.  Reading
+        # artifacts first makes sure that all of their uploads are seen.
         artifacts = [
             artifact for artifact in self.builds.getItems()
             if artifact.state in (artifact.State.DELETING,
@@ -67,11 +68,14 @@ class Retention:
         self._checkArtifacts(artifacts, uploads)
         for key in self.events.getKeys(EventKind.DELETE):
             if self.builds.getItem(key) is None:
-                self.events.forget(EventKind.DELETE, key)
+                self.events.forgetEvent(EventKind.DELETE, key)
         self._forgetKept()
 
     def _forgetKept(self):
-        """Whoever has a build kept may do so while it is reported."""
+        """Remove requests to keep a build that is gone.
+
+        An operator may have made the request while the build was reported.
+        """
         kept = self.records.steering.getKept()
         if all(map(self.builds.getItem, kept)):
             return
@@ -89,52 +93,53 @@ class Retention:
         for artifact_uuid, several in uploads.items():
             artifact = self.builds.getItem(artifact_uuid)
             for upload in several:
-                # Of what is decided on now; it may change meanwhile.
+                # Taken before the decision, which a later change may affect.
                 version = upload.getZKVersion()
-                with self.schedule.alone(upload):
+                with self.schedule.isolate(upload):
                     if upload.endpoint_name not in endpoints:
-                        old = self._isLeft(artifact, upload)
+                        old = self._isLeftBehind(artifact, upload)
                     else:
                         old = self._isOld(artifact, upload, keepers)
                     if old and not self._isInUse(upload):
                         self.deletion.addUpload(upload, version)
 
-    def _isLeft(self, artifact, upload):
-        """:return: whether an upload is to be deleted where there is no
-        provider any more, and we can do it."""
+    def _isLeftBehind(self, artifact, upload):
+        """:return: whether to delete an upload at an endpoint without
+            providers; a former provider must be known for that."""
         if not self.endpoints.handles(getPlace(upload)[0]):
             return False
         deleting = upload.state == upload.State.DELETING or (
             artifact and artifact.state == artifact.State.DELETING)
         if not deleting and (artifact is None
-                             or not self._isLost(artifact, upload)):
+                             or not self._isExpired(artifact, upload)):
             return False
         if findFormer(self.layouts.scope, upload):
             return True
         self.log.warning(
-            'Keeping %s, for nobody knows its endpoint; if that is gone for '
-            'good, "zuul-nodes images forget %s --endpoint %s" removes the '
-            'record', upload, upload.artifact_uuid[:8], upload.endpoint_name)
+            'Keeping %s, because its endpoint is unknown; if the endpoint is '
+            'gone for good, remove the record with "zuul-nodes images forget '
+            '%s --endpoint %s"', upload, upload.artifact_uuid[:8],
+            upload.endpoint_name)
         return False
 
     def _noteAbandoned(self):
         now = time.monotonic()
         abandoned = {}
         for upload in self.uploads.getItems():
-            with self.schedule.alone(upload):
+            with self.schedule.isolate(upload):
                 if self.tenants.isAbandoned(upload):
                     abandoned[upload.uuid] = self._abandoned.get(
                         upload.uuid, now)
                     if upload.uuid not in self._abandoned:
                         self.log.warning(
-                            'No layout has a provider any more for %s, of '
-                            'the providers %s; it is deleted in %s s',
+                            'No layout has a provider for %s any more, of the '
+                            'providers %s; deleting it in %s s',
                             upload, upload.providers,
                             f'{self.settings.abandoned_upload_age:g}')
         self._abandoned = abandoned
 
-    def _isLost(self, artifact, upload):
-        """:return: whether an upload that no provider uses is to go."""
+    def _isExpired(self, artifact, upload):
+        """:return: whether to delete an upload that no provider uses."""
         if self._isKept(artifact):
             return False
         if self._isGone(artifact):
@@ -145,8 +150,8 @@ class Retention:
 
     def _getKeepers(self):
         """
-        :return: for the canonical name of each image, a set of the ids of
-            uploads to keep, or None if all are.
+        :return: canonical name of an image -> set of the ids of uploads to
+            keep, or None to keep all of them.
         """
         keepers = collections.defaultdict(set)
         for providers in self.layouts.tenant_providers.values():
@@ -160,8 +165,8 @@ class Retention:
                             self.records.getUploads(name), image, provider)
                     except Exception:
                         self.log.exception(
-                            'Unable to tell which uploads of %s the %s '
-                            'needs; none is deleted:', name, provider)
+                            'Unable to determine which uploads of %s the %s '
+                            'needs, keeping all of them:', name, provider)
                         keepers[name] = None
                     if keepers[name] is not None:
                         keepers[name] |= kept
@@ -172,24 +177,24 @@ class Retention:
             return self._isOrphan(upload)
         deleting = upload.State.DELETING in (upload.state, artifact.state)
         if deleting or not isUsed(self.layouts.scope, upload):
-            # The provider may be gone, or just not load.  It should find
-            # its images when it comes back.
-            return (deleting or self._isLost(artifact, upload)) and (
+            # The provider may be missing because of an error in its
+            # configuration, and needs its images when it is back.
+            return (deleting or self._isExpired(artifact, upload)) and (
                 self.deletion.findProvider(upload) is not None)
         kept = keepers[upload.canonical_name]
         if (kept is not None and upload.uuid not in kept
                 and not self._isKept(artifact)):
             return True
-        # What was refused leaves its cloud at once; that it was refused is
-        # kept in mind, so that it is not uploaded again.
+        # A rejected upload is deleted from its cloud at once.  Its record
+        # stays, so that the image is not uploaded again.
         return isRejected(upload) and upload.state != upload.State.FAILED
 
     def _isInUse(self, upload):
-        """:return: whether a node is being made of an upload."""
+        """:return: whether a node is being launched from an upload."""
         if not upload.external_id or upload.external_id not in map(
                 _getImageId, self._getBuilding()):
             return False
-        self.schedule.lookAfter(self.settings.image_use_pause)
+        self.schedule.checkAfter(self.settings.image_use_pause)
         return True
 
     def _getBuilding(self):
@@ -197,7 +202,7 @@ class Retention:
                 if node.state == node.State.BUILDING]
 
     def _isOrphan(self, upload):
-        """:return: whether there is no artifact: it goes last."""
+        """:return: whether the artifact of an upload is gone."""
         artifact = makeRecord(ImageBuildArtifact, uuid=upload.artifact_uuid)
         if self.records.client.exists(artifact.getPath()):
             self.log.warning('Unable to read the artifact of %s', upload)
@@ -216,38 +221,38 @@ class Retention:
         needed = self.layouts.scope.getImageFormats()
         for artifact in artifacts:
             version = artifact.getZKVersion()
-            with self.schedule.alone(artifact):
-                superseded = _isSuperseded(artifact, newest)
-                # The last one is a reason to wait before the next build.
+            with self.schedule.isolate(artifact):
+                outdated = _isOutdated(artifact, newest)
+                # The last one delays the next build.
                 lost = (artifact.state == artifact.State.READY
                         and artifact.uuid in gone
-                        and _isSuperseded(artifact, newest_gone))
+                        and _isOutdated(artifact, newest_gone))
                 left = [upload for upload in uploads[artifact.uuid]
                         if not (lost and upload.state == upload.State.FAILED)]
-                if self._isToGo(
+                if self._mayBeDeleted(
                         artifact, left,
-                        superseded or self._isUnwanted(artifact, needed)) \
+                        outdated or self._isUnwanted(artifact, needed)) \
                         and not self.deletion.artifacts.isUnderWay(artifact):
                     self.deletion.addArtifact(artifact, version)
 
     def _isUnwanted(self, artifact, needed):
-        # Otherwise it may get uploads again.
+        # A needed build may get uploads again.
         formats = needed[artifact.canonical_name]
         return artifact.format not in formats and (
             bool(formats) or self._isSettled(artifact))
 
-    def _isToGo(self, artifact, uploads, superseded):
+    def _mayBeDeleted(self, artifact, uploads, outdated):
         if artifact.state == artifact.State.DELETING:
             return not uploads
         if self._isKept(artifact):
             return False
         if self._isGone(artifact):
             return True
-        # The newest one stays for people to look at, though it was refused.
-        return superseded and all(map(isRejected, uploads))
+        # The newest one is kept as evidence, even if it was rejected.
+        return outdated and all(map(isRejected, uploads))
 
     def _isKept(self, artifact):
-        """:return: whether an operator wants it kept."""
+        """:return: whether an operator has requested to keep an artifact."""
         return self.records.steering.isKept(artifact.uuid)
 
     def _isGone(self, artifact):
@@ -256,13 +261,14 @@ class Retention:
             and self._isSettled(artifact)
 
     def _isSettled(self, artifact):
-        """:return: whether the layouts have what an image was built for."""
+        """:return: whether the change that needs a build had time to merge.
+        """
         return self.schedule.isOlder(
             artifact, self.settings.unwanted_build_age)
 
 
 def _getNewest(artifacts):
-    """:return: the name and format of images -> when they were built last."""
+    """:return: (name, format) of an image -> time of its newest build."""
     newest = collections.defaultdict(int)
     for artifact in artifacts:
         key = artifact.canonical_name, artifact.format
@@ -270,14 +276,14 @@ def _getNewest(artifacts):
     return newest
 
 
-def _isSuperseded(artifact, newest):
+def _isOutdated(artifact, newest):
     key = artifact.canonical_name, artifact.format
     return (artifact.timestamp or 0) < newest[key]
 
 
 def _getImageId(node):
-    """:return: the external id of the image that a node is made of, as all
-    drivers keep it; None if it has none, or that is not decided."""
+    """:return: external id of the image from which a node is launched, as all
+        drivers keep it; None if there is none, or not yet."""
     machine = node.create_state_machine
     return getattr(machine, 'image_external_id', None) or (
         node.create_state or {}).get('image_external_id')

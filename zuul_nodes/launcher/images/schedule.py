@@ -1,7 +1,7 @@
-"""When the launcher looks at images.
+"""The schedule of checks of images.
 
-It looks at all of them at once, whenever a record or a layout has changed.
-What is to be seen to later has it look once more.
+A change of any record or layout makes the launcher check all images.  Work
+that is due later schedules another check.
 """
 
 import collections
@@ -12,14 +12,15 @@ import time
 
 from zuul_nodes.launcher.zookeeper import getCreationTime
 
-# What the work queue calls it.
+# The key of the check in the work queue.
 KEY = ('images', '')
 
 
 class Schedule:
-    """
-    :param WorkQueue queue: where images are looked at.
-    :param Settings settings:
+    """Schedules checks of all images.
+
+    :param WorkQueue queue: gets the key of the check.
+    :param Settings settings: has the intervals and back-offs.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -28,63 +29,64 @@ class Schedule:
         self.queue = queue
         self.settings = settings
 
-    def tell(self):
-        """Images are to be looked at soon."""
+    def checkSoon(self):
+        """Check all images soon."""
         self.queue.add(KEY)
 
-    def lookAfter(self, seconds):
+    def checkAfter(self, seconds):
         self.queue.addAfter(KEY, seconds)
 
-    def lookLater(self):
-        """Look again at what has gone wrong, or at something of which nobody
-        may tell that it has changed."""
-        self.lookAfter(self.settings.image_interval)
+    def checkLater(self):
+        """Check again later, after an error or for a change that causes no
+        event."""
+        self.checkAfter(self.settings.image_interval)
 
     @contextlib.contextmanager
-    def alone(self, what):
-        """What goes wrong with one thing does not concern others.
+    def isolate(self, what):
+        """Isolate errors: log them, and go on with the next object.
 
-        :param what: a record, or what else a log can name.
+        :param what: a record or another description for the log.
         """
         try:
             yield
         except Exception:
-            self.log.exception('Unable to look after %s:', what)
-            self.lookLater()
+            self.log.exception('Unable to check %s:', what)
+            self.checkLater()
 
-    def getPause(self, failures):
+    def getBackoff(self, failures):
         """
-        :param int failures: how many there have been before the last one.
-        :return: seconds; each pause is twice as long as the last.
+        :param int failures: number of failures before the last one.
+        :return: seconds until the next attempt; it doubles with each failure.
         """
         return min(self.settings.image_first_pause * 2 ** failures,
                    self.settings.image_longest_pause)
 
     def isOver(self, pause):
-        """
-        :param float pause: seconds that are left of it.
-        :return: whether it is over.  If not, images are looked at when it is.
+        """Check whether a time has come, and schedule a check if not.
+
+        :param float pause: seconds that are left.
+        :return: whether none are left.
         """
         if pause > 0:
-            self.lookAfter(pause)
+            self.checkAfter(pause)
         return pause <= 0
 
     def isOlder(self, record, age):
-        """
-        :param ZKObject record:
+        """Check whether a record has an age, and schedule a check if not.
+
+        :param ZKObject record: the record.
         :param float age: in seconds.
-        :return: whether the record has been there for so long; as
-            :meth:`isOver`.
+        :return: whether the record is old enough.
         """
         return self.isOver(getCreationTime(record) + age - time.time())
 
 
 def getAge(recorded):
     """
-    :param float recorded: a time that a record says, in seconds since the
-        epoch, by a clock that may have been wrong.
-    :return: seconds since then.  A time that is still to come counts as
-        the one at which it was first seen here.
+    :param float recorded: a time in a record, in seconds since the epoch, of
+        a clock that may have been wrong.
+    :return: seconds since then.  A time in the future counts as the time at
+        which this process saw it first.
     """
     age = time.time() - recorded
     if age >= 0:
@@ -95,7 +97,8 @@ def getAge(recorded):
 
 @functools.lru_cache(1024)
 def _seeFirst(recorded):
-    """:return: when this was called first, by the monotonic clock."""
+    """:return: time of the first call with a value, of the monotonic clock.
+    """
     return time.monotonic()
 
 

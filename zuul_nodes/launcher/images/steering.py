@@ -1,4 +1,4 @@
-"""What operators want of images, as launchers know it at any time."""
+"""The cache of operators' requests to pause images and to keep builds."""
 
 import urllib.parse
 
@@ -8,32 +8,33 @@ from zuul_nodes.launcher.zookeeper import Entry, Interruptible
 
 
 class Steering(Interruptible):
-    """
-    :param ZooKeeperClient zk_client:
-    :param tell: called when something has changed.
+    """Caches the requests of operators about images.
+
+    :param ZooKeeperClient zk_client: of the launcher.
+    :param notify: called when a request has changed.
     """
 
-    def __init__(self, zk_client, tell):
-        self.tell = tell
+    def __init__(self, zk_client, notify):
+        self.notify = notify
         super().__init__(zk_client, imagecontrols.ROOT)
 
     def isPaused(self, image_name):
-        """:param str image_name: canonical."""
+        """:param str image_name: canonical name."""
         return (Control.PAUSED, image_name) in self.entries
 
     def isKept(self, artifact_id):
         return (Control.KEPT, artifact_id) in self.entries
 
     def getKept(self):
-        """:return: a set of the ids of artifacts."""
+        """:return: a set of the ids of artifacts to keep."""
         return {key for control, key in list(self.entries)
                 if control == Control.KEPT}
 
     def release(self, artifact_id):
-        """There is nothing to be kept any more."""
+        """Remove the request to keep an artifact that is gone."""
         imagecontrols.remove(self.client, Control.KEPT, artifact_id)
 
-    # What ZuulTreeCache asks for
+    # The interface of ZuulTreeCache
 
     def parsePath(self, path):
         control, _, name = path[len(self.root) + 1:].partition('/')
@@ -48,4 +49,4 @@ class Steering(Interruptible):
         obj.setStat(stat)
 
     def postCacheHook(self, event, data, stat, key, obj):
-        self.tell()
+        self.notify()

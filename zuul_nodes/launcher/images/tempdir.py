@@ -1,12 +1,12 @@
-"""A launcher's own directory for downloads, and the end of dead ones'.
+"""A launcher's own directory for downloads.
 
-Images are large: what a launcher that was killed has left must go, and
-what another launcher on the same host is about to upload must stay.  A
-directory belongs to a living launcher as long as the file in it is locked.
+Images are large.  A launcher removes the directories of launchers that were
+killed, but not those of other running launchers on the host.  A launcher holds
+a lock on a file in its directory as long as it runs.
 
-The root may be ``/tmp``, where all users can make files and links of any name.
-So the launchers of a user share one directory there, and no other user can
-write to it.
+The root may be ``/tmp``, where every user can create files and links of any
+name.  So the launchers of a user share one directory there, to which no other
+user can write.
 """
 
 import contextlib
@@ -24,8 +24,9 @@ log = logging.getLogger('zuul.nodes.images')
 
 
 class TempDirectory:
-    """
-    :param str root: where the launchers of this host have theirs.
+    """The directory of a launcher, created empty.
+
+    :param str root: where the launchers of this host have their directories.
     :param str name: the launcher's name.
     :ivar Path path: the directory.
     """
@@ -35,7 +36,8 @@ class TempDirectory:
         root.mkdir(parents=True, exist_ok=True)
         root = _getPrivate(root)
         self.path = root / f'{PREFIX}{name}'
-        # No launcher may look between the making of a directory and its lock.
+        # Without this lock, another launcher could see the directory before
+        # its own lock exists.
         with _locked(root / LOCK, fcntl.LOCK_EX):
             for other in root.glob(f'{PREFIX}*/'):
                 _removeIfDead(other)
@@ -45,27 +47,27 @@ class TempDirectory:
                 _locked(self.path / LOCK, fcntl.LOCK_EX))
 
     def remove(self):
-        """Remove it, with all that is in it."""
+        """Remove the directory with its content."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
 
 
 def _getPrivate(root):
-    """:return: the directory of all launchers of this user; a new one, if
-        another user has taken its name."""
+    """:return: the directory of this user's launchers; a new one, if another
+        user has taken its name."""
     path = root / f'zuul-launchers-{os.getuid()}'
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
-        # Also if it was made by hand.
+        # An operator may have created it with other permissions.
         path.chmod(0o700)
         return path
     log.warning(
-        '%s is not a directory of the user that this launcher runs as, so it '
-        'takes another one, which stays if it is killed. Remove it, or set '
-        '"temp_dir" of [launcher] to a directory that no other user can '
-        'write to', path)
+        '%s is not a directory of the user that runs this launcher, so the '
+        'launcher creates another one, which remains if the launcher is '
+        'killed. Remove it, or set "temp_dir" of [launcher] to a directory '
+        'that no other user can write to', path)
     return pathlib.Path(tempfile.mkdtemp(prefix=f'{path.name}-', dir=root))
 
 
@@ -81,7 +83,7 @@ def _locked(path, operation):
 
 
 def _removeIfDead(directory):
-    # One that ends just now removes it itself.
+    # A launcher that stops at this moment removes its directory itself.
     with contextlib.suppress(BlockingIOError, FileNotFoundError), \
             _locked(directory / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB):
         shutil.rmtree(directory)

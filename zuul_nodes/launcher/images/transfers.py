@@ -1,7 +1,7 @@
-"""Transfers: an artifact on its way to the endpoints.
+"""Transfers of an artifact to all endpoints that need it.
 
-One download serves all uploads that need one.  What an upload has come
-to is told by the thread that made it, so none waits for another one.
+All uploads of an artifact share one download.  The thread of each upload
+records its result, so uploads do not wait for each other.
 """
 
 import collections
@@ -32,7 +32,7 @@ from zuul_nodes.launcher.zookeeper import makeUploadPlanner
 
 
 def getProviders(scope, upload):
-    """:return: yields all tenants' objects of an upload's providers."""
+    """:return: yields all tenants' objects of the upload's providers."""
     for name in upload.providers or ():
         yield from scope.by_name.get(name, ())
 
@@ -44,18 +44,19 @@ def getPlace(upload):
 
 def findFormer(scope, upload):
     """
-    :return: a provider that was at an upload's endpoint when there was one,
-        or None.
-    :raises ProviderNodeError: it can't be used any more.
+    :return: a provider that used to be at an upload's endpoint, or None.
+    :raises ProviderNodeError: the provider is no longer usable.
     """
     return scope.findFormer(getPlace(upload))
 
 
 def findProvider(scope, upload):
-    """
-    :return: a provider at an upload's endpoint that has its image, as the
-        upload wants it if there is one, be it another one than the upload
-        was made for; or None.
+    """Find a provider at an upload's endpoint that has its image.
+
+    It does not have to be one for which the upload was made.
+
+    :return: preferably a provider with the configuration of the upload; or
+        None.
     """
     found = None
     for provider, image in _findImages(getProviders(scope, upload), upload):
@@ -63,7 +64,7 @@ def findProvider(scope, upload):
             return provider
         found = found or provider
     if found is None:
-        # A provider may have another name by now.
+        # A provider may have been renamed.
         others = itertools.chain(*scope.by_name.values())
         found = next((provider for provider, image
                       in _findImages(others, upload)
@@ -72,8 +73,8 @@ def findProvider(scope, upload):
 
 
 def _findImages(providers, upload):
-    """:return: yields those at an upload's endpoint that have its image,
-        with what they have of it."""
+    """:return: yields (provider, image) for those at an upload's endpoint
+        that have its image."""
     for provider in providers:
         for image in provider.images.values():
             if (image.canonical_name == upload.canonical_name
@@ -83,16 +84,16 @@ def _findImages(providers, upload):
 
 
 def _isSame(image, upload):
-    """:return: whether a provider has the image as the upload is."""
+    """:return: whether an image has the configuration of an upload."""
     return upload.config_hash in (image.config_hash, image.zuul_config_hash)
 
 
 @dataclasses.dataclass(eq=False)
-class Candidate:
-    """An upload as Zuul's planner looks at it.
+class PlannedUpload:
+    """An upload in the form that Zuul's planner of uploads expects.
 
-    The planner takes the first provider of that name, whatever tenant it
-    is of.  Here the name stands for the very object.
+    The planner finds providers by name and takes the first one, of any tenant.
+    Here, the name stands for one particular object.
     """
     upload: object
     provider: object
@@ -108,11 +109,14 @@ class Candidate:
 class ArtifactJob:
     """Distributes an artifact to endpoints.
 
-    :param Uploads uploads: by which it was started.
+    :param Uploads uploads: has started this job.
+    :param ImageBuildArtifact artifact: the artifact.
+    :param list pending: its uploads in that state.
+    :param list known: all of its uploads, as sources of copies.
     """
 
     def __init__(self, uploads, artifact, pending, known):
-        # Annotating it once more would change it for all threads.
+        # An annotation of uploads.log itself would affect all threads.
         self.log = get_annotated_logger(uploads.log, iba=artifact.uuid)
         self.uploads = uploads
         self.client = uploads.records.client
@@ -124,12 +128,12 @@ class ArtifactJob:
             'md5': artifact.md5sum, 'sha256': artifact.sha256}
         self.pending = pending
         self.known = known
-        # Those that we took, and of them those that no endpoint's thread
-        # has taken over yet; by their ids.
+        # Ids of uploads that this job has locked.  Those in "held" have not
+        # been passed to a thread of their endpoint yet.
         self.acquired = set()
         self.held = {}
-        # Why nothing came of those that no endpoint's thread has taken
-        # over: the id of an upload -> an exception; and of all others.
+        # Id of an upload in "held" -> why it failed; and the error that
+        # applies to all others.
         self.errors = {}
         self.error = None
 
@@ -140,9 +144,9 @@ class ArtifactJob:
             self._check()
             self._distribute()
         except Stopped:
-            self.log.debug('Not uploaded any more: %s', self.artifact)
+            self.log.debug('Stopping before uploads of %s', self.artifact)
         except LockException:
-            self.log.debug('Another launcher takes what there is to do')
+            self.log.debug('Another launcher handles the artifact')
         except addresses.RefusedError as error:
             self.log.error('Unable to upload %s: %s', self.artifact, error)
             self.error = error
@@ -155,7 +159,7 @@ class ArtifactJob:
                 self.uploads.finish(
                     upload, None,
                     error=self.errors.get(upload.uuid, self.error))
-            self.uploads.pause({upload.uuid for upload in self.pending}
+            self.uploads.backOff({upload.uuid for upload in self.pending}
                                - self.acquired)
 
     def _acquire(self):
@@ -169,13 +173,14 @@ class ArtifactJob:
 
     def _acquireUpload(self, context, upload):
         if not findProvider(self.layouts.scope, upload):
-            self.log.warning('Nobody has the image of %s any more', upload)
+            self.log.warning('No provider needs the image of %s any more',
+                             upload)
             return
         if not upload.acquireLock(context, blocking=False):
             return
         try:
             upload.refresh(context)
-            # Otherwise somebody else was at work on it meanwhile.
+            # Another launcher may have changed the upload before the lock.
             if upload.state == upload.State.PENDING:
                 with self.uploads.contextOf(upload) as locked_context, \
                         upload.activeContext(locked_context):
@@ -187,8 +192,9 @@ class ArtifactJob:
                 upload.releaseLock(context)
 
     def _check(self):
-        """
-        :raises ArtifactError: nothing is to be done with the artifact.
+        """Check whether the settings allow this artifact.
+
+        :raises ArtifactError: they do not.
         """
         if self.artifact.format == snapshotrecords.FORMAT:
             self._checkSnapshot()
@@ -197,32 +203,31 @@ class ArtifactJob:
             raise artifacts.WrongArtifactError(
                 f'{artifacts.getName(self.artifact.url)} has no checksum; '
                 'with "require_image_checksums" in the section "launcher" of '
-                'zuul.conf, its metadata have to have "sha256" or "md5sum"')
+                'zuul.conf, its metadata must contain "sha256" or "md5sum"')
 
     def _explain(self, log, error, message, *args):
-        """Log what is being handled, and note if it says that the file is
-        gone."""
+        """Log the current exception, and record if the file is gone."""
         if isinstance(error, GoneError):
             self._noteGone(error)
         else:
             _logError(log, message, *args)
 
     def _noteGone(self, error):
-        """Have all launchers know, before the uploads have failed."""
+        """Inform all launchers before the uploads fail."""
         self.log.warning(
-            'The file of %s is gone; the image is built anew for endpoints '
-            'that can\'t have another build of it: %s', self.artifact,
+            'The file of %s is gone; the launcher requests a new build for '
+            'endpoints without another build of the image: %s', self.artifact,
             messages.withoutSecrets(error))
         try:
             gonefiles.write(self.client,
                             self.artifact.uuid, describe(error))
         except Exception:
             self.log.exception(
-                'Unable to write that the file of %s is gone:', self.artifact)
+                'Unable to record that the file of %s is gone:', self.artifact)
 
     def _checkSnapshot(self):
         artifact = self.artifact
-        # The scheduler has compared its nodes with those of the build.
+        # The scheduler has checked that the build owned the node.
         if not snapshotrecords.find(
                 self.client, artifact.url,
                 artifact.build_tenant_name):
@@ -234,10 +239,10 @@ class ArtifactJob:
     def _distribute(self):
         plans = self._plan()
         for plan in plans:
-            for candidate, job in plan.import_jobs:
-                self._submit(self.uploads.import_threads, candidate, job)
-            for candidate, job, external_id in plan.copy_jobs:
-                self._submit(self.uploads.import_threads, candidate, job,
+            for planned, job in plan.import_jobs:
+                self._submit(self.uploads.import_threads, planned, job)
+            for planned, job, external_id in plan.copy_jobs:
+                self._submit(self.uploads.import_threads, planned, job,
                              external_id)
         upload_jobs = [each for plan in plans for each in plan.upload_jobs]
         if not upload_jobs:
@@ -248,28 +253,28 @@ class ArtifactJob:
                 dir=self.uploads.temp_dir) as directory:
             path = self._fetch(directory)
             try:
-                for candidate, job in upload_jobs:
+                for planned, job in upload_jobs:
                     futures.append(self._submit(
-                        self.uploads.upload_threads, candidate, job, path))
+                        self.uploads.upload_threads, planned, job, path))
             finally:
-                # They need the file.
+                # The uploads read the file.
                 wait(futures)
 
     def _plan(self):
         """:return: a list of plans, UploadPlanner."""
-        candidates = {
-            upload.uuid: Candidate(upload, provider)
+        planned_uploads = {
+            upload.uuid: PlannedUpload(upload, provider)
             for upload in {**{each.uuid: each for each in self.known},
                            **self.held}.values()
             if (provider := findProvider(self.layouts.scope, upload))}
-        # Copies are made among those with equal configurations only, so
-        # one that can not be planned does not concern the others.
+        # Copies are made only between uploads with equal configurations, so
+        # a group that cannot be planned does not affect the others.
         pending = collections.defaultdict(list)
         known = collections.defaultdict(list)
-        for candidate in candidates.values():
-            known[candidate.config_hash].append(candidate)
-            if candidate.uuid in self.held:
-                pending[candidate.config_hash].append(candidate)
+        for planned in planned_uploads.values():
+            known[planned.config_hash].append(planned)
+            if planned.uuid in self.held:
+                pending[planned.config_hash].append(planned)
         plans = []
         for config_hash, group in pending.items():
             try:
@@ -280,13 +285,13 @@ class ArtifactJob:
         return plans
 
     def _planOneByOne(self, group):
-        for candidate in group:
+        for planned in group:
             try:
-                yield self._planGroup([candidate], [candidate])
+                yield self._planGroup([planned], [planned])
             except Exception as error:
                 self._explain(
-                    self.log, error, 'Unable to plan %s:', candidate.upload)
-                self.errors[candidate.uuid] = error
+                    self.log, error, 'Unable to plan %s:', planned.upload)
+                self.errors[planned.uuid] = error
 
     def _planGroup(self, pending, known):
         providers = {each.uuid: each.provider for each in known}
@@ -299,7 +304,11 @@ class ArtifactJob:
         return planner
 
     def _fetch(self, directory):
-        """:return: the path of the artifact's file in a directory."""
+        """Download the artifact's file.
+
+        :param str directory: for the file.
+        :return: the path of the file.
+        """
         self._audit(audit.Event.IMPORTED, result=audit.Result.BEGUN)
         try:
             path = self._fetchFile(directory)
@@ -321,7 +330,7 @@ class ArtifactJob:
         self.log.info('Downloading %s from %s to %s', self.artifact,
                       artifacts.getName(url), path)
         path, is_certain = self._download(url, path, disk_space)
-        # What a driver has downloaded may be larger than it should be.
+        # Drivers do not limit the size of their downloads.
         disk_space.check(os.path.getsize(path), 0)
         try:
             self._unpack(path, disk_space)
@@ -329,30 +338,33 @@ class ArtifactJob:
             if is_certain:
                 raise
             raise artifacts.ArtifactError(
-                f'{error}; its server does not tell whether all of it has '
-                'come, and unchanged') from None
+                f'{error}; the server does not send enough to verify that '
+                'the download is complete and of one version') from None
         return path
 
     def _unpack(self, path, disk_space):
-        """Have a file be an image, and verify it."""
+        """Decompress and verify a file."""
         check, checksums = self.uploads.check, self.checksums
         if self.artifact.format.lower().endswith(imagefiles.COMPRESSED):
-            # It is of such a file, or of what comes out, as otherwise.
+            # The checksum may be that of the compressed file, or otherwise
+            # that of its content.
             with contextlib.suppress(artifacts.WrongArtifactError):
                 artifacts.verify(path, checksums, check)
                 checksums = {}
-        artifacts.decompress(path, check, disk_space, self._tell,
+        artifacts.decompress(path, check, disk_space, self._writeProgress,
                              self.settings.progress_interval)
         artifacts.verify(path, checksums, check)
 
     def _download(self, url, path, disk_space):
-        """:return: the path of the file, and whether it is certain that all
-            of it has come."""
+        """Download the file, by a driver if the launcher itself cannot.
+
+        :return: the path of the file, and whether it is certainly complete.
+        """
         try:
             is_certain = artifacts.download(
                 web.Source(url, self.settings.image_sources), path,
                 self.uploads.check, disk_space, artifacts.Pace(self.settings),
-                self._tell, any(self.checksums.values()))
+                self._writeProgress, any(self.checksums.values()))
             return path, is_certain
         except Stopped:
             raise
@@ -360,7 +372,7 @@ class ArtifactJob:
             failure = caught
             reason = messages.withoutSecrets(failure)
             self.log.info('Unable to download %s: %s', self.artifact, reason)
-        # Clouds have ways of their own to get at what is stored there.
+        # Drivers may have other ways to access the storage of their cloud.
         failures = [failure]
         asked = set()
         for provider in self.layouts.tenant_providers.get(
@@ -379,7 +391,7 @@ class ArtifactJob:
                 self.log.warning('Unable to download %s by %s: %s',
                                  self.artifact, provider,
                                  messages.withoutSecrets(error))
-        message = f'Nobody can download {artifacts.getName(url)}: {reason}'
+        message = f'Unable to download {artifacts.getName(url)}: {reason}'
         if isGone(failures):
             raise GoneError(message)
         if isinstance(failure, addresses.RefusedError):
@@ -392,30 +404,30 @@ class ArtifactJob:
         download = provider.downloadUrl
         if self.artifact.format == snapshotrecords.FORMAT:
             download = getattr(provider, 'downloadSnapshot', download)
-        # A call that is given up may still write where it was told to.
+        # A call that was given up may still write to its file.
         directory = tempfile.mkdtemp(dir=os.path.dirname(path))
         return self.uploads.calls.call(
             endpoint_name, f'downloadUrl of {provider} for {self.artifact}',
             download, url, os.path.join(directory, os.path.basename(path)))
 
-    def _tell(self, progress):
+    def _writeProgress(self, progress):
         for upload in list(self.held.values()):
-            self.uploads.tell(upload, progress)
+            self.uploads.writeProgress(upload, progress)
 
     def _audit(self, event, *things, **fields):
         audit.tell(event, self.artifact, *things,
                    launcher=self.session.identifier, **fields)
 
-    def _submit(self, threads, candidate, job, *args):
-        future = threads.submit(candidate.upload.endpoint_name,
-                                self._transfer, candidate, job, args)
-        for each, _ in getJobs(candidate, job):
+    def _submit(self, threads, planned, job, *args):
+        future = threads.submit(planned.upload.endpoint_name,
+                                self._transfer, planned, job, args)
+        for each, _ in getJobs(planned, job):
             self.held.pop(each.uuid, None)
         return future
 
-    def _transfer(self, candidate, job, args):
-        """In a thread of the endpoint."""
-        upload = candidate.upload
+    def _transfer(self, planned, job, args):
+        """Execute a job, in a thread of the endpoint."""
+        upload = planned.upload
         log = get_annotated_logger(
             self.uploads.log, iba=self.artifact.uuid, upload=upload.uuid)
         external_id, begun, failure = None, False, None
@@ -428,14 +440,15 @@ class ArtifactJob:
             with self.uploads.stats.timeUpload(upload):
                 external_id = self.uploads.calls.call(
                     upload.endpoint_name,
-                    f'{type(job).__name__}.run of {candidate.provider} for '
+                    f'{type(job).__name__}.run of {planned.provider} for '
                     f'the image {upload.canonical_name}', job.run, *args)
-            # Neither a copy nor of what was downloaded.
+            # With arguments, the job copies an image or uploads a file whose
+            # download has been recorded already.
             if not args:
                 gonefiles.forget(
                     self.client, self.artifact.uuid)
         except Stopped:
-            log.debug('Not begun: %s', upload)
+            log.debug('Stopping before %s', upload)
         except Exception as error:
             failure = error
             self._explain(log, error, 'Unable to upload image %s:', upload)
@@ -450,20 +463,22 @@ class ArtifactJob:
                 self._submit(self.uploads.import_threads, dependent,
                              dependent_job, external_id)
             except Stopped:
-                # There is nothing to copy, or it is too late.
+                # There is no image to copy, or the launcher stops.
                 for each, _ in getJobs(dependent, dependent_job):
                     self.uploads.finish(each.upload, None, error=failure)
 
 
 def _logError(log, message, *args):
-    """Log what is being handled, of a driver that has been given the URL of
-    an artifact: that may be signed."""
+    """Log the current exception of a driver.
+
+    The message may contain the URL of the artifact, which may be signed.
+    """
     log.error(f'{message}\n%s', *args,
               messages.withoutSecrets(traceback.format_exc().rstrip()))
 
 
-def getJobs(candidate, job):
-    """:return: yields a job and all that can only run after it."""
-    yield candidate, job
+def getJobs(planned, job):
+    """:return: yields a job and all jobs that depend on it."""
+    yield planned, job
     for dependent in job.dependents:
         yield from getJobs(*dependent)

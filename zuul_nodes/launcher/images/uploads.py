@@ -1,14 +1,14 @@
-"""Uploads of images: who is at work on them, and what they come to.
+"""Execution and recovery of uploads of images.
 
-An artifact is locked while somebody takes locks of its uploads; these are
-held until the upload has come to something.
+A launcher locks an artifact while it locks the artifact's uploads.  It holds
+the locks of the uploads until they have succeeded or failed.
 
-A launcher that stops, or dies, leaves its uploads to the next one: those
-in the state "uploading" that nobody has locked begin anew.
+A launcher that stops or is killed leaves its uploads to the others, which
+restart those in the state "uploading" without a lock.
 
-What may be in a cloud of an upload that has come to nothing is tagged with
-the id of its record.  So the next attempt has another record: without the
-old one, it is known to have leaked.
+Whatever a failed upload leaves in a cloud is tagged with the id of its record.
+So the next attempt gets another record, and the clean-up of leaks finds the
+resources of the old one.
 """
 
 import json
@@ -36,26 +36,27 @@ from zuul_nodes.launcher.zookeeper import (
     writeData,
 )
 
-# How many artifacts are on this machine's disk at a time: all clouds and
-# tenants share these places.
+# Maximum number of artifacts on this machine's disk at a time, shared by all
+# clouds and tenants.
 ARTIFACTS = 2
-# For each endpoint.  Imports and copies mostly wait for the cloud.
+# Per endpoint.  Imports and copies mostly wait for the cloud.
 UPLOADS = 5
 IMPORTS = 10
-# How many calls may hang at an endpoint until it gets no more.
+# Number of hanging calls at an endpoint at which it gets no more calls.
 HANGING = 10
 
 
 class Uploads:
-    """
+    """Executes uploads and records their results.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param Layouts layouts: with the providers that have them.
+    :param Schedule schedule: of checks and back-offs.
+    :param Layouts layouts: has the providers of the uploads.
     :param temp_dir: the path of a directory for downloads.
-    :param Settings settings:
-    :param Stats stats: is told how long they take.
-    :param announce: called with the transaction that makes an upload
-        ready, and the upload, if it is to be validated.
+    :param Settings settings: of the launcher.
+    :param Stats stats: reports the durations.
+    :param announce: called with the transaction that makes an upload ready,
+        and the upload, if it needs validation.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -70,10 +71,10 @@ class Uploads:
         self.settings = settings
         self.stats = stats
         self.announce = announce
-        # Those that are queued or under way here.
+        # Uploads that are queued or running in this launcher.
         self.upload_uuids_in_queue = set()
-        # Upload -> the time before which it is left alone.
-        self._pauses = {}
+        # Id of an upload -> end of its back-off, of the monotonic clock.
+        self._backoffs = {}
         self.remarks = records.remarks
         self.stopping = threading.Event()
         self.calls = Calls(
@@ -94,7 +95,8 @@ class Uploads:
             threads.stop()
 
     def join(self, timeout):
-        """
+        """Wait for running uploads.
+
         :param float timeout: in seconds.
         """
         end = time.monotonic() + timeout
@@ -102,7 +104,7 @@ class Uploads:
             threads.join(end - time.monotonic())
 
     def _getThreads(self):
-        # In the order in which one submits work to the next.
+        # In the order in which work passes from one to the next.
         return (self.artifact_places, self.upload_threads,
                 self.import_threads)
 
@@ -111,32 +113,33 @@ class Uploads:
             raise Stopped
 
     def isFree(self, upload):
-        """:return: whether something may be begun with an upload now."""
+        """:return: whether an upload may be started now."""
         if upload.uuid in self.upload_uuids_in_queue:
             return False
-        pause = max(self._pauses.get(upload.uuid, 0) - time.monotonic(),
-                    self._getPause(upload) - getAge(upload.state_time or 0))
+        pause = max(self._backoffs.get(upload.uuid, 0) - time.monotonic(),
+                    self._getBackoff(upload) - getAge(upload.state_time or 0))
         if not self.schedule.isOver(pause):
             return False
-        self._pauses.pop(upload.uuid, None)
+        self._backoffs.pop(upload.uuid, None)
         return True
 
-    def _getPause(self, upload):
-        """:return: seconds after which an upload may begin, as former ones
-            have failed."""
+    def _getBackoff(self, upload):
+        """:return: seconds from the upload's last failure to the next
+            attempt."""
         attempts = self.settings.upload_attempts
         if upload.state == upload.State.FAILED:
-            return self.schedule.getPause(upload.attempt - attempts + 1)
+            return self.schedule.getBackoff(upload.attempt - attempts + 1)
         if 0 < upload.attempt < attempts:
             return self.settings.upload_retry_pause * 2 ** (
                 upload.attempt - 1)
         return 0
 
     def start(self, artifact, pending, known):
-        """
-        :param ImageBuildArtifact artifact: which is to be uploaded.
-        :param list pending: its uploads in that state, not yet started.
-        :param list known: those, and others that may be copied from.
+        """Start uploads of an artifact.
+
+        :param ImageBuildArtifact artifact: the artifact.
+        :param list pending: its uploads in that state, not started yet.
+        :param list known: all of its uploads, as sources of copies.
         """
         uuids = {upload.uuid for upload in pending}
         self.upload_uuids_in_queue |= uuids
@@ -148,21 +151,21 @@ class Uploads:
             self.upload_uuids_in_queue -= uuids
 
     def recover(self, upload):
-        """Take an upload over that nobody is at work on any more, or begin
-        anew with one that has failed."""
+        """Restart an upload that its launcher has left or that has failed.
+        """
         with self.session.context(None, self.log) as context:
             try:
                 with upload.locked(context, blocking=False):
                     upload.refresh(context)
                     if upload.state == upload.State.UPLOADING:
                         self.log.info(
-                            'Nobody is at work on %s any more', upload)
+                            'Taking over %s, whose launcher is gone', upload)
                         with self.contextOf(upload) as locked_context:
                             self._recover(locked_context, upload)
                     elif upload.state == upload.State.FAILED:
                         self._replace(upload, upload.attempt + 1)
             except LockException:
-                self.pause({upload.uuid})
+                self.backOff({upload.uuid})
 
     def _recover(self, context, upload):
         if upload.external_id:
@@ -171,12 +174,11 @@ class Uploads:
             self._replace(upload, upload.attempt)
 
     def finish(self, upload, external_id, begun=False, error=None):
-        """Record what has become of a locked upload, and unlock it.
+        """Record the result of a locked upload, and unlock it.
 
         :param external_id: of the image, or None if there is none.
         :param bool begun: whether the cloud was called.
-        :param Exception error: why there is none, or None if that is not
-            known.
+        :param Exception error: why there is no image, or None if not known.
         """
         log = get_annotated_logger(self.log, upload=upload.uuid)
         try:
@@ -187,14 +189,13 @@ class Uploads:
                 finally:
                     upload.releaseLock(context)
         except Exception:
-            log.exception('Unable to update %s, of which there is the '
-                          'image %s:', upload, external_id)
+            log.exception('Unable to update %s, which has the image %s:',
+                          upload, external_id)
         finally:
-            self.release({upload.uuid})
+            self.releaseUploads({upload.uuid})
 
-    def tell(self, upload, progress):
-        """Have the record of a locked upload say how far it is, until it is
-        written again.
+    def writeProgress(self, upload, progress):
+        """Write the progress of a locked upload to its record.
 
         :param str progress: a line for people.
         """
@@ -204,28 +205,28 @@ class Uploads:
                     upload.toDict() | {'progress': progress},
                     sort_keys=True).encode())
         except Exception:
-            self.log.exception('Unable to tell how far %s is:', upload)
+            self.log.exception('Unable to record the progress of %s:', upload)
 
-    def release(self, uuids):
-        """Nobody is at work on these uploads here any more."""
+    def releaseUploads(self, uuids):
+        """Forget uploads on which this launcher no longer works."""
         self.upload_uuids_in_queue -= uuids
-        self.schedule.tell()
+        self.schedule.checkSoon()
 
-    def pause(self, uuids):
-        """Leave uploads alone for a while that could not be locked.
+    def backOff(self, uuids):
+        """Back off from uploads that could not be locked.
 
-        Each attempt at a lock looks like a change, so without this, the
+        Each attempt to lock changes a record, so without this back-off the
         next attempt would follow at once.
         """
         now = time.monotonic()
-        # Of those that have gone meanwhile, nobody asks any more.  Other
-        # threads may add theirs now.
-        for upload_id, end in self._pauses.copy().items():
+        # Remove expired entries, because the uploads may be gone.  Other
+        # threads may add theirs meanwhile.
+        for upload_id, end in self._backoffs.copy().items():
             if end <= now:
-                self._pauses.pop(upload_id, None)
-        self._pauses.update(dict.fromkeys(
+                self._backoffs.pop(upload_id, None)
+        self._backoffs.update(dict.fromkeys(
             uuids, now + self.settings.image_lock_pause))
-        self.release(uuids)
+        self.releaseUploads(uuids)
 
     def contextOf(self, upload):
         return self.session.context(getLock(upload), self.log)
@@ -239,8 +240,8 @@ class Uploads:
                 and not isForGood(error)):
             self._replace(upload, upload.attempt + 1, error)
         else:
-            # It is begun again long after, as somebody may have done
-            # something about it.
+            # It is retried after a longer back-off, in which an operator may
+            # remove the cause.
             if error is not None:
                 self.remarks.setRemark(upload.uuid, describe(error))
             self._setState(context, upload, upload.State.FAILED,
@@ -255,10 +256,11 @@ class Uploads:
         self.log.info('The image upload is %s: %s', upload.state, upload)
 
     def _replace(self, upload, attempt, error=None):
-        """Have an upload begin anew, with another record; at no time are
-        there two that are wanted.
+        """Replace the record of an upload to start it again.
 
-        :param Exception error: why, if it has failed.
+        One transaction creates the new record and gives up the old one.
+
+        :param Exception error: of the failed attempt, or None.
         """
         new_upload = makeRecord(ImageUpload, **upload.toDict() | {
             'uuid': uuid.uuid4().hex, 'attempt': attempt,
@@ -273,8 +275,8 @@ class Uploads:
         self.log.info('Replaced %s with %s', upload, new_upload)
 
     def _recordReady(self, context, upload, external_id):
-        """Write that an upload is ready, and that it is to be validated;
-        both or neither."""
+        """Record that an upload is ready, together with the event that
+        requests its validation."""
         announce = not upload.validated
         self.remarks.deleteRemark(upload.uuid)
         while (upload.state, upload.external_id) != (
@@ -282,8 +284,8 @@ class Uploads:
             try:
                 self._writeReady(upload, external_id, announce)
             except (ConnectionLoss, OperationTimeoutError):
-                # Has it been written?  What is in the cloud must not be
-                # forgotten.
+                # The write may have succeeded.  The record must get the id of
+                # the image in any case.
                 upload.refresh(context)
             except Conflict:
                 if not announce:
@@ -302,7 +304,7 @@ class Uploads:
             self.records.builds.getItem(upload.artifact_uuid),
             upload, external_id=external_id)
         if announce:
-            # The lock is free again before there is a result.
+            # The upload is unlocked before the validation has a result.
             try:
                 self.announce(transaction, upload)
             except Exception:

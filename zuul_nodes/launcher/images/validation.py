@@ -1,4 +1,4 @@
-"""Has uploads validated by jobs, where they are not in service before."""
+"""Validation of uploads by jobs before they are in service."""
 
 import logging
 import urllib.parse
@@ -7,19 +7,20 @@ from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.policy import choose, isWaiting
 from zuul_nodes.launcher.zookeeper import sync
 
-# Why an upload stays out of service.
-NOBODY = (
-    'nobody validates it: no tenant that has a label for its nodes (of the '
-    'providers {providers}) also has a pipeline with the trigger event '
+# Remark about an upload that stays out of service.
+NO_VALIDATOR = (
+    'no tenant validates it: a tenant needs a label for its nodes (of the '
+    'providers {providers}) and a pipeline with the trigger event '
     '"{event}" in which a job with the image-build-name "{name}" runs for the '
     'project of the image')
 
 
 class Validation:
-    """
+    """Requests validations of uploads.
+
     :param ImageRecords records: of all images.
-    :param Schedule schedule: when they are looked at.
-    :param ImageJobs jobs: that validate them.
+    :param Schedule schedule: of checks and back-offs.
+    :param ImageJobs jobs: the jobs that validate images.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -33,8 +34,9 @@ class Validation:
         self.event_tracker = jobs.event_tracker
 
     def reconcile(self, uploads):
-        """
-        :param list uploads: those that are ours to look after.
+        """Request the validations that are due.
+
+        :param list uploads: the uploads that this launcher handles.
         """
         waiting = {}
         for upload in uploads:
@@ -43,36 +45,36 @@ class Validation:
                     and isWaiting(upload)):
                 waiting[upload.uuid] = upload, artifact
         for upload, artifact in waiting.values():
-            with self.schedule.alone(upload):
+            with self.schedule.isolate(upload):
                 self._ask(upload, artifact)
         left = self.events.getKeys(EventKind.VALIDATE) - waiting.keys()
         if left:
-            # An upload has become ready when its event was sent.
+            # The transaction that sends an event makes its upload ready.
             sync(self.records.uploads)
         for key in left:
             upload = self.records.uploads.getItem(key)
             if upload is None or not isWaiting(upload):
-                self.events.forget(EventKind.VALIDATE, key)
+                self.events.forgetEvent(EventKind.VALIDATE, key)
 
     def _ask(self, upload, artifact):
         sent = self.events.get(EventKind.VALIDATE, upload.uuid)
-        if not (self.events.isDue(sent) or self.tenants.isInVain(
+        if not (self.events.isDue(sent) or self.tenants.isPointless(
                 sent, artifact.canonical_name, EventKind.VALIDATE, upload)):
             return
         if sent and self._isUnderWay(sent.tenant_name, upload):
-            self.schedule.lookLater()
+            self.schedule.checkLater()
             return
         validators = self.tenants.getValidators(artifact, upload)
         tenant_name = choose(validators, sent)
         if tenant_name is None:
-            self._tellNobody(upload, artifact)
+            self._noteNoValidator(upload, artifact)
             return
-        # Without a scheduler that tells, it is sent once.
+        # Without a scheduler's record of the tenant, send it only once.
         if sent and validators[tenant_name] is None:
             return
-        # A user may have asked for it.
+        # A user may have requested the validation.
         if self._isUnderWay(tenant_name, upload):
-            self.schedule.lookLater()
+            self.schedule.checkLater()
             return
         transaction = self.records.session.transaction()
         transaction.check(upload)
@@ -88,9 +90,9 @@ class Validation:
             'image_upload_uuid', upload.uuid)
 
     def addEvent(self, transaction, upload):
-        """Have an upload validated.
+        """Request the validation of an upload that becomes ready.
 
-        :param Transaction transaction: that makes it ready.
+        :param Transaction transaction: makes the upload ready.
         """
         artifact = self.records.builds.getItem(upload.artifact_uuid)
         if artifact is None:
@@ -100,13 +102,13 @@ class Validation:
         tenant_name = choose(
             self.tenants.getValidators(artifact, upload), sent)
         if tenant_name is None:
-            self._tellNobody(upload, artifact)
+            self._noteNoValidator(upload, artifact)
         else:
             self._addEvent(transaction, upload, artifact, sent, tenant_name)
 
-    def _tellNobody(self, upload, artifact):
-        """Say, once, that nobody validates an upload."""
-        text = NOBODY.format(
+    def _noteNoValidator(self, upload, artifact):
+        """Record and log, once, that no tenant validates an upload."""
+        text = NO_VALIDATOR.format(
             name=artifact.name, event=EventKind.VALIDATE,
             providers=', '.join(map(urllib.parse.unquote_plus,
                                     upload.providers or ())))
@@ -116,7 +118,7 @@ class Validation:
 
     def _addEvent(self, transaction, upload, artifact, sent, tenant_name):
         self.records.remarks.deleteRemark(upload.uuid)
-        self.events.add(
+        self.events.addEvent(
             transaction, EventKind.VALIDATE, upload.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,
             artifact.project_branch)

@@ -1,12 +1,12 @@
-"""HTTP that goes only where the operator lets it.
+"""HTTP requests, limited to the sources that the operator allows.
 
-Each URL is looked at before anything is sent, those of redirects as well.
-What the operator has not named is looked up once, and connected to at an
-address that has been looked at.  So it does not matter what the name leads to
-a moment later.  TLS, and the server, are told the name as ever.
+Each URL is checked before a request, including those of redirects.  The name
+of a host that the operator has not named is looked up once.  The addresses are
+checked, and the connection is made to one of them, so a later change of the
+name has no effect.  TLS and the server still get the name.
 
-A proxy that the environment names is the operator's, and connects on its own:
-then the URL alone is looked at.
+A proxy in the environment belongs to the operator and makes connections
+itself.  In that case only the URL is checked.
 """
 
 import requests
@@ -19,10 +19,9 @@ from urllib3.util.connection import create_connection
 class Source:
     """A file on a web server.
 
-    :param str url: of it.
-    :param ImageSources sources: what may be contacted.
-    :param tuple timeout: seconds for a connection, and for whatever the
-        server sends next.
+    :param str url: of the file.
+    :param ImageSources sources: the allowed sources.
+    :param tuple timeout: seconds to connect, and seconds between two reads.
     """
 
     def __init__(self, url, sources, timeout=(30, 300)):
@@ -31,45 +30,45 @@ class Source:
         self.timeout = timeout
 
     def send(self, method, headers):
-        """
-        :return: the response to a request, of which nothing but the head
-            has been read.
-        :raises RefusedError: it may not be contacted, or what it redirects
-            to.
+        """Send a request and read the head of the response.
+
+        :return: the response; its content has not been read.
+        :raises RefusedError: the source, or a redirect, is not allowed.
         """
         with requests.Session() as session:
             for scheme in 'http://', 'https://':
-                session.mount(scheme, Door(self.sources))
+                session.mount(scheme, CheckingAdapter(self.sources))
             return session.request(
                 method, self.url, headers=headers, stream=True,
                 timeout=self.timeout, allow_redirects=True)
 
 
-class Door(BaseAdapter):
-    """
-    :param ImageSources sources: what may be contacted.
+class CheckingAdapter(BaseAdapter):
+    """Checks each URL before its request is sent.
+
+    :param ImageSources sources: the allowed sources.
     """
 
     def __init__(self, sources):
         super().__init__()
         self.sources = sources
         self.named = HTTPAdapter()
-        self.looking = LookingAdapter(sources)
+        self.unnamed = CheckedAddressAdapter(sources)
 
     def send(self, request, *args, proxies=None, **kwargs):
         is_named = self.sources.check(
             request.url,
             by_others=bool(requests.utils.select_proxy(request.url, proxies)))
-        adapter = self.named if is_named else self.looking
+        adapter = self.named if is_named else self.unnamed
         return adapter.send(request, *args, proxies=proxies, **kwargs)
 
     def close(self):
         self.named.close()
-        self.looking.close()
+        self.unnamed.close()
 
 
-class LookingAdapter(HTTPAdapter):
-    """Connects to addresses that may be contacted."""
+class CheckedAddressAdapter(HTTPAdapter):
+    """Connects only to addresses that are allowed."""
 
     def __init__(self, sources):
         self.sources = sources
@@ -77,7 +76,7 @@ class LookingAdapter(HTTPAdapter):
 
     def init_poolmanager(self, *args, **kwargs):
         super().init_poolmanager(*args, **kwargs)
-        # Proxies have managers of their own.
+        # Proxies have separate managers.
         self.poolmanager.pool_classes_by_scheme = {
             'http': self._makePool(
                 urllib3.HTTPConnectionPool, HTTPConnection),
@@ -86,14 +85,14 @@ class LookingAdapter(HTTPAdapter):
 
     def _makePool(self, pool_class, connection_class):
         connection_class = type(
-            connection_class.__name__, (Looking, connection_class),
+            connection_class.__name__, (CheckedConnection, connection_class),
             {'sources': self.sources})
         return type(pool_class.__name__, (pool_class,), {
             'ConnectionCls': connection_class})
 
 
-class Looking:
-    """Part of a connection."""
+class CheckedConnection:
+    """Makes a connection check the addresses of its host."""
 
     def _new_conn(self):
         try:
@@ -103,7 +102,7 @@ class Looking:
                 self.host, self, error) from error
         for address in addresses:
             try:
-                # No name is looked up for an address.
+                # An address needs no second look-up.
                 return create_connection(
                     (address, self.port), self.timeout,
                     source_address=self.source_address,

@@ -120,7 +120,8 @@ def test_download_fails_when_less_arrives_than_announced(download):
 def test_download_stops_when_more_arrives_than_announced(
         download, server, tmp_path):
     server.excess = os.urandom(1 << 20)
-    with pytest.raises(ArtifactError, match='more than the bytes from 0 to'):
+    with pytest.raises(
+            ArtifactError, match='more than the announced bytes from 0 to'):
         download()
     assert len(getRanges(server)) == 1
     assert (tmp_path / 'image').stat().st_size == len(IMAGE)
@@ -181,7 +182,8 @@ class TestSlow:
             self.download(server, tmp_path, disk_space, noCheck, 0.2)
         assert str(caught.value) == (
             f'Downloading {server.url}/image has not ended in 0.2 seconds, '
-            'which is "image_timeout" in the section "launcher" of zuul.conf')
+            'the value of "image_timeout" in the section "launcher" of '
+            'zuul.conf')
         # Python does not wait for those that still do.
         assert server.drips or threads()
         assert all(thread.daemon for thread in threads())
@@ -195,8 +197,8 @@ class TestSlow:
                           download_window=0.2)
         assert re.fullmatch(
             rf'Downloading {server.url}/image is given up: \d bytes have come '
-            'in 0 seconds, fewer than "image_minimum_rate" in the section '
-            '"launcher" of zuul.conf demands, which is 1000 a second',
+            'in 0 seconds, which is less than the 1000 bytes per second of '
+            '"image_minimum_rate" in the section "launcher" of zuul.conf',
             str(caught.value))
         server.answers.set()
         waitFor(lambda: not threads())
@@ -225,10 +227,10 @@ def test_a_download_that_gets_on_may_be_slow(monkeypatch):
     pace = makePace(100 * window, 5, download_window=window)
     for _ in range(10):
         passed.append(window)
-        pace.add(5 * window)
+        pace.addBytes(5 * window)
         pace.check('image')
     passed.append(window)
-    pace.add(5 * window - 1)
+    pace.addBytes(5 * window - 1)
     with pytest.raises(ArtifactError, match='is given up'):
         pace.check('image')
 
@@ -391,9 +393,9 @@ def test_zstd_file_needs_the_program_zstd(decompress, tmp_path, monkeypatch):
 def test_progress(caplog):
     caplog.set_level(logging.INFO, 'zuul.nodes.images')
     downloading = Progress('Downloading image', 4 << 20, interval=0)
-    downloading.add(1 << 20)
-    downloading.add(2 << 20)
-    Progress('Decompressing image', 0, interval=0).add(5 << 20)
+    downloading.addBytes(1 << 20)
+    downloading.addBytes(2 << 20)
+    Progress('Decompressing image', 0, interval=0).addBytes(5 << 20)
     assert [record.getMessage() for record in caplog.records] == [
         'Downloading image: 1 of 4 MiB, 25 %',
         'Downloading image: 3 of 4 MiB, 75 %',
@@ -402,5 +404,5 @@ def test_progress(caplog):
 
 def test_progress_is_told_now_and_then(caplog):
     caplog.set_level(logging.INFO, 'zuul.nodes.images')
-    Progress('Downloading image', 4 << 20).add(1 << 20)
+    Progress('Downloading image', 4 << 20).addBytes(1 << 20)
     assert caplog.records == []

@@ -232,7 +232,7 @@ def test_after_builds_that_have_failed(launcher, pipelines, jump):
         item, = pipelines.take()
         pipelines.finish(item)
         sent = getSent(launcher)
-        pauses.append(launcher.schedule.getPause(sent.attempt - 1))
+        pauses.append(launcher.schedule.getBackoff(sent.attempt - 1))
         elapsed += pauses[-1]
         jump(elapsed - 60)
         reconcile(launcher)
@@ -283,7 +283,7 @@ def test_nobody_builds_it(launcher, pipelines, caplog):
         reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
     message, = (record.getMessage() for record in caplog.records
-                if 'nobody builds' in record.getMessage())
+                if 'no tenant builds it' in record.getMessage())
     assert 'debian is missing' in message
     assert '"image-build-name"' in message
 

@@ -184,7 +184,7 @@ def test_what_a_user_wants_deleted(launcher):
         artifact, external_id='1', validated=True, _state='ready')
     by_upload = launcher.addReady('2', _state='deleting')
     launcher.queue.start()
-    launcher.schedule.tell()
+    launcher.schedule.checkSoon()
     waitFor(lambda: isGone(launcher, by_artifact, by_upload))
     assert not launcher.clouds['rack'].images
 
@@ -219,7 +219,7 @@ def test_an_image_that_the_provider_has_no_more(launcher):
     launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
         '      - fedora\n', '').replace('[debian, fedora, ', '[debian, '))
     launcher.queue.start()
-    launcher.schedule.tell()
+    launcher.schedule.checkSoon()
     waitFor(lambda: isGone(launcher, upload))
 
 
@@ -273,7 +273,7 @@ def test_one_bad_record_concerns_its_image_only(launcher):
            for number in range(1, 4)]
     launcher.addUpload(launcher.addArtifact(), artifact_uuid='unknown')
     launcher.queue.start()
-    launcher.schedule.tell()
+    launcher.schedule.checkSoon()
     waitFor(lambda: isGone(launcher, old[0]))
     for upload in (*bad, *old[1:]):
         assert not isGone(launcher, upload)
@@ -334,7 +334,7 @@ def test_deletes_that_hang_are_given_up(launcher):
     uploads = [launcher.addReady(f'{number}', _state='deleting')
                for number in range(DELETES + 1)]
     launcher.queue.start()
-    launcher.schedule.tell()
+    launcher.schedule.checkSoon()
     waitFor(lambda: len(cloud.calls) > 2 * len(uploads))
     waitFor(lambda: not any(upload.is_locked for upload in uploads))
     assert not isGone(launcher, *uploads)
@@ -356,7 +356,7 @@ def test_a_cloud_that_hangs_does_not_hold_up_a_stop(
             url=f'{file_server.url}/image'))
     before = threading.enumerate()
     launcher.queue.start()
-    launcher.schedule.tell()
+    launcher.schedule.checkSoon()
     waitFor(lambda: cloud.calls == [call])
     launcher.images.stop()
     launcher.pools.stop()

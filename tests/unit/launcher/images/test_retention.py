@@ -159,7 +159,7 @@ def test_another_launcher_goes_on(launcher, pipelines):
     launcher.jobs.event_tracker.tell = lambda: None
     for path in pipelines.take():
         pipelines.finish(path)
-    launcher.schedule.tell()
+    launcher.schedule.checkSoon()
     waitFor(lambda: isGone(launcher, artifact))
 
 

@@ -94,7 +94,7 @@ def test_an_image_that_nobody_builds_is_said_once(launcher, write, caplog):
     for _ in range(2):
         launcher.images.builds.reconcile()
     said, = [record.getMessage() for record in caplog.records
-             if 'nobody builds it' in record.getMessage()]
+             if 'no tenant builds it' in record.getMessage()]
     assert 'is missing in the format raw' in said
     write('b other b')
     launcher.images.builds.reconcile()
@@ -215,8 +215,8 @@ def test_an_upload_that_nobody_can_validate_says_so(launcher, write, caplog):
     upload = addUpload(launcher, 'b', 'other')
     for _ in range(2):
         launcher.images.validation.reconcile(launcher.getUploads())
-    assert caplog.text.count('nobody validates it') == 1
-    assert 'nobody validates it' in launcher.records.remarks.getRemark(
+    assert caplog.text.count('no tenant validates it') == 1
+    assert 'no tenant validates it' in launcher.records.remarks.getRemark(
         upload.uuid)
     write('b other v')
     launcher.images.validation.reconcile(launcher.getUploads())

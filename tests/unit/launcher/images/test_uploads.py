@@ -347,7 +347,7 @@ def test_upload_fails_for_good_after_all_attempts(
     assert failed.attempt == SETTINGS.upload_attempts - 1
     # Each time, it gets on once.
     assert len(gets(server)) == 2 * SETTINGS.upload_attempts
-    assert 'Nobody can download' in getRemark(launcher, failed)
+    assert 'Unable to download' in getRemark(launcher, failed)
     assert rack.calls == []
     waitFor(lambda: not list(tmp_path.iterdir()))
 

@@ -96,7 +96,7 @@ def test_a_pipeline_that_comes_later(launcher, pipelines, file_server,
     launcher.queue.stop()
     launcher.queue.join()
     assert pipelines.getEvents('image-validate') == []
-    assert 'nobody validates it: no tenant' \
+    assert 'no tenant validates it: a tenant' \
         in caplog.text
     pipelines.publish()
     reconcile(launcher)
