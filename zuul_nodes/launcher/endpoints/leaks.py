@@ -146,8 +146,9 @@ class Round:
             again = vanished.find(
                 (self._getNodeId(instance), instance)
                 for instance in self.endpoint.listInstances())
-            vanished.retire({node_id: problem for node_id, problem
-                             in again.items() if node_id in problems})
+            vanished.failNodes({
+                node_id: problem for node_id, problem in again.items()
+                if node_id in problems})
 
     def _getNodeId(self, instance):
         """:return: the id of the node in an instance's tags, or None."""

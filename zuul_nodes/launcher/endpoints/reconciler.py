@@ -171,10 +171,10 @@ class EndpointReconciler:
                 Failure.ATTEMPT: 1}.get(classify(error), 0))
         return None
 
-    def _begin(self, endpoint, task, pause):
+    def _begin(self, endpoint, task, interval):
         """:return: seconds until the endpoint is due again."""
         return self.turns.begin(
-            endpoint, task, self._getProviders(endpoint), pause,
+            endpoint, task, self._getProviders(endpoint), interval,
             self._noteProblem)
 
     def _noteProblem(self, endpoint, providers, error):

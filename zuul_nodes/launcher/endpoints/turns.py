@@ -71,7 +71,7 @@ class Turns:
         self.pools = pools
         self.stop_event = stop_event
         self.interval = settings.cleanup_interval
-        self.patience = settings.endpoint_patience
+        self.progress_timeout = settings.endpoint_patience
         self.clock = clock
         # (endpoint, task) -> the last Turn
         self._turns = {}
@@ -81,12 +81,12 @@ class Turns:
         return Turn(self.clock, self.stop_event, self.interval, self.clock(),
                     providers)
 
-    def begin(self, endpoint, task, providers, pause, tellProblem):
+    def begin(self, endpoint, task, providers, interval, tellProblem):
         """Run a task in the endpoint's threads if it is due.
 
         :param Task task: the task.
         :param list providers: at the endpoint.
-        :param float pause: seconds between two runs.
+        :param float interval: seconds between two successful runs.
         :param tellProblem: called with the endpoint, the providers and the
             exception of a failed start, or None when the task begins.
         :return: seconds until the task is due again.
@@ -96,16 +96,16 @@ class Turns:
         now = turn.seen
         if last := self._turns.get(key):
             if last.ended is None:
-                if now - last.seen < self.patience:
+                if now - last.seen < self.progress_timeout:
                     # The end of the turn adds the endpoint's key.
-                    return self.patience
+                    return self.progress_timeout
                 last.given_up = True
                 self.log.error(
                     'No progress in %s of endpoint %s for %s seconds; '
                     'starting again', task.name, endpoint.canonical_name,
-                    self.patience)
+                    self.progress_timeout)
             elif not task.is_for_providers or last.providers == providers:
-                due = last.ended + (self.interval if last.failed else pause)
+                due = last.ended + (self.interval if last.failed else interval)
                 if now < due:
                     return due - now
         self._turns[key] = turn
@@ -118,7 +118,7 @@ class Turns:
         except BaseException:
             del self._turns[key]
             raise
-        return self.patience
+        return self.progress_timeout
 
     def _done(self, endpoint, turn, tellProblem, _, error):
         """Retry after the interval if the endpoint does not start."""

@@ -61,7 +61,7 @@ class Vanished:
                         node_id, 'the cloud has no instance of it')
                     or ask(node))}
 
-    def retire(self, problems):
+    def failNodes(self, problems):
         """Fail nodes that are still waiting for a request.
 
         :param dict problems: as of :meth:`find`.

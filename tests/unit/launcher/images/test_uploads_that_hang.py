@@ -72,7 +72,7 @@ def test_hanging_upload_is_a_failed_attempt(
         assert part in reason
     assert f'Unable to upload image <ImageUpload {mine.uuid}' in caplog.text
     rack.answers.set()
-    waitFor(lambda: not uploads.calls._left.total())
+    waitFor(lambda: not uploads.calls._given_up.total())
     # For the clean-up, these are nobody's.
     assert len(rack.images) == Settings.upload_attempts
     launcher.waitForUploads('failed', 'ready')
@@ -100,7 +100,7 @@ def test_endpoint_with_too_many_hanging_calls_gets_no_more(launcher, rack):
     launcher.waitForUploads('failed', 'ready')
     assert (rack.calls, Settings.upload_attempts) == (['upload'] * 2, 3)
     rack.answers.set()
-    waitFor(lambda: not calls._left.total())
+    waitFor(lambda: not calls._given_up.total())
     upload(launcher, 'rack')
     launcher.waitForUploads('failed', 'ready', 'ready')
 
