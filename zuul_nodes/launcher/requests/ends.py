@@ -70,7 +70,7 @@ class RequestEnds:
             request, state=state,
             event_state=request.EventState.COMPLETE, **attributes)
         transaction.unlock(request)
-        transaction.tell(
+        transaction.sendResult(
             self.result_events[request.tenant_name][
                 request.pipeline_name],
             NodesProvisionedEvent(request.uuid, request.buildset_uuid))

@@ -146,25 +146,25 @@ class Reader:
                 item = self._queue.get()
                 if item is None:
                     return
-                with self._noting(item):
-                    self._asked.append((item, self._ask(item)))
+                with self._handlingErrors(item):
+                    self._asked.append((item, self._startRead(item)))
             else:
                 item, answer = self._asked.popleft()
-                with self._noting(item):
-                    self._lookAt(item, answer)
+                with self._handlingErrors(item):
+                    self._process(item, answer)
 
-    def _ask(self, item):
+    def _startRead(self, item):
         """:return: the answer, which need not be there yet, or None."""
-        return item.cache.ask(item) if isinstance(item, Notice) else None
+        return item.cache.startRead(item) if isinstance(item, Notice) else None
 
-    def _lookAt(self, item, answer):
+    def _process(self, item, answer):
         if isinstance(item, Notice):
-            item.cache.lookAt(item, answer)
+            item.cache.process(item, answer)
         else:
             item.set()
 
     @contextlib.contextmanager
-    def _noting(self, item):
+    def _handlingErrors(self, item):
         """What goes wrong with one does not concern others."""
         try:
             yield
@@ -189,14 +189,14 @@ class InOneThread(Interruptible):
         # answer later than what it reads of news after that.
         self._answers = {}
         # While something is looked at, nothing is begun anew.
-        self._looking = threading.Lock()
+        self._process_lock = threading.Lock()
         super().__init__(*args, **kwargs)
 
-    def tell(self, event, is_own=False):
+    def queueEvent(self, event, is_own=False):
         """Have something looked at."""
         self._reader.put(Notice(self, event, self._walk, is_own))
 
-    def ask(self, notice):
+    def startRead(self, notice):
         """:return: the answer, which need not be there yet; None if there
             is nothing to ask."""
         event = notice.event
@@ -214,7 +214,7 @@ class InOneThread(Interruptible):
                 event.path)
         return answer
 
-    def lookAt(self, notice, answer):
+    def process(self, notice, answer):
         """:raises Exception: it can't be read."""
         event = notice.event
         if answer is not None:
@@ -224,11 +224,11 @@ class InOneThread(Interruptible):
             while not answer.wait(PATIENCE):
                 if self._isOver(notice):
                     return
-        with self._looking:
+        with self._process_lock:
             if self._isOver(notice) or event.path in (None, self.root):
                 return
             if notice.is_own:
-                self.lookAtOwn(event)
+                self.processOwn(event)
             else:
                 key, _, shard_index = self.parsePath(event.path)
                 self._handlePlayback(event, answer, key, shard_index)
@@ -238,18 +238,18 @@ class InOneThread(Interruptible):
         return (notice.walk != self._walk or self._stopped
                 or self._stop_workers)
 
-    def lookAtOwn(self, event):
+    def processOwn(self, event):
         """To be implemented if there is something of our own."""
         raise NotImplementedError
 
     def _cacheListener(self, event):
-        self.tell(event)
+        self.queueEvent(event)
 
     def _walkTree(self, root=None, seen_paths=None):
         if root is None:
             # The watch has just been set; nothing is of use that was told
             # before.
-            with self._looking:
+            with self._process_lock:
                 self._walk += 1
         super()._walkTree(root, seen_paths)
 

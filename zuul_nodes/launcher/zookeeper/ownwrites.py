@@ -73,8 +73,8 @@ class OwnWrites:
                 else:
                     taken.append(path)
         for path in taken:
-            for lookAgain in self.caches:
-                lookAgain(path)
+            for reread in self.caches:
+                reread(path)
 
     def clear(self):
         """The connection is lost; there is no news until there is a watch

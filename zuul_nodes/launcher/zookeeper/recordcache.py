@@ -62,7 +62,7 @@ class Cache(InOneThread, LockableZKObjectCache):
                  changed, own_writes, locks=True):
         self.changed = changed
         self.own_writes = own_writes
-        own_writes.caches.append(self.lookAgain)
+        own_writes.caches.append(self.reread)
         self.parts = parts
         self.known_parts = {}
         self._base = record_class.ROOT
@@ -94,22 +94,22 @@ class Cache(InOneThread, LockableZKObjectCache):
         is_own = self.own_writes.isOwn(event)
         names = self._parsePath(event.path)
         if event.type == EventType.NONE or names is None:
-            self.tell(event)
-        elif self._isToBeNoted(event.type, names, is_own):
-            self._note(event)
+            self.queueEvent(event)
+        elif self._isKnownContent(event.type, names, is_own):
+            self._applyEvent(event)
             if not isOrdered(self.client) and (
                     event.type == EventType.DELETED) and (
                     (names[0] == self.locks_path) == (len(names) > 2)):
                 # A record or a lock is gone.  Who has written that may have
                 # looked already.
-                self._tellChanged(event)
+                self._reportChange(event)
         else:
             # What others had there before may be told to be gone.
-            self.tell(event, is_own and (
+            self.queueEvent(event, is_own and (
                 event.type != EventType.CREATED
                 or names[0] == self.locks_path))
 
-    def _isToBeNoted(self, event_type, names, is_own):
+    def _isKnownContent(self, event_type, names, is_own):
         """:return: whether there is nothing to be read of an event, and
             nothing older is looked at later that would undo it."""
         kind, record_id, *names = names
@@ -119,26 +119,26 @@ class Cache(InOneThread, LockableZKObjectCache):
         return is_own and (event_type == EventType.CHANGED
                            or not self._waiting[record_id])
 
-    def tell(self, event, is_own=False):
+    def queueEvent(self, event, is_own=False):
         with self._waiting_lock:
             self._waiting[self._getRecordID(event)] += 1
-        super().tell(event, is_own)
+        super().queueEvent(event, is_own)
 
-    def ask(self, notice):
+    def startRead(self, notice):
         try:
-            return super().ask(notice)
+            return super().startRead(notice)
         except BaseException:
             # Nobody will look at it.
-            self._forgetNews(notice.event)
+            self._endNotice(notice.event)
             raise
 
-    def lookAt(self, notice, answer):
+    def process(self, notice, answer):
         try:
-            super().lookAt(notice, answer)
+            super().process(notice, answer)
         finally:
-            self._forgetNews(notice.event)
+            self._endNotice(notice.event)
 
-    def _forgetNews(self, event):
+    def _endNotice(self, event):
         record_id = self._getRecordID(event)
         with self._waiting_lock:
             self._waiting[record_id] -= 1
@@ -149,16 +149,16 @@ class Cache(InOneThread, LockableZKObjectCache):
         names = self._parsePath(event.path)
         return names and names[1]
 
-    def lookAtOwn(self, event):
-        self._note(event)
+    def processOwn(self, event):
+        self._applyEvent(event)
         # Who has written it may have looked already.
-        self._tellChanged(event)
+        self._reportChange(event)
 
-    def _tellChanged(self, event):
+    def _reportChange(self, event):
         record_id = self._getRecordID(event)
         self.changed(record_id, self._cached_objects.get((record_id,)))
 
-    def _note(self, event):
+    def _applyEvent(self, event):
         """Keep what an event tells of."""
         exists = event.type != EventType.DELETED
         if exists:
@@ -201,7 +201,7 @@ class Cache(InOneThread, LockableZKObjectCache):
                 and self.own_writes.isWatched(self.root)
                 and self._ready.is_set())
 
-    def lookAgain(self, path):
+    def reread(self, path):
         """Read what is there, whatever is known of it."""
         if path.startswith(f'{self.root}/'):
             # If the connection is lost before, the walk comes back to it.
@@ -314,7 +314,7 @@ class Cache(InOneThread, LockableZKObjectCache):
             self._cached_objects.pop((record.uuid,), None)
             # Somebody else may just have written it, and the watch be
             # telling the record that is not here any more.
-            self.lookAgain(record.getPath())
+            self.reread(record.getPath())
 
     def _forgetParts(self, path):
         for name in self.parts:

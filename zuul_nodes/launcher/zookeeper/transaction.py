@@ -223,7 +223,7 @@ class Transaction:
         else:
             self.checkUnlocked(record)
 
-    def tell(self, queue, event):
+    def sendResult(self, queue, event):
         """Put an event into a pipeline's queue of results."""
         self._event = queue, functools.partial(queue.put, event)
 
@@ -314,16 +314,16 @@ class Transaction:
                 if not (shared and isinstance(each, ProviderNode))]
 
     def _sendAudited(self, operations):
-        self._tellAudit()
+        self._writeAudit()
         try:
             return self._send(operations)
         except BaseException as error:
-            self._tellAudit(
+            self._writeAudit(
                 result=audit.Result.WITHDRAWN if isinstance(error, Conflict)
                 else audit.Result.UNKNOWN)
             raise
 
-    def _tellAudit(self, **fields):
+    def _writeAudit(self, **fields):
         for event, things, own in self._audited:
             audit.tell(event, *things, launcher=self.session.identifier,
                        **own | fields)

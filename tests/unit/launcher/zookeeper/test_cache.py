@@ -146,7 +146,7 @@ def test_what_is_told_before_an_answer_is_in_it(cache, monkeypatch):
     def ask(event_type, name='thing'):
         event = WatchedEvent(event_type, cache.client.state,
                              f'{ROOT}/{name}', WatchedEvent.NO_ZXID)
-        return cache.ask(Notice(cache, event, cache._walk, False))
+        return cache.startRead(Notice(cache, event, cache._walk, False))
     first = ask(EventType.CREATED)
     assert ask(EventType.CHANGED) is first
     assert ask(EventType.CHANGED, 'other') is not first

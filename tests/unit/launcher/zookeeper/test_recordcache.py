@@ -168,7 +168,7 @@ def test_what_we_have_created_is_read_all_the_same(steps, cache):
     cache.insert(record)
     create(steps.session, record)
     record._set(interface_ip='127.0.0.1')
-    cache.lookAgain(record.getPath())
+    cache.reread(record.getPath())
     settle(cache)
     assert record.interface_ip == '127.0.0.1'
     update(steps.session, record)
@@ -492,7 +492,7 @@ def test_the_end_of_a_lock_does_not_overtake_its_beginning(
     update(others, copy.copy(first), comment='theirs')
     assert reading.wait(TIMEOUT)
     # It is read whatever is known of it.
-    cache.lookAgain(second.getPath())
+    cache.reread(second.getPath())
     assert steps.session.acquire(second)
     transaction = steps.session.transaction()
     transaction.update(second, comment='ours')
