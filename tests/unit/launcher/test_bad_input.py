@@ -360,7 +360,7 @@ def test_request_fails_when_its_node_record_is_too_large(
     steps.setLayout(cloud('one').replace(
         'name: big,', f'name: big, {options}'))
     steps.fail(steps.addRequest('big'))
-    assert 'bytes are more than ZooKeeper takes' in log.text
+    assert 'bytes exceeds the limit of ZooKeeper' in log.text
     steps.serve(steps.addRequest('big', tenant='another'))
     assert states == []
     end(steps, racks)
@@ -484,7 +484,7 @@ def test_unreadable_node_record_is_reported_and_kept(steps, racks, log, data):
     steps.zk_client.client.create(f'/zuul/nodes/locks/{node_id}')
     steps.serve(steps.addRequest('big'))
     if data:
-        waitFor(steps, log, 'Unable to look at')
+        waitFor(steps, log, 'Unable to process Notice(')
         assert node_id in log.text
     # It may be another version's, or somebody repairs it.
     assert steps.zk_client.client.get(path)[0] == data
@@ -499,7 +499,7 @@ def test_nodes_that_become_unreadable_are_not_deleted(steps, racks, log):
     garble(steps, ready.getPath())
     garble(steps, node.getPath())
     garble(steps, node.assignment.getPath())
-    waitFor(steps, log, 'Unable to look at')
+    waitFor(steps, log, 'Unable to process Notice(')
     assert steps.serve(steps.addRequest('other')) != [node]
     steps.run()
     assert ready.uuid not in racks.deleted
@@ -515,7 +515,7 @@ def test_unreadable_request_is_reported_and_concerns_no_other(
     steps.zk_client.client.create(path, data, makepath=True)
     steps.serve(steps.addRequest('big'))
     if data:
-        waitFor(steps, log, 'Unable to look at')
+        waitFor(steps, log, 'Unable to process Notice(')
         assert request_id in log.text
     steps.serve(steps.addRequest('big'))
 

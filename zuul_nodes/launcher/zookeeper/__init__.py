@@ -1,7 +1,7 @@
-"""Records, caches, transactions and locks in ZooKeeper.
+"""Reads, caches, locks and writes records in ZooKeeper.
 
-The only room of the launcher that uses private names of Zuul's records and of
-kazoo.
+This is the only room of the launcher that uses private names of Zuul's records
+and of kazoo.
 """
 
 from zuul_nodes.launcher.zookeeper.cache import (

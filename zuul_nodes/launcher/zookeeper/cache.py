@@ -1,9 +1,10 @@
-"""Zuul's caches, when they are to end or lose their session.
+"""Makes Zuul's caches interruptible, and processes the events of several
+caches in one thread.
 
-A cache that has a new connection reads all of its records again.  If it
-is stopped meanwhile, or loses its session once more, Zuul's waits for
-ever for what it has read: it is never ready again, and the thread that
-waits can not be ended.
+A cache with a new connection reads all its records again.  If one of Zuul's
+caches is stopped meanwhile, or loses its session again, it waits forever for
+data that it has already read: it is never ready again, and the waiting thread
+cannot be ended.
 """
 
 import collections
@@ -27,19 +28,17 @@ from zuul.zk.vendor.states import WatchedEvent
 
 from zuul_nodes.launcher.zookeeper.dispatch import isOrdered
 
-# Whoever waits looks whether there is still something to wait for after
-# this time (seconds).
-PATIENCE = 0.2
-# So many answers are awaited at a time.
+# Seconds between two checks whether a wait is still useful.
+CHECK_INTERVAL = 0.2
+# Maximum number of reads at the same time.
 MOST_ANSWERS = 200
-# Seconds until a cache has what ZooKeeper had.
+# Seconds until a cache has processed all earlier writes.
 SYNC_TIMEOUT = 10
 
 
 class Untold:
-    """What a client of ZooKeeper has read, and its thread has not told yet;
-    answers that came later may be known already.
-    """
+    """The queue of events that kazoo's client has received and its thread has
+    not delivered yet.  Answers that arrived later may be known already."""
 
     def __init__(self, client):
         self._handler = client.handler
@@ -49,64 +48,66 @@ class Untold:
 
 
 class Interruptible(ZuulTreeCache):
-    """To be put before one of Zuul's caches."""
+    """Mix-in that makes one of Zuul's caches interruptible."""
 
     @property
     def entries(self):
-        """:return: a dict, key -> what is known; other threads change it.
-        """
+        """:return: a dict, key -> cached object; other threads change it."""
         return self._cached_objects
 
     def waitForSync(self, timeout=None):
-        """
+        """Wait until all events so far are processed.
+
         :param float timeout: in seconds; None for no limit.
-        :return: whether all that was to be read is read.
-        :raises SessionExpiredError: it has to be read again, and there is
-            no limit.
+        :return: whether they are.
+        :raises SessionExpiredError: the cache has to read all records again,
+            and there is no time-out.
         """
         end = math.inf if timeout is None else time.monotonic() + timeout
         for each in self._getQueues():
             sentinel = CacheSyncSentinel()
             each.put(sentinel)
-            while not sentinel.wait(PATIENCE):
+            while not sentinel.wait(CHECK_INTERVAL):
                 if self._stopped or time.monotonic() > end:
                     return False
                 if self._stop_workers:
                     break
             if self._stop_workers:
-                # By now, nothing is looked at.
+                # The cache processes no events now.
                 if timeout is None:
                     raise SessionExpiredError
                 return False
         return True
 
     def _getQueues(self):
-        """:return: yields those that all news goes through."""
+        """:return: yields the queues that every event passes, in order."""
         yield Untold(self.client)
-        # With a new connection, there are other ones.
+        # Looked up here, because a new connection has new queues.
         yield self._event_queue
         yield self._playback_queue
 
 
 class Entry:
-    """What a cache knows of a record: that it is there.
+    """A cached record of which only the existence is known.
 
-    :param ZnodeStat stat: which version of it is known.
+    :param ZnodeStat stat: the known version of the record.
     """
 
     def __init__(self, stat):
         self.setStat(stat)
 
     def setStat(self, stat):
-        # Zuul's caches look at it.
+        # Zuul's caches read this attribute.
         self._zstat = stat
 
 
 class Notice(typing.NamedTuple):
-    """News of a cache.
+    """An event of a cache.
 
-    :ivar int walk: how often the cache had begun to read everything.
-    :ivar bool is_own: whether there is nothing to be read.
+    :ivar int walk: number of times that the cache had started to read all
+        records when it received the event.
+    :ivar bool is_own: whether the launcher has written the change itself, so
+        that nothing has to be read.
     """
     cache: ZuulTreeCache
     event: WatchedEvent
@@ -115,13 +116,13 @@ class Notice(typing.NamedTuple):
 
 
 class Reader:
-    """Looks at the news of several caches, in the order in which it came.
+    """Processes the events of several caches, in the order of their arrival.
 
-    Zuul's caches have two threads each: one asks for what is to be read,
-    the other waits for the answers and looks at them.  To wake a thread
-    takes longer than most news, so here one thread does all of it: it asks
-    for all that there is news of, and then looks at it.  And no cache tells
-    of anything before another one has told of what was earlier.
+    Zuul's caches have two threads each: one starts the reads, the other waits
+    for the answers and processes them.  Waking a thread takes longer than
+    processing most events, so here one thread does everything: it starts the
+    reads of all queued events, then processes the events.  In addition, the
+    caches report changes in the order in which they happened, across caches.
     """
 
     log = logging.getLogger('zuul.nodes.zookeeper')
@@ -133,9 +134,8 @@ class Reader:
             target=self._run, name='LauncherNews', daemon=True).start()
 
     def put(self, item):
-        """
-        :param item: a Notice, or a CacheSyncSentinel, which is set when its
-            turn comes; or None, which is the end.
+        """:param item: a Notice; or a CacheSyncSentinel, which is set when its
+            turn comes; or None, which ends the thread.
         """
         self._queue.put(item)
 
@@ -154,7 +154,7 @@ class Reader:
                     self._process(item, answer)
 
     def _startRead(self, item):
-        """:return: the answer, which need not be there yet, or None."""
+        """:return: a pending answer, or None."""
         return item.cache.startRead(item) if isinstance(item, Notice) else None
 
     def _process(self, item, answer):
@@ -165,40 +165,44 @@ class Reader:
 
     @contextlib.contextmanager
     def _handlingErrors(self, item):
-        """What goes wrong with one does not concern others."""
+        """Log an error of an item, so that the others are processed."""
         try:
             yield
         except (ConnectionClosedError, ConnectionLoss, SessionExpiredError):
             self.log.debug('%s will be read again', item)
         except Exception:
-            self.log.exception('Unable to look at %s:', item)
+            self.log.exception('Unable to process %s:', item)
 
 
 class InOneThread(Interruptible):
-    """To be put before one of Zuul's caches, too.
+    """Mix-in with which one of Zuul's caches uses a Reader instead of threads
+    of its own.
 
-    :param Reader reader: that looks at its news.
+    :param Reader reader: processes the events.
     """
 
     def __init__(self, reader, *args, **kwargs):
         self._reader = reader
         self._walk = 0
-        # Path -> the last answer that has been asked for.  What is told
-        # before there is one is in it: ZooKeeper sends both in the order of
-        # what has happened, and kazoo never hands on what it has read of an
-        # answer later than what it reads of news after that.
+        # Path -> the last pending read.  Changes reported before its answer
+        # are included in it: ZooKeeper sends changes and answers in the order
+        # in which they happen, and kazoo never delivers an answer later than
+        # the events that follow it.
         self._answers = {}
-        # While something is looked at, nothing is begun anew.
+        # While an event is processed, the cache does not start to read all
+        # records again.
         self._process_lock = threading.Lock()
         super().__init__(*args, **kwargs)
 
     def queueEvent(self, event, is_own=False):
-        """Have something looked at."""
+        """Queue an event."""
         self._reader.put(Notice(self, event, self._walk, is_own))
 
     def startRead(self, notice):
-        """:return: the answer, which need not be there yet; None if there
-            is nothing to ask."""
+        """Start to read the record of an event.
+
+        :return: the pending answer; None if there is nothing to read.
+        """
         event = notice.event
         if notice.is_own or notice.walk != self._walk or (
                 event.path in (None, self.root)):
@@ -215,13 +219,17 @@ class InOneThread(Interruptible):
         return answer
 
     def process(self, notice, answer):
-        """:raises Exception: it can't be read."""
+        """Apply an event to the cache.
+
+        :raises Exception: the record cannot be read.
+        """
         event = notice.event
         if answer is not None:
             if self._answers.get(event.path) is answer:
                 del self._answers[event.path]
-            # Not with the lock, which who begins anew waits for.
-            while not answer.wait(PATIENCE):
+            # Without the lock, so that the cache can start to read all
+            # records again meanwhile.
+            while not answer.wait(CHECK_INTERVAL):
                 if self._isOver(notice):
                     return
         with self._process_lock:
@@ -234,12 +242,14 @@ class InOneThread(Interruptible):
                 self._handlePlayback(event, answer, key, shard_index)
 
     def _isOver(self, notice):
-        """:return: whether all is read again, or nothing more."""
+        """:return: whether the event is obsolete, because the cache reads all
+            records again or is stopped."""
         return (notice.walk != self._walk or self._stopped
                 or self._stop_workers)
 
     def processOwn(self, event):
-        """To be implemented if there is something of our own."""
+        """Apply an event of the launcher's own write; for subclasses with own
+        writes."""
         raise NotImplementedError
 
     def _cacheListener(self, event):
@@ -247,8 +257,7 @@ class InOneThread(Interruptible):
 
     def _walkTree(self, root=None, seen_paths=None):
         if root is None:
-            # The watch has just been set; nothing is of use that was told
-            # before.
+            # The watch has just been set, so earlier events are obsolete.
             with self._process_lock:
                 self._walk += 1
         super()._walkTree(root, seen_paths)
@@ -259,7 +268,7 @@ class InOneThread(Interruptible):
         return Untold(self.client), self._reader
 
     def _eventWorker(self):
-        """There is nothing left to do for Zuul's threads."""
+        """Replaces the loops of Zuul's threads, which have nothing to do."""
 
     _playbackWorker = _eventWorker
 
@@ -273,10 +282,11 @@ class Uploads(Interruptible, ImageUploadRegistry):
 
 
 def sync(*caches):
-    """Returns when caches have what ZooKeeper had.
+    """Wait until caches have processed all earlier writes.
 
-    :raises TimeoutError: they do not get it in time.
+    :raises TimeoutError: they have not in time.
     """
     for cache in caches:
         if not cache.waitForSync(SYNC_TIMEOUT):
-            raise TimeoutError('The records are not up to date')
+            raise TimeoutError(
+                f'the cache is not up to date after {SYNC_TIMEOUT} seconds')

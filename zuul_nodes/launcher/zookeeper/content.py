@@ -1,4 +1,4 @@
-"""What records say, as it is written."""
+"""Serializes records."""
 
 import copy
 import threading
@@ -7,29 +7,30 @@ import zlib
 from kazoo.protocol.states import ZnodeStat
 from zuul.zk.zkobject import PolymorphicZKObjectMixin
 
-# What is read and what has been written must not be mixed in a record.
+# Held while the values of a record change, so that values that were read and
+# values that were written do not mix.
 RECORDS_LOCK = threading.RLock()
 
-# ZooKeeper does not say more of what it has created.
+# The stat of a created record, of which ZooKeeper returns none.
 CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
 class UnwritableError(Exception):
-    """A record can't be written as it is, however often that is tried."""
+    """A record has a value that cannot be written; retries are useless."""
 
 
 class Content:
-    """What a record is to say, as it is written.
+    """The new content of a record, serialized.
 
-    :param ZKObject record: as it is now.
-    :param dict attributes: what it is to say instead.
+    :param ZKObject record: with its current values.
+    :param dict attributes: values that replace the current ones.
     """
 
     def __init__(self, record, context, attributes=None):
         self.record = record
         self.attributes = attributes or {}
         if attributes:
-            # Until it is written, nobody must see it.
+            # In a copy, because other threads must not see unwritten values.
             record = copy.copy(record)
             record._set(**attributes)
         self.data = serialize(record, context)
@@ -37,16 +38,16 @@ class Content:
 
     def getUpdate(self, version=None):
         """
-        :param int version: of the record that is replaced; by default what
-            it is by now.
-        :return: the operation that writes it over what it was.
+        :param int version: the version to replace; by default the current one.
+        :return: the operation that writes the content.
         """
         if version is None:
             version = self.record.getZKVersion() or 0
         return 'set_data', (self.record.getPath(), self.raw, version)
 
     def setWritten(self, stat):
-        """Let the record say so, if the watch has not got further."""
+        """Set the written values in the record, unless the watch has read a
+        later version."""
         record = self.record
         if isSeen(record) and record._zstat.mzxid >= stat.mzxid:
             return
@@ -57,22 +58,24 @@ class Content:
 
 
 def serialize(record, context):
-    """
-    :return: bytes that say what a record is.
-    :raises UnwritableError: there are none.
+    """Serialize a record.
+
+    :return: bytes.
+    :raises UnwritableError: the record has a value that cannot be serialized.
     """
     try:
         return record._trySerialize(context)
     except Exception as error:
         raise UnwritableError(
-            f'{record} can not be written: {error}') from error
+            f'{record} cannot be written: {error}') from error
 
 
 def compress(record, data):
-    """What Zuul's records do, with as little memory as small ones need:
-    most of the time is spent on having that.
+    """Compress a record's data as Zuul's records do, but with a smaller memory
+    level: allocating memory takes most of the time, and small records do not
+    need more.
 
-    :return: bytes as they are written.
+    :return: the bytes to write.
     """
     compressor = zlib.compressobj(level=3, wbits=12, memLevel=5)
     compressed = compressor.compress(data) + compressor.flush()
@@ -82,6 +85,6 @@ def compress(record, data):
 
 
 def isSeen(record):
-    """:return: whether a record is in ZooKeeper, as opposed to that we are
-        about to write it, or the watch is to tell of it."""
+    """:return: whether the record has been read from ZooKeeper or written; if
+        not, the launcher is about to write it, or its watch is late."""
     return getattr(record, '_zstat', None) is not None

@@ -1,45 +1,46 @@
-"""The end of a session with ZooKeeper, also without ZooKeeper.
+"""Ends the session with ZooKeeper, even while the connection is lost.
 
-While the connection is lost, whoever asks ZooKeeper for something waits
-until it is back, and Zuul's client does not let itself be disconnected.
-Kazoo would go on trying, and Python wait for kazoo at its exit.
+While the connection is lost, callers of ZooKeeper wait until it is back, and
+Zuul's client does not disconnect.  Kazoo would continue to reconnect, and
+Python would wait for kazoo at exit.
 """
 
 import threading
 
 
 class Disconnect:
-    """
+    """Ends the session with ZooKeeper, even while the connection is lost.
+
     :param ZooKeeperClient zk_client: connected.
     """
 
     def __init__(self, zk_client):
         self.zk_client = zk_client
         self._client = zk_client.client
-        self._over = threading.Event()
+        self._ended = threading.Event()
         self._thread = None
 
-    def begin(self, patience):
-        """From now on, nobody waits for ever for a lost connection.
+    def begin(self, interval):
+        """Limit the waits of callers from now on.
 
-        :param float patience: seconds between two looks at it; if it is
-            lost then, whoever waits is told so.
+        :param float interval: seconds between two checks; if the connection is
+            lost at a check, the waiting callers get an error.
         """
         self._thread = threading.Thread(
-            target=self._watch, args=(patience,), name='LauncherParting',
+            target=self._watch, args=(interval,), name='LauncherDisconnect',
             daemon=True)
         self._thread.start()
 
     def end(self):
-        """Close the session, or what is left of it."""
-        self._over.set()
+        """Close the session, or the client if the session is lost."""
+        self._ended.set()
         if self._thread:
             self._thread.join()
         self.zk_client.disconnect()
         self._close()
 
-    def _watch(self, patience):
-        while not self._over.wait(patience):
+    def _watch(self, interval):
+        while not self._ended.wait(interval):
             if not self.zk_client.connected:
                 self._close()
                 return

@@ -1,14 +1,15 @@
-"""Nodes that a transaction of ours creates or assigns."""
+"""Creates and assigns nodes, and adds them to the cache at once."""
 
 
 def commitNew(records, transaction, nodes):
-    """Write what assigns nodes, or creates them; they are known as that
-    before the watch tells of them.
+    """Commit a transaction that creates or assigns nodes.
 
-    :param Records records: where they are known.
-    :param Transaction transaction: of the session that they are written in.
-    :param list nodes: records that it creates.
-    :raises: as the transaction.
+    The cache has the new records before the watch reports them.
+
+    :param Records records: has the cache.
+    :param Transaction transaction: creates the records.
+    :param list nodes: the new records.
+    :raises Exception: as :meth:`.Transaction.commit`.
     """
     cache = records.nodes_cache
     expected = []
@@ -25,7 +26,7 @@ def commitNew(records, transaction, nodes):
         for node in nodes:
             cache.discard(node)
         for part in expected:
-            # Somebody may have looked meanwhile.
+            # Another thread may have processed the node meanwhile.
             transaction.session.written(part.node)
         raise
     for each in (*expected, *nodes):

@@ -1,9 +1,8 @@
-"""What a launcher has written itself need not be read.
+"""Recognizes the events of the launcher's own writes.
 
-ZooKeeper tells of a write before it answers it, in the order of all
-writes.  So of what it tells about a path, one piece of news is ours for
-each of our writes; what we have written is known, and only what others
-write has to be read.
+ZooKeeper sends the event of a write before its answer, in the order of all
+writes.  So among the events of a path, one belongs to each of the launcher's
+writes.  The content of these is known; only changes by others have to be read.
 """
 
 import collections
@@ -13,37 +12,40 @@ from kazoo.protocol.states import EventType
 
 
 class OwnWrites:
-    """
-    :ivar list caches: called with a path that has to be read after all.
-    :ivar int connection: how many have been lost.
+    """Counts the events that the launcher's own writes will cause.
+
+    :ivar list caches: callbacks, called with a path that has to be read
+        nevertheless.
+    :ivar int connection: number of lost connections.
     """
 
     def __init__(self):
         self.caches = []
         self.connection = 0
-        # Below these, ZooKeeper tells what is written.
+        # Paths with a watch for the changes below them.
         self._watched = set()
         self._expected = collections.Counter()
         self._lock = threading.Lock()
 
     def watch(self, root, connection):
-        """From now on, there is news of what is below a path.
+        """Note a new watch for the changes below a path.
 
-        :param int connection: with which that was asked for; if it is lost
-            by now, there is none.
+        :param int connection: value of ``connection`` when the watch was
+            requested; if a connection has been lost since, so has the watch.
         """
         with self._lock:
             if connection == self.connection:
                 self._watched.add(f'{root}/')
 
     def isWatched(self, root):
-        """:return: whether there is news of what is below a path."""
+        """:return: whether there is a watch for the changes below a path."""
         return f'{root}/' in self._watched
 
     def expect(self, paths):
-        """
-        :param paths: that are about to be written; one that is created and
-            deleted at once is so twice.
+        """Count the events of writes that are about to be sent.
+
+        :param paths: the paths to write; a path that is created and deleted in
+            one transaction is in it twice.
         """
         with self._lock:
             roots = tuple(self._watched)
@@ -51,10 +53,12 @@ class OwnWrites:
                 path for path in paths if path.startswith(roots))
 
     def isOwn(self, event):
-        """:return: whether an event tells of what we have written; asked
-            once for each."""
+        """Count an event; to be called once for each.
+
+        :return: whether the event belongs to an own write.
+        """
         if event.type == EventType.NONE:
-            # It is not news: all is read.
+            # Not an event of ZooKeeper; the record is read anyway.
             return False
         with self._lock:
             if not self._expected.get(event.path):
@@ -63,8 +67,11 @@ class OwnWrites:
             return True
 
     def discard(self, paths):
-        """These were not written, or nobody knows; what we took for our
-        news may have been of others."""
+        """Discard the events of writes that have failed or may have failed.
+
+        Some of the events that counted as own may have belonged to other
+        writers, so those paths are read again.
+        """
         taken = []
         with self._lock:
             for path in paths:
@@ -77,8 +84,8 @@ class OwnWrites:
                 reread(path)
 
     def clear(self):
-        """The connection is lost; there is no news until there is a watch
-        again, and then all is read."""
+        """Forget all counts after the loss of the connection.  Events resume
+        with a new watch, for which everything is read."""
         with self._lock:
             self.connection += 1
             self._watched.clear()

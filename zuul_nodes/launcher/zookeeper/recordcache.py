@@ -1,8 +1,8 @@
-"""The records of requests and nodes, as they are seen to change.
+"""Caches the records of requests and nodes.
 
-They are Zuul's caches: watches keep a copy of every record.  Ours tell
-which record has changed instead of that something has, and read no more
-of ZooKeeper than what they were told of.
+The caches are based on Zuul's, whose watches keep a copy of every record.
+These caches also report which record has changed, and read only the data that
+the watch has reported.
 """
 
 import collections
@@ -39,7 +39,7 @@ SYNC_TIMEOUT = 10.0
 
 
 class KnownPart(tuple):
-    """Data and stat of a part, as something that can be asked for them."""
+    """Data and stat of a part, with the interface of a read."""
 
     __slots__ = ()
 
@@ -48,13 +48,14 @@ class KnownPart(tuple):
 
 
 class Cache(InOneThread, LockableZKObjectCache):
-    """
-    :param Reader reader: that looks at what there is news of.
-    :param changed: called with the id of a record that has changed, and
-        the record, or None if there is none any more.
-    :param dict parts: name of a znode below a record -> the attribute of
-        the record that stands for it.
-    :param OwnWrites own_writes: what is known without being read.
+    """Caches all records of one class.
+
+    :param Reader reader: processes the events.
+    :param changed: called with the id of a changed record, and the record;
+        None if it is deleted.
+    :param dict parts: name of a znode below a record -> attribute of the
+        record with its content.
+    :param OwnWrites own_writes: recognizes events that need no read.
     :param bool locks: whether locks are watched, too.
     """
 
@@ -66,13 +67,13 @@ class Cache(InOneThread, LockableZKObjectCache):
         self.parts = parts
         self.known_parts = {}
         self._base = record_class.ROOT
-        # The id of a record -> how many pieces of its news wait.
+        # Uuid of a record -> number of its queued events.
         self._waiting = collections.Counter()
         self._waiting_lock = threading.Lock()
-        # The connection with which a thread has begun to watch.
+        # Value of ``own_writes.connection`` when a thread started to watch.
         self._begun = threading.local()
-        # Zuul's records read their parts whenever they are read
-        # themselves; of these, the watch tells.
+        # Zuul's records read their parts whenever they are read; the parts are
+        # known from the watch.
         self._known = ZKContext(Known(self.known_parts), None, None, self.log)
         super().__init__(
             reader, zk_client, None,
@@ -85,12 +86,12 @@ class Cache(InOneThread, LockableZKObjectCache):
         try:
             self._take(event)
         except Exception:
-            self.log.exception('Reading all again after %s:', event)
+            self.log.exception('Reading all records again after %s:', event)
             self.client.handler.short_spawn(self._start)
 
     def _take(self, event):
-        # Called by kazoo, with all other news waiting: nothing here may wait
-        # for anything.
+        # Called in kazoo's thread, which delivers all events: nothing here may
+        # block.
         is_own = self.own_writes.isOwn(event)
         names = self._parsePath(event.path)
         if event.type == EventType.NONE or names is None:
@@ -100,21 +101,22 @@ class Cache(InOneThread, LockableZKObjectCache):
             if not isOrdered(self.client) and (
                     event.type == EventType.DELETED) and (
                     (names[0] == self.locks_path) == (len(names) > 2)):
-                # A record or a lock is gone.  Who has written that may have
-                # looked already.
+                # A record or a lock is deleted.  Its writer may have
+                # processed the record before.
                 self._reportChange(event)
         else:
-            # What others had there before may be told to be gone.
+            # A queued event may still say that an earlier record of another
+            # launcher at this path is deleted.
             self.queueEvent(event, is_own and (
                 event.type != EventType.CREATED
                 or names[0] == self.locks_path))
 
     def _isKnownContent(self, event_type, names, is_own):
-        """:return: whether there is nothing to be read of an event, and
-            nothing older is looked at later that would undo it."""
+        """:return: whether an event needs no read, and no older event is
+            queued that would undo it."""
         kind, record_id, *names = names
         if kind == self.locks_path and not names:
-            # The directory of a lock says nothing.
+            # The directory of a lock has no content.
             return True
         return is_own and (event_type == EventType.CHANGED
                            or not self._waiting[record_id])
@@ -128,7 +130,7 @@ class Cache(InOneThread, LockableZKObjectCache):
         try:
             return super().startRead(notice)
         except BaseException:
-            # Nobody will look at it.
+            # The notice will not be processed.
             self._endNotice(notice.event)
             raise
 
@@ -151,7 +153,7 @@ class Cache(InOneThread, LockableZKObjectCache):
 
     def processOwn(self, event):
         self._applyEvent(event)
-        # Who has written it may have looked already.
+        # The writer may have processed the record before.
         self._reportChange(event)
 
     def _reportChange(self, event):
@@ -159,7 +161,7 @@ class Cache(InOneThread, LockableZKObjectCache):
         self.changed(record_id, self._cached_objects.get((record_id,)))
 
     def _applyEvent(self, event):
-        """Keep what an event tells of."""
+        """Apply an event without a read."""
         exists = event.type != EventType.DELETED
         if exists:
             self._cached_paths.add(event.path)
@@ -184,34 +186,34 @@ class Cache(InOneThread, LockableZKObjectCache):
         super()._walkTree(root, seen_paths)
 
     def peek(self, record_id):
-        """:return: a record as far as it is known now, or None; without
-            waiting while all is read again."""
+        """:return: a record as it is cached now, or None; does not wait while
+            all records are read again."""
         return self._cached_objects.get((record_id,))
 
     def catchUp(self):
-        """Wait for the news of all that has been written so far.
+        """Wait until all earlier writes are in the cache.
 
-        :return: whether all of that is known.
+        :return: whether they are.
         :raises KazooException: the connection is lost.
         """
-        # Its answer comes after the news.
+        # The answer comes after the events of earlier writes.
         self.client.sync(self.root)
-        # A new connection has no watch at first; then all is read again.
+        # A new connection has no watch until all records are read again.
         return (self.waitForSync(SYNC_TIMEOUT)
                 and self.own_writes.isWatched(self.root)
                 and self._ready.is_set())
 
     def reread(self, path):
-        """Read what is there, whatever is known of it."""
+        """Read a path again, whatever the cache has."""
         if path.startswith(f'{self.root}/'):
-            # If the connection is lost before, the walk comes back to it.
+            # So that the walk after a lost connection reads it, too.
             self._cached_paths.add(path)
             self._cacheListener(WatchedEvent(
                 EventType.NONE, self.client.state, path,
                 WatchedEvent.NO_ZXID))
 
     def _parsePath(self, path):
-        """:return: the names of a path below that of all such records, at
+        """:return: the names in a path below the root of all such records, at
             least two; None if it has fewer."""
         parts = (path or '').removeprefix(f'{self._base}/').split('/')
         return parts if len(parts) > 1 else None
@@ -219,7 +221,7 @@ class Cache(InOneThread, LockableZKObjectCache):
     def parsePath(self, path):
         parts = self._parsePath(path)
         if parts is None or parts[0] != self.items_path:
-            # Of a lock, it is enough to know that it is there.
+            # Of a lock, only the existence matters.
             return None, False, None
         if len(parts) == 2:
             return (parts[1],), True, None
@@ -227,11 +229,11 @@ class Cache(InOneThread, LockableZKObjectCache):
 
     def updateFromRaw(self, obj, key, data, stat):
         with RECORDS_LOCK:
-            # We may have written it since Zuul's cache looked.
+            # The launcher may have written the record after Zuul's cache read
+            # it.
             old = getattr(obj, '_zstat', None)
             if old is CREATED and stat.version == CREATED.version:
-                # It is what we have written; a driver may be about to
-                # write more.
+                # The launcher's own version; a driver may be changing it.
                 obj._set(_zstat=stat)
             elif old is None or stat.mzxid > old.mzxid:
                 obj._updateFromRaw(self._known, data, stat, None)
@@ -257,7 +259,8 @@ class Cache(InOneThread, LockableZKObjectCache):
         record = self.zkobject_class._fromRaw(
             self._known, data, zstat, None)
         if record.uuid != key[0]:
-            raise ValueError(f'{key[0]} is not the record that it says it is')
+            raise ValueError(
+                f'the record at {key[0]} has the uuid {record.uuid}')
         return record
 
     def postCacheHook(self, event, data, stat, key, obj):
@@ -267,27 +270,27 @@ class Cache(InOneThread, LockableZKObjectCache):
         self.changed(key[0], record)
 
     def insert(self, record):
-        """A record is about to be created.
+        """Add a record that is about to be created.
 
-        :return: the record that there is, if the watch was quicker.
+        :return: the cached record, if the watch has added it before.
         """
-        # Zuul's notes its path at once.  If all is read again before it is
-        # written, it would be taken for one that is gone.
+        # Zuul's method would note the path as well.  If all records are read
+        # again before the record is written, it would count as deleted.
         return self._cached_objects.setdefault((record.uuid,), record)
 
     def noteCreated(self, created):
-        """
-        :param created: a record or a part.  If it is gone when all is read
-            again, so it is here, whatever the watch has told.
+        """Note a created record or part, so that it is removed from the cache
+        if it does not exist when all records are read again.
+
+        :param created: a record or a part.
         """
         self._cached_paths.add(created.getPath())
 
     def expectPart(self, part, attributes):
-        """A part is about to be created; until the watch tells of it, it
-        counts as if it did.
+        """Add a part that is about to be created.
 
-        :param dict attributes: what it is to say.
-        :raises Conflict: somebody else has created it.
+        :param dict attributes: the content of the part.
+        :raises Conflict: another launcher has created the part.
         """
         path = part.getPath()
         with RECORDS_LOCK:
@@ -299,7 +302,7 @@ class Cache(InOneThread, LockableZKObjectCache):
             part._updateFromRaw(None, data, CREATED, None)
 
     def discardPart(self, part):
-        """It could not be created."""
+        """Remove a part that could not be created."""
         with RECORDS_LOCK:
             known = self.known_parts.get(part.getPath())
             if known and known.get()[1] is CREATED:
@@ -308,12 +311,12 @@ class Cache(InOneThread, LockableZKObjectCache):
                 part._set(_zstat=None)
 
     def discard(self, record):
-        """Forget a record that was inserted and could not be written."""
+        """Remove an inserted record that could not be written."""
         if self._cached_objects.get((record.uuid,)) is record and (
                 record.getZKVersion() is None):
             self._cached_objects.pop((record.uuid,), None)
-            # Somebody else may just have written it, and the watch be
-            # telling the record that is not here any more.
+            # Another launcher may just have written the record, and the watch
+            # may have updated the object that is removed here.
             self.reread(record.getPath())
 
     def _forgetParts(self, path):
@@ -337,11 +340,12 @@ class Cache(InOneThread, LockableZKObjectCache):
 
 
 class Records(launcher.LauncherApi):
-    """
+    """The caches of requests and nodes, in place of Zuul's.
+
     :param ZooKeeperClient zk_client:
-    :param changed: called with a kind, ``request`` or ``node``, the id of
-        a record and the record or None.
-    :param OwnWrites own_writes: of which it need not be called.
+    :param changed: called with a kind, ``request`` or ``node``, the uuid of a
+        record, and the record or None.
+    :param OwnWrites own_writes: recognizes events that need no read.
     """
 
     def __init__(self, zk_client, registry, component, changed, own_writes,
@@ -358,7 +362,7 @@ class Records(launcher.LauncherApi):
             self._reader, zk_client, NodesetRequest,
             NodesetRequest.REQUESTS_PATH, REQUEST_PARTS,
             lambda *args: changed('request', *args), own_writes,
-            # Nobody but launchers locks them, and hardly ever two.
+            # Only launchers lock requests, and rarely compete.
             locks=False)
         self.nodes_cache = Cache(
             self._reader, zk_client, ProviderNode, ProviderNode.NODES_PATH,
@@ -371,7 +375,7 @@ class Records(launcher.LauncherApi):
 
 
 def setContender(record, name, exists):
-    """Somebody has asked for the lock of a record, or does so no more."""
+    """Add or remove a contender for the lock of a record."""
     with RECORDS_LOCK:
         if exists:
             record._lock_contenders[name] = None

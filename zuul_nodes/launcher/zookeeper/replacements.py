@@ -1,8 +1,9 @@
-"""The table of replacements: where a client of kazoo works as we want it to.
+"""Replaces parts of kazoo's client by faster ones.
 
-Each is checked before it is used: kazoo's version must be one that the
-package asks for, and what is replaced or called must be as we know it.  If
-it is not, kazoo's own stays in its place, and all works, but slower.
+Each replacement is checked before use: the installed version of kazoo must be
+one that the package supports, and the replaced and called functions must have
+the known signatures.  Otherwise kazoo's own code stays, which is correct but
+slower.
 """
 
 from collections.abc import Callable
@@ -26,12 +27,14 @@ def _know(place, attribute, signature, *names):
 
 @dataclasses.dataclass(frozen=True)
 class Replacement:
-    """
+    """A replacement of a part of kazoo's client.
+
     :ivar str name:
-    :ivar str why: what it is for.
-    :ivar install: takes a client, stopped and closed.
-    :ivar tuple functions: of kazoo, :class:`Known`.
-    :ivar needs: a replacement without which it does not work, or None.
+    :ivar str why: its effect.
+    :ivar install: called with a client that is stopped and closed.
+    :ivar tuple functions: the :class:`Known` functions of kazoo that it relies
+        on.
+    :ivar needs: a replacement that it requires, or None.
     """
     name: str
     why: str
@@ -40,7 +43,7 @@ class Replacement:
     needs: 'Replacement | None' = None
 
     def findMismatch(self):
-        """:return: why it can't be used, or None."""
+        """:return: why the replacement cannot be used; None if it can."""
         mismatches = [findVersionMismatch('kazoo'),
                       *(each.findMismatch() for each in self.functions),
                       self.needs and self.needs.findMismatch()]
@@ -48,7 +51,7 @@ class Replacement:
 
 
 SOCKETS = Replacement(
-    'sockets', 'messages are read ahead, and what is there is not waited for',
+    'sockets', 'reads messages ahead, and polls only when necessary',
     installSockets, (
         _know(CONNECTION, '_read_header', '(self, timeout)', '_read'),
         _know(CONNECTION, '_read', '(self, length, timeout)', '_socket',
@@ -64,7 +67,7 @@ SOCKETS = Replacement(
         Known('kazoo.protocol.serialization', 'ReplyHeader.deserialize',
               '(bytes, offset)')))
 WRITER = Replacement(
-    'writer', 'requests that wait are sent together',
+    'writer', 'sends waiting requests together',
     installWriter, (
         _know(CONNECTION, '_send_request',
               '(self, read_timeout, connect_timeout)', '_queue', '_read_sock',
@@ -78,7 +81,7 @@ WRITER = Replacement(
               '(self, request, async_object)',
               names=('_queue', '_write_sock', 'send'))), needs=SOCKETS)
 LIMIT = Replacement(
-    'limit', 'a request that is too large does not end the connection',
+    'limit', 'keeps the connection when a request is too large',
     installLimit, (
         Known('kazoo.client', 'KazooClient._call',
               '(self, request, async_object)'),))
@@ -104,9 +107,9 @@ log = logging.getLogger('zuul.nodes.zookeeper')
 
 
 def improve(client):
-    """Put replacements in their places; the client's session begins anew.
+    """Install the replacements; the client gets a new session.
 
-    :param KazooClient client: connected, with no listeners of ours yet.
+    :param KazooClient client: connected, without listeners of the launcher.
     """
     client.stop()
     client.close()
@@ -116,10 +119,9 @@ def improve(client):
 
 
 def use(replacement, client):
-    """Put a replacement in its place, or log what is in its way."""
+    """Install a replacement, or log why it does not fit."""
     if mismatch := replacement.findMismatch():
-        log.warning('The client of ZooKeeper works as kazoo has made it, '
-                    'without "%s" (%s): %s', replacement.name,
-                    replacement.why, mismatch)
+        log.warning('Using kazoo without the replacement "%s" (%s): %s',
+                    replacement.name, replacement.why, mismatch)
     else:
         replacement.install(client)

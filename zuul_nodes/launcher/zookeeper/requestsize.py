@@ -1,20 +1,21 @@
-"""No request is sent that is too large for ZooKeeper.
+"""Refuses requests that are too large for ZooKeeper.
 
-ZooKeeper would end the connection, of which everybody else has to know.
+ZooKeeper would close the connection, which all threads share.
 """
 
 from zuul_nodes.launcher.zookeeper.content import UnwritableError
 
-# What ZooKeeper takes at most, unless it is told otherwise by
-# ``jute.maxbuffer``; and what each write needs besides its data (bytes).
+# Default of ZooKeeper's limit, ``jute.maxbuffer``; and an allowance for each
+# write besides its data (bytes).
 LARGEST = 0xfffff
 OVERHEAD = 256
 
 
 def installLimit(client):
-    """
-    :param KazooClient client: who asks it for too much gets an
-        :class:`UnwritableError`.
+    """Make a client refuse requests that are too large.
+
+    :param KazooClient client: then raises an :class:`UnwritableError` for
+        them.
     """
     call = client._call
 
@@ -23,14 +24,15 @@ def installLimit(client):
         if size <= LARGEST:
             return call(request, answer)
         answer.set_exception(UnwritableError(
-            f'{size} bytes are more than ZooKeeper takes at a time'))
+            f'a request of {size} bytes exceeds the limit of ZooKeeper'))
         return False
 
-    # It is looked up at each use.
+    # Kazoo looks the attribute up at each use.
     client._call = callIfSmall
 
 
 def getSize(request):
-    """:return: how many bytes a request has, as far as it matters."""
+    """:return: size of a request in bytes, with an allowance for each write.
+    """
     return sum(len(getattr(each, 'data', None) or ()) + OVERHEAD
                for each in getattr(request, 'operations', (request,)))

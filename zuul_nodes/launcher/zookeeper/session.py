@@ -1,4 +1,4 @@
-"""A session with ZooKeeper, in which records are locked and written."""
+"""Locks and writes records in a session with ZooKeeper."""
 
 import contextlib
 import itertools
@@ -21,16 +21,16 @@ from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
 
 class Session:
-    """A session with ZooKeeper, in which records are locked and written.
+    """Locks and writes records in a session with ZooKeeper.
 
     :param ZooKeeperClient zk_client:
-    :param str identifier: whose locks these are, for people.
+    :param str identifier: written into locks, for operators.
     :param Event stop_event: ends retries.
     :param written: called with each record that has been written.
-    :param isShared: tells whether other launchers make nodes, too.
-    :ivar OwnWrites own_writes: what the watches need not read.
-    :ivar int epoch: how many sessions have been lost.  With a session,
-        its locks are.
+    :param isShared: returns whether other launchers run, too.
+    :ivar OwnWrites own_writes: recognizes events that need no read.
+    :ivar int epoch: number of lost sessions.  The locks of a session are lost
+        with it.
     """
 
     log = logging.getLogger('zuul.nodes.zookeeper')
@@ -48,7 +48,7 @@ class Session:
         self._own_name = uuid.uuid4().hex
         self._contenders = itertools.count()
         self.client.add_listener(self._listen)
-        # A transaction creates no parents.
+        # Transactions do not create parents.
         for path in (ProviderNode.NODES_PATH, ProviderNode.LOCKS_PATH):
             self.client.ensure_path(f'{ProviderNode.ROOT}/{path}')
 
@@ -59,16 +59,17 @@ class Session:
             self.own_writes.clear()
 
     def context(self, lock=None, log=None):
-        """:return: a ZKContext, as Zuul's records ask for."""
+        """:return: a ZKContext for Zuul's records."""
         return ZKContext(self.zk_client, lock, self.stop_event,
                          log or self.log,
                          default_lock_identifier=self.identifier)
 
     def acquire(self, record):
-        """Lock a record whose turn it is, for as long as that takes;
-        without waiting.
+        """Lock a record, without waiting.
 
-        :return: whether it is locked now, and is as we know it.
+        The lock is held while the record is processed.
+
+        :return: whether the record is locked now and unchanged.
         """
         if record.hasLock():
             return True
@@ -82,28 +83,31 @@ class Session:
         return record.hasLock()
 
     def release(self, record):
-        """Unlock a record whose turn it was."""
+        """Unlock a record after it was processed."""
         lock = record._lock
         record._set(_lock=None)
         if lock is not None and lock.is_still_valid():
             lock.release()
 
-    def awaitUnlocked(self, record, tell):
-        """
-        :param tell: called, once, when whoever has a record's lock gives
-            it up, or somebody else asks for it.
-        :return: whether somebody has it.
+    def awaitUnlocked(self, record, notify):
+        """Watch the lock of a record.
+
+        :param notify: called once when the lock is released, or another
+            contender appears.
+        :return: whether the record is locked.
         """
         with contextlib.suppress(NoNodeError):
             return bool(self.client.get_children(
-                record.getLockPath(), watch=lambda event: tell()))
+                record.getLockPath(), watch=lambda event: notify()))
         return False
 
     def delete(self, path, epoch):
-        """Delete what goes with a session, or else keeps others waiting;
-        until it is gone, or the session is, or we stop.
+        """Delete a node that belongs to a session, with retries until it is
+        deleted, the session is lost, or the launcher stops.
 
-        :param int epoch: the session's.
+        If it stayed, other launchers would wait for it.
+
+        :param int epoch: of the session.
         """
         retry = KazooRetry(
             max_tries=-1, delay=0.5, backoff=1, ignore_expire=False,
@@ -113,23 +117,24 @@ class Session:
             retry(self.client.delete, path)
 
     def remove(self, node):
-        """Remove a node's record, with its lock; at once if possible.
+        """Remove a node's record with its lock, in one transaction if
+        possible.
 
-        :return: whether somebody still waits for the lock, so that its
-            directory is left.
+        :return: whether a contender still waits for the lock, so that the
+            lock's directory stays.
         """
         if self._removeAtOnce(node) or (
-                # It may have parts that we do not know of.
+                # The record may have unknown parts.
                 self._removeAtOnce(node, self._list(node.getPath()))):
             return False
-        # Somebody waits for it.
+        # A contender waits for the lock.
         with contextlib.suppress(NoNodeError):
             self.client.delete(node.getPath(), recursive=True)
         self.release(node)
         return not self.removeLock(node.getPath(), node.getLockPath())
 
     def _removeAtOnce(self, node, below=()):
-        """:return: whether nothing of it is left."""
+        """:return: whether the record and the lock are removed."""
         transaction = self.transaction()
         transaction.delete(node, below)
         try:
@@ -139,8 +144,7 @@ class Session:
         return True
 
     def _list(self, path):
-        """:return: the paths of all there is below a path, the lowest
-            first."""
+        """:return: the paths of all nodes below a path, the lowest first."""
         paths = []
         with contextlib.suppress(NoNodeError):
             for name in self.client.get_children(path):
@@ -149,15 +153,15 @@ class Session:
         return paths
 
     def removeLock(self, path, directory):
-        """Remove the lock of a record that is gone.
+        """Remove the lock of a deleted record.
 
-        :param str path: of the record.  If there is one again, the lock is
-            that one's.
+        :param str path: of the record.  If there is a record again, the lock
+            belongs to it.
         :param str directory: of the lock.
-        :return: whether there is nothing to do any more.
+        :return: whether nothing is left to do.
         """
         transaction = self.client.transaction()
-        # What is there can't be created.
+        # To create an existing record fails the transaction.
         transaction.create(path)
         transaction.delete(path)
         transaction.delete(directory)
@@ -165,7 +169,7 @@ class Session:
                        for result in transaction.commit())
 
     def makePrefix(self):
-        """:return: a name for a contender, before its number."""
+        """:return: the name of a contender, without its number."""
         return f'{self._own_name}{next(self._contenders):x}__lock__'
 
     def exists(self, path):
@@ -176,9 +180,9 @@ class Session:
 
 
 class Known:
-    """In place of a client, where all that is read is known already.
+    """Replaces a client where all answers are known.
 
-    :param dict answers: path -> what has a method ``get()``, which returns
+    :param dict answers: path -> object with a method ``get()``, which returns
         data and stat or raises.
     """
 

@@ -1,8 +1,8 @@
-"""Transactions on Zuul's records, and the locks that they take.
+"""Writes Zuul's records in transactions, and takes their locks.
 
-A launcher's writes are conditional: on the version of a record that it
-has read, on locks that it holds.  What belongs together is written in one
-transaction, so no crash leaves half of it.
+A launcher's writes are conditional: on the version of a record that it has
+read, and on the locks that it holds.  Related changes are written in one
+transaction, so that a crash cannot leave half of them.
 """
 
 import contextlib
@@ -32,29 +32,29 @@ from zuul_nodes.launcher.zookeeper.content import (
     Content,
 )
 
-# What is done to what is there, by the names of kazoo's methods.
+# Operations on existing nodes, by the names of kazoo's methods.
 OPERATIONS = {'delete': functools.partial(Delete, version=-1),
               'set_data': SetData, 'check': CheckVersion}
-# How a contender for a lock is created.
+# Flags of a contender for a lock.
 EPHEMERAL_SEQUENTIAL = 3
-# What says that nothing has been written.
+# Errors that say that nothing has been written.
 REFUSALS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError,
             RolledBackError, RuntimeInconsistency)
 
 
 class Conflict(Exception):
-    """The records are not as they were thought to be."""
+    """Another component has changed a record or taken a lock."""
 
 
 class Lock:
-    """A lock that is held, in the form of Zuul's locks.
+    """A lock that this launcher holds, with the interface of Zuul's locks.
 
-    It is Zuul's protocol: whoever has the oldest contender in the lock's
-    directory has the lock.
+    The protocol is Zuul's: the oldest contender in the lock's directory holds
+    the lock.
 
-    :param Session session: the one that holds it.
+    :param Session session: holds the lock.
     :param str path: of the contender.
-    :param int epoch: the session, when it was asked for.
+    :param int epoch: of the session when the lock was taken.
     """
 
     __slots__ = ('epoch', 'path', 'released', 'session')
@@ -74,15 +74,15 @@ class Lock:
 
 
 class Transaction:
-    """Writes that happen all or not at all.
+    """A set of writes that either all happen or all fail.
 
-    Records have their new values when they are written, not before.  An
-    event for a pipeline can be part of it.
+    Records get their new values when they are written, not before.  An event
+    for a pipeline can be part of a transaction.
 
-    :param Session session:
-    :ivar list created_parts: of nodes, that are to be created, and what
-        they are to say.
-    :ivar list created: records and parts that are to be created.
+    :param Session session: the session of the writes.
+    :ivar list created_parts: parts of nodes to create, each with its
+        attributes.
+    :ivar list created: records and parts to create.
     """
 
     def __init__(self, session):
@@ -102,22 +102,22 @@ class Transaction:
         self._audited = []
 
     def update(self, record, **attributes):
-        """Write a record, if nobody has written it since it was read."""
+        """Write a record, if it has not changed since it was read."""
         self._updates.append((record, attributes))
 
     def expect(self, record, version):
-        """A record is to be written only if it is still what it was.
+        """Write a record only if it has this version.
 
-        Whoever has its lock need not say that.
+        The holder of the record's lock does not need this.
 
-        :param int version: the record's, when it was looked at.
+        :param int version: of the record when it was processed.
         """
         self._versions[record] = version
 
     def create(self, record, lock=False):
-        """Write a new record.
+        """Create a record.
 
-        :param bool lock: whether it is ours from the beginning.
+        :param bool lock: whether to create it locked by this session.
         """
         self._others.append(('create', (record.getLockPath(), b'')))
         self._others.append(('create', (record.getPath(), record)))
@@ -127,15 +127,15 @@ class Transaction:
             self._lockNew(record)
 
     def createPart(self, part, **attributes):
-        """Write a part of a node's record, as its assignment."""
+        """Create a part of a node's record, for example its assignment."""
         self._others.append(('create', (part.getPath(), part)))
         self.created.append(part)
         self.created_parts.append((part, attributes))
 
     def deletePart(self, part):
-        """Remove a part of a node's record, if it has it.
+        """Delete a part of a node's record, if it exists.
 
-        :return: whether it has.
+        :return: whether it exists.
         """
         if part.getZKVersion() is None:
             return False
@@ -144,10 +144,10 @@ class Transaction:
         return True
 
     def delete(self, node, below=()):
-        """Remove a node's record, with its parts and its lock.
+        """Delete a node's record with its parts and its lock.
 
-        :param below: paths of what there is below the record, the lowest
-            first; not needed of parts that the watch tells of.
+        :param below: paths of all nodes below the record, the lowest first;
+            parts that the watch reports may be missing.
         """
         known = [part.getPath() for part in (node.assignment, node.lifecycle)
                  if self.deletePart(part)]
@@ -156,52 +156,54 @@ class Transaction:
                          if path not in known]
         if node.hasLock():
             self.unlock(node)
-        # The lock's directory can't be deleted if anybody else is in it.
+        # The lock's directory cannot be deleted with a contender in it.
         paths = [node.getPath(), node.getLockPath()]
         self._others += [('delete', (path,)) for path in paths]
         self._unread += paths
         self._deleted.append(node)
 
     def write(self, path, data, version=None):
-        """Write what is no record of Zuul's.
+        """Write data that is not a record of Zuul's.
 
-        :param int version: that is replaced; if None, it must be new.
+        :param int version: the version to replace; None to create the node.
         """
         self._others.append(
             ('create', (path, data)) if version is None
             else ('set_data', (path, data, version)))
 
     def check(self, record):
-        """Nobody must have written this record since it was read."""
+        """Require that the record has not changed since it was read."""
         self._others.append(
             ('check', (record.getPath(), record.getZKVersion())))
 
     def checkPart(self, part):
-        """Nobody must have written this part since it was read, or written
-        one that was not there."""
+        """Require that the part has not changed since it was read, or still
+        does not exist."""
         if part.getZKVersion() is not None:
             self.check(part)
         else:
             self.checkNoPart(part)
 
     def checkNoPart(self, part):
-        """There must be no such part, whatever is known of it."""
-        # What is there can't be created.
+        """Require that the part does not exist, whatever the cache says."""
+        # To create an existing part fails the transaction.
         path = part.getPath()
         self._others.append(('create', (path, b'')))
         self._others.append(('delete', (path,)))
         self._unread += [path, path]
 
     def checkUnlocked(self, record):
-        """Nobody must have the lock of a record, or wait for it."""
+        """Require that the lock of the record has no holder and no contender.
+        """
         directory = record.getLockPath()
-        # One that is not empty can't be deleted.
+        # To delete a directory with contenders fails the transaction.
         self._others.append(('delete', (directory,)))
         self._others.append(('create', (directory, b'')))
         self._unread += [directory, directory]
 
     def lock(self, record):
-        """Take the lock of a record, which nobody must have."""
+        """Lock a record; requires that its lock has no holder and no
+        contender."""
         self.checkUnlocked(record)
         self._lockNew(record)
 
@@ -214,8 +216,8 @@ class Transaction:
         self._unread.append(f'{path}{0:010}')
 
     def unlock(self, record):
-        """Give up the lock of a record whose turn it was.  If it had none,
-        nobody else must have one."""
+        """Unlock a record.  If this session does not hold the lock, require
+        that no other holds it."""
         if record.hasLock():
             self._others.append(('delete', (record._lock.path,)))
             self._unlocked.append((record, record._lock))
@@ -224,30 +226,32 @@ class Transaction:
             self.checkUnlocked(record)
 
     def sendResult(self, queue, event):
-        """Put an event into a pipeline's queue of results."""
+        """Add an event to a pipeline's queue of results."""
         self._event = queue, functools.partial(queue.put, event)
 
     def trigger(self, queue, event):
-        """Put an event into a tenant's queue of triggers."""
-        # Zuul's writes along with results only, by the same means.
+        """Add an event to a tenant's queue of triggers."""
+        # Zuul's method for trigger events cannot join a transaction, but this
+        # method, which it shares with result events, can.
         self._event = queue, functools.partial(queue._put, {
             'driver_name': event.trigger_name,
             'event_data': event.toDict()})
 
     def callAfterwards(self, function, *arguments):
-        """Call something when all has been written, and only then."""
+        """Call a function after the transaction, if it succeeds."""
         self._afterwards.append((function, arguments))
 
     def audit(self, event, *things, **fields):
-        """Tell the audit log of what is written, as
-        :func:`zuul_nodes.audit.tell`."""
+        """Add an entry for the audit log, as :func:`zuul_nodes.audit.tell`."""
         if audit.isEnabled():
             self._audited.append((event, things, fields))
 
     def commit(self):
-        """
-        :raises Conflict: nothing was written; somebody else did before.
-        :raises KazooException: whether it was written is not known.
+        """Send the transaction.
+
+        :raises Conflict: nothing was written, because a condition was not met.
+        :raises KazooException: it is unknown whether the transaction was
+            written.
         """
         epoch = self.session.epoch
         paths = []
@@ -267,8 +271,8 @@ class Transaction:
             stats = self._sendAudited(operations)
         except BaseException as error:
             self.session.own_writes.discard(paths)
-            # It may have been written.  What we do not know to hold must
-            # not be held.
+            # It may have been written.  A lock that this session does not
+            # know to hold must not stay.
             for _, path in self._locked:
                 self.session.delete(path, epoch)
             if not isinstance(error, Conflict):
@@ -281,14 +285,14 @@ class Transaction:
             for content in known:
                 content.setWritten(CREATED)
             for part, stat in self._cleared:
-                # Somebody may have written a new one since.
+                # Another component may have written a new part since.
                 if part._zstat is stat:
                     part._clear()
                     part._set(_zstat=None)
         for record, path in self._locked:
             record._set(_lock=Lock(self.session, path, epoch))
         for record, lock in self._unlocked:
-            # From now on, another thread may lock it.
+            # Another thread may have locked it again.
             if record._lock is lock:
                 record._set(_lock=None)
             lock.released = True
@@ -303,12 +307,12 @@ class Transaction:
 
     def _getKnown(self, created):
         """
-        :param dict created: record or part -> Content.
-        :return: a list of the contents that need not be read.
+        :param dict created: record or part -> its Content.
+        :return: a list of the contents that do not have to be read.
         """
-        # A new node may have to stand back behind older ones of other
-        # launchers.  Which are older, and that we know all of them, says
-        # only what the watch tells, in the order of all writes.
+        # If there are other launchers, a new node may have to yield to older
+        # nodes of theirs.  Only the watch reports all nodes in the order of
+        # their writes.
         shared = self.session.isShared()
         return [content for each, content in created.items()
                 if not (shared and isinstance(each, ProviderNode))]
@@ -329,7 +333,7 @@ class Transaction:
                        **own | fields)
 
     def _send(self, operations):
-        """:return: what came of each operation."""
+        """:return: the result of each operation."""
         if not self._event:
             transaction = self.session.client.transaction()
             Updater(operations).run(transaction)
@@ -337,14 +341,14 @@ class Transaction:
             refuse(results)
             return results
         queue, put = self._event
-        # Zuul's queues write an event along with what an updater writes,
-        # in one transaction.
+        # Zuul's queues write an event in one transaction with the operations
+        # of an updater.
         updater = Updater(operations)
         with contextlib.suppress(*REFUSALS):
             put(updater=updater)
         if not updater.results:
-            # Zuul's queues say nothing when they are full.
-            raise Conflict('the event was not taken')
+            # Zuul's queues report no error when they are full.
+            raise Conflict('the queue did not accept the event')
         if isinstance(updater.results[0], NoNodeError):
             queue.initialize()
         refuse(updater.results)
@@ -352,11 +356,11 @@ class Transaction:
 
 
 class Updater:
-    """What Zuul's event queues ask of somebody who writes along.
+    """Adds operations to the transaction of Zuul's event queues.
 
-    :param list operations: pairs of a name, of ``OPERATIONS`` or
-        ``create``, and arguments: path, data and what else that takes.
-    :ivar list results: what came of each, the event's own first.
+    :param list operations: pairs of a name, of ``OPERATIONS`` or ``create``,
+        and arguments: path, data and other arguments of the operation.
+    :ivar list results: the results, that of the event first.
     """
 
     def __init__(self, operations):
@@ -369,8 +373,7 @@ class Updater:
     def run(self, transaction):
         client = transaction.client
         acl = client.default_acl or OPEN_ACL_UNSAFE
-        # Not by kazoo's methods, which take each path apart to see that it
-        # is one.
+        # Without kazoo's methods, which split each path to check it.
         for name, (path, *arguments) in self.operations:
             whole_path = client.chroot + path
             if name == 'create':
@@ -382,7 +385,7 @@ class Updater:
         commit = transaction.commit
 
         def commitAndKeep():
-            # Zuul's queues look at the first two only.
+            # Zuul's queues check only the first two results.
             self.results = commit()
             return self.results
 
@@ -393,9 +396,10 @@ class Updater:
 
 
 def _fillIn(operation, contents):
-    """
+    """Replace the record or part of an operation by its data.
+
     :param contents: record or part -> Content.
-    :return: an operation with what is written in place of what has it.
+    :return: the operation.
     """
     name, (path, *arguments) = operation
     if name == 'create' and arguments[0] in contents:
@@ -404,13 +408,14 @@ def _fillIn(operation, contents):
 
 
 def refuse(results):
-    """
-    :param list results: of a transaction.
-    :raises Conflict: it has not happened, with the reason.
+    """Raise an error if a transaction has failed.
+
+    :param list results: of the transaction.
+    :raises Conflict: nothing was written; with the reason.
     """
     errors = [result for result in results if isinstance(result, Exception)]
     for error in errors:
         if not isinstance(error, RolledBackError | RuntimeInconsistency):
             raise Conflict(repr(error))
     if errors:
-        raise Conflict('somebody else has written first')
+        raise Conflict('another component has written first')

@@ -1,27 +1,27 @@
-"""How requests go to ZooKeeper: all that wait, in one piece.
+"""Sends all waiting requests to ZooKeeper together.
 
-With kazoo, whoever asks for something puts a byte into a pipe, and the
-thread of the connection takes it out and writes that request.  Each of
-these steps lets another thread take Python.  While there is no connection
-nobody takes bytes out of kazoo's pipe, and when it is full, whoever asks
-waits for that.
+With kazoo, a caller writes a byte into a pipe for each request, and the
+connection's thread reads the byte and sends the request.  Each of these steps
+can switch threads.  Without a connection, kazoo does not read its pipe, and
+when the pipe is full, callers block.
 
-With this, a launcher needs 28 % less processor time for 300 nodes that are
-created in no time.
+With this replacement, a launcher needs 28 % less processor time for 300 nodes
+that are created at once.
 """
 
 import contextlib
 import errno
 import os
 
-# So many are written at once; then what has come has its turn.
+# Maximum number of requests that are sent before answers are read.
 MOST_REQUESTS = 50
 
 
 def installWriter(client):
-    """
-    :param KazooClient client: stopped and closed; its connections shall
-        have :meth:`zuul_nodes.launcher.zookeeper.sockets.Socket.holding`.
+    """Install the replacement.
+
+    :param KazooClient client: stopped and closed; the sockets of its
+        connections are :class:`zuul_nodes.launcher.zookeeper.sockets.Socket`.
     """
     connection = client._connection
     sendRequest = connection._send_request
@@ -38,16 +38,16 @@ def installWriter(client):
             if client._queue:
                 bell.send(b'\0')
 
-    # Both are looked up at each use.
+    # Kazoo looks both attributes up at each use.
     connection._send_request = sendRequests
     client.handler.create_socket_pair = lambda: (Bell(),) * 2
 
 
 class Bell:
-    """Tells the thread of a connection that requests wait; both ends of
-    what is kazoo's pipe.
+    """Wakes the thread of a connection when requests wait; replaces both ends
+    of kazoo's pipe.
 
-    It rings until it is hushed, however often it was rung.
+    It stays rung until it is hushed, however often it was rung.
     """
 
     def __init__(self):
@@ -58,25 +58,25 @@ class Bell:
         return self._file
 
     def send(self, data):
-        """A request was put where it is found."""
+        """Ring, after a request was queued."""
         if self._file < 0:
-            raise OSError(errno.EBADF, 'The connection is closed')
-        # Who sees that it is rung has been in time for the requests that
-        # are taken after it is hushed.
+            raise OSError(errno.EBADF, 'the connection is closed')
+        # A caller that finds it rung has queued its request before the
+        # requests are taken, which happens after the hush.
         if not self._is_rung:
             self._is_rung = True
             os.eventfd_write(self._file, 1)
         return len(data)
 
     def hush(self):
-        """All requests are about to be taken."""
+        """Reset, before the queued requests are taken."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._file)
         self._is_rung = False
 
     def recv(self, size):
-        """Asked by kazoo for each request that it has taken: there is no
-        byte for it."""
+        """Called by kazoo for each sent request; there are no bytes to read.
+        """
         return b''
 
     def close(self):

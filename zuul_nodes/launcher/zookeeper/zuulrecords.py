@@ -1,7 +1,7 @@
-"""What a launcher needs of Zuul's records that has no public name in Zuul.
+"""Accesses parts of Zuul's records that have no public name in Zuul.
 
-Zuul's records let their attributes be set only while they are written.  A
-launcher also keeps in them what is not written, or not yet.
+Attributes of Zuul's records can be set only while the records are written.  A
+launcher also keeps attributes in them that are not written, or not yet.
 """
 
 import json
@@ -14,21 +14,21 @@ from zuul.zk.zkobject import ZKObject
 
 
 def setAttributes(record, **attributes):
-    """Give a record attributes in this process; nothing is written."""
+    """Set attributes of a record in this process, without writing them."""
     record._set(**attributes)
 
 
 def makeRecord(record_class, **attributes):
-    """:return: a record that is not in ZooKeeper yet."""
+    """:return: a record that is not written yet."""
     record = record_class()
     record._set(_zstat=None, **attributes)
     return record
 
 
 def setContext(record, context):
-    """Let the attributes of a record be set as long as a context is true.
+    """Allow the attributes of a record to be set while a context is true.
 
-    :param context: anything that has a truth value; None for no longer.
+    :param context: any object with a truth value; None to end it.
     """
     record._set(_active_context=context)
 
@@ -44,49 +44,51 @@ def getCreationTime(record):
 
 
 def getVersion(component):
-    """:return: how often a component of the registry has been written."""
+    """:return: number of times that a component of the registry has been
+        written."""
     return component._zstat.version
 
 
 def getLock(record):
-    """:return: the lock of a record that is held here, or None."""
+    """:return: the lock of a record that this process holds, or None."""
     return record._lock
 
 
 def hasExpired(node):
-    """:return: whether a node is too old to be used, whatever its host or
-        its slots are."""
+    """:return: whether the node itself is too old to be used, regardless of
+        its host and its slots."""
     return node._hasExpired()
 
 
 def getProviderNode(node):
-    """:return: the record behind a node of a nodeset that a job uses."""
+    """:return: the record of a node of a job's nodeset."""
     return node._provider_node
 
 
 def isWrittenAs(record, data):
-    """:return: whether a record has these data, bytes, in ZooKeeper."""
+    """:return: whether the record has this content, bytes, in ZooKeeper."""
     return hash(data) == record._zkobject_hash
 
 
 def writeData(record, context, data):
-    """Write data, bytes, to a record, whatever the record itself says.
+    """Write data to a record, regardless of its attributes.
 
-    :raises Exception: as of Zuul's methods that write records.
+    :param bytes data: the new content.
+    :raises Exception: as Zuul's methods that write records.
     """
     record._save(context, data)
 
 
 def inState(state):
-    """:return: the attributes of the record of an artifact or an upload
-        that is in a state from now on."""
+    """:return: the attributes of an artifact's or upload's record for a new
+        state."""
     return {'_state': state, 'state_time': time.time()}
 
 
 def decompress(raw):
     """
-    :param bytes raw: of a record.
-    :return: bytes that say what the record is.
+    :param bytes raw: a record as it is stored.
+    :return: its content, bytes.
     """
     return ZKObject._decompressData(raw)[1]
 
@@ -95,10 +97,10 @@ def loadProvider(context, path):
     """
     :param ZKContext context: to read with.
     :param str path: of a provider's record.
-    :return: the name of the provider's driver, or what the record has in
-        its place, bytes, and what the record says, a dict.
+    :return: the name of the provider's driver, bytes, as far as the record has
+        one; and the record's content, a dict.
     :raises KazooException: it cannot be read.
-    :raises Exception: it is none of a provider.
+    :raises Exception: it is not the record of a provider.
     """
     raw, _ = BaseProvider._loadData(context, path)
     return (raw.partition(b'\0')[0],
@@ -108,18 +110,18 @@ def loadProvider(context, path):
 def isProviderOfDriver(name):
     """
     :param bytes name: of a driver.
-    :return: whether records of its providers can be read here.
+    :return: whether this process can read records of the driver's providers.
     """
     return name in BaseProvider._subclasses
 
 
 def makeUploadPlanner(system_id, providers, artifact, pending, known):
     """
-    :param str system_id: Zuul's; images are tagged with it.
-    :param dict providers: the id of an upload's first provider, as Zuul's
-        planner asks for it -> provider.
+    :param str system_id: Zuul's; in the tags of images.
+    :param dict providers: id of an upload's first provider, as Zuul's planner
+        looks it up -> provider.
     :param ImageBuildArtifact artifact:
-    :param list pending: uploads to be planned, each with ``config_hash``,
+    :param list pending: the uploads to plan, each with ``config_hash``,
         ``providers`` and ``uuid``.
     :param list known: all uploads of the artifact.
     :return: Zuul's planner of these uploads.

@@ -648,7 +648,7 @@ def test_attempt_fails_when_its_state_can_not_be_written(
     request = steps.addRequest('big')
     assert steps.servedBy(request) == ['two']
     assert racks.created == ['one', 'two']
-    assert str(error or {'much': 'more than ZooKeeper takes'}.get(
+    assert str(error or {'much': 'the limit of ZooKeeper'}.get(
         where, 'not JSON serializable')) in log.text
     finish(steps, request)
     steps.runUntil(lambda: not steps.nodes())
