@@ -1,13 +1,13 @@
-"""When what a client of ZooKeeper has read is handed on.
+"""Order in which a client of ZooKeeper delivers what it has read.
 
-Kazoo wakes whoever waits for an answer as soon as that is read, and a
-thread for each piece of news.  All of them want to run while the next
-message is read, and nothing is done sooner for it.  Here, all that has
-come is read first; then it is handed on, in the order in which it came.
+Kazoo wakes a waiting thread as soon as it has read the answer, and runs a
+thread for each event.  These threads compete with the one that reads the next
+message.  This module has the client read all available messages first, and
+then deliver them in the order of their arrival.
 
-With this, a launcher needs 16 % less processor time for 300 nodes that are
-created in no time.  Besides, what it has written is known in its caches when
-it goes on, so that it looks at nothing in vain.
+It saves a launcher 16 % of the processor time for 300 nodes that are created
+immediately.  In addition, the caches know the launcher's own writes when the
+launcher continues, so that it does not check records in vain.
 """
 
 import functools
@@ -24,23 +24,24 @@ MOST_MESSAGES = 50
 
 
 def takenAtOnce(watcher):
-    """A watcher, or a method, that is called where news is read; so it must
-    not wait for anything, nor raise."""
+    """Mark a watcher or a method that the reading thread calls.  It must
+    neither wait nor raise."""
     watcher.taken_at_once = True
     return watcher
 
 
 def installDispatch(client):
-    """Have a client read all that has come before it tells anybody.
+    """Have a client read all available messages before it delivers them.
 
-    :param KazooClient client: if that was done before, nothing is.
+    :param KazooClient client: unchanged if it does so already.
     """
     if not isOrdered(client):
         client.delivery = Delivery(client)
 
 
 def isOrdered(client):
-    """:return: whether a client tells of a write before it answers it."""
+    """:return: whether a client delivers the event of a write before its
+        answer."""
     return hasattr(client, 'delivery')
 
 
