@@ -142,7 +142,7 @@ def test_text(cloud, booted, arguments, capsys, sshd):
     assert cmd.main([*arguments, '--command', 'echo all is well']) == 0
     out, err = capsys.readouterr()
     assert err == ''
-    for expected in ('Boot a server ... ok, ', '| Together ', 'SUCCESS',
+    for expected in ('Boot a server ... ok, ', '| Total ', 'SUCCESS',
                      'Host keys, compared with the console:',
                      sshd.key.fingerprint,
                      '    all is well'):
