@@ -197,5 +197,5 @@ def test_copies(images, pack, directory):
 
 @pytest.mark.parametrize('name', ['', '..', '../one', 'a/b', '.hidden'])
 def test_names(images, name):
-    with pytest.raises(DriverError, match='no name'):
+    with pytest.raises(DriverError, match='not a valid name'):
         images.removeImage(name)

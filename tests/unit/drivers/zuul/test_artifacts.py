@@ -125,7 +125,8 @@ def test_wrong_metadata_are_a_problem(find, metadata, words):
     images, (problem,) = find(
         makeArtifact('bad', **metadata), makeArtifact())
     assert [image.url for image in images] == [URL]
-    assert problem.startswith('The artifact "bad" of the job build is not ')
+    assert problem.startswith(
+        'The artifact "bad" of the job build is ignored ')
     assert words in problem
     assert len(problem) < 400
 

@@ -76,7 +76,7 @@ def test_failure_of_another_job(site):
 
 def test_upload_that_is_gone(site, caplog):
     site.report(site.makeValidation())
-    assert 'is gone' in caplog.text
+    assert 'does not exist any more' in caplog.text
     assert site.uploads == []
 
 
@@ -92,7 +92,7 @@ def test_upload_that_goes(site, monkeypatch, caplog):
     monkeypatch.setattr(
         site.scheduler, 'validateImageUpload', deleteAndValidate)
     site.report(item)
-    assert 'is gone' in caplog.text
+    assert 'does not exist any more' in caplog.text
     assert site.uploads == []
 
 
