@@ -136,7 +136,7 @@ def test_a_record_that_can_not_be_read_does_not_concern_other_tenants(
     zkrecords.write(scheduler.zk_client.client,
                     imagelayouts.getPath('broken'), b'?')
     assert getFormats(loaded) == ['raw', 'vhd']
-    assert 'tenant broken can not be read' in caplog.text
+    assert 'of the tenant broken is invalid' in caplog.text
 
 
 def test_formats_of_providers(loaded):
