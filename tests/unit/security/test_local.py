@@ -61,21 +61,21 @@ def assertTooLarge(images, function, *args):
 @pytest.mark.parametrize('mode', ['w', 'w:gz', 'w:xz'])
 def test_a_job_cannot_unpack_more_than_the_limit(images, pack, mode):
     path = pack(('zeros', bytes(10 * LIMIT), {}), mode=mode)
-    assertTooLarge(images, images.add, path, 'one', {})
+    assertTooLarge(images, images.addImage, path, 'one', {})
 
 
 def test_what_is_behind_the_end_of_an_archive_counts(images, pack):
     path = pack()
     with open(path, 'ab') as file:
         file.truncate(10 * LIMIT)
-    assertTooLarge(images, images.add, path, 'one', {})
+    assertTooLarge(images, images.addImage, path, 'one', {})
 
 
 def test_many_tiny_files_count_as_what_they_take(images, pack):
     """Half a mebibyte of archive, and four of blocks and inodes."""
     path = pack(*((f'{number}', b'', {}) for number in range(1000)))
     assert path.stat().st_size < LIMIT
-    assertTooLarge(images, images.add, path, 'one', {})
+    assertTooLarge(images, images.addImage, path, 'one', {})
 
 
 def test_holes_of_a_file_count_nothing(images, tmp_path):
@@ -103,7 +103,7 @@ def test_a_file_with_several_names_counts_once(images, pack):
 
 def test_a_directory_has_the_limit_too(images, tmp_path):
     (tmp_path / 'file').write_bytes(bytes(2 * LIMIT))
-    assertTooLarge(images, images.add, tmp_path, 'one', {})
+    assertTooLarge(images, images.addImage, tmp_path, 'one', {})
 
 
 def test_a_snapshot_has_the_limit_too(images, directory):
@@ -168,7 +168,7 @@ def test_a_path_cannot_be_swapped_before_a_node_is_made(
     adapter = makeLocalSite(image_path=str(inside)).adapter
     adapter.machines.addNode(NAME, {}, 'zuul', {'path': str(inside)}, {})
     swap(inside, outside)
-    adapter._make(NAME)
+    adapter._launch(NAME)
     failure, message = adapter.machines.getNode(NAME)['failure']
     assert (failure, f'{inside} is not in ' in message) == (
         'permanent', True)
@@ -178,13 +178,13 @@ def test_a_path_cannot_be_swapped_before_a_node_is_made(
 def test_a_path_cannot_be_swapped_before_it_is_imported(
         makeLocalSite, inside, outside):
     site = makeLocalSite(type='zuul')
-    add = site.images.add
+    add = site.images.addImage
 
     def addLate(*args):
         swap(inside, outside)
         return add(*args)
 
-    site.images.add = addLate
+    site.images.addImage = addLate
     job = site.provider.getImageImportJob(
         f'file://{inside}', site.provider.images['debian'], 'debian', 'tar',
         {'zuul_upload_uuid': UPLOAD}, None, None)

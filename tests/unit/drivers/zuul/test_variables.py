@@ -164,6 +164,7 @@ def test_process_that_is_no_scheduler(loaded, enqueue):
 def test_no_zookeeper(loaded, records, enqueue, monkeypatch, caplog):
     def fail(*args):
         raise KazooException('no way')
-    monkeypatch.setattr(ImageUpload, 'refresh', fail)
+    monkeypatch.setattr(
+        'zuul_nodes.drivers.zuul.variables.readRecord', fail)
     assert getImage(loaded, makeValidate(loaded, enqueue)) is None
     assert 'no way' in caplog.text
