@@ -54,8 +54,8 @@ def test_host_key_that_is_not_expected_is_refused(keys, caplog):
     assert node.host_keys == [first.recorded]
     message, = caplog.messages
     assert message == (
-        'The node node at 192.0.2.1 port 22 of the provider desks is not '
-        f'used: expected the host key ssh-ed25519 {first.fingerprint}; '
+        'Not using node node at 192.0.2.1 port 22 of provider desks: '
+        f'expected the host key ssh-ed25519 {first.fingerprint}; '
         f'found ssh-ed25519 {second.fingerprint}')
 
 
@@ -81,7 +81,7 @@ def test_node_that_was_not_reached_is_refused(error, gather_hostkeys, caplog):
     with pytest.raises(LaunchKeyscanException, match='too late') as raised:
         checkHostKeys(makeNode(), Scan(error, gather_hostkeys), [])
     assert raised.value.__cause__ is error
-    assert 'The node node at 192.0.2.1 port 22' in caplog.text
+    assert 'Not using node node at 192.0.2.1 port 22' in caplog.text
 
 
 @pytest.mark.parametrize('entry, state, expected', [

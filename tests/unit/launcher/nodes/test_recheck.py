@@ -89,7 +89,7 @@ def test_static_node_that_failed_its_liveness_check_comes_back(
     reason = f'Timeout connecting to 127.0.0.1 on port {host.port}'
     assert node.state == State.FAILED
     assert reason in node.comment
-    assert f'The node {node.uuid} at 127.0.0.1' in caplog.text
+    assert f'Not using node {node.uuid} at 127.0.0.1' in caplog.text
     host.start()
     # The five minutes that the driver waits are over.
     jump(301)
