@@ -320,8 +320,8 @@ def test_request_for_label_with_too_many_slots_fails(
     steps.setLayout(cloud('one', labels=labels))
     steps.fail(steps.addRequest('big'))
     assert (
-        'Label big: one: one can not tell what it needs: "slots" of label big '
-        'are 1000000, 1000 are the most') in log.text
+        'Label big: one: one cannot determine the quota of a node: "slots" of '
+        'label big are 1000000, 1000 are the most') in log.text
     steps.serve(steps.addRequest('other'))
     assert racks.created == ['one']
 

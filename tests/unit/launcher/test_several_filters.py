@@ -131,8 +131,8 @@ def test_what_no_launcher_can_tell(several, racks, monkeypatch):
     several.setLayout(cloud('one', labels='[big]'))
     request = several.addRequest(first, 'big')
     several.runUntil(lambda: isDone(request) or (
-        "one: is being prepared: another launcher has yet to say what it "
-        "needs: KeyError('flavor')"
+        "one: is being prepared: another launcher has not determined the "
+        "quota of a node yet: KeyError('flavor')"
         in (first.planner.getReason(request.uuid) or '')))
     assert not isDone(request)
     broken.clear()

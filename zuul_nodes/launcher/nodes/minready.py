@@ -172,7 +172,7 @@ class MinReady:
         try:
             blocker = self.planner.getObstacle(provider, label.name)
             if blocker is None and not self.isReady(provider, label.name):
-                return 'has no image for it'
+                return 'has no image for the label'
         except Exception as error:
             # An error of one label must not stop the others.
             return f'cannot be checked: {error!r}'

@@ -1,4 +1,4 @@
-"""Why a provider makes no nodes of a label: not now, or never."""
+"""Finds out why a provider cannot serve a label now, or ever."""
 
 from collections.abc import Callable
 import functools
@@ -17,14 +17,15 @@ class IsAsked(Protocol):
 
     def __call__(self, provider: BaseProvider,
                  label_name: str | None = None, /) -> bool:
-        """:return: whether the cloud has said by now what it can say of a
-            provider, and of a label."""
+        """:return: whether the cloud has returned the available information
+            about a provider, and about a label."""
 
 
 class Blockers:
-    """
-    :param capacity: knows what nodes need.
-    :param canUse: as for :class:`.planner.Planner`, like the others.
+    """Finds out why a provider cannot serve a label now, or ever.
+
+    :param capacity: knows the quota of nodes.
+    :param canUse: as in :class:`.planner.Planner`, like the others.
     """
 
     def __init__(
@@ -52,43 +53,45 @@ class Blockers:
 
     def getProblem(self, provider: BaseProvider,
                    label_name: str) -> str | None:
-        """:return: why a cloud has not said what a label needs; None if
-            nobody knows."""
+        """:return: why the quota of a label's nodes is unknown; None if the
+            cause is unknown."""
         if self.handles(provider.connection_name):
             return self._getProblem(provider, label_name)
         return withProblem(
-            'another launcher has yet to say what it needs',
+            'another launcher has not determined the quota of a node yet',
             self.capacity.limits.getProblem(provider, label_name))
 
     def getRefusal(self, request: NodesetRequest, provider: BaseProvider,
                    label_name: str) -> str | None:
-        """:return: why a provider will never make a label, or None."""
+        """:return: why a provider can never launch a node of the label; None
+            if it can."""
         if not self.canUse(request, provider, label_name):
-            return 'has no image for it'
+            return 'has no image for the label'
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.capacity.limits.getCharges(
                     provider, label_name) is None):
             return withProblem(
-                'can not tell what it needs',
+                'cannot determine the quota of a node',
                 self.getProblem(provider, label_name)
                 or self.capacity.limits.getProblem(provider, label_name))
         return None
 
     def getObstacle(self, request: NodesetRequest, provider: BaseProvider,
                     label_name: str) -> str | None:
-        """:return: why a provider makes no nodes for a request now, or
-            None."""
+        """:return: why a provider cannot launch a node for a request now; None
+            if it can."""
         if not self.canUse(request, provider, label_name):
-            return 'has no image for it'
+            return 'has no image for the label'
         return self.getPause(provider, label_name)
 
     def isMaking(self, provider: BaseProvider) -> bool:
-        """:return: whether anybody makes nodes there, if that is needed."""
+        """:return: whether the provider's nodes are static, or a running
+            launcher handles its connection."""
         return (isGiven(provider.driver)
                 or self.isHandled(provider.connection_name))
 
     def getPause(self, provider: BaseProvider, label_name: str) -> str | None:
-        """:return: why a provider makes no nodes now, or None."""
+        """:return: why a provider cannot launch a node now; None if it can."""
         if isGiven(provider.driver):
             return 'no node is free'
         if pause := self.pauses.get(provider.canonical_name):
@@ -100,8 +103,8 @@ class Blockers:
                 'is being prepared', self.getProblem(provider, label_name))
         if self.capacity.limits.getCharges(provider, label_name) is None:
             return withProblem(
-                'what it needs is not known',
+                'the quota of a node is not known',
                 self.capacity.limits.getProblem(provider, label_name))
         if self.capacity.getSpare(provider, label_name):
-            return 'slots are being made'
+            return 'slots are being launched'
         return None

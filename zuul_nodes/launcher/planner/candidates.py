@@ -231,7 +231,7 @@ class Candidates:
             reasons[want.label_name] = '; '.join(
                 f'{getShortName(name)}: {reason}'
                 for name, reason in blockers.items()) or (
-                    'there is no room for it beside the others'
+                    'it has no capacity for it beside the others'
                     if self.candidates[want] else
                     f'no provider of tenant {self.needs.tenant_name} has it')
         return 'No provider can serve it. ' + '. '.join(

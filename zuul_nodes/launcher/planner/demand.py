@@ -1,20 +1,21 @@
-"""Somebody waits for capacity."""
+"""Queues the work that waiting requests cause."""
 
 from collections.abc import Callable
 
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers import WorkQueue
 
-# Keys of the work queue: what launchers have reserved is told to others, and
-# idle nodes are looked at whose room somebody waits for.
+# Keys of the work queue: publishing this launcher's reservations, and
+# reclaiming idle nodes.
 RESERVATIONS = ('reservations', '')
 RECLAIM = ('reclaim', '')
 
 
 class Demand:
-    """
-    :param queue: where the keys are looked at.
-    :param isShared: tells whether other launchers make nodes, too.
+    """Queues the work that waiting requests cause.
+
+    :param queue: the work queue.
+    :param isShared: returns whether other launchers run, too.
     """
 
     def __init__(self, queue: WorkQueue, isShared: Callable[[], bool],
@@ -24,16 +25,16 @@ class Demand:
         self.settings = settings
 
     def tell(self) -> None:
-        """Somebody waits for capacity."""
+        """Queue the work: a request or a min-ready node waits for capacity."""
         self.tellReservations()
         self.tellReclaim()
 
     def tellReservations(self) -> None:
-        """Other launchers, if any, are to know what we have reserved, soon.
+        """Queue the publication of reservations, if there are other launchers.
         """
         if self.isShared():
             self.queue.addAfter(RESERVATIONS, self.settings.publish_interval)
 
     def tellReclaim(self) -> None:
-        """Idle nodes may have to make room."""
+        """Queue the choice of idle nodes to delete."""
         self.queue.addAfter(RECLAIM, self.settings.reclaim_interval)

@@ -1,4 +1,4 @@
-"""What launchers have reserved, told to one another."""
+"""Exchanges reservations with other launchers."""
 
 from zuul.zk import ZooKeeperClient
 
@@ -11,10 +11,11 @@ from zuul_nodes.launcher.planner.published import (
 
 
 class ReservationExchange:
-    """
+    """Exchanges reservations with other launchers.
+
     :param owner: the launcher's name.
     :param planner: has the reservations.
-    :param demand: is told when others wait for capacity.
+    :param demand: is notified when requests of other launchers wait.
     """
 
     def __init__(self, zk_client: ZooKeeperClient, owner: str,
@@ -24,22 +25,24 @@ class ReservationExchange:
         self.published = PublishedReservations(zk_client, owner, self._take)
 
     def _take(self, reservations: dict[str, Several]) -> None:
-        """Others wait for room that our nodes may take."""
+        """Process the reservations of other launchers, which may need the
+        capacity of this launcher's nodes."""
         self.planner.setReservations(reservations)
         if reservations:
             self.demand.tellReclaim()
 
     def reconcile(self) -> None:
-        """Tell others what this launcher has reserved."""
+        """Publish this launcher's reservations."""
         reservations = (self.planner.getReservations()
                         if self.demand.isShared() else {})
         self.published.publish(reservations)
         if reservations:
-            # They pass on to others without our being told.
+            # No event tells when they pass to other requests.
             self.demand.tellReservations()
 
     def forgetSession(self) -> None:
-        """Called in another thread: what was written is no more."""
+        """Note that the published reservations are lost with the session;
+        called in another thread."""
         self.published.forgetSession()
 
     def stop(self) -> None:

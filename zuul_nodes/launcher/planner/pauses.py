@@ -1,8 +1,8 @@
-"""Providers that make no nodes for a while, as their cloud could not.
+"""Pauses providers after a failure of their clouds.
 
-A pause has an end of its own.  One for want of room is over before that
-when there may be room: a node has gone that counted where the provider's
-do, or there is a limit that is higher than it was.
+Each pause has an end.  A pause for lack of capacity ends earlier when there
+may be capacity: a node that counted against the same limits is deleted, or a
+limit is raised.
 """
 
 from collections.abc import Callable, Container, Iterable
@@ -17,12 +17,13 @@ from zuul_nodes.launcher.providers import Failure, hasFailed
 
 
 class Pause(NamedTuple):
-    """
-    :ivar until: when it ends in any case.
-    :ivar reason: for people.
-    :ivar for_room: whether it is for want of room.
-    :ivar usable: what the provider could use when that was last
-        looked at, key -> limit; None if it was not known.
+    """A pause of a provider.
+
+    :ivar until: when the pause ends at the latest.
+    :ivar reason: for users.
+    :ivar for_room: whether the cause is a lack of capacity.
+    :ivar usable: limits of the provider at the last check, key -> limit; None
+        if they were unknown.
     """
     until: float
     reason: str
@@ -31,8 +32,9 @@ class Pause(NamedTuple):
 
 
 class Pauses:
-    """
-    :param clock: gives seconds.
+    """The pauses of all providers.
+
+    :param clock: returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,8 +42,9 @@ class Pauses:
         self._pauses: dict[str, Pause] = {}
 
     def begin(self, name: str, pause: Pause) -> None:
-        """
-        :param name: the canonical name of a provider.
+        """Pause a provider.
+
+        :param name: canonical name of the provider.
         """
         self._pauses[name] = pause
 
@@ -54,13 +57,14 @@ class Pauses:
         return pause if pause and self.clock() < pause.until else None
 
     def endAfter(self, node: ProviderNode, names: Container[str]) -> set[str]:
+        """End pauses for lack of capacity after the deletion of a node.
+
+        :param node: the deleted node.
+        :param names: names of the providers with the same limits.
+        :return: names of the providers whose pause has ended.
         """
-        :param node: that has gone.
-        :param names: of the providers whose nodes count where it did.
-        :return: names of those that are not paused any more.
-        """
-        # What had no room itself leaves none.  That may not have been seen
-        # of what goes while it is made, as far as we know.
+        # A node that lacked capacity frees none.  The record of a node that is
+        # deleted during its launch may not show that yet.
         if (hasFailed(node, Failure.QUOTA)
                 or hasFailed(node, Failure.OVERTAKEN)
                 or node.state in ProviderNode.CREATE_STATES):
@@ -72,11 +76,11 @@ class Pauses:
 
     def compare(self, names: Iterable[str],
                 getUsable: Callable[[str], Charges | None]) -> None:
-        """End the pauses of providers that have more to use than before.
+        """End the pauses of providers whose limits are higher than before.
 
-        :param names: of those that may have.
-        :param getUsable: gives for a name what that provider can use, as of
-            :class:`Pause`.
+        :param names: of the providers to check.
+        :param getUsable: called with a name; returns the provider's limits, as
+            in :class:`Pause`.
         """
         for name in self.getForRoom() & set(names):
             pause, usable = self._pauses[name], getUsable(name)
@@ -88,7 +92,7 @@ class Pauses:
                 self.begin(name, pause._replace(usable=usable))
 
     def getForRoom(self) -> set[str]:
-        """:return: set of the names of those that are paused for want of
-            room."""
+        """:return: the names of the providers that are paused for lack of
+            capacity, a set."""
         return {name for name, pause in self._pauses.items()
                 if pause.for_room}

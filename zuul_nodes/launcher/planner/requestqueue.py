@@ -82,7 +82,7 @@ class Line:
     def getReason(self, rank: Rank) -> str:
         """:return: for people, for what a request in it waits."""
         if ahead := self.getAhead(rank):
-            return (f'{ahead} requests that need the same are ahead, '
+            return (f'{ahead} requests with the same needs are ahead, '
                     f'the first is {self.head[-1]}')
         if self.options.has_hope:
             return self.options.explain()
@@ -93,7 +93,7 @@ class Line:
         reasons = '; '.join(
             f'{getShortName(name)}: {blocker}' for name, blocker
             in (self.options.getRefusals() | self.blockers).items())
-        return f'No provider has room for {text} now. {reasons}'
+        return f'No provider has capacity for {text} now. {reasons}'
 
     def getAhead(self, rank: Rank) -> int:
         """:return: how many are ahead of that rank."""

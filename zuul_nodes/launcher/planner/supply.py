@@ -1,4 +1,4 @@
-"""What providers can make, as it changes."""
+"""Processes changes in what providers can launch."""
 
 import collections
 from collections.abc import Callable, Iterable
@@ -10,11 +10,11 @@ from zuul_nodes.launcher.workers import WorkQueue, getPause
 
 
 class Supply:
-    """
-    :param planner: that plans with it.
-    :param queue: where the end of a pause is looked at.
-    :param tellRoom: called when there may be room for nodes that nobody has
-        asked for.
+    """Processes changes in what providers can launch.
+
+    :param planner: plans with the changes.
+    :param queue: the work queue, in which the end of a pause has a key.
+    :param tellRoom: called when there may be capacity for min-ready nodes.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
@@ -24,7 +24,7 @@ class Supply:
         self.planner = planner
         self.queue = queue
         self.tellRoom = tellRoom
-        # Provider -> how often it has failed, one time after the other.
+        # Provider -> number of failures in a row.
         self._failures: collections.Counter[str] = collections.Counter()
 
     def tellLimits(self, names: Iterable[str] | None = None) -> None:
@@ -33,14 +33,14 @@ class Supply:
         self.tellRoom()
 
     def pause(self, name: str, reason: str, for_room: bool = False) -> None:
-        """No new nodes from a provider for some time, more each time.
+        """Pause a provider, longer after each failure.
 
-        :param for_room: as of :meth:`.planner.Planner.pause`.
+        :param for_room: as in :meth:`.planner.Planner.pause`.
         """
         pause = getPause(self._failures[name], first=1, longest=300)
         if not self.planner.pause(
                 name, time.monotonic() + pause, reason, for_room):
-            # What was begun together has failed together.
+            # Launches that started together fail together, and count once.
             return
         self._failures[name] += 1
         self.log.info('Provider %s is paused for %.1f seconds: %s',
@@ -48,13 +48,14 @@ class Supply:
         self.queue.addAfter(('provider', name), pause)
 
     def noteSuccess(self, name: str) -> None:
-        """A provider has made a node: its next pause is a short one."""
+        """Note a successful launch: the next pause of the provider is short.
+        """
         self._failures.pop(name, None)
 
     def reconcile(self, name: str) -> None:
-        """The pause of a provider may be over."""
+        """End the pause of a provider, if it is over."""
         if left := self.planner.getPause(name):
-            # This was the time of a pause that ended before it.
+            # This is the end of an earlier pause.
             self.queue.addAfter(('provider', name), left)
             return
         self.planner.resume(name)

@@ -57,7 +57,7 @@ def test_waiting_request_moves_ahead_with_its_priority():
     world = World(smallProvider())
     done, *_ = world.fill(3)
     (first, _), (second, wait) = (world.request('small') for _ in range(2))
-    assert '1 requests that need the same are ahead' in wait.reason
+    assert '1 requests with the same needs are ahead' in wait.reason
     assert first.uuid in wait.reason
     second._set(_relative_priority=-1)
     assert world.plan(second).reservation == ('a',)

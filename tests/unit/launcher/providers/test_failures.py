@@ -597,7 +597,8 @@ def test_request_goes_to_next_provider_when_needs_are_unknown(
     request = steps.addRequest('big')
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
-    assert "one can not tell what it needs: KeyError('flavor')" in log.text
+    assert ("one cannot determine the quota of a node: KeyError('flavor')"
+            in log.text)
 
 
 def test_request_goes_to_next_provider_when_node_has_no_description(
@@ -708,7 +709,8 @@ def test_request_fails_when_cloud_never_tells_its_needs(
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
     assert log.text.count('Unable to refresh the quota') >= attempts
-    assert 'one can not tell what it needs: no such flavor' in log.text
+    assert ('one cannot determine the quota of a node: no such flavor'
+            in log.text)
     # Others are not concerned.
     steps.setLayout(cloud('one', 'two', labels='[big]'))
     assert steps.servedBy(steps.addRequest('big')) == ['two']

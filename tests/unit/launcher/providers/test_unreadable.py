@@ -103,7 +103,7 @@ def test_request_waits_when_readable_provider_lacks_quota(steps, log):
     read(steps, cloud('one', labels='[other]') + addProvider(
         'two', '[big]', resource_limits='{instances: 1}'), 'configuration')
     steps.fail(steps.addRequest('big', 'big'))
-    assert 'there is no room for it beside the others' in log.text
+    assert 'has no capacity for it beside the others' in log.text
 
 
 def test_request_waits_when_readable_provider_has_given_up(steps, racks, log):

@@ -54,13 +54,13 @@ def test_new_reason_is_logged_for_the_first_requests_only(
     name = steps.getProvider('one').canonical_name
     steps.planner.pause(name, float('inf'), 'being repaired')
     steps.planner.limitsChanged([name])
-    reason = (f'Request {first.uuid} waits: No provider has room for 1 big '
-              'now. one: is paused: being repaired')
+    reason = (f'Request {first.uuid} waits: No provider has capacity for 1 '
+              'big now. one: is paused: being repaired')
     steps.runUntil(lambda: reason in caplog.text)
     steps.request_reconciler.reconcileWaiting()
     assert caplog.text.count(reason) == 1
     # It waits for the first.
-    assert (f'Request {second.uuid} waits: 1 requests that need the same are '
+    assert (f'Request {second.uuid} waits: 1 requests with the same needs are '
             f'ahead, the first is {first.uuid}') in caplog.text
     assert f'Request {second.uuid} waits: No provider' not in caplog.text
     steps.planner.resume(name)
