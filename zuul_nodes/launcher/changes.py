@@ -113,6 +113,6 @@ class LayoutChanges:
             # sometimes for long.
             self.queue.addAfter(LAYOUT, getPause(
                 self.layouts.attempts,
-                first=self.settings.layout_first_pause,
-                longest=self.settings.layout_longest_pause))
+                first=self.settings.layout_first_backoff,
+                longest=self.settings.layout_longest_backoff))
         self.former_providers.keep(self.layouts.scope)

@@ -151,10 +151,10 @@ class Settings:
     others_interval: float = internal(10.0, '''
         Interval between updates of the limits that other launchers have read,
         for connections that this launcher does not handle.''')
-    layout_first_pause: float = internal(0.02, '''
+    layout_first_backoff: float = internal(0.02, '''
         First back-off after a layout cannot be read; it doubles each time.
         ''')
-    layout_longest_pause: float = internal(10.0, '''
+    layout_longest_backoff: float = internal(10.0, '''
         Longest back-off for a layout.''')
     reason_interval: float = internal(60.0, '''
         Interval between searches for the blockers of requests.''')
@@ -215,7 +215,7 @@ class Settings:
         resource must be unneeded before it is deleted.''')
     quota_interval: float = internal(300.0, '''
         Interval between requests for the limits of a cloud.''')
-    endpoint_patience: float = internal(600.0, '''
+    endpoint_progress_timeout: float = internal(600.0, '''
         A task of an endpoint without progress for this time is given up.
         ''')
 
@@ -224,18 +224,18 @@ class Settings:
     image_interval: float = internal(60.0, '''
         Interval after which the launcher retries what failed, and repeats
         checks for changes that cause no event.''')
-    image_first_pause: float = internal(300.0, '''
+    image_first_backoff: float = internal(300.0, '''
         First back-off after a failed build or upload; it doubles each time.
         ''')
-    image_longest_pause: float = internal(12 * 3600.0, '''
+    image_longest_backoff: float = internal(12 * 3600.0, '''
         Longest back-off after a failed build or upload.''')
     image_settle_time: float = internal(10.0, '''
         Time for which an image must be missing before it is built.''')
-    image_lock_pause: float = internal(2.0, '''
+    image_lock_backoff: float = internal(2.0, '''
         Back-off after the record of an image was found to be locked.''')
     image_adoption_age: float = internal(300.0, '''
         Time that a scheduler has to write the uploads of a build.''')
-    image_use_pause: float = internal(5.0, '''
+    image_use_interval: float = internal(5.0, '''
         Interval between checks whether a node that is being launched still
         uses an image.''')
     unwanted_build_age: float = internal(300.0, '''
@@ -263,7 +263,7 @@ class Settings:
     upload_attempts: int = internal(3, '''
         Number of attempts before an upload fails.''',
         unit='times', least=1)
-    upload_retry_pause: float = internal(5.0, '''
+    upload_first_backoff: float = internal(5.0, '''
         Back-off before the second attempt of an upload; it doubles each time.
         ''')
 

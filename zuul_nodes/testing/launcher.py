@@ -38,18 +38,18 @@ CLEANUP_INTERVAL = 0.3
 SETTINGS = {
     'capacity_interval': 0.5,
     'cleanup_interval': CLEANUP_INTERVAL,
-    'endpoint_patience': 5.0,
-    'image_first_pause': PAUSE,
+    'endpoint_progress_timeout': 5.0,
+    'image_first_backoff': PAUSE,
     'image_interval': 0.5,
-    'image_longest_pause': 0.5,
+    'image_longest_backoff': 0.5,
     'limits_lifetime': 0.5,
     'lock_removal_interval': 0.5,
-    'image_use_pause': PAUSE,
+    'image_use_interval': PAUSE,
     'snapshot_interval': PAUSE,
     'drift_grace': PAUSE,
     'reclaim_interval': PAUSE,
-    'image_lock_pause': 0.2,
-    'upload_retry_pause': PAUSE,
+    'image_lock_backoff': 0.2,
+    'upload_first_backoff': PAUSE,
 }
 
 

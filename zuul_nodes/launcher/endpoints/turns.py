@@ -71,7 +71,7 @@ class Turns:
         self.pools = pools
         self.stop_event = stop_event
         self.interval = settings.cleanup_interval
-        self.progress_timeout = settings.endpoint_patience
+        self.progress_timeout = settings.endpoint_progress_timeout
         self.clock = clock
         # (endpoint, task) -> the last Turn
         self._turns = {}

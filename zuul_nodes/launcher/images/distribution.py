@@ -104,7 +104,7 @@ class Distribution:
                     self._addLocked(artifact, several, lock)
             except LockException:
                 # Its uploads begin, or another launcher adds them.
-                self.schedule.checkAfter(self.settings.image_lock_pause)
+                self.schedule.checkAfter(self.settings.image_lock_backoff)
 
     def _addLocked(self, artifact, several, lock):
         # The former owner of the lock may have added the same.

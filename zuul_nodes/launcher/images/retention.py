@@ -194,7 +194,7 @@ class Retention:
         if not upload.external_id or upload.external_id not in map(
                 _getImageId, self._getBuilding()):
             return False
-        self.schedule.checkAfter(self.settings.image_use_pause)
+        self.schedule.checkAfter(self.settings.image_use_interval)
         return True
 
     def _getBuilding(self):

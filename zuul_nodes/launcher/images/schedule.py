@@ -58,8 +58,8 @@ class Schedule:
         :param int failures: number of failures before the last one.
         :return: seconds until the next attempt; it doubles with each failure.
         """
-        return min(self.settings.image_first_pause * 2 ** failures,
-                   self.settings.image_longest_pause)
+        return min(self.settings.image_first_backoff * 2 ** failures,
+                   self.settings.image_longest_backoff)
 
     def isOver(self, pause):
         """Check whether a time has come, and schedule a check if not.

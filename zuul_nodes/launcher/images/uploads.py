@@ -130,7 +130,7 @@ class Uploads:
         if upload.state == upload.State.FAILED:
             return self.schedule.getBackoff(upload.attempt - attempts + 1)
         if 0 < upload.attempt < attempts:
-            return self.settings.upload_retry_pause * 2 ** (
+            return self.settings.upload_first_backoff * 2 ** (
                 upload.attempt - 1)
         return 0
 
@@ -225,7 +225,7 @@ class Uploads:
             if end <= now:
                 self._backoffs.pop(upload_id, None)
         self._backoffs.update(dict.fromkeys(
-            uuids, now + self.settings.image_lock_pause))
+            uuids, now + self.settings.image_lock_backoff))
         self.releaseUploads(uuids)
 
     def contextOf(self, upload):

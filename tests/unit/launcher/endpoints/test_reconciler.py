@@ -21,7 +21,7 @@ from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.settings import Settings
 
-PATIENCE = Settings().endpoint_patience
+PATIENCE = Settings().endpoint_progress_timeout
 RACK = ('endpoint', 'rack/rack')
 
 

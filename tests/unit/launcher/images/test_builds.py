@@ -95,7 +95,7 @@ def test_not_before_its_scheduler_has_said_what_there_is(launcher):
 def test_no_second_event_while_the_first_is_anywhere(
         launcher, pipelines, jump):
     reconcile(launcher)
-    jump(Settings.image_longest_pause)
+    jump(Settings.image_longest_backoff)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
     pipelines.forward()
@@ -106,7 +106,7 @@ def test_no_second_event_while_the_first_is_anywhere(
     pipelines.finish(item)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
-    jump(Settings.image_longest_pause + Settings.image_first_pause)
+    jump(Settings.image_longest_backoff + Settings.image_first_backoff)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
 
@@ -163,11 +163,11 @@ def test_after_what_others_have_begun(launcher, pipelines, jump):
         jump(seconds)
         reconcile(launcher)
     pipelines.finish(item)
-    jump(3540 + Settings.image_first_pause - 60)
+    jump(3540 + Settings.image_first_backoff - 60)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
     assert KEY in launcher.queue._due
-    jump(3540 + Settings.image_first_pause)
+    jump(3540 + Settings.image_first_backoff)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
 
@@ -242,7 +242,7 @@ def test_after_builds_that_have_failed(launcher, pipelines, jump):
     assert pauses[-1] == 12 * 3600
 
 
-@pytest.mark.settings(image_first_pause=0.01)
+@pytest.mark.settings(image_first_backoff=0.01)
 def test_a_build_that_failed_when_the_clock_was_wrong(
         launcher, pipelines, jump, monkeypatch):
     """Nobody waits for a day that is still to come."""

@@ -23,8 +23,8 @@ def makeImageWorld(zuul_conf, tmp_path, monkeypatch, file_server):
     imagecrash.install(monkeypatch.setattr)
     # An event is sent as soon as there is none.
     writeSettings(
-        zuul_conf, upload_retry_pause=0.001, image_lock_pause=0.01,
-        image_settle_time=0, image_first_pause=0)
+        zuul_conf, upload_first_backoff=0.001, image_lock_backoff=0.01,
+        image_settle_time=0, image_first_backoff=0)
 
     def make(*names, builds=1, refused=0):
         file_server.files.clear()

@@ -194,7 +194,7 @@ def test_a_record_that_was_not_written_is_written_later(
         context.setattr(gonefiles, 'write', fail)
         artifact = addBuild('/gone')
     assert not getGone(launcher)
-    jump(Settings.image_longest_pause)
+    jump(Settings.image_longest_backoff)
     launcher.queue.add(KEY)
     waitFor(lambda: getGone(launcher) == {artifact.uuid})
 
@@ -213,7 +213,7 @@ def test_the_image_is_built_anew(launcher, pipelines, addBuild, jump):
     addBuild('/gone', 'rack', 'other')
     waitFor(lambda: pipelines.getEvents('image-build') == [BUILD])
     for _ in range(3):
-        jump(Settings.image_longest_pause)
+        jump(Settings.image_longest_backoff)
         assert getBuilds(launcher, pipelines) == [BUILD]
 
 
@@ -221,7 +221,7 @@ def test_there_are_no_retries_until_an_operator_wants_one(
         launcher, server, addBuild, jump):
     artifact = addBuild('/late')
     asked = len(server.requests)
-    jump(Settings.image_longest_pause)
+    jump(Settings.image_longest_backoff)
     launcher.images.reconcile()
     failed, = launcher.getUploads()
     assert (failed.state, len(server.requests)) == ('failed', asked)

@@ -63,7 +63,7 @@ def test_a_tenant_that_can_not_be_read_may_need_it(launcher, pipelines):
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
 
-@pytest.mark.settings(image_use_pause=0.01)
+@pytest.mark.settings(image_use_interval=0.01)
 @pytest.mark.parametrize('recorded', [True, False])
 def test_a_node_that_is_being_made_of_it(
         launcher, pipelines, recorded, monkeypatch):

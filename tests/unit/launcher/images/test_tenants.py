@@ -58,7 +58,7 @@ def test_tenants_are_asked_for_a_build_in_turn(launcher, write, jump):
     write('a rack b, b rack -, c - b')
     asked = []
     for number in range(4):
-        jump(number * 2 * Settings.image_longest_pause)
+        jump(number * 2 * Settings.image_longest_backoff)
         launcher.images.builds.reconcile()
         name, = getAsked(launcher, 'image-build')
         asked.append(name)
@@ -140,7 +140,7 @@ def test_no_build_for_a_format_that_the_last_one_has_not(
     wantVhd('a rack b, b other -')
     launcher.images.builds.reconcile()
     lackVhd('a')
-    jump(Settings.image_longest_pause)
+    jump(Settings.image_longest_backoff)
     for _ in range(2):
         launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == []
@@ -158,7 +158,7 @@ def test_another_tenant_may_build_the_format(
     launcher.images.builds.reconcile()
     lackVhd('a')
     for number in (1, 2):
-        jump(number * Settings.image_longest_pause)
+        jump(number * Settings.image_longest_backoff)
         launcher.images.builds.reconcile()
         assert getAsked(launcher, 'image-build') == ['b']
         passOn(launcher, 'b')

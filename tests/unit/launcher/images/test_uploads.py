@@ -290,7 +290,7 @@ def test_an_upload_that_fails_is_replaced(launcher, rack, addArtifact):
     assert rack.calls == ['upload'] * 2
 
 
-@pytest.mark.settings(upload_retry_pause=5)
+@pytest.mark.settings(upload_first_backoff=5)
 def test_back_off_of_uploads_grows(image_launcher, monkeypatch):
     pauses = []
     monkeypatch.setattr(image_launcher.queue, 'addAfter',
@@ -312,17 +312,17 @@ def test_failed_upload_is_retried_later(launcher, rack, addArtifact, jump):
     rack.errors = [RuntimeError('no')] * (SETTINGS.upload_attempts + 1)
     upload(launcher, addArtifact())
     launcher.waitForUploads('failed')
-    jump(SETTINGS.image_first_pause + 1)
+    jump(SETTINGS.image_first_backoff + 1)
     launcher.images.reconcile()
     waitFor(lambda: len(rack.calls) == SETTINGS.upload_attempts + 1)
     launcher.waitForUploads('failed')
-    jump(4 * SETTINGS.image_first_pause)
+    jump(4 * SETTINGS.image_first_backoff)
     launcher.images.reconcile()
     launcher.waitForUploads('ready')
     assert len(rack.images) == 1
 
 
-@pytest.mark.settings(image_first_pause=0.01)
+@pytest.mark.settings(image_first_backoff=0.01)
 @pytest.mark.parametrize('state, attempt', [
     ('pending', 1), ('failed', SETTINGS.upload_attempts - 1)])
 def test_failed_upload_from_the_future_is_retried(
@@ -379,14 +379,14 @@ def test_upload_that_the_cloud_refuses_for_good_is_made_once(
 
 def test_what_an_upload_has_failed_with_is_told_until_it_is_ready(
         launcher, rack, addArtifact, monkeypatch):
-    launcher.change(upload_retry_pause=3600)
+    launcher.change(upload_first_backoff=3600)
     rack.errors = [RuntimeError('no such bucket')]
     first, = upload(launcher, addArtifact())
     waitFor(lambda: launcher.getUploads() != [first]
             and launcher.getStates() == ['pending'])
     second, = launcher.getUploads()
     assert getRemark(launcher, second) == 'no such bucket'
-    launcher.change(upload_retry_pause=0)
+    launcher.change(upload_first_backoff=0)
     launcher.queue.add(KEY)
     launcher.waitForUploads('ready')
     assert getRemark(launcher, second) is None

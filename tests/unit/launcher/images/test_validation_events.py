@@ -70,7 +70,7 @@ def test_again_if_it_came_to_nothing(launcher, pipelines, jump):
     add(launcher)
     reconcile(launcher)
     item, = pipelines.take()
-    jump(Settings.image_longest_pause)
+    jump(Settings.image_longest_backoff)
     reconcile(launcher)
     assert pipelines.getEvents('image-validate') == []
     pipelines.finish(item)
