@@ -5,7 +5,7 @@ import logging
 from zuul_nodes.launcher.endpoints import OTHERS
 from zuul_nodes.launcher.images import KEY as IMAGES
 from zuul_nodes.launcher.planner import RESERVATIONS
-from zuul_nodes.launcher.workers import getPause
+from zuul_nodes.launcher.workers import getBackoff
 
 LAYOUT = ('layout', '')
 OWNERSHIP = ('ownership', '')
@@ -111,7 +111,7 @@ class LayoutChanges:
         if self.layouts.scope.unread:
             # A scheduler has the lock of a tenant, usually for a moment,
             # sometimes for long.
-            self.queue.addAfter(LAYOUT, getPause(
+            self.queue.addAfter(LAYOUT, getBackoff(
                 self.layouts.attempts,
                 first=self.settings.layout_first_backoff,
                 longest=self.settings.layout_longest_backoff))

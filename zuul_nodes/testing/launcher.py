@@ -53,7 +53,7 @@ SETTINGS = {
 }
 
 
-def _getPause(*args: object, **kwargs: object) -> float:
+def _getBackoff(*args: object, **kwargs: object) -> float:
     return PAUSE
 
 
@@ -62,7 +62,7 @@ def hurry() -> None:
     # For static nodes.
     staticendpoint.DELETE_RECYCLE_TIME = PAUSE
     for module in (supply, changes, statemachines, termination, queue):
-        vars(module)['getPause'] = _getPause
+        vars(module)['getBackoff'] = _getBackoff
 
 
 def run(options: Options, driver_class: type[ZuulDriver],

@@ -121,7 +121,7 @@ def test_node_that_fails_and_request_that_is_refused(steps, racks, audited):
 @pytest.mark.settings(delete_timeout=0)
 def test_node_that_its_cloud_does_not_delete(
         steps, racks, audited, monkeypatch):
-    monkeypatch.setattr(statemachines, 'getPause', lambda attempt: 0.01)
+    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.01)
     steps.setLayout(cloud('one'))
     racks.delete_errors['one'] = ConnectionError('down')
     steps.addNode(steps.getProvider('one'), 'big', state=State.USED)

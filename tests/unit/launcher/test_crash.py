@@ -369,7 +369,7 @@ def test_launcher_leaves_node_alone_when_connection_is_lost(
     world.rest()
     # A job is quicker than the launcher's next look.
     monkeypatch.setattr(
-        queue, 'getPause', lambda *args, **kwargs: 1)
+        queue, 'getBackoff', lambda *args, **kwargs: 1)
     fuse.arm(after=True, cut=True, name='Create events')
     request = world.waitFulfilled(world.addRequest('big'))
     assert fuse.blown

@@ -51,7 +51,7 @@ def test_what_another_launcher_makes_ready_in_vain(
     for number, connection in enumerate(filters):
         several.add(f'launcher{number}', connection_filter=connection)
     racks.setPause(1000)
-    monkeypatch.setattr(minready, 'getPause', lambda *args, **kwargs: 1000)
+    monkeypatch.setattr(minready, 'getBackoff', lambda *args, **kwargs: 1000)
     racks.errors['one'] = [error]
     several.setLayout(cloud('one', labels='[{name: big, min-ready: 1}]'))
     several.runUntil(lambda: racks.created)

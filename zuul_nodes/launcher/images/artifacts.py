@@ -23,7 +23,7 @@ from zuul_nodes.imagefiles import (
 )
 from zuul_nodes.launcher.images.progress import Pace, Progress
 from zuul_nodes.launcher.images.ranges import Part, PartError
-from zuul_nodes.launcher.workers import Threads, getPause
+from zuul_nodes.launcher.workers import Threads, getBackoff
 
 __all__ = ['ArtifactError', 'Pace', 'WrongArtifactError']
 
@@ -192,7 +192,7 @@ class Download:
                 log.info('%s was interrupted, resuming from byte %s: %s',
                          self.progress.what, file.tell(),
                          messages.withoutSecrets(failure))
-                _pause(getPause(failures), self._check,
+                _pause(getBackoff(failures), self._check,
                        self.pace.settings.download_check_interval)
 
     def _continue(self, file, end):

@@ -7,7 +7,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.nodes import readycounts
 from zuul_nodes.launcher.planner import Shortage
-from zuul_nodes.launcher.workers import getPause
+from zuul_nodes.launcher.workers import getBackoff
 from zuul_nodes.launcher.zookeeper import UnwritableError, commitNew
 
 KEY = ('minready', '')
@@ -48,7 +48,7 @@ class MinReadyState:
         """Delay the next launch after a failed node that was not for a
         request."""
         attempt, _ = self._failed.get((node.provider, node.label), (0, 0))
-        pause = getPause(attempt, first=2, longest=300)
+        pause = getBackoff(attempt, first=2, longest=300)
         self._failed[node.provider, node.label] = (
             attempt + 1, time.monotonic() + pause)
         self.queue.addAfter(KEY, pause)

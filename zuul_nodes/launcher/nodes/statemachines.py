@@ -15,7 +15,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 from zuul_nodes import messages
 from zuul_nodes.launcher.nodes.polling import Polling
 from zuul_nodes.launcher.providers import isGiven
-from zuul_nodes.launcher.workers import getPause
+from zuul_nodes.launcher.workers import getBackoff
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes, setContext
 
 # Maximum steps in a row, so that other nodes get a turn.
@@ -210,7 +210,7 @@ class StateMachines:
         attempt = self._failures.get(node.uuid, 0)
         self._failures[node.uuid] = attempt + 1
         self._polling.beginAgain(node.uuid)
-        wait = getPause(attempt)
+        wait = getBackoff(attempt)
         if self._polling.getElapsed(node.uuid) > self.settings.delete_timeout:
             if self._isEndpointHandled(node):
                 log.error('Unable to delete node %s: %s', node,

@@ -6,7 +6,7 @@ from zuul.model import ProviderNode
 from zuul_nodes import audit
 from zuul_nodes.launcher.nodes import tracing
 from zuul_nodes.launcher.providers import getEntry
-from zuul_nodes.launcher.workers import getPause
+from zuul_nodes.launcher.workers import getBackoff
 from zuul_nodes.launcher.zookeeper import UnwritableError, setAttributes
 
 State = ProviderNode.State
@@ -15,7 +15,7 @@ State = ProviderNode.State
 REPLACED_STATES = (State.OUTDATED, State.USED, State.SLOT_HOST)
 # Maximum seconds between two attempts to delete a node whose provider is
 # missing; it may come back.
-LONGEST_PAUSE = 600
+LONGEST_BACKOFF = 600
 
 
 class NodeTermination:
@@ -101,7 +101,7 @@ class NodeTermination:
                       node, reason)
         self._left[node.uuid] = reason, attempt + 1
         self.nodes.lookLater(
-            node, getPause(attempt, longest=LONGEST_PAUSE))
+            node, getBackoff(attempt, longest=LONGEST_BACKOFF))
 
     def forget(self, node_id):
         """Forget a node that is deleted."""

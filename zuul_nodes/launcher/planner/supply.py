@@ -6,7 +6,7 @@ import logging
 import time
 
 from zuul_nodes.launcher.planner.planner import Planner
-from zuul_nodes.launcher.workers import WorkQueue, getPause
+from zuul_nodes.launcher.workers import WorkQueue, getBackoff
 
 
 class Supply:
@@ -37,7 +37,7 @@ class Supply:
 
         :param for_room: as in :meth:`.planner.Planner.pause`.
         """
-        pause = getPause(self._failures[name], first=1, longest=300)
+        pause = getBackoff(self._failures[name], first=1, longest=300)
         if not self.planner.pause(
                 name, time.monotonic() + pause, reason, for_room):
             # Launches that started together fail together, and count once.

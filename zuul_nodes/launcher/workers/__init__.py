@@ -3,7 +3,7 @@
 from zuul_nodes.launcher.workers.calls import Calls
 from zuul_nodes.launcher.workers.endpointpool import EndpointPools
 from zuul_nodes.launcher.workers.fairness import FairPlaces
-from zuul_nodes.launcher.workers.queue import WorkQueue, getPause
+from zuul_nodes.launcher.workers.queue import WorkQueue, getBackoff
 from zuul_nodes.launcher.workers.threads import Stopped, Threads
 
 __all__ = [
@@ -13,5 +13,5 @@ __all__ = [
     'Stopped',
     'Threads',
     'WorkQueue',
-    'getPause',
+    'getBackoff',
 ]

@@ -21,8 +21,8 @@ from typing import TypeAlias
 Key: TypeAlias = tuple[str, Hashable]
 
 # Shortest and longest back-off of a key after an error, in seconds.
-FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 60.0
+FIRST_BACKOFF = 0.5
+LONGEST_BACKOFF = 60.0
 
 
 class WorkQueue:
@@ -135,7 +135,7 @@ class WorkQueue:
                 # An event before the retry does not shorten the back-off.
                 self._queued.discard(key)
                 self._ready.remove(key)
-        self.addAfter(key, getPause(attempt))
+        self.addAfter(key, getBackoff(attempt))
 
     def length(self) -> int:
         """:return: number of keys waiting to be processed."""
@@ -240,8 +240,8 @@ class WorkQueue:
                 self._add(key)
 
 
-def getPause(attempt: int, first: float = FIRST_PAUSE,
-             longest: float = LONGEST_PAUSE) -> float:
+def getBackoff(attempt: int, first: float = FIRST_BACKOFF,
+               longest: float = LONGEST_BACKOFF) -> float:
     """Compute an exponential back-off.
 
     :param attempt: number of attempts before the one that has just failed.

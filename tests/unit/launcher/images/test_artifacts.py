@@ -27,7 +27,7 @@ from zuul_nodes.launcher.settings import Settings
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, small_blocks):
-    monkeypatch.setattr(artifacts, 'getPause', lambda attempt: 0.01)
+    monkeypatch.setattr(artifacts, 'getBackoff', lambda attempt: 0.01)
 
 
 @pytest.fixture

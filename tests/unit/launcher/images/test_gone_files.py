@@ -92,7 +92,7 @@ def test_all_launchers_are_told(launcher, server, addBuild, log, status):
 def test_another_answer_does_not_tell_that_it_is_gone(
         launcher, pipelines, server, addBuild, monkeypatch, status):
     monkeypatch.setattr(
-        'zuul_nodes.launcher.images.artifacts.getPause', lambda attempt: 0)
+        'zuul_nodes.launcher.images.artifacts.getBackoff', lambda attempt: 0)
     server.failures = [status] * 100
     addBuild('/image')
     assert not getGone(launcher)

@@ -20,7 +20,7 @@ IN_PARTS = pytest.mark.parametrize('chunk_size', [300, 10000])
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, small_blocks):
-    monkeypatch.setattr(artifacts, 'getPause', lambda attempt: 0)
+    monkeypatch.setattr(artifacts, 'getBackoff', lambda attempt: 0)
 
 
 @pytest.fixture

@@ -282,7 +282,7 @@ def test_one_bad_record_concerns_its_image_only(launcher):
 # Deletion
 
 def test_a_delete_that_fails_is_tried_again(launcher, monkeypatch):
-    monkeypatch.setattr(workqueue, 'getPause', lambda attempt: 0.01)
+    monkeypatch.setattr(workqueue, 'getBackoff', lambda attempt: 0.01)
     cloud = launcher.clouds['rack']
     cloud.errors = [RuntimeError('the cloud says no')] * 2
     upload = launcher.addReady('image', _state='deleting')
@@ -296,7 +296,7 @@ def test_to_look_at_a_delete_that_has_failed_does_not_try_it_again(
         launcher, monkeypatch):
     pauses = []
     monkeypatch.setattr(
-        workqueue, 'getPause',
+        workqueue, 'getBackoff',
         lambda attempt: pauses.append(attempt) or 2 * TIMEOUT)
     cloud = launcher.clouds['rack']
     cloud.errors = [RuntimeError('the cloud says no')]

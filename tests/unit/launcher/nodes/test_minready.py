@@ -413,7 +413,7 @@ def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):
 def test_one_that_has_failed(steps, racks, monkeypatch):
     """It is made anew when the time has come, though nothing happens then
     and something has before."""
-    monkeypatch.setattr(minready, 'getPause', lambda *args, **kwargs: 0.5)
+    monkeypatch.setattr(minready, 'getBackoff', lambda *args, **kwargs: 0.5)
     racks.errors['rack'] = [Exception('broken')] * 3
     steps.setLayout(cloud(min_ready=1))
     steps.runUntil(lambda: len(racks.created) == 3 and not steps.nodes())

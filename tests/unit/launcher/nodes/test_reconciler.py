@@ -691,10 +691,10 @@ def attempts(monkeypatch):
         each pause."""
     attempts = []
 
-    def getPause(attempt):
+    def getBackoff(attempt):
         attempts.append(attempt)
         return 0.02
-    monkeypatch.setattr(statemachines, 'getPause', getPause)
+    monkeypatch.setattr(statemachines, 'getBackoff', getBackoff)
     return attempts
 
 
@@ -790,12 +790,12 @@ def test_record_goes_when_deletion_can_never_be_recorded(
         steps, racks, monkeypatch, log):
     attempts = []
 
-    def getPause(attempt):
+    def getBackoff(attempt):
         attempts.append(attempt)
         if len(attempts) == 3:
             change(steps.state_machines, delete_timeout=0)
         return 0.02
-    monkeypatch.setattr(statemachines, 'getPause', getPause)
+    monkeypatch.setattr(statemachines, 'getBackoff', getBackoff)
     monkeypatch.setattr(DeleteMachine, 'advance',
                         lambda machine: setattr(machine, 'state', 'deleting'))
     monkeypatch.setattr(DeleteMachine, 'toDict',
@@ -815,7 +815,7 @@ def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
     attempts, looks = [], []
     created = steps.node_launch._endStep
 
-    def getPause(attempt):
+    def getBackoff(attempt):
         attempts.append(attempt)
         return 0.02
 
@@ -824,7 +824,7 @@ def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
         if len(looks) <= 5:
             raise ValueError('unexpected')
         created(*args)
-    monkeypatch.setattr(queue, 'getPause', getPause)
+    monkeypatch.setattr(queue, 'getBackoff', getBackoff)
     monkeypatch.setattr(steps.node_launch, '_endStep', fail)
     steps.setLayout(cloud('one'))
     steps.serve(steps.addRequest('big'))

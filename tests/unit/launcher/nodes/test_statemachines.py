@@ -33,7 +33,7 @@ def test_timeout_of_a_deletion_begins_with_the_deletion(
         steps, racks, letPass, monkeypatch, next_state):
     """A user asks for the deletion of a node that is being made for an
     hour."""
-    monkeypatch.setattr(statemachines, 'getPause', lambda attempt: 0.02)
+    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.02)
     steps.setLayout(cloud('one'))
     racks.slow.add('one')
     node = steps.addNode(
@@ -49,7 +49,7 @@ def test_timeout_of_a_deletion_begins_with_the_deletion(
 
 
 def test_deletion_ends_after_its_timeout(steps, racks, letPass, monkeypatch):
-    monkeypatch.setattr(statemachines, 'getPause', lambda attempt: 0.02)
+    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.02)
     steps.setLayout(cloud('one'))
     racks.delete_errors['one'] = ConnectionError('down')
     steps.addNode(steps.getProvider('one'), 'big', state=State.USED)

@@ -230,7 +230,7 @@ def test_launcher_keeps_static_nodes_of_unreadable_tenant(steps):
 def test_launcher_registers_other_static_nodes_when_one_fails(
         steps, monkeypatch):
     """It removes those whose entries are gone, too."""
-    monkeypatch.setattr(queue, 'getPause', lambda attempt: 0.01)
+    monkeypatch.setattr(queue, 'getBackoff', lambda attempt: 0.01)
     make = steps.new_records.makeStaticNode
     broken = []
 

@@ -37,10 +37,10 @@ def attempts(monkeypatch):
         node, before each pause."""
     attempts = []
 
-    def getPause(attempt, **kwargs):
+    def getBackoff(attempt, **kwargs):
         attempts.append(attempt)
         return 0.01
-    monkeypatch.setattr(termination, 'getPause', getPause)
+    monkeypatch.setattr(termination, 'getBackoff', getBackoff)
     return attempts
 
 
@@ -97,7 +97,7 @@ def test_next_launcher_deletes_nodes_of_removed_provider(
 def test_record_stays_while_cloud_of_removed_provider_is_down(
         steps, racks, monkeypatch, answer):
     """The clean-up does not look for leaked resources there."""
-    monkeypatch.setattr(statemachines, 'getPause', lambda attempt: 0.01)
+    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.01)
     steps.setLayout(cloud('one'))
     request, (node,) = steps.serveNew('big')
     if answer == 'error':
@@ -147,7 +147,8 @@ def test_record_at_unknown_endpoint_stays_with_a_reason(
 
 def test_nodes_that_can_not_be_deleted_are_not_polled(
         steps, racks, monkeypatch):
-    monkeypatch.setattr(termination, 'getPause', lambda *args, **kwargs: 1000)
+    monkeypatch.setattr(
+        termination, 'getBackoff', lambda *args, **kwargs: 1000)
     looks = []
     monkeypatch.setattr(termination.NodeTermination, 'delete', (
         lambda self, node, log, delete=termination.NodeTermination.delete:
@@ -164,7 +165,8 @@ def test_nodes_that_can_not_be_deleted_are_not_polled(
 def test_node_is_deleted_when_its_endpoint_gets_a_provider(
         steps, racks, monkeypatch, log):
     """The deletion does not wait for the end of its pause."""
-    monkeypatch.setattr(termination, 'getPause', lambda *args, **kwargs: 1000)
+    monkeypatch.setattr(
+        termination, 'getBackoff', lambda *args, **kwargs: 1000)
     steps.setLayout(cloud('one'))
     node = addElsewhere(steps)
     steps.runUntil(lambda: getReasons(log))

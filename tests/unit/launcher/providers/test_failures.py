@@ -194,11 +194,11 @@ def test_back_off_grows_and_is_reset_by_success(steps, racks, monkeypatch):
     steps.setLayout(cloud('one'))
     pauses = []
 
-    def getPause(attempt, **kwargs):
+    def getBackoff(attempt, **kwargs):
         pauses.append(attempt)
         return 0.02
     monkeypatch.setattr(
-        'zuul_nodes.launcher.planner.supply.getPause', getPause)
+        'zuul_nodes.launcher.planner.supply.getBackoff', getBackoff)
     racks.errors['one'] = [QuotaException('full')] * 3
     steps.serve(steps.addRequest('big'))
     assert pauses == [0, 1, 2]

@@ -7,7 +7,7 @@ import unittest.mock
 import pytest
 
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.workers.queue import WorkQueue, getPause
+from zuul_nodes.launcher.workers.queue import WorkQueue, getBackoff
 
 KEY = ('node', '1')
 TIMEOUT = 10
@@ -164,9 +164,9 @@ def test_a_pause_of_what_is_to_be_looked_at_already(idle, handler):
 
 def test_pauses():
     for attempt in range(100):
-        assert 0.25 <= getPause(attempt) <= 60
-    assert getPause(20) >= 30
-    assert len({getPause(20) for _ in range(10)}) > 1
+        assert 0.25 <= getBackoff(attempt) <= 60
+    assert getBackoff(20) >= 30
+    assert len({getBackoff(20) for _ in range(10)}) > 1
 
 
 def test_stop(queue, handler):
