@@ -272,23 +272,23 @@ def test_event_is_told_before_its_record_is_written(
         raise Killed
     with monkeypatch.context() as patch:
         patch.setattr(Transaction, '_send', kill)
-        patch.setattr(Transaction, '_tellAudit', tellOnce())
+        patch.setattr(Transaction, '_writeAudit', writeOnce())
         with pytest.raises(Killed):
             steps.serve(request)
     assert audited.getEvents() == [('created', 'begun')]
     assert steps.nodes() == []
 
 
-def tellOnce():
+def writeOnce():
     """:return: in place of a method, what does nothing any more when it was
         called once: who is killed does not see that."""
-    tell, calls = Transaction._tellAudit, []
+    write, calls = Transaction._writeAudit, []
 
-    def tellAudit(transaction, **fields):
+    def writeAudit(transaction, **fields):
         if not calls:
             calls.append(fields)
-            tell(transaction, **fields)
-    return tellAudit
+            write(transaction, **fields)
+    return writeAudit
 
 
 @pytest.mark.parametrize('error, result', [

@@ -81,7 +81,7 @@ def test_layouts_are_up_to_date_when_update_ends_during_the_question(
     def putOff(layouts, value):
         layouts.update()
     steps.run()
-    steps.layouts._tell()
+    steps.layouts._noteChange()
     monkeypatch.setattr(
         Layouts, 'put_off', property(lambda layouts: False, putOff),
         raising=False)

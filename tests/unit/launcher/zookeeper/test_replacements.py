@@ -136,4 +136,4 @@ def test_launcher_works_with_stock_kazoo(stock, launchFake, caplog):
         launcher.runUntil(
             lambda: not list(launcher.api.nodes_cache.getItems()))
     endpoint = launcher.getProvider('provider').getEndpoint()
-    assert list(endpoint.adapter.cloud.list()) == []
+    assert list(endpoint.adapter.cloud.listInstances()) == []
