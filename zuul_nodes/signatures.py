@@ -1,6 +1,7 @@
 """Check functions of other packages before zuul-nodes replaces them."""
 
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -50,6 +51,7 @@ class Known:
         return None
 
 
+@functools.cache
 def getVersions(package):
     """
     :param str package: a requirement of zuul-nodes.
