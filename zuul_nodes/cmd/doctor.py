@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.metadata
+import itertools
 import pathlib
 import platform
 import subprocess
@@ -59,18 +60,15 @@ def examine():
         probe = startProbe(directory)
         try:
             # Both import Zuul, which takes long, so they run in parallel.
-            parts = {function.__name__: list(_reportErrors(function))
-                     for function in (examineVersions, examineSeams,
-                                      examineReplacements,
-                                      examineEntryPoints, examineDrivers)}
+            versions, *others = (
+                list(_reportErrors(function)) for function in (
+                    examineVersions, examineSeams, examineReplacements,
+                    examineEntryPoints, examineDrivers))
             environment = list(_reportErrors(examineEnvironment, probe))
         finally:
             probe.kill()
             probe.communicate()
-    yield from parts.pop('examineVersions')
-    yield from environment
-    for findings in parts.values():
-        yield from findings
+    yield from itertools.chain(versions, environment, *others)
 
 
 def _reportErrors(function, *arguments):
