@@ -86,7 +86,7 @@ class Lookups:
             lambda: self._listImages(None, filters)) if each['name']}
         raise PermanentError(
             f'There is no active image with {wanted}. '
-            f'{suggest(name, names)}')
+            f'{suggest(name or "", names)}')
 
     def _listImages(self, name, filters):
         query = {'status': 'active', **{
