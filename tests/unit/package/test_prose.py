@@ -15,10 +15,8 @@ WORDS = {
 }
 # Rooms whose prose is rewritten: folders, and "." for the modules directly in
 # the package.  A room is added when it has none of the words.
-ROOMS = ('.', 'cmd', 'configloader', 'drivers', 'launcher/endpoints',
-         'launcher/images', 'launcher/metrics', 'launcher/nodes',
-         'launcher/providers', 'launcher/requests', 'launcher/workers',
-         'launcher/zookeeper', 'plugin', 'quickstart', 'reference', 'testing')
+ROOMS = ('.', 'cmd', 'configloader', 'drivers', 'launcher', 'plugin',
+         'quickstart', 'reference', 'testing')
 # Messages of services, which the table of an OpenStack driver quotes.
 QUOTED = re.compile('can not find requested image', re.IGNORECASE)
 SUFFIXES = ('.py', '.rst', '.toml', '.yaml')

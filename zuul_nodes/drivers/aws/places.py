@@ -67,7 +67,7 @@ def orderZones(label):
 def getPlaces(label, flavor, node, locate):
     """
     :param ProviderLabel label: for the node's request.
-    :param ProviderNode node: that is to be launched.
+    :param ProviderNode node: the node to launch.
     :param locate: called with a list of subnets; returns a dictionary,
         subnet -> zone.
     :return: a list of the places for the node, the best first.  All nodes of

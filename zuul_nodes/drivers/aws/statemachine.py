@@ -164,7 +164,7 @@ class DeleteStateMachine(statemachine.StateMachine):
     them.
 
     :param AwsEndpoint endpoint: of the node.
-    :param ProviderNode node: that is to be deleted.
+    :param ProviderNode node: the node to delete.
     """
 
     # The states in the records of Zuul's driver.

@@ -60,7 +60,7 @@ class CreateStateMachine(statemachine.StateMachine):
     """Creates the instance of a node.
 
     :param provider: that launches the node.
-    :param node: that is to be launched.
+    :param node: the node to launch.
     :param image_external_id: of the upload, if the image has any.
     """
 
@@ -224,7 +224,7 @@ class DeleteStateMachine(statemachine.StateMachine):
     """Deletes the instances of a node.
 
     :param provider: that has launched the node.
-    :param node: that is to be deleted.
+    :param node: the node to delete.
     """
 
     state: str

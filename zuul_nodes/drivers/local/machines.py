@@ -70,7 +70,7 @@ class Machines:
         self.entries = Entries(directory, users)
 
     def addNode(self, name, metadata, username, source, limits):
-        """Record a node that is to be launched; do nothing if it is recorded.
+        """Record a node before its launch; do nothing if it is recorded.
 
         :param str name: of the node.
         :param dict metadata: of the node.

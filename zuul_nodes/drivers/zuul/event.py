@@ -4,7 +4,7 @@ from zuul.driver.zuul import zuulmodel
 
 
 class ZuulTriggerEvent(zuulmodel.ZuulTriggerEvent):
-    """Zuul's event, with the artifact that is to be deleted.
+    """Zuul's event, with the artifact to delete.
 
     Zuul's class and this one can read each other's records.
 

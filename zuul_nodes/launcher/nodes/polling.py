@@ -50,7 +50,7 @@ class Polling:
     it.
 
     :param remind: called with the name of a resource and a time, when the
-        resource is to be polled earlier than :meth:`getWait` has said.
+        resource must be polled earlier than :meth:`getWait` has said.
     :param float shortest_wait: minimum seconds between two polls.
     """
 

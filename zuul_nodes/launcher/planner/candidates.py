@@ -47,8 +47,8 @@ class Candidates:
     :param ever: what there is if nothing is in use.
     :ivar ways: provider -> a draft of the nodeset, all from there, as
         it can be served once; of all providers that ever can.
-    :ivar mix: the same from several providers, if none can alone
-        whose nodes anybody makes; or None.
+    :ivar mix: the same from several providers, if no provider that a
+        launcher handles can serve it alone; or None.
     :ivar has_hope: whether there is no way, but might be one by what
         can't be read here.
     :ivar names: canonical names of the providers that may be tried.
@@ -124,8 +124,8 @@ class Candidates:
         """
         :param isHandled: tells for the name of a connection whether there
             is a launcher that makes nodes there.
-        :return: for people, why nobody can serve it who runs now, though
-            another launcher might; None if somebody can.
+        :return: why no running launcher can serve it, for people, though
+            another launcher might; None if one can.
         """
         if self.has_hope:
             return self.explain()
@@ -178,8 +178,9 @@ class Candidates:
         """
         :param view: what there is.
         :param names: canonical names of the providers to stay with.
-        :return: a tuple of what is best reserved, if possible where nobody
-            ahead has reserved anything; empty if there is no way at all.
+        :return: a tuple of the best reservations, if possible at providers
+            without reservations of requests ahead; empty if no provider can
+            serve the request.
         """
         best = None
         for draft in self._getReservable(view, names):
@@ -263,7 +264,7 @@ class Candidates:
         self.candidates = {want: self.candidates[want] for want in order}
         providers = self._getAll()
         if self.ways:
-            # One could serve all if anybody handled it: so others only.
+            # No launcher handles a provider that could serve all.
             providers = list(filter(self.ever.isHandled, providers))
         return findMix(Draft(self.needs, self.ever), {
             want: [provider for provider in providers

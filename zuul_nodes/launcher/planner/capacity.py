@@ -56,9 +56,9 @@ class Entry(NamedTuple):
     """
     :ivar node: or None: there is no record yet.
     :ivar charges: key -> amount, see :class:`.limits.Limits`.
-    :ivar kind: if anybody may have the node, or None.
-    :ivar spare: provider and label of a slot that will be anybody's
-        as soon as it has a record, or None.
+    :ivar kind: of a node that the planner may grant to any request, or None.
+    :ivar spare: provider and label of a slot that becomes such a node as soon
+        as it has a record, or None.
     """
     node: ProviderNode | None = None
     charges: Charges = {}
@@ -67,8 +67,8 @@ class Entry(NamedTuple):
 
 
 NOTHING = Entry()
-# Ranks behind those of all requests: of nodes that nobody has asked for, of
-# what waits for room for them, and of nobody.
+# Ranks behind those of all requests: of nodes without a request, of
+# reservations for such nodes, and the end.
 LAST, MISSING, END = ((math.inf, number) for number in range(3))
 
 
@@ -114,15 +114,14 @@ class Capacity:
     :param isGiven: as for :class:`.SharedMachines`.
     :param tellName: the same.
     :ivar reservations: of requests.
-    :ivar missing: of nodes that nobody has asked for.
+    :ivar missing: of nodes without a request.
     :ivar used: key -> amount.
     :ivar claims: uuid of a node -> the request that it was granted
         to, until the node's record says so.
-    :ivar changed: names of providers which may have nodes, or make
-        some, for somebody for whom they had none before; to be emptied by
-        whom it concerns.
-    :ivar freed: keys of which there is more than when somebody had not
-        enough; to be emptied likewise.
+    :ivar changed: names of providers that may have a node, or launch one, for
+        a request that they could not serve before; the planner empties it.
+    :ivar freed: keys with more capacity than when a request lacked it; the
+        planner empties it.
     """
 
     def __init__(
@@ -144,7 +143,7 @@ class Capacity:
         self._members: dict[Key, set[str]] = collections.defaultdict(set)
         self._spare: collections.Counter[tuple[str, str]] = (
             collections.Counter())
-        # Keys of which somebody who waits needs more.
+        # Keys of which a waiting request lacks capacity.
         self._short: set[Key] = set()
         self.setScope(Scope({}), Limits(Scope({})))
 
@@ -174,7 +173,7 @@ class Capacity:
         return self._entries.get(node_id, NOTHING).node
 
     def getKind(self, node_id: str) -> Kind | None:
-        """:return: the node's Kind, if anybody may have it."""
+        """:return: the Kind of a node that any request may get, or None."""
         return self._entries.get(node_id, NOTHING).kind
 
     def getUsers(self, key: Key) -> set[str]:
@@ -232,7 +231,7 @@ class Capacity:
                         host.provider.canonical_name, host.label_name))
 
     def keep(self, nodes: Sequence[ProviderNode]) -> bool:
-        """Have there be room for nodes that nobody has asked for.
+        """Keep capacity for nodes without a request.
 
         :param nodes: their records, written or not; of one provider.
         :return: whether there is, besides all that is reserved.  It is
@@ -263,7 +262,7 @@ class Capacity:
             self._write(node_id, self._describe(node) if node else NOTHING)
 
     def getSpare(self, provider: BaseProvider, label_name: str) -> int:
-        """:return: how many slots will be anybody's in a moment."""
+        """:return: number of slots that any request may get in a moment."""
         return self._spare[provider.canonical_name, label_name]
 
     # What may be had
@@ -392,7 +391,7 @@ class Capacity:
 
     def reserveNode(self, name: str, provider: BaseProvider,
                     label_name: str) -> None:
-        """Reserve room for a node that nobody has asked for.
+        """Reserve capacity for a node without a request.
 
         :param name: in place of the uuid of a request.
         """
@@ -403,7 +402,8 @@ class Capacity:
             provider.tenant_name, getProviderQuota(charges))])
 
     def unreserve(self, request_id: str) -> None:
-        # Nobody gets anything for this being over.
+        # These reservations are behind all requests, so their end frees
+        # nothing for a request.
         self.missing.remove(request_id)
         reservations, keys = self.reservations.remove(request_id)
         # What is there was kept, too.
@@ -475,7 +475,7 @@ class Capacity:
     def _describe(self, node: ProviderNode) -> Entry:
         """:return: an entry for a node."""
         claimed = node.uuid in self.claims
-        # What may wait for ever for room takes none from others.
+        # A node that may wait without end takes no capacity from others.
         return Entry(
             node,
             self._getCharges(node) if claimed or not isPending(node) else {},

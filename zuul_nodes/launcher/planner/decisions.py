@@ -44,7 +44,7 @@ class Grant:
     """
     :ivar slots: in the order of ``request.labels``.
     :ivar forgiven: a provider with temporary failures is tried again,
-        so these are to be cleared.
+        so the record forgets these.
     """
     request_id: str
     slots: tuple[Slot, ...]

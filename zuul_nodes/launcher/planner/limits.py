@@ -18,7 +18,7 @@ from zuul_nodes import messages
 from zuul_nodes.drivers import MOST_SLOTS
 from zuul_nodes.launcher.providers import Scope, describe, getSectionLimits
 
-# Of cores, GB and the like: less than anybody asks for.
+# Of cores, GB and the like: less than any label needs.
 ROUNDING = 1e-6
 
 
@@ -49,14 +49,14 @@ def getShortName(canonical_name: object) -> str:
 
 def withProblem(text: str, problem: str | None) -> str:
     """
-    :param problem: or None if nobody knows of one.
-    :return: what is not so, and why.
+    :param problem: the reason, or None if it is unknown.
+    :return: the text with its reason.
     """
     return f'{text}: {problem}' if problem else text
 
 
 def getLabelKey(tenant_name: str, label_name: str) -> Key:
-    """:return: where nodes with a label count, whoever makes them."""
+    """:return: the key of a tenant's nodes with a label, at all providers."""
     return Account('label', label_name, tenant_name), 'nodes'
 
 

@@ -1,11 +1,11 @@
 """Decides which provider serves a request, and with which nodes.
 
-Everything here is in memory; others write what was decided.  Between two
-calls, nobody waits who could be served: whatever becomes free is offered
-at once to those who wait, in order, and granted to the first who can use
-it.  That request is woken, and finds its grant when it is planned again.
-So nobody is overtaken, and a request that could not use what became free
-is not troubled at all.
+The planner works in memory; other parts write its decisions.  Between two
+calls, no request waits that the planner could serve: it offers free capacity
+at once to the waiting requests, in order, and grants it to the first that can
+use it.  It wakes that request, which finds its grant when it is planned again.
+So no request overtakes another, and a request that cannot use the capacity is
+not planned again.
 """
 
 from collections.abc import (
@@ -64,26 +64,26 @@ __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
 
 
 class Planner:
-    """
-    :param wake: called with the uuid of a request that is to be planned
-        again.
-    :param tellRoom: called when there may be room where :meth:`getObstacle`
-        or :meth:`prepare` found none.
+    """Decides which provider serves a request, and with which nodes.
+
+    :param wake: called with the uuid of a request to plan again.
+    :param tellRoom: called when there may be capacity where
+        :meth:`getObstacle` or :meth:`prepare` found none.
     :param canUse: tells for a request, a provider and the name of a label
         whether that provider has the image for it.  For requests with
         equal labels, tenant and images, the answer is the same.
     :param isHandled: tells for the name of a connection whether there is
         a launcher that makes nodes there.
-    :param handles: tells the same for this launcher.  What it does not
-        handle, others ask, and tell only what they were answered.
+    :param handles: tells the same for this launcher.  Other launchers ask
+        the clouds of the other connections, and publish only the answers.
     :param isAsked: tells for a provider and a label whether the cloud has
-        said by now what it can say; None if that makes no difference.
-    :param getProblem: tells for the same why it has not; None if nobody
-        knows.
+        answered; None if that makes no difference.
+    :param getProblem: tells for the same why the cloud has not answered; None
+        if the reason is unknown.
     :param isGiven: tells for the name of a connection whether its nodes
-        are machines that are there already.
+        are existing machines.
     :param tellName: called with the name of such a machine, normalized;
-        :meth:`setAddresses` is to be called as long as :meth:`hasHost`.
+        the caller calls :meth:`setAddresses` as long as :meth:`hasHost`.
     :param shuffle: puts a list into another order.
     :param clock: gives seconds.
     :param limits_lifetime: seconds for which what a driver has said of
@@ -127,7 +127,7 @@ class Planner:
         self.options = FoundCandidates(self.capacity, self.blockers)
         self._others: dict[str, tuple[Reservation, ...]] = {}
         self._woken: list[str] = []
-        # Names of providers that could not make what nobody asked for.
+        # Names of providers without capacity for a min-ready node.
         self._refused: set[str] = set()
         self._lock = threading.Lock()
 
@@ -141,9 +141,9 @@ class Planner:
         """
         :param request: new, or planned before; it has no
             nodes.
-        :return: a Grant, a Wait or an Impossible.  What is granted is
-            nobody else's until the records say so, or :meth:`release` or
-            :meth:`forget`.
+        :return: a Grant, a Wait or an Impossible.  The planner grants the
+            nodes to no other request until the records have them, or until
+            :meth:`release` or :meth:`forget`.
         """
         with self._change():
             needs = getNeeds(request)
@@ -157,7 +157,7 @@ class Planner:
             for rank in line.ranks[index:index + 1]:
                 self.capacity.unreserve(rank[-1])
             if not ahead and (grant := self._serve(line)):
-                # Something has become free that nobody told of.
+                # Capacity has become free without an event.
                 if line.ranks:
                     self.capacity.changed |= options.names
                 return grant
@@ -282,7 +282,7 @@ class Planner:
 
     def pause(self, provider_name: str, until: float, reason: str,
               for_room: bool = False) -> bool:
-        """Have a provider make no nodes; :meth:`resume` is to be called.
+        """Pause a provider; the caller calls :meth:`resume`.
 
         :param until: when it ends in any case, by
             ``time.monotonic()``.
@@ -342,8 +342,8 @@ class Planner:
                     label_name: str) -> Blocker | None:
         """
         :param provider: the tenant's.
-        :return: for people, why the provider makes no node of a label now
-            that nobody has asked for; None if it can.
+        :return: why the provider cannot launch a min-ready node of a label
+            now, for people; None if it can.
         """
         with self._lock:
             obstacle: Blocker | None = self.blockers.getPause(
@@ -359,11 +359,11 @@ class Planner:
             return obstacle
 
     def setMissing(self, missing: Iterable[tuple[BaseProvider, str]]) -> None:
-        """Reserve room for nodes that nobody has asked for, behind all who
-        wait: what :meth:`isShort` is to be given up for them.
+        """Reserve capacity for min-ready nodes, with a rank behind all
+        requests, so that :meth:`isShort` finds nodes to delete for them.
 
-        :param missing: pairs of a provider and the name of a label: for a
-            node of each of these there is no room.
+        :param missing: pairs of a provider and the name of a label, for each
+            min-ready node without capacity.
         """
         # The names are parts of paths in ZooKeeper, as uuids of requests.
         wanted = {urllib.parse.quote_plus(' '.join((
@@ -377,12 +377,12 @@ class Planner:
                 self.capacity.reserveNode(name, *wanted[name])
 
     def prepare(self, nodes: Sequence[ProviderNode]) -> bool:
-        """Have there be room for a node that nobody has asked for.
+        """Keep capacity for a node without a request.
 
         :param nodes: its records, written or not: the node, or a host with
             its slots after it.
-        :return: whether there is, besides what is kept for all who wait.
-            It is kept until :meth:`forget` with the first's uuid.
+        :return: whether there is capacity beside all reservations of requests.
+            It is kept until :meth:`forget` with the uuid of the first record.
         """
         with self._lock:
             found = self.capacity.keep(nodes)
@@ -391,10 +391,10 @@ class Planner:
             return found
 
     def fits(self, node: ProviderNode) -> bool:
-        """Whether the creation of a node may begin.
+        """Check whether the launch of a node may begin.
 
-        Launchers that decided at the same time do not know of each other.
-        Of nodes that are too many together, the younger do not begin.
+        Launchers that decide at the same time do not know of each other.  If
+        their nodes exceed a limit together, the younger nodes do not begin.
 
         :param node: with a record.
         """
@@ -404,9 +404,9 @@ class Planner:
     def isShort(self, node: ProviderNode, rank: Rank = END) -> bool:
         """
         :param node: with a record.
-        :param rank: before which those who wait count; what is to be
-            ready for nobody comes after all requests.
-        :return: whether somebody waits for what the node uses.
+        :param rank: only requests before it count; min-ready nodes come
+            after all requests.
+        :return: whether a request waits for capacity that the node uses.
         """
         with self._lock:
             return (self.capacity.isShort(node, rank)
@@ -422,7 +422,7 @@ class Planner:
                 key=operator.attrgetter('rank'))
 
     def getReady(self) -> list[ProviderNode]:
-        """:return: a list of the nodes that are ready for anybody."""
+        """:return: a list of the unassigned ready nodes."""
         with self._lock:
             return list(self.capacity.ready_nodes.getReady())
 
@@ -510,9 +510,9 @@ class Planner:
         return grant
 
     def _isFull(self, node: ProviderNode, rank: Rank) -> bool:
-        """:return: whether a cloud where a node is has said that there is no
-            room, and somebody waits for that; its limits may not be known.
-        """
+        """:return: whether the cloud of a node has reported a lack of
+            capacity, and a request waits for it; the limits of the cloud may
+            be unknown."""
         full = {name for name in self._pauses.getForRoom()
                 if self.capacity.reservations.isReserved(name, rank)}
         return bool(full) and not full.isdisjoint(
@@ -529,10 +529,10 @@ class Planner:
         capped = line.getCapped()
         if former and line.reserved_for == (rank, capped):
             return
-        # Whoever is first waits where the one before did, as what has been
-        # kept there would be lost.
+        # The first request of the line waits where the former one did, so
+        # that the capacity that is kept there is not lost.
         line.reserved = tuple(
-            # It is no use to keep room that can't be used yet.
+            # Keep no capacity that the request cannot use yet.
             each._replace(quota={}) if each.provider in capped else each
             for each in line.options.reserve(view, {
                 each.provider for each in former or line.reserved}))

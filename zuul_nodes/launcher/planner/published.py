@@ -52,8 +52,8 @@ class PublishedReservations(Interruptible):
             if several is None:
                 # Not even whose it is is known.
                 self._delete(request_id)
-        # What is kept for one now may have been kept for another: there is
-        # no moment in which others see it kept for nobody.
+        # Write before deleting: a reservation may have passed from one request
+        # to another, and must not seem to be gone in between.
         for request_id, several in reservations.items():
             if self._own.get(request_id) != several:
                 self._write(request_id, several)

@@ -1,4 +1,4 @@
-"""The nodes that are nobody's, as those who choose see them."""
+"""The unassigned nodes, grouped for the choice of nodes for a request."""
 
 import collections
 from collections.abc import Callable, Iterator
@@ -12,14 +12,14 @@ from zuul.provider import BaseProvider
 from zuul_nodes.launcher.providers import isFor, isMadeFrom
 
 State = ProviderNode.State
-# The states of what is for anybody, and how far that is from being ready.
+# States of nodes that any request may get -> how far the node is from ready.
 ORDER = {State.READY: 0, State.BUILDING: 1}
 
 
 class Kind(NamedTuple):
-    """What makes nodes equal for those who choose.
+    """The properties in which two nodes are equal for the choice.
 
-    :ivar order: by state; the least is the nearest to be ready.
+    :ivar order: by state; the least is the nearest to ready.
     :ivar zone: the availability zone, if it is known.
     :ivar names: the label and its aliases.
     """
@@ -33,19 +33,20 @@ class Kind(NamedTuple):
 
 def isPending(node: ProviderNode) -> bool:
     """
-    :return: whether a node has not begun and nobody has asked for it.  It
-        may wait for ever for room, so it neither is for anybody nor counts.
+    :return: whether the launch of a node without a request has not begun.  It
+        may wait for capacity without end, so no request gets it and it uses
+        no capacity.
     """
-    # A host does not say whether somebody has asked for one of its slots.
+    # The record of a host does not have the requests of its slots.
     return (node.state == State.REQUESTED and not node.request_id
             and not node.subnodes and not node.main_node_id)
 
 
 def getKind(node: ProviderNode) -> Kind | None:
-    """:return: None if the node is not for anybody."""
+    """:return: the Kind of a node that any request may get, or None."""
     order = ORDER.get(node.state)
-    # A node that is ready is locked by those who are about to take it.
-    # The image of one that tests an upload may not be good for anything.
+    # A locked ready node is about to be taken.  The image of a node that
+    # validates an upload may not work.
     if (order is None or node.request_id or node.subnodes
             or (node.state == State.READY and node.is_locked)
             or node.image_upload_uuid):

@@ -1,9 +1,8 @@
 """The requests that wait, in order.
 
-Requests with equal needs stand in one line: if there is nothing for the
-first of them, there is nothing for the others.  So the cost of looking
-for somebody who can use what has become free does not depend on how many
-there are.
+Requests with equal needs stand in one line: if the first of them cannot be
+served, the others cannot, either.  So the cost of the search for a request
+that can use free capacity does not depend on the number of requests.
 """
 
 import bisect
@@ -31,12 +30,11 @@ class Line:
     :param needs: what all in it need.
     :param options: how that can be served.
     :ivar ranks: of the requests, the first one's first.
-    :ivar reserved_for: the rank for which it was decided what is
-        reserved, and what :meth:`getCapped` was; None if that is to be
-        decided anew.
-    :ivar reserved: what that was, of class Reservation.
-    :ivar blockers: name of a provider -> why it can't serve the
-        first request; to be changed by :meth:`RequestQueue.setBlockers`.
+    :ivar reserved_for: the rank for which the reservations were chosen, and
+        what :meth:`getCapped` returned then; None if the choice is outdated.
+    :ivar reserved: the last reservations, of class Reservation.
+    :ivar blockers: name of a provider -> why it cannot serve the first
+        request; :meth:`RequestQueue.setBlockers` changes it.
     """
 
     def __init__(self, needs: Needs, options: Candidates) -> None:
@@ -70,7 +68,7 @@ class Line:
     def mayBeServed(self, name: str, capacity: Capacity) -> bool:
         """
         :param name: of a provider that had not enough for the first.
-        :return: whether it is to be tried once more.
+        :return: whether to try the provider once more.
         """
         blocker = self.blockers.get(name)
         # Who has reserved it may be unable to use it, for other reasons;

@@ -23,10 +23,10 @@ class Reservation(NamedTuple):
     :ivar rank: of the request; its last part is the request's uuid.
     :ivar labels: that the provider is to serve, of all its nodes.
     :ivar tenant: the name.
-    :ivar quota: resource -> amount that is to become free, besides
-        nodes of the labels.
-    :ivar made: whether all nodes are to be made, as for a request that
-        tests an image: what is ready is not for it.
+    :ivar quota: resource -> amount that the request needs besides nodes of the
+        labels.
+    :ivar made: whether the request needs new nodes only, because it validates
+        an image.
     """
     provider: str
     rank: Rank
@@ -92,7 +92,7 @@ class Reservations:
         return reservations, keys
 
     def isReserved(self, name: str, rank: Rank) -> bool:
-        """:return: whether somebody ahead has reserved the provider."""
+        """:return: whether a request ahead has reserved the provider."""
         return any(other < rank for other in self._ranks[name].values())
 
     def getWanted(self, name: str, label_names: Iterable[str],

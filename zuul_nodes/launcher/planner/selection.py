@@ -82,7 +82,7 @@ def getNeeds(request: NodesetRequest) -> Needs:
 
 
 class Machine:
-    """What is to be made: a node, or a host with slots."""
+    """A machine to launch: a node, or a host with slots."""
 
     def __init__(self, provider: BaseProvider, label: BaseProviderLabel,
                  want: Want) -> None:
@@ -125,7 +125,7 @@ class Draft:
              providers: Collection[BaseProvider]) -> bool:
         """
         :param candidates: want -> the providers that may serve it.
-        :param providers: that are to be tried, the best first.
+        :param providers: the providers to try, the best first.
         :return: whether there is a node for each want.
         """
         return all(
@@ -165,7 +165,7 @@ class Draft:
         return draft
 
     def getGrant(self, request_id: str) -> Grant:
-        """:return: it, with the uuids of what is to be made."""
+        """:return: the Grant, with uuids for the nodes to launch."""
         view = self.view
         assert isinstance(view, Now)
         slots = [
@@ -195,7 +195,7 @@ class Draft:
             view.getKind(node_id).order for node_id in self._taken)
 
     def getReservations(self, rank: Rank) -> list[Reservation]:
-        """:return: a list of what is to be reserved for it."""
+        """:return: a list of the reservations for it."""
         labels = collections.defaultdict(list)
         quota: dict[BaseProvider, collections.Counter[str]] = (
             collections.defaultdict(collections.Counter))
@@ -247,9 +247,9 @@ class Draft:
     def _findStep(self, want: Want, seen: set[Choice], left: set[Choice],
                   got: set[Choice]) -> tuple[Choice, Choice | None] | None:
         """
-        :param seen: uuids of nodes that need not be tried any more.
-        :param left: of those that nobody takes any more.
-        :param got: of those that others take instead.
+        :param seen: uuids of nodes that need no further try.
+        :param left: uuids of the nodes that no want takes any more.
+        :param got: uuids of the nodes that other wants take instead.
         :return: the uuid of a node for a want, and that of the one that
             another want would have to leave for it, or None; or None if
             there is no such node.
@@ -267,7 +267,7 @@ class Draft:
                 taken = {node_id}
             elif len(taken | (got & same)) < room:
                 return node_id, None
-            # Whoever has the same choices finds nothing else.
+            # A want with the same choices finds no other node.
             for each in taken:
                 if source != self._choices[self._taken[each]][0]:
                     return node_id, each
@@ -303,7 +303,7 @@ class Ever:
 
     :param getRefusal: gives for a provider and a label why the provider
         does not make it, whatever it has room for; or None.
-    :param isHandled: tells of a provider whether anybody makes its nodes.
+    :param isHandled: tells whether a launcher handles a provider.
     """
 
     def __init__(self, limits: Limits,
@@ -385,7 +385,7 @@ class Now:
         self.shuffle = shuffle
         self._getObstacle = getObstacle
         self.getNode = capacity.getNode
-        # Asked of what anybody may have.
+        # Called for nodes that any request may get.
         self.getKind: Callable[[str], Kind] = (
             capacity.getKind)  # type: ignore[assignment]
         self.getOthers = capacity.getOthers
@@ -428,13 +428,13 @@ class Now:
             provider, needed, self.rank)
 
     def mayHaveRoom(self, provider: BaseProvider, needed: Charges) -> bool:
-        """:return: whether there is room if none of Zuul's nodes is in use;
-            others may use what they do for ever."""
+        """:return: whether there is capacity if none of Zuul's nodes is in
+            use; foreign usage may never end."""
         limits = self.capacity.limits.getUsable(provider)
         return limits is not None and findExceeded(needed, limits) is None
 
     def isReserved(self, draft: Draft) -> bool:
-        """:return: whether somebody ahead has reserved one of the providers
+        """:return: whether a request ahead has reserved one of the providers
             of a draft."""
         return any(
             self.capacity.reservations.isReserved(name, self.rank)

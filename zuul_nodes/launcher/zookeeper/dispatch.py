@@ -19,7 +19,7 @@ from kazoo.protocol.connection import CLOSE_RESPONSE
 
 from zuul_nodes.launcher.zookeeper.sockets import Socket
 
-# After so many messages, what is to be sent has its turn.
+# The client sends waiting requests after it has read so many messages.
 MOST_MESSAGES = 50
 
 
@@ -46,27 +46,29 @@ def isOrdered(client):
 
 
 class Delivery:
-    """
-    :param KazooClient client: of which all that is read goes through here.
+    """Delivers the messages of a client after it has read all of them.
+
+    :param KazooClient client: uses this object from now on.
     """
 
     log = logging.getLogger('zuul.nodes.zookeeper')
 
     def __init__(self, client):
         self.connection = client._connection
-        # Which thread reads, while it does.
+        # The thread that is reading, or None.
         self._reader = None
         self._waiting = []
         self._read = self.connection._read_socket
         self._dispatch = client.handler.dispatch_callback
-        # These are looked up at each use.
+        # Kazoo looks these attributes up at each use.
         self.connection._read_socket = self._readSocket
         client.handler.dispatch_callback = self._dispatchLater
         client.handler.async_result = functools.partial(
             Answer, client.handler, self.doWhenRead)
 
     def doWhenRead(self, function, *args):
-        """Call a function when all is read; in any other thread, now."""
+        """Call a function after the reading thread has read all messages.  In
+        another thread, call it immediately."""
         if threading.get_ident() == self._reader:
             self._waiting.append((function, args))
         else:
@@ -79,8 +81,8 @@ class Delivery:
             self.doWhenRead(self._dispatch, callback)
 
     def _readSocket(self, timeout):
-        """Read what has come, and hand it on whatever becomes of the
-        connection."""
+        """Read the available messages, and deliver them even if the
+        connection fails."""
         self._reader = threading.get_ident()
         try:
             for _ in range(MOST_MESSAGES):
@@ -92,15 +94,15 @@ class Delivery:
             self._reader = None
             waiting, self._waiting = self._waiting, []
             for function, args in waiting:
-                self._handOn(function, *args)
+                self._deliver(function, *args)
 
-    def _handOn(self, function, *args):
-        # What goes wrong with one does not concern others.
+    def _deliver(self, function, *args):
+        # An error of one delivery must not affect the others.
         try:
             function(*args)
         except Exception:
-            # Not with what was read, whatever is in it.
-            self.log.exception('Unable to hand on what ZooKeeper tells:')
+            # The log gets no content of messages, which may be secret.
+            self.log.exception('Unable to deliver a message of ZooKeeper:')
 
     def _hasMore(self):
         sock = self.connection._socket
@@ -108,8 +110,9 @@ class Delivery:
 
 
 class Answer(AsyncResult):
-    """
-    :param doWhenRead: calls what it is given when the time has come.
+    """An answer that the client delivers in order.
+
+    :param doWhenRead: as :meth:`Delivery.doWhenRead`.
     """
 
     def __init__(self, handler, doWhenRead):

@@ -86,7 +86,7 @@ LIMIT = Replacement(
         Known('kazoo.client', 'KazooClient._call',
               '(self, request, async_object)'),))
 DISPATCH = Replacement(
-    'dispatch', 'all that has come is read before anything is told of it',
+    'dispatch', 'delivers messages after it has read all of them',
     installDispatch, (
         Known('zuul.zk.vendor.connection',
               'ZuulConnectionHandler._read_socket', '(self, read_timeout)',

@@ -101,7 +101,7 @@ def test_one_that_fails_keeps_nobody_waiting(client, caplog):
         answer.set]
     client._connection._read_socket(TIMEOUT)
     assert answer.ready()
-    assert 'Unable to hand on what ZooKeeper tells' in caplog.text
+    assert 'Unable to deliver a message of ZooKeeper' in caplog.text
 
 
 def test_many_messages(client):

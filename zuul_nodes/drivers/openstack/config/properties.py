@@ -48,7 +48,7 @@ DYNAMIC_PROPERTIES = {checkText: checkFormat}
 
 
 class Properties:
-    """Fills in the properties of a node that is to be launched.
+    """Fills in the properties of a node for its launch.
 
     :param BaseProvider provider: that launches it.
     :param ProviderNode node:
