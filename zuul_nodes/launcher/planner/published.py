@@ -11,7 +11,7 @@ import json
 from typing import TypeAlias
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
-from kazoo.protocol.states import ZnodeStat
+from kazoo.protocol.states import EventType, WatchedEvent, ZnodeStat
 from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.launcher.planner.reservations import Reservation
@@ -111,9 +111,14 @@ class PublishedReservations(Interruptible):
                       stat: ZnodeStat) -> None:
         obj.read(data, stat)
 
-    def postCacheHook(self, event: object, data: bytes | None,
+    def postCacheHook(self, event: WatchedEvent, data: bytes | None,
                       stat: ZnodeStat | None, key: tuple[str],
                       obj: 'Published | None') -> None:
+        if data is None and event.type in (EventType.CREATED,
+                                           EventType.CHANGED):
+            # It was deleted before the cache read it.  What was written
+            # before the deletion is told of first.
+            return
         self.changed({
             request_id: each.reservations for (request_id,), each
             in list(self.entries.items())

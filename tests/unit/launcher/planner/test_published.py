@@ -101,11 +101,19 @@ def test_others_are_told(one, two):
     assert one.seen == {}
 
 
-def test_what_is_kept_is_kept_all_the_time(one, two):
-    """The place of its request changes, or others come before that."""
+def test_what_is_kept_is_kept_all_the_time(one, two, monkeypatch):
+    """The place of its request changes, or others come before that, and it is
+    gone before the other launcher reads what was changed."""
     one.publish('a')
     two.runUntil(lambda: two.seen)
     del two.told[:-1]
+    read = two.client.get_async
+
+    def readLate(path, *args, **kwargs):
+        while path.endswith('/a') and one.client.exists(path):
+            time.sleep(.01)
+        return read(path, *args, **kwargs)
+    monkeypatch.setattr(two.client, 'get_async', readLate)
     one.publish('a', provider='other')
     one.publish('b', provider='other')
     two.runUntil(lambda: two.seen == {'b': reserve('b', 'other')})
