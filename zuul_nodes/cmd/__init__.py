@@ -28,6 +28,7 @@ SUBCOMMANDS = {
     'explain': 'explain where the attributes of a node are set',
     'images': 'list the builds of images and manage them',
     'launcher': 'run the launcher as a separate process',
+    'launchers': 'list the launchers and show which one plans',
     'new-driver': 'write a package with a driver for another cloud',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'run': "run one of Zuul's commands with the plugin installed",

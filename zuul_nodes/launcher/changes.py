@@ -4,7 +4,6 @@ import logging
 
 from zuul_nodes.launcher.endpoints import OTHERS
 from zuul_nodes.launcher.images import KEY as IMAGES
-from zuul_nodes.launcher.planner import RESERVATIONS
 from zuul_nodes.launcher.workers import getBackoff
 
 LAYOUT = ('layout', '')
@@ -43,7 +42,7 @@ class OwnershipChanges:
 
     :param Ownership ownership: tells which launcher owns an object.
     :param WorkQueue queue: gets the key of a change.
-    :param Planner planner: plans for the share of this launcher.
+    :param Planner planner: is told which launchers there are.
     :param Rescan rescan: of all objects.
     """
 
@@ -64,7 +63,6 @@ class OwnershipChanges:
             return
         self.planner.limitsChanged()
         self.rescan.begin()
-        self.queue.add(RESERVATIONS)
         self.ownership.note()
 
 
@@ -77,18 +75,20 @@ class LayoutChanges:
     :param Rescan rescan: of all objects.
     :param LauncherComponent component: of this launcher; its state becomes
         RUNNING when the first layout is read.
+    :param Election election: this launcher becomes a candidate then.
     :param Settings settings: of the launcher.
     """
 
     log = logging.getLogger('zuul.nodes.launcher')
 
     def __init__(self, layouts, former_providers, queue, rescan, component,
-                 settings):
+                 election, settings):
         self.layouts = layouts
         self.former_providers = former_providers
         self.queue = queue
         self.rescan = rescan
         self.component = component
+        self.election = election
         self.settings = settings
         # Whether the component's state says that this launcher works.
         self._is_running = False
@@ -99,6 +99,7 @@ class LayoutChanges:
         if tenants:
             self.log.info('Read layouts of %s', ', '.join(sorted(tenants)))
         if self.layouts.states and not self._is_running:
+            self.election.enter()
             self.component.state = self.component.RUNNING
             # If the assignment above raises, the next round repeats it.
             self._is_running = True

@@ -49,7 +49,8 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
         self.setup_logging('launcher', 'log_config')
         trace_export = tracing.Tracing(self.config)
         self.configure_connections(providers=True)
-        self.launcher = Launcher(self.config, self.connections)
+        self.launcher = Launcher(
+            self.config, self.connections, is_embedded=False)
         monitoring_server = monitoring.MonitoringServer(
             self.config, 'launcher', self.launcher.component_info)
         monitoring_server.start()

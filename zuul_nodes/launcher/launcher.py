@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 
-from kazoo.protocol.states import KazooState
 from zuul.lib.statsd import get_statsd
 from zuul.version import get_version_string
 from zuul.zk import ZooKeeperClient
@@ -34,6 +33,7 @@ from zuul_nodes.launcher import (
     providers,
     requests,
 )
+from zuul_nodes.launcher.election import Election
 from zuul_nodes.launcher.recordevents import RecordEvents
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers import EndpointPools, WorkQueue
@@ -51,13 +51,16 @@ class Launcher:
     :param ConfigParser config: zuul.conf
     :param ConnectionRegistry connections: the launcher's own connections;
         they are stopped with it.
+    :param bool is_embedded: whether it runs in a scheduler.
     :param str _hostname: its name in the component registry, for tests.
     :raises UserError: zuul.conf has an invalid setting.
     """
 
     log = logging.getLogger('zuul.nodes.launcher')
 
-    def __init__(self, config, connections, _hostname=None):
+    def __init__(self, config, connections, *, is_embedded=True,
+                 _hostname=None):
+        self.is_embedded = is_embedded
         self.settings = Settings.read(config)
         self.connections = connections
         self.hostname = _hostname or makeName()
@@ -84,7 +87,6 @@ class Launcher:
         self.zk_client.connect()
         self.disconnect = Disconnect(self.zk_client)
         improve(self.zk_client.client)
-        self.zk_client.client.add_listener(self._listen)
         self.system = ZuulSystem(self.zk_client)
         self.trigger_events = TenantTriggerEventQueue.createRegistry(
             self.zk_client, self.connections)
@@ -103,8 +105,7 @@ class Launcher:
         self.ownership = providers.Ownership(
             COMPONENT_REGISTRY.registry, self.component_info)
         self.session = Session(
-            self.zk_client, self.hostname, self.join_event,
-            isShared=self.ownership.isShared)
+            self.zk_client, self.hostname, self.join_event)
         self.isGiven = functools.partial(
             providers.isGivenAt, self.connections)
         self.stats = metrics.Stats(self.statsd)
@@ -131,8 +132,6 @@ class Launcher:
             limits_lifetime=self.settings.limits_lifetime)
         self.supply = planner.Supply(
             self.planner, self.queue, self.min_ready_state.tell)
-        self.demand = planner.Demand(
-            self.queue, self.ownership.isShared, self.settings)
         self.lookups = providers.Lookups()
         self.names = providers.Names(
             self.lookups, self.planner, self.queue,
@@ -157,23 +156,24 @@ class Launcher:
             self.zk_client, COMPONENT_REGISTRY.registry, self.component_info,
             self.record_events.noteRecord, self.session.own_writes,
             self.component_info.connection_filter)
+        self.rescan = changes.Rescan(
+            self.queue, self.api, self.endpoints, self.min_ready_state)
+        self.election = Election(
+            self.zk_client, self.ownership, self.is_embedded, self.queue,
+            self._catchUp, self.rescan.begin)
         self.request_records = requests.RequestRecords(
-            self.api, self.session, self.queue, self.ownership)
+            self.api, self.session, self.queue, self.ownership, self.election)
         self.node_records = nodes.NodeRecords(
-            self.api, self.session, self.queue, self.ownership)
+            self.api, self.session, self.queue, self.ownership, self.election)
         # This closes the loop: a change of a record queues its object, and
         # reconciling the object may change records.
         self.session.written = self.record_events.noteWrite
         self.record_events.connect(self.api, self.request_records.remembers)
-        self.reservations = planner.ReservationExchange(
-            self.zk_client, self.hostname, self.planner, self.demand)
-        self.rescan = changes.Rescan(
-            self.queue, self.api, self.endpoints, self.min_ready_state)
         self.ownership_changes = changes.OwnershipChanges(
             self.ownership, self.queue, self.planner, self.rescan)
         self.layout_changes = changes.LayoutChanges(
             self.layouts, self.former_providers, self.queue, self.rescan,
-            self.component_info, self.settings)
+            self.component_info, self.election, self.settings)
         self.gauges = metrics.Gauges(
             self.statsd, self.zk_client, self.api, self.image_records.uploads,
             self.layouts, {'work_queue': self.queue.length,
@@ -193,15 +193,15 @@ class Launcher:
             self.layouts, self.ownership, self.system.system_id)
         self.static_nodes = nodes.StaticNodes(
             self.node_records, self.layouts, self.new_records)
+        self.reclaim = nodes.Reclaim(
+            self.node_records, self.planner, self.layouts, self.leaving,
+            self.settings)
         self.min_ready = nodes.MinReady(
             self.min_ready_state, self.node_records, self.planner,
             self.layouts, self.new_records, self.node_images.isReady,
-            self.demand)
-        self.reclaim = nodes.Reclaim(
-            self.node_records, self.planner, self.layouts, self.leaving,
-            self.demand, self.settings)
+            self.reclaim.tellDemand)
         self.drift = nodes.Drift(
-            self.node_records, self.layouts, self.reclaim, self.settings)
+            self.node_records, self.layouts, self.settings)
         self.snapshots = nodes.Snapshots(
             self.node_records, self.layouts, self.pools, self.settings)
         self.state_machines = nodes.StateMachines(
@@ -229,8 +229,7 @@ class Launcher:
             nodes.Reuse(self.node_records, self.layouts, host_keys,
                         self.reclaim),
             self.termination,
-            nodes.Expiry(self.node_records, self.layouts, self.reclaim,
-                         self.drift),
+            nodes.Expiry(self.node_records, self.layouts, self.drift),
             self.snapshots)
         for part in (self.node_steps, self.termination, self.drift,
                      self.console_logs, self.liveness_check):
@@ -243,7 +242,7 @@ class Launcher:
             self.request_records, self.planner, self.new_records,
             self.request_ends, self.supply.pause)
         self.request_waits = requests.RequestWaits(
-            self.queue, self.planner, self.demand, self.settings)
+            self.queue, self.planner, self.reclaim.tellDemand, self.settings)
         self.request_reconciler = requests.RequestReconciler(
             self.request_records, self.planner, self.layouts, grants,
             self.request_ends, self.request_waits, self.liveness_check)
@@ -309,7 +308,7 @@ class Launcher:
             'images': lambda _: self.image_reconciler.reconcile(),
             'minready': lambda _: self.min_ready.reconcile(),
             'ownership': lambda _: self.ownership_changes.reconcile(),
-            'reservations': lambda _: self.reservations.reconcile(),
+            'election': lambda _: self.election.reconcile(),
         }
         COMPONENT_REGISTRY.registry.registerCallback(
             self.ownership_changes.noteComponents)
@@ -323,12 +322,13 @@ class Launcher:
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
 
-    def _listen(self, state):
-        """Handle a change of the session's state; kazoo calls this."""
-        if state == KazooState.LOST:
-            # The locks are lost as well.  In the next session, the caches
-            # report all records again.
-            self.reservations.forgetSession()
+    def _catchUp(self):
+        """Read what others have written so far.
+
+        :return: whether all of it is in the caches.
+        """
+        return (self.api.nodes_cache.catchUp()
+                and self.api.requests_cache.catchUp())
 
     # Start and stop
 
@@ -346,6 +346,7 @@ class Launcher:
         try:
             # Without a connection, the component disappears by itself.
             if self.zk_client.connected:
+                self.election.leave()
                 self.component_info.state = self.component_info.STOPPED
         except Exception:
             self.log.exception('Unable to set the state of the component:')
@@ -375,7 +376,7 @@ class Launcher:
         self.images.join(timeout)
         self.host_key_scanner.join()
         self.join_event.set()
-        for cache in (self.api, self.reservations, self.image_records):
+        for cache in (self.api, self.election, self.image_records):
             cache.stop()
         self.disconnect.end()
         self.own_temp_directory.remove()

@@ -147,7 +147,7 @@ class RecordEvents:
             self.supply.noteSuccess(node.provider)
             self.min_ready.clearPause(node)
         elif node.state == State.TEMPFAILED and not hasFailed(
-                node, Failure.OVERTAKEN):
+                node, Failure.MOVED):
             self.supply.pause(
                 node.provider, node.comment or 'unknown',
                 hasFailed(node, Failure.QUOTA))

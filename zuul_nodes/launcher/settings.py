@@ -146,8 +146,6 @@ class Settings:
     stop_timeout: float = internal(10.0, '''
         When the launcher stops: time to wait for calls of drivers, and for
         ZooKeeper to reconnect.''')
-    publish_interval: float = internal(0.5, '''
-        Delay before a launcher publishes its reservations to the others.''')
     others_interval: float = internal(10.0, '''
         Interval between updates of the limits that other launchers have read,
         for connections that this launcher does not handle.''')

@@ -1,7 +1,6 @@
 """What nobody should have written, and what has gone: it concerns no
 others, is told to people, and leaves nothing behind."""
 
-import json
 import math
 import time
 import uuid
@@ -12,10 +11,11 @@ from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
 from zuul.web import NodesetRequestConverter
 
 from tests.fixtures.launcher import CONNECTIONS, makeProviders
+from tests.fixtures.planning import getReservations
 from tests.fixtures.racks import cloud, finish, isDone, randomText
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from tests.fixtures.staticlayouts import oneStaticNode
-from zuul_nodes import labelproblems
+from zuul_nodes import candidates, labelproblems
 from zuul_nodes.configloader.flattening.validation import Validation
 from zuul_nodes.configloader.objects import attributes
 from zuul_nodes.drivers import PermanentError
@@ -36,7 +36,7 @@ def end(launcher, racks):
 def isForgotten(launcher):
     planner = launcher.planner
     return not (planner.waiting.requests or planner.capacity.claims
-                or planner.getReservations()
+                or getReservations(planner)
                 or launcher.record_events._assigned)
 
 
@@ -604,16 +604,14 @@ def test_request_waits_for_provider_with_unknown_driver(
     connections.stop()
 
 
-def test_unreadable_reservations_are_reported_and_ignored(steps, racks, log):
+@pytest.mark.parametrize('name, data', [
+    ('garbage', b'{"launcher": "two", "embedded": false}'),
+    ('a-0000000000', b'garbage'), ('a-0000000000', b'[]'),
+    ('a-0000000000', b'{"launcher": "two"}')])
+def test_unreadable_candidate_is_reported_and_ignored(
+        steps, racks, log, name, data):
     steps.setLayout(cloud('one'))
-    client = steps.zk_client.client
-    root = '/zuul/zuul-nodes/reservations'
-    client.create(f'{root}/a', b'garbage', makepath=True)
-    client.create(f'{root}/b', b'{"launcher": "two"}')
-    client.create(f'{root}/c', json.dumps({
-        'launcher': 'two', 'reservations': [{
-            'provider': 'gone', 'rank': [1, 2, 3, 'x'], 'labels': ['big'],
-            'tenant': 'gone', 'quota': {'instances': 1}}]}).encode())
+    steps.zk_client.client.create(f'{candidates.ROOT}/{name}', data)
     waitFor(steps, log, 'Error playing back event')
     steps.serve(steps.addRequest('big'))
 

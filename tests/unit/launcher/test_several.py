@@ -9,7 +9,6 @@ from kazoo.protocol.states import KazooState
 import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
-from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import (
@@ -20,8 +19,6 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
-from zuul_nodes.launcher.planner.planner import Grant
-from zuul_nodes.launcher.planner.published import ROOT
 
 State = ProviderNode.State
 
@@ -101,16 +98,22 @@ def test_launchers_divide_the_nodes_of_one_provider(pair, racks):
     pair.endAll(racks)
 
 
-def test_each_launcher_does_its_own_work_only(pair, racks):
+def test_one_launcher_plans_and_each_launches_its_own_nodes(pair, racks):
     first, second = pair.launchers
     pair.setLayout(cloud('one'))
-    mine = pair.addRequest(first, 'big')
-    pair.addRequest(second, 'big')
-    first.runUntil(lambda: isDone(mine))
+    requests = [pair.addRequest(launcher, 'big')
+                for launcher in pair.launchers * 4]
+    for request in requests:
+        second.queue.add(('request', request.uuid))
+    second.run()
+    assert not second.nodes()
+    first.runUntil(lambda: all(any(each.nodes) for each in requests))
+    own = [node for node in first.nodes() if first.ownership.isMyNode(node)]
+    first.runUntil(lambda: all(
+        node.state == State.READY for node in own))
     # The first alone does nothing for the second's.
-    deadline = time.monotonic() + 0.3
-    first.runUntil(lambda: time.monotonic() > deadline)
-    assert len(racks.instances) == 1
+    first.run()
+    assert len(racks.instances) == len(own) < 8
 
 
 def test_other_launcher_finishes_building_nodes_of_stopped_one(pair, racks):
@@ -160,22 +163,22 @@ def test_new_launcher_takes_its_share(several, racks):
     several.endAll(racks)
 
 
-def test_request_does_not_overtake_reservation_of_another_launcher(
+def test_request_does_not_overtake_one_that_another_launcher_would_serve(
         pair, racks):
+    """With Zuul's launchers, each serves its share."""
     first, second = pair.launchers
     pair.setLayout(cloud('one', resource_limits='{instances: 2}'))
     begun = pair.addRequest(first, 'big'), pair.addRequest(second, 'big')
     pair.serve(*begun)
     large = pair.addRequest(first, 'big', 'big')
-    pair.runUntil(lambda: large.uuid in second.planner._others)
     small = pair.addRequest(second, 'big')
-    pair.runUntil(lambda: second.planner.getReason(small.uuid))
+    pair.runUntil(lambda: first.planner.getReason(small.uuid))
     pair.finish(begun[0])
     pair.runUntil(lambda: all(len(launcher.nodes()) == 1
                               for launcher in pair.launchers))
     pair.run()
     assert f'kept for request {large.uuid}' in (
-        second.planner.getReason(small.uuid))
+        first.planner.getReason(small.uuid))
     assert not isDone(small)
     pair.finish(begun[1])
     pair.serve(large)
@@ -184,34 +187,6 @@ def test_request_does_not_overtake_reservation_of_another_launcher(
     pair.serve(small)
     pair.endAll(racks)
     assert racks.most == 2
-    pair.runUntil(lambda: not first.zk_client.client.get_children(ROOT))
-
-
-def test_launchers_that_decide_at_once_keep_the_limits(
-        pair, racks, monkeypatch):
-    """One of them makes the node, and the other waits."""
-    pair.setLayout(cloud('one', resource_limits='{instances: 1}'))
-    # It is nothing that a cloud has said.
-    racks.setPause(1000)
-    requests = [pair.addRequest(launcher, 'big')
-                for launcher in pair.launchers]
-    together = pair.decideTogether(requests, monkeypatch)
-    pair.runUntil(lambda: any(map(isDone, requests)))
-    assert together == [Grant]
-    pair.run()
-    done, = filter(isDone, requests)
-    other, = (request for request in requests if request is not done)
-    pair.runUntil(lambda: other.state == other.State.REQUESTED
-                  and not any(other.nodes))
-    # It is no failure of the provider.
-    assert not any(entry.get('temporary')
-                   for entry in other.provider_node_data)
-    pair.finish(done)
-    pair.serve(other)
-    assert racks.most == 1
-    # Nobody was refused by the cloud.
-    assert len(racks.created) == 2
-    pair.endAll(racks)
 
 
 def test_launchers_serve_many_requests_within_small_limits(pair, racks):
@@ -239,23 +214,6 @@ def test_launcher_grants_ready_node_of_another_launcher(pair, racks):
     request = pair.addRequest(second, 'big')
     assert [each.uuid for each in pair.serve(request)] == [node.uuid]
     assert racks.created == []
-
-
-def test_one_of_two_launchers_grants_the_last_ready_node(
-        pair, racks, monkeypatch):
-    first, second = pair.launchers
-    pair.setLayout(cloud('one'))
-    node = first.addNode(first.getProvider('one'), 'big', state=State.READY)
-    second.runUntilSeen(node.uuid)
-    requests = [pair.addRequest(launcher, 'big')
-                for launcher in pair.launchers]
-    together = pair.decideTogether(requests, monkeypatch)
-    nodes = pair.serve(*requests)
-    assert together == [Grant]
-    assert nodes[1].uuid == node.uuid
-    assert nodes[0].uuid != node.uuid
-    assert racks.created == ['one']
-    pair.endAll(racks)
 
 
 def test_node_is_made_by_launcher_that_handles_its_connection(several, racks):
@@ -341,45 +299,17 @@ def test_driver_result_after_session_loss_is_not_written(steps, racks, expire):
 
 
 def test_waiting_requests_are_served_after_session_loss(
-        steps, racks, expire, kazoo_client, monkeypatch):
-    monkeypatch.setattr(steps.demand, 'isShared', lambda: True)
+        steps, racks, expire):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     used = steps.addRequest('big')
     steps.runUntil(lambda: isDone(used))
     waiting = steps.addRequest('big')
-    steps.runUntil(lambda: kazoo_client.exists(f'{ROOT}/{waiting.uuid}'))
+    steps.runUntilWaiting(waiting)
     expire(steps)
-    # What others are to keep to, they are told again.
-    steps.runUntil(lambda: kazoo_client.exists(f'{ROOT}/{waiting.uuid}'))
     finish(steps, used)
     steps.runUntil(lambda: isDone(waiting))
     assert waiting.state == waiting.State.FULFILLED
     assert racks.most == 1
-
-
-def test_reservation_is_made_again_after_launchers_were_missing(
-        steps, racks, monkeypatch):
-    """No launcher was registered when the request was planned."""
-    registry = COMPONENT_REGISTRY.registry
-    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
-    used = steps.addRequest('big')
-    steps.runUntil(lambda: isDone(used))
-    waiting = steps.addRequest('big')
-    steps.runUntil(steps.planner.getReservations)
-    steps.run()
-    with monkeypatch.context() as context:
-        context.setattr(registry, 'all', lambda kind: [])
-        steps.request_reconciler.reconcile(waiting.uuid)
-    assert not steps.planner.getReservations()
-    # So it is with a new session.
-    steps.zk_client.client.delete(steps.component_info.path)
-    steps.component_info.register()
-    end = time.monotonic() + TIMEOUT
-    while [each.path for each in registry.all('launcher')] != [
-            steps.component_info.path]:
-        assert time.monotonic() < end
-        time.sleep(0.005)
-    steps.runUntil(steps.planner.getReservations)
 
 
 def test_launcher_sees_changes_made_during_session_loss(

@@ -7,7 +7,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.racks import isDone
 from tests.fixtures.staticlayouts import severalStaticNodes
-from zuul_nodes.launcher.planner.planner import Grant
+from zuul_nodes.launcher.planner import Grant
 
 State = ProviderNode.State
 
@@ -43,14 +43,17 @@ def test_launchers_give_static_node_to_one_request_at_a_time(pair):
     assert pair.waitForReady(3) == node_ids
 
 
-def test_one_of_two_launchers_grants_the_last_static_node(pair, monkeypatch):
+def test_deposed_planner_does_not_grant_the_last_static_node(
+        pair, monkeypatch):
     """The other request waits for the node, and gets it next."""
     pair.setLayout(severalStaticNodes(1))
     node_id, = pair.waitForReady(1)
-    requests = [pair.addRequest(launcher, 'big')
-                for launcher in pair.launchers]
-    decisions = pair.decideTogether(requests, monkeypatch)
-    pair.runUntil(lambda: isDone(requests[1]))
+    requests = [pair.addRequest(pair.launchers[0], 'big')]
+
+    def act(_):
+        requests.append(pair.depose('big'))
+    decisions = pair.interrupt(monkeypatch, act)
+    pair.runUntil(lambda: len(requests) > 1)
     pair.run()
     assert decisions == [Grant]
     assert requests[1].nodes == [node_id]

@@ -3,8 +3,8 @@
 Requests are not granted such nodes.  The launcher does not delete them at
 once, because the change of the definition may be reverted soon and because
 launchers that share the nodes read a new layout at different times.  It
-deletes them some time after their replacements were requested, or as soon as a
-waiting request needs their quota.
+deletes them some time after their replacements were requested.  If a waiting
+request needs their quota, :mod:`.reclaim` deletes them earlier.
 """
 
 import time
@@ -19,15 +19,13 @@ class Drift:
 
     :param NodeRecords nodes:
     :param Layouts layouts: hold the providers of the nodes.
-    :param Reclaim reclaim: knows which nodes to delete for waiting requests.
     :param Settings settings: ``drift_grace``: seconds that such a node may
         stay after this launcher has first seen it.
     """
 
-    def __init__(self, nodes, layouts, reclaim, settings):
+    def __init__(self, nodes, layouts, settings):
         self.nodes = nodes
         self.layouts = layouts
-        self.reclaim = reclaim
         self.grace = settings.drift_grace
         # Uuid of a node -> when it was first seen, by ``time.monotonic()``.
         self._since = {}
@@ -43,8 +41,7 @@ class Drift:
         if (node.state != ProviderNode.State.READY or not providers
                 # A static node has to be registered again before a
                 # request can use it.
-                or isGiven(providers[0].driver)
-                or self.reclaim.hasToGo(node)):
+                or isGiven(providers[0].driver)):
             return False
         now = time.monotonic()
         left = self._since.setdefault(node.uuid, now) + self.grace - now

@@ -12,14 +12,12 @@ class Expiry:
 
     :param NodeRecords nodes:
     :param Layouts layouts: hold the providers of the nodes.
-    :param Reclaim reclaim: knows which nodes to delete for waiting requests.
     :param Drift drift: knows how long nodes of an old definition stay.
     """
 
-    def __init__(self, nodes, layouts, reclaim, drift):
+    def __init__(self, nodes, layouts, drift):
         self.nodes = nodes
         self.layouts = layouts
-        self.reclaim = reclaim
         self.drift = drift
 
     def isOver(self, node):
@@ -36,5 +34,5 @@ class Expiry:
             return False
         if self.layouts.scope.hasProvider(node):
             self.drift.forget(node.uuid)
-            return self.reclaim.hasToGo(node)
+            return False
         return not self.drift.mayStay(node)

@@ -4,21 +4,11 @@ import collections
 import threading
 import time
 
-from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.planner import isPending
-from zuul_nodes.launcher.providers import Failure
 
 State = ProviderNode.State
-
-
-class OvertakenError(QuotaException):
-    """Another launcher has used the capacity.
-
-    The request can be planned again when the records show capacity.
-    """
-    failure = Failure.OVERTAKEN.value
 
 
 class CapacityWaits:
@@ -60,14 +50,8 @@ class LaunchStart:
 
         :return: whether the launch may start or continue; if so, the node's
             record says that it has started.
-        :raises QuotaException: another launcher has used the capacity.
         """
-        if node.create_state or node.state not in (
-                State.REQUESTED, State.BUILDING):
-            return True
-        if node.state == State.BUILDING:
-            if not self.planner.fits(node):
-                raise OvertakenError('another launcher has used the capacity')
+        if node.create_state or node.state != State.REQUESTED:
             return True
         # Zuul's launcher has written the record, without checking the
         # capacity.

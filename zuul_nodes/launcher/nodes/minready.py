@@ -78,13 +78,13 @@ class MinReady:
     :param NewRecords new_records: creates the records of new nodes.
     :param isReady: called with a provider and the name of a label; returns
         whether there is an image for the label.
-    :param Demand demand: is notified when capacity is missing.
+    :param tellDemand: called when capacity is missing.
     """
 
     log = logging.getLogger('zuul.nodes.nodes')
 
     def __init__(self, state, nodes, planner, layouts, new_records, isReady,
-                 demand):
+                 tellDemand):
         self.state = state
         self.nodes = nodes
         self.queue = state.queue
@@ -93,7 +93,7 @@ class MinReady:
         self.layouts = layouts
         self.new_records = new_records
         self.isReady = isReady
-        self.demand = demand
+        self.tellDemand = tellDemand
         # Providers and names of labels without capacity.
         self._short = set()
         # Names of provider and label -> the logged blocker.
@@ -103,8 +103,8 @@ class MinReady:
         """Launch the missing nodes."""
         self.state.noteCheck()
         if any(self._findMissing()):
-            # A launcher that handled the label before, or this one before it
-            # lost its connection, may have created some just now.
+            # This launcher may have created some just before it lost its
+            # connection.
             if not self.nodes.records.nodes_cache.catchUp():
                 self.queue.addAfter(KEY, self.settings.min_ready_pause)
                 return
@@ -114,10 +114,11 @@ class MinReady:
                 return
         self.planner.setMissing(self._short)
         if self._short:
-            self.demand.tell()
+            self.tellDemand()
 
     def _launchMissing(self):
         """:return: whether all missing nodes were processed."""
+        term = self.nodes.election.getTerm()
         for number, (label, provider) in enumerate(self._findMissing()):
             if number == self.settings.min_ready_batch:
                 return False
@@ -127,7 +128,7 @@ class MinReady:
                 if name == label.name
                 and each.tenant_name == provider.tenant_name}
             try:
-                self._launch(label, provider)
+                self._launch(label, provider, term)
             except Exception as error:
                 # The cloud may not yet have said how much quota the label
                 # needs.
@@ -142,7 +143,7 @@ class MinReady:
         self._short.clear()
         return readycounts.findMissing(
             self.layouts.tenant_providers, self.state.counts.get(),
-            self.nodes.ownership.isMyLabel, self._canMake,
+            self.nodes.election.isMyLabel, self._canMake,
             self.settings.min_ready_batch)
 
     def _canMake(self, label, provider):
@@ -178,7 +179,7 @@ class MinReady:
             return f'cannot be checked: {error!r}'
         return blocker
 
-    def _launch(self, label, provider):
+    def _launch(self, label, provider, term):
         records = self.new_records.makeNode(
             readycounts.makeSlot(label, provider), ProviderNode.State.BUILDING)
         if not self.planner.prepare(records):
@@ -188,6 +189,7 @@ class MinReady:
             return
         try:
             transaction = self.nodes.session.transaction()
+            transaction.require(term)
             self.new_records.create(transaction, records, provider)
             commitNew(self.nodes.records, transaction, records)
         except UnwritableError:

@@ -75,10 +75,9 @@ class NewRecords:
         for record in records:
             transaction.audit(audit.Event.CREATED, owner, record,
                               result=audit.Result.BEGUN)
-            # The launcher that launches the node gets its lock at once.
-            transaction.create(
-                record, lock=record is records[0]
-                and self.ownership.handles(record.connection_name))
+            # If this launcher launches the node, it gets its lock at once.
+            transaction.create(record, lock=record is records[0]
+                               and self.ownership.isMyNode(record))
 
     def makeStaticNode(self, provider, entry):
         """Create the records of a static node.

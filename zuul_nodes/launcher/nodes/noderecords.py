@@ -26,13 +26,15 @@ class NodeRecords:
     :param Session session: in which nodes are locked and written.
     :param WorkQueue queue: the work queue, in which each node has a key.
     :param Ownership ownership: knows which nodes this launcher handles.
+    :param Election election: knows whether this launcher plans.
     """
 
-    def __init__(self, records, session, queue, ownership):
+    def __init__(self, records, session, queue, ownership, election):
         self.records = records
         self.session = session
         self.queue = queue
         self.ownership = ownership
+        self.election = election
         self._memories = []
 
     def get(self, node_id):
@@ -131,13 +133,19 @@ class NodeRecords:
         self.setStateOfOther(host, State.FAILED, log)
         self.setStateOfSlots(host, State.FAILED, log)
 
-    def setStateOfOther(self, node, state, log, **attributes):
+    def setStateOfOther(self, node, state, log, term=None, **attributes):
         """Write a new state to an unlocked node, unless another component has
-        changed or assigned it."""
+        changed or assigned it.
+
+        :param str term: as of :meth:`.Election.getTerm`, if the planner has
+            decided it.
+        """
         if node.hasLock() or node.is_locked:
             return
         log.debug('Marking node %s as %s', node, state)
         transaction = self.session.transaction()
+        if term:
+            transaction.require(term)
         transaction.checkUnlocked(node)
         transaction.checkNoPart(node.assignment)
         transaction.update(node, state=state, state_time=time.time(),

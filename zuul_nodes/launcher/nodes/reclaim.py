@@ -3,13 +3,15 @@ quota.
 
 Nodes that no tenant can use any more go first, all that free needed quota.  If
 there are none, one node at a time is deleted at a provider: the oldest first,
-and those of labels with ``min-ready`` last.  All launchers make the same
-choice from the records, and each deletes its own nodes.
+and those of labels with ``min-ready`` last.  The launcher that plans chooses
+them and marks their records; each launcher deletes its own nodes.
 """
 
 import collections
+import logging
 import time
 
+from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.planner import LAST
@@ -22,6 +24,7 @@ from zuul_nodes.launcher.providers import (
 
 State = ProviderNode.State
 
+KEY = ('reclaim', '')
 # States of nodes whose quota is about to be free.
 LEAVING_STATES = (State.OUTDATED, State.USED)
 
@@ -69,25 +72,25 @@ class Reclaim:
     :param Planner planner: knows which quota the waiting requests need.
     :param Layouts layouts: hold the providers of the nodes.
     :param Leaving leaving: knows which providers are deleting nodes already.
-    :param Demand demand: queues the next choice while requests wait.
     :param Settings settings:
     """
 
-    def __init__(self, nodes, planner, layouts, leaving, demand, settings):
+    log = logging.getLogger('zuul.nodes.nodes')
+
+    def __init__(self, nodes, planner, layouts, leaving, settings):
         self.nodes = nodes
         self.planner = planner
         self.layouts = layouts
         self.leaving = leaving
-        self.demand = demand
         self.settings = settings
-        # Uuids of the nodes to delete, and of those that the next choice
-        # deletes if it proposes them again.
-        self._chosen = self._proposed = frozenset()
+        # Uuids of the nodes that the next choice deletes if it proposes them
+        # again.
+        self._proposed = frozenset()
 
-    def hasToGo(self, node):
-        """:return: whether to delete an unassigned ready node for a waiting
-            request."""
-        return node.uuid in self._chosen
+    def tellDemand(self):
+        """Queue a choice: a request or a min-ready node waits for capacity.
+        """
+        self.nodes.queue.addAfter(KEY, self.settings.reclaim_interval)
 
     def mayBeReused(self, node):
         """:return: whether a used node may be reused, because no waiting
@@ -101,9 +104,10 @@ class Reclaim:
         """Choose the nodes to delete."""
         reserved = self.planner.getReserved()
         if not reserved:
-            self._chosen = self._proposed = frozenset()
+            self._proposed = frozenset()
             return
-        self.demand.tellReclaim()
+        term = self.nodes.election.getTerm()
+        self.tellDemand()
         if not self.layouts.isUpToDate():
             # While layouts are being read, a provider may seem to be missing.
             return
@@ -119,12 +123,20 @@ class Reclaim:
             for node in self._choose(name, [
                 node for node in nodes if not isRetained(node)],
                 name in leaving, wanted[name]))
-        # Until the next choice, because quota that another launcher has just
-        # granted counts twice until the record of its grant arrives.
-        self._chosen = proposed & self._proposed
+        # Not before the next choice, because a node that is about to be
+        # released may serve the request as well.
+        chosen = proposed & self._proposed
         self._proposed = proposed
-        for node_id in self._chosen:
-            self.nodes.look(node_id)
+        for node_id in chosen:
+            self._end(node_id, term)
+
+    def _end(self, node_id, term):
+        """Mark a node, so that the launcher that handles it deletes it."""
+        node = self.nodes.get(node_id)
+        if node is not None and node.state == State.READY:
+            log = get_annotated_logger(self.log, node)
+            log.info('Deleting idle node %s for waiting requests', node)
+            self.nodes.setStateOfOther(node, State.OUTDATED, log, term)
 
     def _choose(self, name, nodes, is_leaving, reserved):
         """Choose the nodes of a provider to delete.

@@ -5,8 +5,6 @@ Everything here is in memory: there is no ZooKeeper, and there are no threads.
 
 from zuul_nodes.launcher.planner.capacity import LAST, Shortage
 from zuul_nodes.launcher.planner.decisions import Host, Slot
-from zuul_nodes.launcher.planner.demand import RESERVATIONS, Demand
-from zuul_nodes.launcher.planner.exchange import ReservationExchange
 from zuul_nodes.launcher.planner.limits import (
     getSlotProblem,
     getSlots,
@@ -17,13 +15,10 @@ from zuul_nodes.launcher.planner.supply import Supply
 
 __all__ = [
     'LAST',
-    'RESERVATIONS',
-    'Demand',
     'Grant',
     'Host',
     'Impossible',
     'Planner',
-    'ReservationExchange',
     'Shortage',
     'Slot',
     'Supply',

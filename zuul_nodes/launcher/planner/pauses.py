@@ -66,7 +66,7 @@ class Pauses:
         # A node that lacked capacity frees none.  The record of a node that is
         # deleted during its launch may not show that yet.
         if (hasFailed(node, Failure.QUOTA)
-                or hasFailed(node, Failure.OVERTAKEN)
+                or hasFailed(node, Failure.MOVED)
                 or node.state in ProviderNode.CREATE_STATES):
             return set()
         ended = {name for name in self.getForRoom() if name in names}

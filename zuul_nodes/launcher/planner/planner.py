@@ -14,9 +14,7 @@ from collections.abc import (
     Container,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
-    Set,
 )
 import contextlib
 import functools
@@ -28,7 +26,6 @@ import random
 import threading
 import time
 from typing import Any
-import urllib.parse
 
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProvider
@@ -116,16 +113,14 @@ class Planner:
         self.limits_lifetime = limits_lifetime
         self.capacity = Capacity(isGiven, tellName)
         self.waiting = RequestQueue()
-        # What has not been written yet: uuid of a request -> its grant,
-        # its needs and what was reserved for it.
-        self._grants: dict[
-            str, tuple[Grant, Needs, tuple[Reservation, ...] | None]] = {}
+        # What has not been written yet: uuid of a request -> its grant and
+        # its needs.
+        self._grants: dict[str, tuple[Grant, Needs]] = {}
         self._pauses = Pauses(clock)
         self.blockers = Blockers(
             self.capacity, self._pauses, canUse, isHandled, handles,
             isAsked, getProblem)
         self.options = FoundCandidates(self.capacity, self.blockers)
-        self._others: dict[str, tuple[Reservation, ...]] = {}
         self._woken: list[str] = []
         # Names of providers without capacity for a min-ready node.
         self._refused: set[str] = set()
@@ -236,12 +231,11 @@ class Planner:
             self.capacity.setScope(scope, Limits(
                 scope, self.clock, self.limits_lifetime))
             # It is told anew.
-            for name in self._getMissing():
+            for name in list(self.capacity.missing.by_request):
                 self.capacity.unreserve(name)
             # What counts where may be otherwise now.
-            for request_id, several in (
-                    self.capacity.reservations.by_request
-                    | self._others).items():
+            for request_id, several in list(
+                    self.capacity.reservations.by_request.items()):
                 self.capacity.unreserve(request_id)
                 self.capacity.reserve(several)
             self._reconsider()
@@ -310,34 +304,6 @@ class Planner:
             pause = self._pauses.get(provider_name)
             return pause.until - self.clock() if pause else 0
 
-    def setReservations(
-            self, reservations: Mapping[str, tuple[Reservation, ...]]) -> None:
-        """
-        :param reservations: all of other launchers: uuid of a
-            request -> a tuple of Reservation.
-        """
-        with self._change():
-            for request_id in self._others.keys() - reservations.keys():
-                self.capacity.unreserve(request_id)
-            for request_id, several in reservations.items():
-                if self._others.get(request_id) != several:
-                    self.capacity.unreserve(request_id)
-                    self.capacity.reserve(several)
-            self._others = dict(reservations)
-
-    def getReservations(self) -> dict[str, tuple[Reservation, ...]]:
-        """:return: dict as for :meth:`setReservations`: this launcher's."""
-        with self._lock:
-            # Others do not see yet that what has been granted is in use.
-            reservations = {
-                request_id: several for request_id, (*_, several)
-                in self._grants.items() if several}
-            return reservations | {
-                request_id: several for request_id, several
-                in (self.capacity.reservations.by_request
-                    | self.capacity.missing.by_request).items()
-                if request_id not in self._others}
-
     def getObstacle(self, provider: BaseProvider,
                     label_name: str) -> Blocker | None:
         """
@@ -365,14 +331,13 @@ class Planner:
         :param missing: pairs of a provider and the name of a label, for each
             min-ready node without capacity.
         """
-        # The names are parts of paths in ZooKeeper, as uuids of requests.
-        wanted = {urllib.parse.quote_plus(' '.join((
-            provider.tenant_name, provider.canonical_name, label_name))):
+        wanted = {' '.join((
+            provider.tenant_name, provider.canonical_name, label_name)):
             (provider, label_name) for provider, label_name in missing}
         with self._change():
-            for name in self._getMissing() - wanted.keys():
-                self.capacity.unreserve(name)
             known = self.capacity.missing.by_request.keys()
+            for name in known - wanted.keys():
+                self.capacity.unreserve(name)
             for name in wanted.keys() - known:
                 self.capacity.reserveNode(name, *wanted[name])
 
@@ -391,10 +356,9 @@ class Planner:
             return found
 
     def fits(self, node: ProviderNode) -> bool:
-        """Check whether the launch of a node may begin.
-
-        Launchers that decide at the same time do not know of each other.  If
-        their nodes exceed a limit together, the younger nodes do not begin.
+        """Check whether the launch of a node may begin that one of Zuul's
+        launchers has granted without a check.  If nodes exceed a limit
+        together, the younger ones do not begin.
 
         :param node: with a record.
         """
@@ -503,10 +467,9 @@ class Planner:
             self._reserve(line, view)
             return None
         grant = draft.getGrant(request_id)
-        reserved = self.capacity.reservations.by_request.get(request_id)
         self.capacity.claim(grant)
         self._leave(request_id)
-        self._grants[request_id] = grant, line.needs, reserved
+        self._grants[request_id] = grant, line.needs
         return grant
 
     def _isFull(self, node: ProviderNode, rank: Rank) -> bool:
@@ -517,10 +480,6 @@ class Planner:
                 if self.capacity.reservations.isReserved(name, rank)}
         return bool(full) and not full.isdisjoint(
             self.capacity.getNeighbours(node))
-
-    def _getMissing(self) -> Set[str]:
-        """:return: names of what is reserved by :meth:`setMissing`."""
-        return self.capacity.missing.by_request.keys() - self._others.keys()
 
     def _reserve(self, line: Line, view: Now) -> None:
         """Reserve a way of serving the first in a line."""
@@ -559,9 +518,9 @@ class Planner:
 
     def _collect(self, request: NodesetRequest, needs: Needs) -> Grant | None:
         """:return: what has been granted to a request already, or None."""
-        grant, granted_needs, _ = self._grants.get(request.uuid, (None,) * 3)
-        if grant is None:
+        if request.uuid not in self._grants:
             return None
+        grant, granted_needs = self._grants[request.uuid]
         providers = self.scope.by_tenant.get(request.tenant_name, {})
         if needs == granted_needs and self.capacity.holds(grant) and all(
                 providers.get(slot.provider.canonical_name) is slot.provider

@@ -2,7 +2,7 @@
 
 Quota: there is no capacity; wait.  Temporary: the cloud cannot answer now;
 retry later or at another provider.  Permanent: a retry at this provider is
-useless.  Overtaken: the state that the launch was planned with has changed;
+useless.  Moved: the provider is not where the launch was planned any more;
 this counts as no failure, and the request is planned again.  Any other error
 counts as one launch attempt, of which a provider has a limited number.
 """
@@ -38,7 +38,7 @@ class Failure(enum.Enum):
     QUOTA = 'quota'
     TEMPORARY = 'temporary'
     PERMANENT = 'permanent'
-    OVERTAKEN = 'overtaken'
+    MOVED = 'moved'
     ATTEMPT = 'attempt'
 
 

@@ -50,10 +50,6 @@ class Ownership:
                 connection_name is None or not launcher.connection_filter
                 or connection_name in launcher.connection_filter)]
 
-    def isShared(self):
-        """:return: whether there are other running launchers."""
-        return len(self.getLaunchers()) > 1
-
     def isHandled(self, connection_name):
         """:return: whether a running launcher handles the connection."""
         return bool(self.getLaunchers(connection_name))
@@ -63,9 +59,16 @@ class Ownership:
         own = self.component.connection_filter
         return not own or connection_name in own
 
-    def isMyRequest(self, request):
-        return self._isMine(self.getLaunchers(),
-                            lambda name: records.launcher_score(name, request))
+    def getRequestOwner(self, request):
+        """:return: the name of the running launcher that serves a request if
+            each serves its share, as Zuul's do; None if none runs."""
+        return min(self.getLaunchers(), default=None,
+                   key=lambda name: records.launcher_score(name, request))
+
+    def getLabelOwner(self, canonical_name):
+        """:return: the same for the min-ready nodes of a label."""
+        scores = scores_for_label(canonical_name, self.getLaunchers())
+        return scores[min(scores)] if scores else None
 
     def isMyNode(self, node):
         return self._isMine(self.getLaunchers(node.connection_name),
@@ -75,13 +78,6 @@ class Ownership:
         return self._isMine(
             self.getLaunchers(endpoint.connection.connection_name),
             lambda name: endpoint_score(name, endpoint))
-
-    def isMyLabel(self, canonical_name):
-        """Whether this launcher handles the min-ready nodes of a label."""
-        launchers = self.getLaunchers()
-        scores = scores_for_label(canonical_name, launchers)
-        return bool(scores) and (
-            scores[min(scores)] == self.component.hostname)
 
     def _isMine(self, launchers, getScore):
         return bool(launchers) and (

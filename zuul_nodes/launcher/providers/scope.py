@@ -141,7 +141,7 @@ def getZone(node, label):
 
 class MovedError(ProviderNodeError):
     """The node's provider does not exist any more at the node's endpoint."""
-    failure = Failure.OVERTAKEN.value
+    failure = Failure.MOVED.value
 
 
 class Scope:

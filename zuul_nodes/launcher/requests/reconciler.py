@@ -297,7 +297,7 @@ class RequestReconciler:
 
 def _addFailure(entry, node, attempts):
     """Record the failure of a provider."""
-    if hasFailed(node, Failure.OVERTAKEN):
+    if hasFailed(node, Failure.MOVED):
         return
     if node.state == NodeState.TEMPFAILED:
         entry['temporary'] = entry.get('temporary', {}) | {

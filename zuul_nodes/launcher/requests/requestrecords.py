@@ -11,14 +11,16 @@ class RequestRecords:
     :param Records records: of all nodes and requests.
     :param Session session: locks and writes the requests.
     :param WorkQueue queue: the work queue, in which each request has a key.
-    :param Ownership ownership: knows which requests this launcher handles.
+    :param Ownership ownership: knows which launchers handle which connection.
+    :param Election election: knows whether this launcher plans requests.
     """
 
-    def __init__(self, records, session, queue, ownership):
+    def __init__(self, records, session, queue, ownership, election):
         self.records = records
         self.session = session
         self.queue = queue
         self.ownership = ownership
+        self.election = election
         # Uuid of a request -> version of its record when it was read.
         self._versions = {}
 
@@ -46,9 +48,14 @@ class RequestRecords:
         self._versions.pop(request_id, None)
 
     def begin(self, request):
-        """:return: a Transaction that fails if the request has changed since
-            :meth:`get`."""
+        """
+        :return: a Transaction that fails if the request has changed since
+            :meth:`get`, or if this launcher neither holds its lock nor plans.
+        :raises Conflict: the same is known already.
+        """
         transaction = self.session.transaction()
+        if not request.hasLock():
+            transaction.require(self.election.getTerm())
         transaction.expect(request, self._versions[request.uuid])
         return transaction
 
@@ -62,7 +69,7 @@ class RequestRecords:
 
     def isMine(self, request):
         """:return: whether this launcher handles the request."""
-        return request.hasLock() or self.ownership.isMyRequest(request)
+        return request.hasLock() or self.election.isMyRequest(request)
 
     def getNodes(self, request):
         """:return: a list of the nodes of a request; None for each deleted

@@ -11,7 +11,7 @@ class RequestWaits:
 
     :param WorkQueue queue: the work queue, in which each request has a key.
     :param Planner planner: knows why requests wait.
-    :param Demand demand: is notified of waiting requests.
+    :param tellDemand: called when a request waits.
     :param Settings settings:
     :ivar float unhandled_timeout: seconds that a request waits for a launcher
         that handles a connection that it needs.
@@ -19,10 +19,10 @@ class RequestWaits:
 
     log = logging.getLogger('zuul.nodes.requests')
 
-    def __init__(self, queue, planner, demand, settings):
+    def __init__(self, queue, planner, tellDemand, settings):
         self.queue = queue
         self.planner = planner
-        self.demand = demand
+        self.tellDemand = tellDemand
         self.interval = settings.reason_interval
         self.unhandled_timeout = settings.unhandled_timeout
         self._reasons = {}
@@ -34,7 +34,7 @@ class RequestWaits:
         """Log why a request waits, and queue the checks of its reason."""
         self.logReason(request.uuid, reason, log)
         self.queue.addAfter(REASONS, self.interval)
-        self.demand.tell()
+        self.tellDemand()
 
     def logReason(self, request_id, reason, log):
         """Log why a request waits, if the reason is new."""

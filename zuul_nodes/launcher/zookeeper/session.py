@@ -27,7 +27,6 @@ class Session:
     :param str identifier: written into locks, for operators.
     :param Event stop_event: ends retries.
     :param written: called with each record that has been written.
-    :param isShared: returns whether other launchers run, too.
     :ivar OwnWrites own_writes: recognizes events that need no read.
     :ivar int epoch: number of lost sessions.  The locks of a session are lost
         with it.
@@ -36,10 +35,9 @@ class Session:
     log = logging.getLogger('zuul.nodes.zookeeper')
 
     def __init__(self, zk_client, identifier, stop_event,
-                 written=lambda record: None, isShared=lambda: False):
+                 written=lambda record: None):
         self.zk_client = zk_client
         self.written = written
-        self.isShared = isShared
         self.own_writes = OwnWrites()
         self.client = zk_client.client
         self.identifier = identifier

@@ -23,7 +23,6 @@ from kazoo.protocol.serialization import (
     SetData,
 )
 from kazoo.security import OPEN_ACL_UNSAFE
-from zuul.model import ProviderNode
 
 from zuul_nodes import audit
 from zuul_nodes.launcher.zookeeper.content import (
@@ -192,6 +191,10 @@ class Transaction:
         self._others.append(('delete', (path,)))
         self._unread += [path, path]
 
+    def require(self, path):
+        """Require that a node exists."""
+        self._others.append(('check', (path, -1)))
+
     def checkUnlocked(self, record):
         """Require that the lock of the record has no holder and no contender.
         """
@@ -264,9 +267,10 @@ class Transaction:
                 content.record)) for content in written]
             operations += [_fillIn(operation, created)
                            for operation in self._others]
-            known = self._getKnown(created)
+            # What it creates does not have to be read.
             paths = self._unread + [
-                content.record.getPath() for content in (*written, *known)]
+                content.record.getPath()
+                for content in (*written, *created.values())]
             self.session.own_writes.expect(paths)
             stats = self._sendAudited(operations)
         except BaseException as error:
@@ -282,7 +286,7 @@ class Transaction:
         with RECORDS_LOCK:
             for content, stat in zip(written, stats, strict=False):
                 content.setWritten(stat)
-            for content in known:
+            for content in created.values():
                 content.setWritten(CREATED)
             for part, stat in self._cleared:
                 # Another component may have written a new part since.
@@ -304,18 +308,6 @@ class Transaction:
             self.session.written(record)
         for function, arguments in self._afterwards:
             function(*arguments)
-
-    def _getKnown(self, created):
-        """
-        :param dict created: record or part -> its Content.
-        :return: a list of the contents that do not have to be read.
-        """
-        # If there are other launchers, a new node may have to yield to older
-        # nodes of theirs.  Only the watch reports all nodes in the order of
-        # their writes.
-        shared = self.session.isShared()
-        return [content for each, content in created.items()
-                if not (shared and isinstance(each, ProviderNode))]
 
     def _sendAudited(self, operations):
         self._writeAudit()

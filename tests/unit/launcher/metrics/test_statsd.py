@@ -360,7 +360,8 @@ class Started(Steps):
     """A launcher that takes its steps by itself."""
 
     def __init__(self, config, name):
-        Launcher.__init__(self, config, makeRegistry(config), name)
+        Launcher.__init__(
+            self, config, makeRegistry(config), _hostname=name)
         self.gauges.interval = 0.02
         self.start()
 

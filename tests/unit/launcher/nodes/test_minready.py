@@ -12,6 +12,7 @@ from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
 from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
+from tests.fixtures.planning import getReservations
 from tests.fixtures.racks import finish, isDone
 from zuul_nodes.launcher.nodes import minready, readycounts
 from zuul_nodes.launcher.nodes.readycounts import Counts, findMissing, getKind
@@ -392,7 +393,7 @@ def test_nothing_is_kept_for_what_another_has_made(steps):
     steps.setLayout(full('a', min_ready=5) + '- section:' + place)
     steps.runUntil(lambda: ready(steps) == 5)
     steps.run()
-    assert steps.planner.getReservations() == {}
+    assert getReservations(steps.planner) == {}
 
 
 def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):

@@ -109,8 +109,8 @@ def test_launchers_check_static_node_for_one_request_at_a_time(
 def test_launcher_checks_no_node_whose_connection_it_does_not_handle(
         several, makeHost):
     """Its network may not reach the node."""
-    several.add('first')
-    other = several.add('second', connection_filter='rack')
+    other = several.add('first', connection_filter='rack')
+    several.add('second')
     host = makeHost()
     several.setLayout(checkedStaticNodes(host.port))
     node_id, = several.waitForReady(1)

@@ -216,9 +216,10 @@ def test_all_slots_of_a_machine_make_room_together(steps, racks):
     steps.setLayout(limited(1, slots=2))
     cancel(steps, serve(steps, 'big', 'big'))
     request = steps.addRequest('other')
-    steps.runUntil(lambda: steps.reclaim._chosen)
-    # Both at once: of the one that stayed, somebody could get hold.
-    assert len(steps.reclaim._chosen) == 2
+    steps.runUntil(lambda: steps.nodes(State.OUTDATED))
+    # Both at once: another request could get a slot that stayed.
+    assert len([node for node in steps.nodes(State.OUTDATED)
+                if node.main_node_id]) == 2
     steps.runUntil(lambda: isDone(request))
     assert [node.label for node in steps.nodes()] == ['other']
     assert racks.most == 1
@@ -236,9 +237,7 @@ def test_ready_slot_stays_beside_a_used_one(steps, racks):
 
 @pytest.mark.settings(reclaim_interval=1)
 @pytest.mark.crash
-def test_launchers_choose_the_same_ready_nodes_to_delete(
-        several, racks, monkeypatch):
-    # As ever, what they tell each other takes less.
+def test_each_launcher_deletes_its_nodes_for_waiting_requests(several, racks):
     launcher = several.add('first')
     several.add('second')
     several.setLayout(limited(4))

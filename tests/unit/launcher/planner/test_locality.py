@@ -4,6 +4,7 @@ possible now."""
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
+from tests.fixtures.planning import getReservations
 from tests.fixtures.racks import addProvider, cloud, finish
 
 State = ProviderNode.State
@@ -60,7 +61,7 @@ def test_waiting_request_reserves_its_preferred_provider(steps, racks):
     request = steps.addRequest('big', **near(steps, 'two'))
     steps.runUntil(lambda: steps.planner.getReason(request.uuid))
     provider, = {each.provider for several
-                 in steps.planner.getReservations().values()
+                 in getReservations(steps.planner).values()
                  for each in several}
     assert provider == steps.getProvider('two').canonical_name
     finish(steps, parents[1])

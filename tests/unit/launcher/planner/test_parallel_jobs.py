@@ -123,7 +123,7 @@ def test_another_number_of_slots_counts(steps, numbers):
 
 
 @pytest.mark.crash
-def test_launchers_that_decide_at_once_keep_to_the_number(pair, monkeypatch):
+def test_deposed_planner_keeps_to_the_number(pair, monkeypatch):
     for tenant in ('first', 'second'):
         pair.setLayout(machine(2, tenant), tenant)
     pair.waitForReady(4)
@@ -133,8 +133,7 @@ def test_launchers_that_decide_at_once_keep_to_the_number(pair, monkeypatch):
     granted = []
 
     def decide(_):
-        granted.append(pair.addRequest(second, 'big', tenant='second'))
-        second.runUntil(lambda: isDone(granted[0]))
+        granted.append(pair.depose('big', tenant='second'))
     decisions = pair.interrupt(monkeypatch, decide)
     request = pair.addRequest(first, 'big', tenant='first')
     pair.runUntil(lambda: granted)

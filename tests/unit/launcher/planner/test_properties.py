@@ -29,7 +29,6 @@ from zuul_nodes.launcher.planner.planner import (
     Wait,
     getRank,
 )
-from zuul_nodes.launcher.planner.reservations import Reservation
 from zuul_nodes.launcher.planner.selection import getNeeds
 
 State = ProviderNode.State
@@ -77,7 +76,6 @@ class Planning(RuleBasedStateMachine):
                     interface_ip=f'desk{number}')
         self.world.setProviders(
             self.a, self.b, self.c, self.desks, self.theirs)
-        self.others = {}
         self.running = {}
         self.waiting = {}
         self.unwritten = {}
@@ -151,24 +149,6 @@ class Planning(RuleBasedStateMachine):
     def readLayout(self):
         """It is as it was."""
         self.world.setProviders(*self.world.providers)
-
-    @rule(labels=st.lists(st.sampled_from(LABELS), min_size=1, max_size=3),
-          name=st.sampled_from(('a', 'b', 'c', 'desks', 'theirs')),
-          amount=st.integers(0, 3), priority=st.integers(0, 1))
-    def reserve(self, labels, name, amount, priority):
-        """Another launcher does."""
-        request = makeRequest(*labels, priority=priority)
-        self.others[request.uuid] = (Reservation(
-            name, getRank(request), tuple(labels),
-            'other' if name == 'theirs' else 'tenant',
-            {'cores': amount} if amount else {}),)
-        self.planner.setReservations(self.others)
-
-    @rule(index=st.integers(0, 9))
-    def unreserve(self, index):
-        if self.others:
-            del self.others[list(self.others)[index % len(self.others)]]
-            self.planner.setReservations(self.others)
 
     @rule()
     def writeAll(self):
@@ -311,7 +291,6 @@ class Planning(RuleBasedStateMachine):
 
     def teardown(self):
         """Everybody is served in the end."""
-        self.planner.setReservations({})
         for name in 'abc':
             self.planner.resume(name)
         rounds = 2 * (len(self.waiting) + len(self.running)

@@ -10,6 +10,7 @@ from tests.fixtures.planning import (
     StaticProvider,
     World,
     bigLabel,
+    getReservations,
     makeRequest,
     smallProvider,
 )
@@ -48,7 +49,7 @@ def test_request_of_higher_priority_is_served_first(urgent):
     world.request('small')
     request, wait = world.request('small', **urgent)
     assert wait.reservation == ('a',)
-    assert set(world.planner.getReservations()) == {request.uuid}
+    assert set(getReservations(world.planner)) == {request.uuid}
     world.finish(done)
     assert world.woken == [request.uuid]
 
@@ -64,7 +65,7 @@ def test_waiting_request_moves_ahead_with_its_priority():
     assert world.plan(first).reservation == ()
     second._set(_relative_priority=1)
     assert world.plan(second).reservation == ()
-    assert set(world.planner.getReservations()) == {first.uuid}
+    assert set(getReservations(world.planner)) == {first.uuid}
     second._set(_relative_priority=-1)
     assert world.plan(second).reservation == ('a',)
     world.finish(done)
@@ -84,7 +85,7 @@ def test_next_request_gets_reservation_when_the_first_leaves(fails):
         assert world.plan(first).reservation == ('tables',)
     else:
         world.planner.forget(first.uuid)
-    assert second.uuid in world.planner.getReservations()
+    assert second.uuid in getReservations(world.planner)
 
 
 def test_large_request_moves_ahead_of_smaller_ones():
@@ -210,7 +211,7 @@ def test_requests_of_different_kinds_reserve_different_providers():
     _, wait = world.request('big', preferred_provider='a')
     assert wait.reservation == ('b',)
     world.planner.forget(first.uuid)
-    assert len(world.planner.getReservations()) == 2
+    assert len(getReservations(world.planner)) == 2
 
 
 @pytest.mark.parametrize('name', 'ab')
@@ -358,7 +359,7 @@ def test_reservation_ends_with_its_request():
     world.planner.forget(large.uuid)
     assert world.woken == [small.uuid]
     world.serve()
-    assert world.planner.getReservations() == {}
+    assert getReservations(world.planner) == {}
     assert world.planner.getReason(large.uuid) is None
 
 
@@ -429,7 +430,7 @@ def test_waiting_requests_fail_when_limits_become_too_small():
     world.planner.limitsChanged(['a'])
     assert world.woken == [request.uuid for request in waiting]
     assert all(isinstance(answer, Impossible) for answer in world.serve())
-    assert world.planner.getReservations() == {}
+    assert getReservations(world.planner) == {}
 
 
 def test_change_without_event_is_found_when_the_first_is_planned():

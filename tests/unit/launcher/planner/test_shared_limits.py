@@ -1,4 +1,4 @@
-"""Limits that several providers share, and several launchers."""
+"""Limits that several providers share."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.fixtures.planning import (
     Provider,
     StaticProvider,
     World,
-    makeRequest,
+    getReservations,
     smallProvider,
 )
 from zuul_nodes.launcher.planner.planner import (
@@ -119,91 +119,37 @@ def test_request_keeps_no_machine_of_another_tenant_only():
     assert node.interface_ip == 'apart'
 
 
-# Other launchers
-
-def other(**kwargs):
-    """:return: what another launcher has reserved."""
-    request = makeRequest('big', **kwargs)
-    return {request.uuid: (Reservation(
-        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
-
-
-def test_request_waits_for_reservation_of_another_launcher():
-    world = World(smallProvider())
-    world.planner.setReservations(other())
-    request, wait = world.request('small')
-    assert 'kept for request' in wait.reason
-    assert set(world.planner.getReservations()) == {request.uuid}
-    world.planner.setReservations({})
-    assert world.woken == [request.uuid]
-
-
-def test_reservation_of_a_request_behind_does_not_count():
-    world = World(smallProvider())
-    request = makeRequest('small')
-    world.planner.setReservations(other())
-    assert isinstance(world.planner.plan(request), Grant)
-
-
-def test_waiting_request_has_a_reservation_to_publish():
-    world = World(smallProvider())
-    world.fill(1, 'small')
-    request, _ = world.request('big')
-    assert world.planner.getReservations() == {request.uuid: (Reservation(
-        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
-
-
-def test_reservation_is_published_until_the_request_is_granted():
+def test_waiting_request_has_a_reservation_until_it_is_granted():
     world = World(smallProvider())
     small, = world.fill(1, 'small')
-    world.request('big')
-    reservations = world.planner.getReservations()
+    request, _ = world.request('big')
+    assert getReservations(world.planner) == {request.uuid: (Reservation(
+        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
     world.finish(small)
-    assert world.planner.getReservations() == reservations
+    assert getReservations(world.planner) == {}
     world.serve()
-    assert world.planner.getReservations() == {}
-
-
-def test_reservation_counts_when_its_provider_becomes_known():
-    world = World()
-    world.planner.setReservations(other())
-    world.setProviders(smallProvider())
-    assert isinstance(world.request('small')[1], Wait)
+    assert getReservations(world.planner) == {}
 
 
 def test_missing_min_ready_nodes_reserve_what_surplus_nodes_have():
-    """All launchers delete surplus nodes for them; requests do not wait for
-    them."""
-    ours, others = World(smallProvider()), World(smallProvider())
-    provider, = ours.planner.scope.by_name['a']
-    for world in ours, others:
-        node = world.addNode(world.planner.scope.by_name['a'][0], 'small')
-    assert ours.planner.getObstacle(provider, 'big')
-    ours.planner.setMissing({(provider, 'big')})
-    reservations = ours.planner.getReservations()
-    assert not others.planner.isShort(node)
-    others.planner.setReservations(reservations)
-    assert others.planner.isShort(node)
-    assert others.planner.getReservations() == {}
-    assert others.planner.getObstacle(
-        others.planner.scope.by_name['a'][0], 'small') is None
-    others.fill(3, 'small')
-
-    # It is another launcher's turn.
-    others.planner.setMissing({(provider, 'big')})
-    others.planner.setMissing(set())
-    assert others.planner.isShort(node)
-    others.planner.setMissing({(provider, 'big')})
-    others.planner.setReservations({})
-    others.planner.setMissing({(provider, 'big')})
-    assert others.planner.getReservations() == reservations
-    others.planner.setScope(others.planner.scope)
-    assert others.planner.getReservations() == {}
-    others.planner.setMissing({(provider, 'big')})
-    assert others.planner.isShort(node)
-    others.planner.setMissing(set())
-    assert others.planner.getReservations() == {}
-    assert not others.planner.isShort(node)
+    """Surplus nodes are deleted for them; requests do not wait for them."""
+    world = World(smallProvider())
+    planner = world.planner
+    provider, = planner.scope.by_name['a']
+    node = world.addNode(provider, 'small')
+    assert planner.getObstacle(provider, 'big')
+    assert not planner.isShort(node)
+    planner.setMissing({(provider, 'big')})
+    assert planner.isShort(node)
+    assert planner.getObstacle(provider, 'small') is None
+    world.fill(3, 'small')
+    planner.setScope(planner.scope)
+    assert getReservations(planner) == {}
+    planner.setMissing({(provider, 'big')})
+    assert planner.isShort(node)
+    planner.setMissing(set())
+    assert getReservations(planner) == {}
+    assert not planner.isShort(node)
 
 
 def test_missing_machine_with_slots_needs_room_of_all_slots():

@@ -160,40 +160,39 @@ def begin(pair, names):
     """Have two tenants with ready nodes.
 
     :param names: of their providers.
-    :return: a request of each, one for each launcher.
+    :return: a request of the first.
     """
     tenants = ('first', 'second')
     for tenant, name in zip(tenants, names, strict=True):
         pair.setLayout(sharedStaticNode(name), tenant)
     pair.waitForReady(len(set(names)))
-    return [pair.addRequest(launcher, 'big', tenant=tenant)
-            for launcher, tenant in zip(
-                pair.launchers, tenants, strict=True)]
+    return pair.addRequest(pair.launchers[0], 'big', tenant='first')
 
 
 @pytest.mark.crash
 @pytest.mark.parametrize('known', [False, True])
 @by_name
-def test_launchers_that_decide_at_once_grant_shared_machine_once(
+def test_deposed_planner_does_not_grant_shared_machine_again(
         pair, names, known, monkeypatch):
     """Whether or not the first launcher knows by then what the second has
     granted."""
-    requests = begin(pair, names)
-    first, second = pair.launchers
+    request = begin(pair, names)
+    first = pair.launchers[0]
+    others = []
 
     def decide(decision):
-        second.runUntil(lambda: isDone(requests[1]))
-        node = first.api.getProviderNode(requests[1].nodes[0])
+        others.append(pair.depose('big', tenant='second'))
+        node = first.api.getProviderNode(others[0].nodes[0])
         end = time.monotonic() + TIMEOUT
         while known and not node.request_id:
             assert time.monotonic() < end
     decisions = pair.interrupt(monkeypatch, decide)
-    pair.runUntil(lambda: isDone(requests[1]))
+    pair.runUntil(lambda: others)
     pair.run()
     assert decisions == [Grant]
-    assert not isDone(requests[0])
-    pair.finish(requests[1])
-    pair.runUntil(lambda: isDone(requests[0]))
+    assert not isDone(request)
+    pair.finish(*others)
+    pair.runUntil(lambda: isDone(request))
 
 
 @pytest.mark.crash
@@ -201,8 +200,9 @@ def test_launcher_does_not_grant_shared_machine_that_is_renewed(
         pair, monkeypatch):
     """The node is not ready any more, and its machine may serve another
     request."""
-    requests = begin(pair, ('one', 'two'))
-    first, second = pair.launchers
+    request = begin(pair, ('one', 'two'))
+    first = pair.launchers[0]
+    others = []
 
     def renew(decision):
         node = decision.slots[0].node
@@ -210,11 +210,11 @@ def test_launcher_does_not_grant_shared_machine_that_is_renewed(
         transaction = first.session.transaction()
         transaction.update(node, state=State.REBUILDING)
         transaction.commit()
-        second.runUntil(lambda: isDone(requests[1]))
+        others.append(pair.depose('big', tenant='second'))
     decisions = pair.interrupt(monkeypatch, renew)
-    pair.runUntil(lambda: isDone(requests[1]))
+    pair.runUntil(lambda: others)
     pair.run()
     assert decisions == [Grant]
-    assert not isDone(requests[0])
-    pair.finish(requests[1])
-    pair.runUntil(lambda: isDone(requests[0]))
+    assert not isDone(request)
+    pair.finish(*others)
+    pair.runUntil(lambda: isDone(request))

@@ -1,0 +1,71 @@
+"""What ``zuul-nodes launchers`` shows."""
+
+import json
+
+import pytest
+from zuul.zk import ZooKeeperClient
+from zuul.zk.components import LauncherComponent
+
+from tests.fixtures.programs import writeConf
+from zuul_nodes import candidates
+
+
+@pytest.fixture
+def zk_client(zuul_conf):
+    client = ZooKeeperClient.fromConfig(zuul_conf)
+    client.connect()
+    yield client
+    client.disconnect()
+
+
+@pytest.fixture
+def launchers(zuulNodes, zuul_conf, tmp_path):
+    """:return: a function that runs the command."""
+    path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    return lambda *arguments: zuulNodes('launchers', '-c', path, *arguments)
+
+
+def register(zk_client, name, connections=None):
+    component = LauncherComponent(
+        zk_client, name, version='14.3.0', connection_filter=connections)
+    component.register()
+    component.state = component.RUNNING
+
+
+def test_the_planner_comes_first_and_zuuls_launchers_last(
+        launchers, zk_client):
+    for name in ('stock', 'embedded'):
+        register(zk_client, name)
+    register(zk_client, 'alone', ['rack', 'other'])
+    candidates.create(zk_client.client, 'a', 'alone', False)
+    candidates.create(zk_client.client, 'b', 'embedded', True)
+    result = launchers()
+    assert (result.returncode, result.stderr) == (0, '')
+    rows = [[cell.strip() for cell in line.split('|')[1:-1]]
+            for line in result.stdout.splitlines() if line.startswith('|')]
+    assert rows[1:] == [
+        ['alone', 'running', 'yes', 'its own process', 'rack, other',
+         '14.3.0'],
+        ['embedded', 'running', 'next (1)', 'a scheduler', 'all', '14.3.0'],
+        ['stock', 'running', 'no', '-', 'all', '14.3.0']]
+    assert 'No launcher' not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 100
+    assert [(each['name'], each['plans'], each['position']) for each
+            in json.loads(launchers('--format', 'json').stdout)] == [
+        ('alone', True, 0), ('embedded', False, 1), ('stock', False, None)]
+
+
+def test_it_says_that_no_launcher_plans(launchers):
+    result = launchers()
+    assert result.returncode == 0
+    assert 'No launcher of zuul-nodes plans' in result.stdout
+
+
+def test_it_ends_soon_if_zookeeper_does_not_answer(
+        launchers, zuul_conf, tmp_path):
+    zuul_conf.set('zookeeper', 'hosts', 'localhost:1')
+    writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    result = launchers()
+    assert (result.returncode, result.stdout) == (1, '')
+    assert 'ZooKeeper does not answer at localhost:1 within 5 s' in (
+        result.stderr.splitlines()[-1])

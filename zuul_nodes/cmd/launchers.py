@@ -1,0 +1,104 @@
+"""``zuul-nodes launchers``: lists the launchers and shows which one plans."""
+
+import argparse
+import json
+
+from kazoo.exceptions import NoNodeError
+
+from zuul_nodes import candidates, zuulconf
+from zuul_nodes.cmd.common import output
+
+DESCRIPTION = '''\
+List the launchers of a Zuul.  One of them plans: it decides which requests get
+which nodes.  The others launch and delete their share of the nodes; when the
+planner ends, the next in line plans.
+
+Launchers of Zuul's own are listed, too, with "no" in the column "Plans".  They
+serve their share of the requests for themselves.
+
+The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
+zuul.conf.'''
+
+# Seconds to wait for ZooKeeper.
+TIMEOUT = 5
+# Of the component registry of Zuul (``zuul.zk.components``).
+COMPONENTS = '/zuul/components/launcher'
+COLUMNS = ('Launcher', 'State', 'Plans', 'Runs in', 'Connections', 'Zuul')
+ALONE = 'its own process'
+
+
+def addArguments(parser):
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    zuulconf.addConfigArgument(parser)
+    output.addFormatArgument(parser)
+
+
+def run(args):
+    config = zuulconf.read(args.config)
+    zuulconf.requireZooKeeper(config)
+    from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
+    zookeeper = ReadOnlyZooKeeper.fromConfig(config)
+    zookeeper.connect(TIMEOUT)
+    try:
+        launchers = readLaunchers(zookeeper.client)
+    finally:
+        zookeeper.disconnect()
+    if args.format == 'json':
+        print(output.formatJSON(launchers))
+        return 0
+    print(output.formatTable(COLUMNS, list(map(getRow, launchers))))
+    if not any(each['plans'] for each in launchers):
+        print('No launcher of zuul-nodes plans: requests for nodes wait.')
+    return 0
+
+
+def readLaunchers(client):
+    """
+    :return: a list of dicts, for each registered launcher one, in the order
+        in which they plan.
+    """
+    line = {each.launcher: (position, each) for position, each
+            in enumerate(candidates.read(client))}
+    launchers = []
+    for component in _readComponents(client):
+        position, candidate = line.get(component['hostname'], (None, None))
+        launchers.append({
+            'name': component['hostname'],
+            'state': component['state'],
+            'plans': position == 0,
+            'position': position,
+            'embedded': candidate.is_embedded if candidate else None,
+            'connections': component.get('connection_filter'),
+            'zuul_version': component.get('version'),
+        })
+    return sorted(launchers, key=lambda each: (
+        each['position'] is None, each['position'] or 0, each['name']))
+
+
+def _readComponents(client):
+    try:
+        names = client.get_children(COMPONENTS)
+    except NoNodeError:
+        return
+    for name in names:
+        try:
+            data, _ = client.get(f'{COMPONENTS}/{name}')
+        except NoNodeError:
+            # It has just ended.
+            continue
+        yield json.loads(data)
+
+
+def getRow(launcher):
+    """:return: the cells of the table for a launcher."""
+    position = launcher['position']
+    if position is None:
+        plans = 'no'
+    else:
+        plans = f'next ({position})' if position else 'yes'
+    runs_in = {True: 'a scheduler', False: ALONE, None: '-'}
+    return (launcher['name'], launcher['state'], plans,
+            runs_in[launcher['embedded']],
+            ', '.join(launcher['connections'] or ['all']),
+            launcher['zuul_version'] or '-')
