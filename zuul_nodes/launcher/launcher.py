@@ -287,7 +287,7 @@ class Launcher:
         self.image_reconciler = images.ImageReconciler(
             self.layouts, images.Distribution(
                 *common, self.layouts, self.endpoints),
-            self.images, self.supply.tellLimits)
+            self.images, self.image_records.uploads, self.supply.tellImages)
 
     def _makeHandlers(self):
         self.handlers = {

@@ -19,14 +19,18 @@ class ImageReconciler:
     :param Layouts layouts: has the images that are needed.
     :param Distribution distribution: adds missing uploads.
     :param Images images: does everything else.
-    :param tellLimits: called when the images of providers may have changed.
+    :param uploads: the cache of all uploads.
+    :param tellImages: called when the images of providers have changed.
     """
 
-    def __init__(self, layouts, distribution, images, tellLimits):
+    def __init__(self, layouts, distribution, images, uploads, tellImages):
         self.layouts = layouts
         self.distribution = distribution
         self.images = images
-        self.tellLimits = tellLimits
+        self.uploads = uploads
+        self.tellImages = tellImages
+        # What nodes can be made from, as it was told.
+        self._told = None
 
     def reconcile(self):
         """Reconcile all images, if all layouts are known."""
@@ -36,7 +40,16 @@ class ImageReconciler:
                 self.distribution.reconcile()
             finally:
                 self.images.reconcile()
-            self.tellLimits()
+            self._tell()
+
+    def _tell(self):
+        # Nothing is new with the progress of an upload.
+        now = {(upload.uuid, upload.external_id, upload.state,
+                upload.validated, frozenset(upload.providers))
+               for upload in self.uploads.getItems()}
+        if now != self._told:
+            self._told = now
+            self.tellImages()
 
 
 class Images:

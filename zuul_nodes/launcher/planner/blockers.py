@@ -84,6 +84,14 @@ class Blockers:
             return 'has no image for the label'
         return self.getPause(provider, label_name)
 
+    def getState(self, provider: BaseProvider) -> tuple[object, ...]:
+        """:return: what of a provider, besides its limits, may keep requests
+            waiting; it is compared only."""
+        return (self.isMaking(provider), *(
+            (self.isAsked is None or self.isAsked(provider, label_name),
+             self.getProblem(provider, label_name))
+            for label_name in provider.labels))
+
     def isMaking(self, provider: BaseProvider) -> bool:
         """:return: whether the provider's nodes are static, or a running
             launcher handles its connection."""

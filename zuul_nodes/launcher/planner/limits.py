@@ -6,7 +6,7 @@ all that it belongs to: so there is one rule for all limits.
 """
 
 import collections
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 import logging
 import time
 from typing import Any, NamedTuple, TypeAlias
@@ -40,6 +40,8 @@ class Account(NamedTuple):
 Key: TypeAlias = tuple[Account, str]
 # How much of it is needed, used or there.
 Charges: TypeAlias = Mapping[Key, float]
+# Gives what is said of a provider, and of a label.
+Make: TypeAlias = Callable[[BaseProvider, str], Charges | None]
 
 
 def getShortName(canonical_name: object) -> str:
@@ -120,12 +122,16 @@ class Limits:
         self.sections = {
             name: section for section, providers in scope.by_section.items()
             for name in providers}
-        # What was asked -> until when the answer is good, and the answer.
-        self._answers: dict[
+        # Name of a provider -> what was asked -> until when the answer is
+        # good, the answer, and what gives it.
+        self._answers: dict[str, dict[
             tuple[BaseProvider, str, str],
-            tuple[float, Charges | None]] = {}
+            tuple[float, Charges | None, Make]]] = (
+                collections.defaultdict(dict))
         # What there was no answer to the last time -> why.
         self._problems: dict[tuple[Any, ...], str] = {}
+        # Names of providers with an answer that differs from an earlier one.
+        self._changed: set[str] = set()
         self.users = self._getUsers()
 
     def getAccounts(self, name: str, connection_name: str,
@@ -182,14 +188,24 @@ class Limits:
             self._problems.get((provider, subject, make.__name__))
             for subject, make in questions)), None)
 
-    def forget(self, names: Container[str]) -> None:
+    def refresh(self, names: Iterable[str]) -> set[str]:
+        """Ask again what was asked of providers.
+
+        :param names: of the providers.
+        :return: the names of those of which any answer has changed since the
+            last call.
         """
-        :param names: of the providers whose answers are of no use any
-            more.
-        """
-        self._answers = {
-            key: answer for key, answer in self._answers.items()
-            if key[0].canonical_name not in names}
+        changed = set()
+        for name in names:
+            answers = self._answers[name]
+            for key, (_, answer, make) in answers.items():
+                answers[key] = 0, answer, make
+            for (provider, subject, _), (_, _, make) in list(answers.items()):
+                self._ask(provider, subject, make)
+            if name in self._changed:
+                self._changed.discard(name)
+                changed.add(name)
+        return changed
 
     def _getUsers(self) -> dict[Account, set[str]]:
         users = collections.defaultdict(set)
@@ -243,22 +259,23 @@ class Limits:
                 if account.kind == 'endpoint' else limit)
             for (account, resource), limit in total.items()}
 
-    def _ask(
-            self,
-            provider: BaseProvider,
-            subject: str,
-            make: Callable[[BaseProvider, str], Charges | None]
-    ) -> Charges | None:
+    def _ask(self, provider: BaseProvider, subject: str,
+             make: Make) -> Charges | None:
         key = provider, subject, make.__name__
-        until, answer = self._answers.get(key, (0, None))
-        if until < (now := self.clock()):
-            try:
-                answer = make(provider, subject)
-                self._problems.pop(key, None)
-            except Exception as error:
-                self._note(error, *key)
-                answer = None
-            self._answers[key] = now + self.lifetime, answer
+        answers = self._answers[provider.canonical_name]
+        until, former, _ = answers.get(key, (0, None, make))
+        if until >= (now := self.clock()):
+            return former
+        answer, problem = None, self._problems.get(key)
+        try:
+            answer = make(provider, subject)
+            self._problems.pop(key, None)
+        except Exception as error:
+            self._note(error, *key)
+        if key in answers and (answer, self._problems.get(key)) != (
+                former, problem):
+            self._changed.add(provider.canonical_name)
+        answers[key] = now + self.lifetime, answer, make
         return answer
 
     def _note(self, error: Exception, *key: Any) -> None:

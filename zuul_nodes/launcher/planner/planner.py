@@ -122,6 +122,9 @@ class Planner:
             isAsked, getProblem)
         self.options = FoundCandidates(self.capacity, self.blockers)
         self._woken: list[str] = []
+        # Name of a provider -> as of :meth:`.Blockers.getState`, the last
+        # time.
+        self._states: dict[str, tuple[object, ...]] = {}
         # Names of providers without capacity for a min-ready node.
         self._refused: set[str] = set()
         self._lock = threading.Lock()
@@ -228,6 +231,7 @@ class Planner:
     def setScope(self, scope: Scope) -> None:
         """:param scope: of new layouts."""
         with self._change():
+            self._states.clear()
             self.capacity.setScope(scope, Limits(
                 scope, self.clock, self.limits_lifetime))
             # It is told anew.
@@ -261,18 +265,30 @@ class Planner:
                 self.capacity.changed |= self._pauses.endAfter(
                     node, self.capacity.getNeighbours(node))
 
-    def limitsChanged(self, names: Iterable[str] | None = None) -> None:
-        """What providers can make has changed: their quota, what others
-        use of it, their images or their launchers.
+    def limitsChanged(self, names: Iterable[str] | None = None) -> bool:
+        """What providers can make may have changed: their quota, what others
+        use of it, or their launchers.
 
         :param names: canonical names of the providers; None for all.
+        :return: whether it has.
         """
         with self._change():
             names = set(self.scope.by_name if names is None else names)
-            self.capacity.limits.forget(names)
-            self._pauses.compare(names, self.capacity.limits.getUsableAt)
-            self.capacity.changed |= names
-            self._reconsider(names)
+            changed = self.capacity.limits.refresh(names)
+            for name in names.intersection(self.scope.by_name):
+                state = tuple(map(self.blockers.getState,
+                                  self.scope.by_name[name]))
+                if self._states.get(name) != state:
+                    self._states[name] = state
+                    changed.add(name)
+            self._pauses.compare(changed, self.capacity.limits.getUsableAt)
+            self._renew(changed)
+        return bool(changed)
+
+    def imagesChanged(self) -> None:
+        """Images that providers have changed."""
+        with self._change():
+            self._renew(set(self.scope.by_name))
 
     def pause(self, provider_name: str, until: float, reason: str,
               for_room: bool = False) -> bool:
@@ -499,6 +515,14 @@ class Planner:
         if line.reserved != former:
             self.capacity.unreserve(rank[-1])
             self.capacity.reserve(line.reserved)
+
+    def _renew(self, names: set[str]) -> None:
+        """
+        :param names: of the providers that may serve what they could not.
+        """
+        if names:
+            self.capacity.changed |= names
+            self._reconsider(names)
 
     def _reconsider(self, names: Collection[str] | None = None) -> None:
         """Look anew at how those who wait can be served.

@@ -29,7 +29,12 @@ class Supply:
 
     def tellLimits(self, names: Iterable[str] | None = None) -> None:
         """As :meth:`.Planner.limitsChanged`."""
-        self.planner.limitsChanged(names)
+        if self.planner.limitsChanged(names):
+            self.tellRoom()
+
+    def tellImages(self) -> None:
+        """As :meth:`.Planner.imagesChanged`."""
+        self.planner.imagesChanged()
         self.tellRoom()
 
     def pause(self, name: str, reason: str, for_room: bool = False) -> None:

@@ -9,6 +9,7 @@ from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.images.deletion import DELETES
 from zuul_nodes.launcher.images.nodeimages import NoImageError
+from zuul_nodes.launcher.images.reconciler import ImageReconciler
 from zuul_nodes.launcher.images.retention import getKept
 from zuul_nodes.launcher.workers import queue as workqueue
 
@@ -400,3 +401,21 @@ def test_stop_without_start(launcher):
     launcher.addReady('image', _state='deleting')
     launcher.images.reconcile()
     assert not launcher.clouds['rack'].calls
+
+
+# What the planner is told
+
+
+def test_the_planner_is_told_of_images_if_they_have_changed(launcher):
+    told = []
+    nothing = types.SimpleNamespace(reconcile=lambda: None)
+    layouts = types.SimpleNamespace(states=True, isUpToDate=lambda: True)
+    reconciler = ImageReconciler(layouts, nothing, nothing, launcher.uploads,
+                                 lambda: told.append(None))
+    for _ in range(2):
+        reconciler.reconcile()
+        assert len(told) == 1
+    launcher.addReady('new', timestamp=1)
+    for _ in range(2):
+        reconciler.reconcile()
+        assert len(told) == 2

@@ -100,8 +100,69 @@ def test_answers_are_remembered_for_a_while():
     assert len(asked) == 3
 
 
+@pytest.fixture
+def waiting():
+    """:return: a World with a request that waits, its provider, and a list of
+        the times when the planner has looked what that can make."""
+    looked = []
+    provider = Provider('a', 'big', endpoint=Endpoint('a', {'instances': 1}))
+    state = {'handled': True, 'asked': True, 'problem': None}
+    world = World(
+        provider, canUse=lambda *args: looked.append(None) or True,
+        isHandled=lambda name: state['handled'],
+        isAsked=lambda *args: state['asked'],
+        getProblem=lambda *args: state['problem'])
+    world.fill(1, 'big')
+    world.request('big')
+    world.planner.limitsChanged()
+    looked.clear()
+    return world, provider, state, looked
+
+
+def test_nothing_is_planned_again_if_no_limit_has_changed(waiting):
+    world, provider, _, looked = waiting
+    for names in (['a'], None, ['a', 'gone']):
+        assert not world.planner.limitsChanged(names)
+    assert not looked
+    provider.endpoint.limits['instances'] = 2
+    assert world.planner.limitsChanged(['a'])
+    assert len(world.woken) == 1
+
+
+@pytest.mark.parametrize('name, value', [
+    ('handled', False), ('asked', False), ('problem', 'out of order')])
+def test_it_is_planned_again_if_a_provider_has_changed(waiting, name, value):
+    world, _, state, looked = waiting
+    state[name] = value
+    assert world.planner.limitsChanged(['a'])
+    assert looked
+    looked.clear()
+    assert not world.planner.limitsChanged(['a'])
+    assert not looked
+
+
+def test_a_limit_that_came_back_meanwhile_counts_as_changed(waiting):
+    """A request was told in between that there is no capacity."""
+    world, provider, *_ = waiting
+    provider.endpoint.limits['instances'] = 2
+    world.planner.limitsChanged(['a'])
+    world.serve()
+    provider.endpoint.limits['instances'] = 1
+    # The planner asks again after some time.
+    world.planner.capacity.limits.clock = lambda: 1e9
+    world.planner.plan(makeRequest('big'))
+    provider.endpoint.limits['instances'] = 2
+    assert world.planner.limitsChanged(['a'])
+
+
+def test_images_are_planned_with_again_if_they_have_changed(waiting):
+    world, *_, looked = waiting
+    world.planner.imagesChanged()
+    assert looked
+
+
 def test_the_younger_do_not_begin():
-    """Launchers that decided at the same time."""
+    """Zuul's launchers do not check the limits."""
     provider = Provider('a', 'big', limits={'instances': 2})
     world = World(provider)
     nodes = [world.addNode(provider, 'big', State.BUILDING)
