@@ -1,6 +1,7 @@
 """What ``zuul-nodes launchers`` shows."""
 
 import json
+import pathlib
 
 import pytest
 from zuul.zk import ZooKeeperClient
@@ -8,6 +9,8 @@ from zuul.zk.components import LauncherComponent
 
 from tests.fixtures.programs import writeConf
 from zuul_nodes import candidates
+
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -53,6 +56,18 @@ def test_the_planner_comes_first_and_zuuls_launchers_last(
     assert [(each['name'], each['plans'], each['position']) for each
             in json.loads(launchers('--format', 'json').stdout)] == [
         ('alone', True, 0), ('embedded', False, 1), ('stock', False, None)]
+
+
+def test_it_prints_what_the_documentation_shows(launchers, zk_client):
+    for name, is_embedded in (('zl01-3f9a2c1e', False),
+                              ('zs01-b81c07d4', True)):
+        register(zk_client, name)
+        candidates.create(zk_client.client, name, name, is_embedded)
+    page = (ROOT / 'doc/source/launcher.rst').read_text()
+    _, _, shown = page.partition('    $ zuul-nodes launchers\n')
+    expected, _, _ = shown.partition('\n\n')
+    assert launchers().stdout.splitlines() == [
+        line.strip() for line in expected.splitlines()]
 
 
 def test_it_says_that_no_launcher_plans(launchers):
