@@ -197,19 +197,32 @@ class Candidates:
         if self.mix:
             yield self.mix
             return
-        # What makes no nodes for other reasons, or has not room enough beside
-        # what is not Zuul's, is of no use to wait for.
+        # What has not room enough beside what is not Zuul's, and what users
+        # hold, is of no use to wait for; what makes no nodes for other reasons
+        # is, if there is nothing else.
         making = functools.partial(self._isMaking, view)
-        former = [provider for provider in self.ways
+        order = [provider for provider in view.getOrder(self.ways)
+                 if self._mayServe(view, provider)]
+        former = [provider for provider in order
                   if provider.canonical_name in names]
         yield from map(self.ways.get, filter(making, former))
-        order = view.getOrder(self.ways)
         yield from map(self.ways.get, list(filter(making, order))
                        or [*former, *order])
 
+    def _mayServe(self, view: Now, provider: BaseProvider) -> bool:
+        """:return: whether a provider could serve the request with all that
+            comes back."""
+        if not isGiven(provider.driver):
+            return view.mayHaveRoom(provider, self.ways[provider].charges)
+        held = {entry.node_id: number for entry in provider.nodes.values()
+                if (number := view.capacity.countHeld(entry.node_id))}
+        return not held or Draft(
+            self.needs, self.ever.without(held)).fill(
+                self.candidates, [provider])
+
     def _isMaking(self, view: Now, provider: BaseProvider) -> bool:
         return isGiven(provider.driver) or (
-            view.mayHaveRoom(provider, self.ways[provider].charges)
+            view.capacity.limits.getUsable(provider) is not None
             and not any(view.getObstacle(want, provider)
                         for want in self.needs.wants))
 

@@ -81,6 +81,7 @@ class Shortage(NamedTuple):
     used: float
     reserved: float
     ahead: str | None
+    held: float = 0
 
     @property
     def key(self) -> Key:
@@ -89,6 +90,8 @@ class Shortage(NamedTuple):
     def __str__(self) -> str:
         text = (f'{self.account} has {self.limit} {self.resource}, '
                 f'{self.used} in use, {self.needed} needed')
+        if self.held:
+            text += f', {self.held} are on hold'
         if self.ahead:
             text += f', {self.reserved} kept for request {self.ahead}'
         return text
@@ -116,6 +119,8 @@ class Capacity:
     :ivar reservations: of requests.
     :ivar missing: of nodes without a request.
     :ivar used: key -> amount.
+    :ivar held: key -> amount, of what is used, that may not come back.
+    :ivar holds_changed: how often that has changed.
     :ivar claims: uuid of a node -> the request that it was granted
         to, until the node's record says so.
     :ivar changed: names of providers that may have a node, or launch one, for
@@ -134,6 +139,9 @@ class Capacity:
         # Not of whole numbers alone.
         self.used: dict[Key, float] = (
             collections.Counter())  # type: ignore[assignment]
+        self.held: dict[Key, float] = (
+            collections.Counter())  # type: ignore[assignment]
+        self.holds_changed = 0
         self.claims: dict[str, str] = {}
         self.changed: set[str] = set()
         self.freed: set[Key] = set()
@@ -143,6 +151,8 @@ class Capacity:
         self._members: dict[Key, set[str]] = collections.defaultdict(set)
         self._spare: collections.Counter[tuple[str, str]] = (
             collections.Counter())
+        # Uuid of a machine with nodes that a user holds -> what it uses.
+        self._held: dict[str, Charges] = {}
         # Keys of which a waiting request lacks capacity.
         self._short: set[Key] = set()
         self.setScope(Scope({}), Limits(Scope({})))
@@ -313,7 +323,8 @@ class Capacity:
         if not exceeds(used + reserved + needed, limit):
             return None
         self._short.add(key)
-        return Shortage(*key, needed, limit, used, reserved, ahead)
+        return Shortage(*key, needed, limit, used, reserved, ahead,
+                        self.held[key])
 
     def getShare(self, provider: BaseProvider) -> float:
         """:return: of what may be used, the part that is."""
@@ -470,6 +481,34 @@ class Capacity:
             for rival in map(self.getNode, self.getRivals(node_id)) if rival
         } if provider and provider.nodes else set()
 
+    def countHeld(self, machine_id: str) -> int:
+        """:return: how many nodes of a machine users hold."""
+        node = self.getNode(machine_id)
+        return 0 if node is None else sum(
+            each is not None and each.state == ProviderNode.State.HOLD
+            for each in (node, *map(self.getNode, node.subnodes)))
+
+    def _noteHolds(self, machine_id: str) -> None:
+        """What a machine with a held node uses comes back when a user says
+        so, or never."""
+        new = (self._entries[machine_id].charges
+               if self.countHeld(machine_id) else None)
+        old = self._held.get(machine_id)
+        if old == new:
+            return
+        for key, amount in (old or {}).items():
+            self.held[key] -= amount
+        for key, amount in (new or {}).items():
+            self.held[key] += amount
+        if new is None:
+            del self._held[machine_id]
+        else:
+            self._held[machine_id] = new
+        # Others may use what was reserved for whom that is not enough now.
+        self.holds_changed += 1
+        for key in {**(old or {}), **(new or {})}:
+            self.changed |= self.getUsers(key)
+
     # How it is written
 
     def _describe(self, node: ProviderNode) -> Entry:
@@ -518,6 +557,8 @@ class Capacity:
             if new.kind:
                 self.ready_nodes.add(new.kind, new.node)
                 self.changed.add(new.kind.provider)
+        if node := new.node or old.node:
+            self._noteHolds(node.main_node_id or node_id)
         if old.spare != new.spare:
             if old.spare:
                 self._spare[old.spare] -= 1

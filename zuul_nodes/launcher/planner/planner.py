@@ -502,7 +502,8 @@ class Planner:
         rank = line.head
         former = self.capacity.reservations.by_request.get(rank[-1], ())
         capped = line.getCapped()
-        if former and line.reserved_for == (rank, capped):
+        reserved_for = rank, capped, self.capacity.holds_changed
+        if former and line.reserved_for == reserved_for:
             return
         # The first request of the line waits where the former one did, so
         # that the capacity that is kept there is not lost.
@@ -511,7 +512,7 @@ class Planner:
             each._replace(quota={}) if each.provider in capped else each
             for each in line.options.reserve(view, {
                 each.provider for each in former or line.reserved}))
-        line.reserved_for = rank, capped
+        line.reserved_for = reserved_for
         if line.reserved != former:
             self.capacity.unreserve(rank[-1])
             self.capacity.reserve(line.reserved)

@@ -31,7 +31,8 @@ class Line:
     :param options: how that can be served.
     :ivar ranks: of the requests, the first one's first.
     :ivar reserved_for: the rank for which the reservations were chosen, and
-        what :meth:`getCapped` returned then; None if the choice is outdated.
+        what :meth:`getCapped` and :attr:`.Capacity.holds_changed` were then;
+        None if the choice is outdated.
     :ivar reserved: the last reservations, of class Reservation.
     :ivar blockers: name of a provider -> why it cannot serve the first
         request; :meth:`RequestQueue.setBlockers` changes it.
@@ -41,7 +42,7 @@ class Line:
         self.needs = needs
         self.options = options
         self.ranks: list[Rank] = []
-        self.reserved_for: tuple[Rank, set[str]] | None = None
+        self.reserved_for: tuple[Rank, set[str], int] | None = None
         self.reserved: tuple[Reservation, ...] = ()
         self.blockers: dict[str, Blocker] = {}
 

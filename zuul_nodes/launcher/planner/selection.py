@@ -312,6 +312,17 @@ class Ever:
         self.limits = limits
         self.getRefusal = getRefusal
         self.isHandled = isHandled
+        self.held: Mapping[str, int] = {}
+
+    def without(self, held: Mapping[str, int]) -> Self:
+        """
+        :param held: uuid of a static machine -> how many jobs it does not
+            take.
+        :return: the same, without these.
+        """
+        view = copy.copy(self)
+        view.held = held
+        return view
 
     def getChoices(self, want: Want, provider: BaseProvider) -> list[Choice]:
         if not provider.nodes:
@@ -323,8 +334,9 @@ class Ever:
                                 key=lambda entry: len(entry.aliases or ()))
             if want.label_name in _getNames(entry, provider)
             and not getSlotProblem(provider.labels[entry.label])
-            for number in range(getattr(entry, 'slots', None) or getSlots(
-                provider.labels[entry.label]))]
+            for number in range((getattr(entry, 'slots', None) or getSlots(
+                provider.labels[entry.label]))
+                - self.held.get(entry.node_id, 0))]
 
     def getOthers(self, choice: Choice) -> Collection[Choice]:
         return ()
@@ -428,10 +440,14 @@ class Now:
             provider, needed, self.rank)
 
     def mayHaveRoom(self, provider: BaseProvider, needed: Charges) -> bool:
-        """:return: whether there is capacity if none of Zuul's nodes is in
-            use; foreign usage may never end."""
+        """:return: whether there is capacity if no node is in use but those
+            that users hold; foreign usage may never end, either.  True if the
+            limits are unknown."""
         limits = self.capacity.limits.getUsable(provider)
-        return limits is not None and findExceeded(needed, limits) is None
+        held = self.capacity.held
+        return limits is None or findExceeded({
+            key: amount + held[key] for key, amount in needed.items()
+        }, limits) is None
 
     def isReserved(self, draft: Draft) -> bool:
         """:return: whether a request ahead has reserved one of the providers
