@@ -1,5 +1,6 @@
 """Records of the launchers that can plan, in the order in which they lead."""
 
+import contextlib
 import json
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ def parse(name: str, data: bytes) -> Candidate:
     """
     :param name: of a record.
     :param data: of the record.
+    :raises ValueError, KeyError, TypeError: it is not readable.
     """
     content: dict[str, Any] = json.loads(data)
     return Candidate(int(name[-DIGITS:]), f'{ROOT}/{name}',
@@ -49,7 +51,8 @@ def parse(name: str, data: bytes) -> Candidate:
 
 
 def read(client: KazooClient) -> list[Candidate]:
-    """:return: a list of the candidates; the first one leads."""
+    """:return: a list of the candidates with a readable record; the first
+        one leads."""
     found = []
     try:
         names = client.get_children(ROOT)
@@ -60,5 +63,6 @@ def read(client: KazooClient) -> list[Candidate]:
             data, _ = client.get(f'{ROOT}/{name}')
         except NoNodeError:
             continue
-        found.append(parse(name, data))
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            found.append(parse(name, data))
     return sorted(found)

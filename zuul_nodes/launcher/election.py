@@ -164,7 +164,7 @@ class Election:
                 return
             known = self.candidates.get()
             leads = self._leads(known)
-            if leads and not self._term and not self.catchUp():
+            if leads and not self._term and not self._begin():
                 self.queue.addAfter(KEY, RETRY)
                 return
             had_term, self._term = self._term, self._own if leads else None
@@ -180,6 +180,13 @@ class Election:
                           if leads else 'Another launcher plans')
         if has_changed:
             self.changed()
+
+    def _begin(self) -> bool:
+        """:return: whether this launcher may lead now."""
+        # The cache may not have read the candidates before this one yet.
+        # ZooKeeper returns all that still exist, as it has returned this one.
+        first = candidates.read(self.client)[:1]
+        return [each.path for each in first] == [self._own] and self.catchUp()
 
     def _leads(self, known: list[Candidate]) -> bool:
         """Become a candidate if this launcher is none, and leave the planning

@@ -94,6 +94,20 @@ def test_a_launcher_with_its_own_process_plans_before_those_in_schedulers(
     waitForPlanner(several, another)
 
 
+def test_a_launcher_whose_cache_lacks_others_does_not_plan(
+        pair, monkeypatch):
+    """It has read its own record, and not yet that of the planner."""
+    first, second = pair.launchers
+    waitForPlanner(pair, first)
+    pair.run()
+    cache = second.election.candidates
+    own = [each for each in cache.get() if each.launcher == 'second']
+    with monkeypatch.context() as context:
+        context.setattr(cache, 'get', lambda: own)
+        second.election.reconcile()
+    assert getPlanners(pair) == [first]
+
+
 def test_a_planner_forgets_waiting_requests_when_it_is_deposed(three):
     three.setLayout(cloud('one', resource_limits='{instances: 1}'))
     first, second, _ = three.launchers
