@@ -4,6 +4,7 @@ import logging
 
 from zuul_nodes.launcher.endpoints import OTHERS
 from zuul_nodes.launcher.images import KEY as IMAGES
+from zuul_nodes.launcher.planner import getRank
 from zuul_nodes.launcher.workers import getBackoff
 
 LAYOUT = ('layout', '')
@@ -27,7 +28,9 @@ class Rescan:
 
     def begin(self):
         """Queue all requests, nodes and endpoints."""
-        for request in self.records.requests_cache.getItems():
+        # A launcher that begins to plan serves them in this order.
+        for request in sorted(self.records.requests_cache.getItems(),
+                              key=getRank):
             self.queue.add(('request', request.uuid))
         for node in self.records.nodes_cache.getItems():
             self.queue.add(('node', node.uuid))

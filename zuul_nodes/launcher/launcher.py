@@ -240,7 +240,7 @@ class Launcher:
     def _makeRequestParts(self):
         grants = requests.GrantWriter(
             self.request_records, self.planner, self.new_records,
-            self.request_ends, self.supply.pause)
+            self.request_ends, self.supply.noteFailure)
         self.request_waits = requests.RequestWaits(
             self.queue, self.planner, self.reclaim.tellDemand, self.settings)
         self.request_reconciler = requests.RequestReconciler(

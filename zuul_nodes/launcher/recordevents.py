@@ -6,7 +6,12 @@ import typing
 
 from zuul.model import NodesetRequest, ProviderNode
 
-from zuul_nodes.launcher.providers import Failure, hasFailed, isGiven
+from zuul_nodes.launcher.providers import (
+    Failure,
+    getFailure,
+    hasFailed,
+    isGiven,
+)
 from zuul_nodes.launcher.requests import isDone
 
 State = ProviderNode.State
@@ -144,13 +149,13 @@ class RecordEvents:
                 None, *ProviderNode.CREATE_STATES):
             return
         if node.state in (State.READY, State.SLOT_HOST):
-            self.supply.noteSuccess(node.provider)
+            self.supply.noteSuccess(node.provider, node.label)
             self.min_ready.clearPause(node)
         elif node.state == State.TEMPFAILED and not hasFailed(
                 node, Failure.MOVED):
-            self.supply.pause(
-                node.provider, node.comment or 'unknown',
-                hasFailed(node, Failure.QUOTA))
+            self.supply.noteFailure(
+                node.provider, node.label, getFailure(node),
+                node.comment or 'unknown')
         elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
             self.min_ready.pause(node)
 

@@ -19,6 +19,7 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
+from zuul_nodes.launcher.planner.pauses import Subject
 
 State = ProviderNode.State
 
@@ -246,8 +247,7 @@ def test_provider_paused_by_one_launcher_is_used_by_another(pair, racks):
         for launcher in pair.launchers) or isDone(request))
     assert len(racks.created) <= 2
     for launcher in pair.launchers:
-        launcher.planner.resume(
-            launcher.getProvider('one').canonical_name)
+        launcher.planner.resume(Subject(launcher.getProvider('one').canonical_name))
     pair.serve(request)
     pair.endAll(racks)
 

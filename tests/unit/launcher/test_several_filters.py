@@ -8,6 +8,7 @@ from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.settings import writeSettings
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes.launcher.nodes import minready
+from zuul_nodes.launcher.planner.pauses import Subject
 
 pytestmark = pytest.mark.crash
 
@@ -40,7 +41,9 @@ def test_a_cloud_that_another_launcher_asks_in_vain(
     assert len(racks.created) <= 2
     racks.errors.clear()
     for launcher in several.launchers:
-        launcher.planner.resume(launcher.getProvider('one').canonical_name)
+        for label in (None, 'big'):
+            launcher.planner.resume(Subject(
+                launcher.getProvider('one').canonical_name, label))
     several.serve(*requests)
     several.endAll(racks)
 

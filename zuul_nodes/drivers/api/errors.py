@@ -34,10 +34,15 @@ class QuotaError(DriverError, QuotaException):
 
 
 class CapacityError(QuotaError):
-    """A zone of the cloud has no capacity, and nothing was created.
+    """The cloud has no capacity in a zone for what the node needs, for
+    example for its instance type, and nothing was created.
 
-    The framework tries another zone at once, if there is one.
+    The framework tries another zone at once, if there is one.  The launcher
+    waits, and pauses the label at the provider meanwhile; deleting nodes of
+    other labels would not help.
     """
+
+    failure = 'capacity'
 
 
 class TemporaryError(DriverError):

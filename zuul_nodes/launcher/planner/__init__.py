@@ -9,7 +9,12 @@ from zuul_nodes.launcher.planner.limits import (
     getSlotProblem,
     getSlots,
 )
-from zuul_nodes.launcher.planner.planner import Grant, Impossible, Planner
+from zuul_nodes.launcher.planner.planner import (
+    Grant,
+    Impossible,
+    Planner,
+    getRank,
+)
 from zuul_nodes.launcher.planner.readynodes import isPending
 from zuul_nodes.launcher.planner.supply import Supply
 
@@ -22,6 +27,7 @@ __all__ = [
     'Shortage',
     'Slot',
     'Supply',
+    'getRank',
     'getSlotProblem',
     'getSlots',
     'isPending',

@@ -102,7 +102,7 @@ class Blockers:
         """:return: why a provider cannot launch a node now; None if it can."""
         if isGiven(provider.driver):
             return 'no node is free'
-        if pause := self.pauses.get(provider.canonical_name):
+        if pause := self.pauses.get(provider.canonical_name, label_name):
             return f'is paused: {pause.reason}'
         if not self.isMaking(provider):
             return describeUnhandled([provider.connection_name])

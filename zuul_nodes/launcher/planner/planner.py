@@ -46,7 +46,7 @@ from zuul_nodes.launcher.planner.decisions import (
 )
 from zuul_nodes.launcher.planner.foundoptions import FoundCandidates
 from zuul_nodes.launcher.planner.limits import Limits, getLabelKey, getSlots
-from zuul_nodes.launcher.planner.pauses import Pause, Pauses
+from zuul_nodes.launcher.planner.pauses import Pause, Pauses, Subject
 from zuul_nodes.launcher.planner.requestqueue import (
     Line,
     RequestQueue,
@@ -54,7 +54,7 @@ from zuul_nodes.launcher.planner.requestqueue import (
 )
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
-from zuul_nodes.launcher.providers import Scope
+from zuul_nodes.launcher.providers import Failure, Scope
 
 __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
            'getRank']
@@ -290,34 +290,36 @@ class Planner:
         with self._change():
             self._renew(set(self.scope.by_name))
 
-    def pause(self, provider_name: str, until: float, reason: str,
-              for_room: bool = False) -> bool:
-        """Pause a provider; the caller calls :meth:`resume`.
+    def pause(self, subject: Subject, until: float, reason: str,
+              failure: Failure | None = None) -> bool:
+        """Pause a provider or a label; the caller calls :meth:`resume`.
 
         :param until: when it ends in any case, by
             ``time.monotonic()``.
-        :param for_room: whether it is over as soon as there may be
-            room.
+        :param failure: the cause.  For lack of quota or capacity, it is over
+            as soon as there may be some.
         :return: whether it was not paused already.
         """
         with self._change():
-            if self._pauses.get(provider_name):
+            if self._pauses.get(*subject):
                 return False
-            self._pauses.begin(provider_name, Pause(
-                until, reason, for_room,
-                self.capacity.limits.getUsableAt(provider_name)))
+            self._pauses.begin(subject, Pause(
+                until, reason, failure,
+                self.capacity.limits.getUsableAt(subject.provider)))
+            # Those who wait there may wait elsewhere, and know why.
+            self._renew({subject.provider})
             return True
 
-    def resume(self, provider_name: str) -> None:
+    def resume(self, subject: Subject) -> None:
         with self._change():
-            self._pauses.end(provider_name)
-            self.capacity.changed.add(provider_name)
+            self._pauses.end(subject)
+            self.capacity.changed.add(subject.provider)
 
-    def getPause(self, provider_name: str) -> float:
-        """:return: for how many seconds more a provider is paused at the
-            most; 0 if it is not."""
+    def getPause(self, subject: Subject) -> float:
+        """:return: for how many seconds more a provider or a label is paused
+            at the most; 0 if it is not."""
         with self._lock:
-            pause = self._pauses.get(provider_name)
+            pause = self._pauses.get(*subject)
             return pause.until - self.clock() if pause else 0
 
     def getObstacle(self, provider: BaseProvider,
@@ -490,9 +492,9 @@ class Planner:
 
     def _isFull(self, node: ProviderNode, rank: Rank) -> bool:
         """:return: whether the cloud of a node has reported a lack of
-            capacity, and a request waits for it; the limits of the cloud may
+            quota, and a request waits for it; the limits of the cloud may
             be unknown."""
-        full = {name for name in self._pauses.getForRoom()
+        full = {name for name in self._pauses.getWithoutQuota()
                 if self.capacity.reservations.isReserved(name, rank)}
         return bool(full) and not full.isdisjoint(
             self.capacity.getNeighbours(node))

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable
 import logging
 import time
 
+from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Planner
+from zuul_nodes.launcher.providers import Failure
 from zuul_nodes.launcher.workers import WorkQueue, getBackoff
 
 
@@ -24,8 +26,10 @@ class Supply:
         self.planner = planner
         self.queue = queue
         self.tellRoom = tellRoom
-        # Provider -> number of failures in a row.
-        self._failures: collections.Counter[str] = collections.Counter()
+        # What was paused -> number of failures in a row.
+        self._failures: collections.Counter[Subject] = collections.Counter()
+        # Provider -> labels with a temporary failure since the last success.
+        self._unreachable: dict[str, set[str]] = collections.defaultdict(set)
 
     def tellLimits(self, names: Iterable[str] | None = None) -> None:
         """As :meth:`.Planner.limitsChanged`."""
@@ -37,31 +41,52 @@ class Supply:
         self.planner.imagesChanged()
         self.tellRoom()
 
-    def pause(self, name: str, reason: str, for_room: bool = False) -> None:
-        """Pause a provider, longer after each failure.
+    def noteFailure(self, provider: str, label: str, failure: Failure,
+                    reason: str) -> None:
+        """Pause what a failed launch shows to be wrong, longer after each
+        failure.
 
-        :param for_room: as in :meth:`.planner.Planner.pause`.
+        A lack of quota concerns all labels of the provider, a lack of capacity
+        the label alone.  Of a temporary failure, the cause is unknown: it is
+        the label's until a second label of the provider fails, too.
+
+        :param provider: canonical name.
+        :param label: of the node that was not launched.
         """
-        pause = getBackoff(self._failures[name], first=1, longest=300)
+        subject = Subject(provider, label)
+        if failure is Failure.QUOTA:
+            subject = Subject(provider)
+        elif failure is not Failure.CAPACITY:
+            labels = self._unreachable[provider]
+            labels.add(label)
+            if len(labels) > 1:
+                subject = Subject(provider)
+        self._pause(subject, reason, failure)
+
+    def _pause(self, subject: Subject, reason: str,
+               failure: Failure) -> None:
+        pause = getBackoff(self._failures[subject], first=1, longest=300)
         if not self.planner.pause(
-                name, time.monotonic() + pause, reason, for_room):
+                subject, time.monotonic() + pause, reason, failure):
             # Launches that started together fail together, and count once.
             return
-        self._failures[name] += 1
-        self.log.info('Provider %s is paused for %.1f seconds: %s',
-                      name, pause, reason)
-        self.queue.addAfter(('provider', name), pause)
+        self._failures[subject] += 1
+        self.log.info('Pausing %s for %.1f seconds: %s',
+                      subject, pause, reason)
+        self.queue.addAfter(('provider', subject), pause)
 
-    def noteSuccess(self, name: str) -> None:
-        """Note a successful launch: the next pause of the provider is short.
-        """
-        self._failures.pop(name, None)
+    def noteSuccess(self, provider: str, label: str) -> None:
+        """Note a successful launch: the next pause of the provider and of the
+        label is short."""
+        for subject in Subject(provider), Subject(provider, label):
+            self._failures.pop(subject, None)
+        self._unreachable.pop(provider, None)
 
-    def reconcile(self, name: str) -> None:
-        """End the pause of a provider, if it is over."""
-        if left := self.planner.getPause(name):
+    def reconcile(self, subject: Subject) -> None:
+        """End the pause of a provider or of a label, if it is over."""
+        if left := self.planner.getPause(subject):
             # This is the end of an earlier pause.
-            self.queue.addAfter(('provider', name), left)
+            self.queue.addAfter(('provider', subject), left)
             return
-        self.planner.resume(name)
+        self.planner.resume(subject)
         self.tellRoom()

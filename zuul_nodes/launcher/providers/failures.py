@@ -1,6 +1,7 @@
 """Classifies the errors of drivers.
 
-Quota: there is no capacity; wait.  Temporary: the cloud cannot answer now;
+Quota: a limit of the provider is used up; wait.  Capacity: the cloud has no
+machine for this label now; wait.  Temporary: the cloud cannot answer now;
 retry later or at another provider.  Permanent: a retry at this provider is
 useless.  Moved: the provider is not where the launch was planned any more;
 this counts as no failure, and the request is planned again.  Any other error
@@ -36,6 +37,7 @@ MOST_ATTEMPTS = 100
 
 class Failure(enum.Enum):
     QUOTA = 'quota'
+    CAPACITY = 'capacity'
     TEMPORARY = 'temporary'
     PERMANENT = 'permanent'
     MOVED = 'moved'
@@ -102,6 +104,13 @@ def hasFailed(node, failure):
     """:return: whether a node's record says that its launch has ended with
         this failure."""
     return (node.create_state or {}).get('failure') == failure.value
+
+
+def getFailure(node):
+    """:return: the :class:`Failure` that has ended a node's launch; temporary
+        if its record does not say it, as those of Zuul's launchers."""
+    return next((each for each in Failure if hasFailed(node, each)),
+                Failure.TEMPORARY)
 
 
 def getAttempts(provider):

@@ -2,7 +2,7 @@
 
 from zuul.model import NodesetRequest, ProviderNode
 
-from zuul_nodes.launcher.providers import USED_STATES, describe
+from zuul_nodes.launcher.providers import USED_STATES, Failure, describe
 from zuul_nodes.launcher.zookeeper import Conflict, commitNew
 
 State = NodesetRequest.State
@@ -16,16 +16,16 @@ class GrantWriter:
     :param Planner planner: has decided the grants.
     :param NewRecords new_records: creates the records of new nodes.
     :param RequestEnds ends: fulfils requests whose nodes are all ready.
-    :param pauseProvider: called with the name of a provider that cannot create
-        a record, and the reason.
+    :param noteFailure: called as :meth:`.Supply.noteFailure`, if a provider
+        cannot create a record.
     """
 
-    def __init__(self, requests, planner, new_records, ends, pauseProvider):
+    def __init__(self, requests, planner, new_records, ends, noteFailure):
         self.requests = requests
         self.planner = planner
         self.new_records = new_records
         self.ends = ends
-        self.pauseProvider = pauseProvider
+        self.noteFailure = noteFailure
 
     def write(self, request, grant, log):
         """Write the new nodes of a grant, the assignments of all its nodes,
@@ -85,8 +85,9 @@ class GrantWriter:
                         slot, NodeState.BUILDING, request)
                 except Exception as error:
                     # So that another provider is tried.
-                    self.pauseProvider(
-                        slot.provider.canonical_name, describe(error))
+                    self.noteFailure(
+                        slot.provider.canonical_name, slot.label_name,
+                        Failure.TEMPORARY, describe(error))
                     raise
                 self.new_records.create(transaction, records, request)
                 new += records

@@ -16,6 +16,7 @@ from tests.fixtures.planning import getReservations
 from tests.fixtures.racks import finish, isDone
 from zuul_nodes.launcher.nodes import minready, readycounts
 from zuul_nodes.launcher.nodes.readycounts import Counts, findMissing, getKind
+from zuul_nodes.launcher.planner.pauses import Subject
 
 State = ProviderNode.State
 
@@ -340,7 +341,7 @@ def test_there_is_quota_again(steps, racks):
     racks.errors['rack'] = [QuotaException('full')]
     steps.setLayout(cloud(min_ready=1))
     name = steps.getProvider('rack').canonical_name
-    steps.runUntil(lambda: steps.planner.getPause(name))
+    steps.runUntil(lambda: steps.planner.getPause(Subject(name)))
     steps.runUntil(lambda: len(steps.nodes()) == 1)
     steps.run()
     assert len(racks.created) == 2

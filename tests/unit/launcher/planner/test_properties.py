@@ -23,6 +23,7 @@ from tests.fixtures.planning import (
     makeNode,
     makeRequest,
 )
+from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import (
     Grant,
     Impossible,
@@ -223,11 +224,11 @@ class Planning(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from('abc'))
     def pause(self, name):
-        self.planner.pause(name, float('inf'), 'of a test')
+        self.planner.pause(Subject(name), float('inf'), 'of a test')
 
     @rule(name=st.sampled_from('abc'))
     def resume(self, name):
-        self.planner.resume(name)
+        self.planner.resume(Subject(name))
 
     @staticmethod
     def choose(records, index):
@@ -292,7 +293,7 @@ class Planning(RuleBasedStateMachine):
     def teardown(self):
         """Everybody is served in the end."""
         for name in 'abc':
-            self.planner.resume(name)
+            self.planner.resume(Subject(name))
         rounds = 2 * (len(self.waiting) + len(self.running)
                       + len(self.unwritten)) + 9
         for _ in range(rounds):

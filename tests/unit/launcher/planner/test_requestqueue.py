@@ -14,6 +14,7 @@ from tests.fixtures.planning import (
     makeRequest,
     smallProvider,
 )
+from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Wait
 
 State = ProviderNode.State
@@ -231,7 +232,7 @@ def test_reservation_stays_at_its_provider(name):
         assert world.plan(large).reservation == wait.reservation
     # Not even if no nodes are made anywhere.
     for each in 'ab':
-        world.planner.pause(each, float('inf'), 'a test')
+        world.planner.pause(Subject(each), float('inf'), 'a test')
     world.planner.limitsChanged()
     assert world.plan(large).reservation == wait.reservation
 
@@ -261,7 +262,7 @@ def test_reservation_moves_when_its_provider_can_not_serve():
     world.fill(3, 'big')
     large, wait = world.request('big')
     assert wait.reservation == ('a',)
-    world.planner.pause('a', float('inf'), 'a test')
+    world.planner.pause(Subject('a'), float('inf'), 'a test')
     world.planner.limitsChanged({'a'})
     assert world.plan(large).reservation == ('b',)
     providers[1].resource_limits['instances'] = 2

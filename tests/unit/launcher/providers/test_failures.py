@@ -15,7 +15,8 @@ from tests.fixtures.racks import (
     randomText,
 )
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
-from zuul_nodes.drivers import PermanentError
+from zuul_nodes.drivers import CapacityError, PermanentError
+from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.providers.failures import Failure, classify, describe
 
 State = ProviderNode.State
@@ -135,13 +136,57 @@ def test_request_waits_while_provider_has_no_quota(steps, racks, log):
         steps.runUntil(lambda: not steps.nodes())
         assert not any(request.nodes)
         # The end of the pause.
-        steps.planner.resume(steps.getProvider('one').canonical_name)
+        steps.planner.resume(Subject(steps.getProvider('one').canonical_name))
         steps.runUntil(lambda: not waits())
     assert steps.servedBy(request) == ['one']
     # An attempt was not used up, though there is but one.
     assert racks.created == ['one'] * 3
     assert request.provider_node_data[0]['failed_providers'] == []
     steps.endAll(racks)
+
+
+def test_label_without_capacity_leaves_others_alone(steps, racks):
+    """Its requests wait; idle nodes of other labels stay, and requests for
+    these are served."""
+    steps.setLayout(cloud('one'))
+    racks.setPause(1000)
+    idle = [steps.addNode(steps.getProvider('one'), 'other', state=State.READY)
+            for _ in range(2)]
+    racks.errors['one', 'big'] = CapacityError('no host has 64 cores')
+    waiting = steps.addRequest('big')
+    steps.runUntil(lambda: 'no host has 64 cores' in (
+        steps.planner.getReason(waiting.uuid) or ''))
+    steps.run()
+    for _ in range(3):
+        assert steps.servedBy(steps.addRequest('other')) == ['one']
+    assert {node.uuid for node in idle} <= {
+        node.uuid for node in steps.nodes(State.READY)}
+    assert racks.created.count('one') == 2
+    racks.errors.clear()
+    steps.planner.resume(
+        Subject(steps.getProvider('one').canonical_name, 'big'))
+    assert steps.servedBy(waiting) == ['one']
+    steps.endAll(racks)
+
+
+@pytest.mark.parametrize('others_fail', [False, True])
+def test_provider_is_paused_if_a_second_label_makes_its_cloud_fail(
+        steps, racks, others_fail):
+    """A single label may have a cause of its own."""
+    steps.setLayout(cloud('one'))
+    racks.setPause(1000)
+    error = ConnectionError('reset')
+    racks.errors['one' if others_fail else ('one', 'big')] = error
+    name = steps.getProvider('one').canonical_name
+    steps.addRequest('big')
+    steps.runUntil(lambda: steps.planner.getPause(Subject(name, 'big')))
+    assert not steps.planner.getPause(Subject(name))
+    request = steps.addRequest('other')
+    if others_fail:
+        steps.runUntil(lambda: steps.planner.getPause(Subject(name)))
+    else:
+        assert steps.servedBy(request) == ['one']
+        assert not steps.planner.getPause(Subject(name, 'other'))
 
 
 def test_deleted_node_ends_pause_for_want_of_quota(steps, racks):
@@ -171,15 +216,15 @@ def test_pause_that_ended_early_does_not_end_the_next(steps, racks):
     steps.setLayout(cloud('one'))
     name = steps.getProvider('one').canonical_name
     racks.setPause(0.1)
-    steps.supply.pause(name, 'there is no room', for_room=True)
-    steps.planner.resume(name)
+    steps.supply.noteFailure(name, 'big', Failure.QUOTA, 'full')
+    steps.planner.resume(Subject(name))
     racks.setPause(0.2)
-    steps.supply.pause(name, 'there is no room', for_room=True)
-    steps.runUntil(lambda: not steps.planner.getPause(name))
+    steps.supply.noteFailure(name, 'big', Failure.QUOTA, 'full')
+    steps.runUntil(lambda: not steps.planner.getPause(Subject(name)))
     ends = []
     steps.planner.resume = ends.append
     steps.runUntil(lambda: ends)
-    assert ends == [name]
+    assert ends == [Subject(name)]
 
 
 def test_pause_of_a_provider_ends_by_itself(steps, racks):
@@ -242,7 +287,7 @@ def test_nodes_that_fail_together_pause_provider_once(steps, racks, log):
     requests = [steps.addRequest('big') for _ in range(5)]
     for request in requests:
         assert steps.servedBy(request) == ['two']
-    assert log.text.count('is paused for 1000.0 seconds: full') == 1
+    assert log.text.count('for 1000.0 seconds: full') == 1
     steps.endAll(racks)
 
 
@@ -393,7 +438,7 @@ def test_ready_node_of_waiting_nodeset_serves_another_request(steps, racks):
     assert steps.servedBy(another) == ['one']
     assert another.nodes == [node.uuid]
     assert request.state == request.State.REQUESTED
-    steps.planner.resume(steps.getProvider('one').canonical_name)
+    steps.planner.resume(Subject(steps.getProvider('one').canonical_name))
     assert steps.servedBy(request) == ['one', 'one']
     steps.endAll(racks)
 
@@ -501,7 +546,8 @@ def test_hanging_driver_fails_its_launches_only(impatient, steps, racks, log):
     # made is found by the clean-up.
     racks.end()
     racks.hanging.clear()
-    steps.planner.resume(steps.getProvider('one').canonical_name)
+    steps.planner.resume(
+        Subject(steps.getProvider('one').canonical_name, 'big'))
     for request in requests:
         assert steps.servedBy(request) == ['one']
         assert request.nodes[0] in racks.instances

@@ -12,6 +12,7 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
+from zuul_nodes.launcher.planner.pauses import Subject
 
 # The first connection is nobody's, if its launcher goes.
 CLOUDS = cloud('one', labels='[big]') + addSection('other') + addProvider(
@@ -52,7 +53,7 @@ def test_new_reason_is_logged_for_the_first_requests_only(
     steps.runUntil(lambda: steps.planner.length() == 2)
     steps.runUntil(lambda: f'Request {first.uuid} waits: ' in caplog.text)
     name = steps.getProvider('one').canonical_name
-    steps.planner.pause(name, float('inf'), 'being repaired')
+    steps.planner.pause(Subject(name), float('inf'), 'being repaired')
     steps.planner.limitsChanged([name])
     reason = (f'Request {first.uuid} waits: No provider has capacity for 1 '
               'big now. one: is paused: being repaired')
@@ -63,7 +64,7 @@ def test_new_reason_is_logged_for_the_first_requests_only(
     assert (f'Request {second.uuid} waits: 1 requests with the same needs are '
             f'ahead, the first is {first.uuid}') in caplog.text
     assert f'Request {second.uuid} waits: No provider' not in caplog.text
-    steps.planner.resume(name)
+    steps.planner.resume(Subject(name))
     for request in (running, first, second):
         serve(steps, request)
         finish(steps, request)
