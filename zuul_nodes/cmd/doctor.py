@@ -143,8 +143,8 @@ def examineReplacements():
 
 
 def examineEntryPoints():
-    for group in extensions.GROUPS:
-        for name, entry_points in sorted(extensions.find(group).items()):
+    for group, named in extensions.find().items():
+        for name, entry_points in sorted(named.items()):
             packages = ', '.join(map(extensions.getPackage, entry_points))
             try:
                 extensions.loadOne(entry_points)
@@ -156,7 +156,7 @@ def examineEntryPoints():
 
 def examineDrivers():
     """Report the source of each driver that a connection can name."""
-    ours = extensions.find(extensions.DRIVERS)
+    ours = extensions.find()[extensions.DRIVERS]
     zuuls = extensions.getZuulDrivers()
     version = importlib.metadata.version('zuul')
     for name in sorted({*ours, *zuuls}):

@@ -75,7 +75,8 @@ def checkName(name):
     """
     from zuul_nodes.plugin import extensions
     owners = {driver: 'Zuul' for driver in extensions.getZuulDrivers()}
-    for driver, entry_points in extensions.find(extensions.DRIVERS).items():
+    ours = extensions.find()[extensions.DRIVERS]
+    for driver, entry_points in ours.items():
         owners[driver] = extensions.getPackage(entry_points[0])
     if name in owners:
         raise UserError(

@@ -47,21 +47,32 @@ def load():
         message names the package.
     """
     groups = {group: {name: loadOne(entry_points)
-                      for name, entry_points in find(group).items()}
-              for group in GROUPS}
+                      for name, entry_points in named.items()}
+              for group, named in find().items()}
     return Extensions(drivers=groups[DRIVERS],
                       config_objects=groups[CONFIG_OBJECTS],
                       components=groups[COMPONENTS],
                       layout_rules=groups[LAYOUT_RULES])
 
 
-def find(group):
-    """:return: name -> the entry points of that name, not loaded."""
+def find():
+    """Read the metadata of all installed packages, once for all groups.
+
+    :return: group -> name -> the entry points of that name, not loaded.
+    """
+    installed = importlib.metadata.entry_points()
+    return {group: _groupByName(installed.select(group=group))
+            for group in GROUPS}
+
+
+def _groupByName(entry_points):
     found = {}
-    for entry_point in importlib.metadata.entry_points(group=group):
+    for entry_point in entry_points:
         same_name = found.setdefault(entry_point.name, [])
-        # An interrupted pip may leave the metadata of a package twice.
-        if entry_point.dist.name not in (e.dist.name for e in same_name):
+        # An interrupted pip may leave the metadata of a package twice.  Each
+        # look at a name parses them.
+        if not same_name or entry_point.dist.name not in (
+                each.dist.name for each in same_name):
             same_name.append(entry_point)
     return found
 

@@ -48,8 +48,8 @@ def findUses(config, command):
     :param ConfigParser config: zuul.conf
     :param str command: the command that starts, for example ``zuul-web``.
     """
-    ours = (set(extensions.find(extensions.DRIVERS))
-            - set(extensions.getZuulDrivers()))
+    found = extensions.find()
+    ours = set(found[extensions.DRIVERS]) - set(extensions.getZuulDrivers())
     connections = {}
     for section in config.sections():
         match = re.fullmatch(r'connection\s+[\'"]?(.*?)[\'"]?', section,
@@ -61,7 +61,7 @@ def findUses(config, command):
         if driver in ours:
             yield f'[connection {name}] driver = {driver} in zuul.conf'
     if command == 'zuul-scheduler':
-        for name in extensions.find(extensions.COMPONENTS):
+        for name in found[extensions.COMPONENTS]:
             if isEmbedded(config, name, default=False):
                 yield f'[{name}] embedded = true in zuul.conf'
     if command in PROVIDER_COMMANDS:
