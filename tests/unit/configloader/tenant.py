@@ -5,6 +5,7 @@ branches and changes there are.
 """
 
 import configparser
+import functools
 import textwrap
 import types
 
@@ -30,14 +31,24 @@ class Source:
         return 'main'
 
 
-def enter(monkeypatch):
-    """Have the seams in this process for the time of a test."""
-    loaded = extensions.load()
+MODULES = ('zuul.configloader', 'zuul.lib.connections', 'zuul.model')
+
+
+@functools.cache
+def _loadExtensions():
+    """Load what is installed; the tests of this process change none of it."""
+    return extensions.load()
+
+
+def enter(monkeypatch, modules=MODULES):
+    """Have seams in this process for the time of a test.
+
+    :param modules: the modules of Zuul whose seams these are.
+    """
     for seam in seams.SEAMS:
-        if seam.module in ('zuul.configloader', 'zuul.lib.connections',
-                           'zuul.model'):
+        if seam.module in modules:
             monkeypatch.setattr(f'{seam.module}.{seam.attribute}',
-                                seam.wrap(seam.original, loaded))
+                                seam.wrap(seam.original, _loadExtensions()))
 
 
 class Tenant:

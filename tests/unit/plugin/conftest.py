@@ -4,9 +4,8 @@ import pytest
 
 from tests.fixtures.ending import endWith
 from tests.fixtures.web import Web
+from tests.unit.configloader.tenant import enter
 from tests.unit.drivers.zuul.conftest import loadTenant, makeScheduler, seams
-from zuul_nodes.plugin import extensions
-from zuul_nodes.plugin import seams as table
 
 __all__ = ['loadTenant', 'makeScheduler', 'seams']
 
@@ -15,12 +14,7 @@ __all__ = ['loadTenant', 'makeScheduler', 'seams']
 def makeWeb(request, monkeypatch, zuul_conf):
     """:return: a function that makes a :class:`Web` with a tenant that has
         been loaded for it alone."""
-    loaded_extensions = extensions.load()
-    for seam in table.SEAMS:
-        if seam.module == 'zuul.web':
-            monkeypatch.setattr(
-                f'{seam.module}.{seam.attribute}',
-                seam.wrap(seam.original, loaded_extensions))
+    enter(monkeypatch, ('zuul.web',))
 
     def make(loaded):
         web = endWith(request, Web(zuul_conf, loaded.connections))

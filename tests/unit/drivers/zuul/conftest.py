@@ -19,8 +19,6 @@ from tests.fixtures.launcher import CONNECTIONS
 from tests.fixtures.shelf.shelf_maker import ShelfDriver
 from tests.unit.configloader.tenant import NODES, enter
 from tests.unit.drivers.zuul.site import FILES, ImageTenant, Scheduler, Site
-from zuul_nodes.plugin import extensions
-from zuul_nodes.plugin import seams as table
 
 
 @pytest.fixture
@@ -36,11 +34,7 @@ def seams(monkeypatch):
         config.read_dict(CONNECTIONS)
         configure(self, config, triggers=True, reporters=True, **kwargs)
     monkeypatch.setattr(ConnectionRegistry, 'configure', configureAll)
-    for seam in table.SEAMS:
-        if seam.module.startswith('zuul.executor.'):
-            monkeypatch.setattr(
-                f'{seam.module}.{seam.attribute}',
-                seam.wrap(seam.original, extensions.load()))
+    enter(monkeypatch, ('zuul.executor.client', 'zuul.executor.common'))
 
 
 @pytest.fixture
