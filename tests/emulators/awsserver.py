@@ -1,5 +1,6 @@
 """The emulated AWS of a process: moto, which we change, has one state."""
 
+import contextlib
 import functools
 from unittest import mock
 
@@ -19,9 +20,26 @@ def _createMethodsOnce(creator):
     return create
 
 
+class _Late:
+    """A client of a service that is made when it is first used."""
+
+    def __init__(self, make):
+        self._make = functools.cache(make)
+
+    def __getattr__(self, name):
+        return getattr(self._make(), name)
+
+
+def _makeLate(make):
+    """:return: in place of a method of a Session, one that makes clients
+        late."""
+    return lambda *args, **kwargs: _Late(lambda: make(*args, **kwargs))
+
+
 @pytest.fixture(scope='session')
 def aws_server():
     pytest.importorskip('moto', reason='only some environments have it')
+    from boto3.session import Session
     from botocore.client import ClientCreator
     import botocore.loaders
     import botocore.session
@@ -29,13 +47,17 @@ def aws_server():
     from tests.emulators.aws import Aws
 
     # What botocore knows of AWS it reads for each session: a second.  And
-    # it makes seven hundred methods for the clients of each endpoint.
-    with mock.patch.object(
-            botocore.session, 'create_loader',
-            functools.cache(botocore.loaders.create_loader)
-            ), mock.patch.object(
-                ClientCreator, '_create_methods',
-                _createMethodsOnce(ClientCreator)):
+    # it makes seven hundred methods for the clients of each endpoint, which
+    # has eight of them, and most tests use one or two.
+    with contextlib.ExitStack() as stack:
+        for of, name, value in (
+                (botocore.session, 'create_loader',
+                 functools.cache(botocore.loaders.create_loader)),
+                (ClientCreator, '_create_methods',
+                 _createMethodsOnce(ClientCreator)),
+                (Session, 'client', _makeLate(Session.client)),
+                (Session, 'resource', _makeLate(Session.resource))):
+            stack.enter_context(mock.patch.object(of, name, value))
         server = Aws()
         yield server
         server.end()
