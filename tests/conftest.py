@@ -40,6 +40,11 @@ TIMEOUTS = {'services': 1800, 'crash': 600, 'conformance': 900, 'roles': 1800,
             'kubernetes': 1800, 'openstack_services': 1800}
 
 
+# About how many seconds a test with one of these marks takes beside five
+# other workers, unless it has the mark "seconds".
+SECONDS = {'services': 40, 'crash': 15}
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     for item in items:
@@ -47,14 +52,15 @@ def pytest_collection_modifyitems(items):
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.timeout(timeout))
     # What takes long begins first, so that no worker waits for another in
-    # the end: each worker has an equal part of the list to begin with.  Half
-    # of them have whole Zuuls, more would be too much for the machine.
-    # Otherwise the order stays as pytest-randomly has made it.
-    marks = [next((mark for mark in ('services', 'crash')
+    # the end: each worker has an equal part of the list to begin with, and
+    # then takes the last of what another has left.  Half of them have whole
+    # Zuuls, more would be too much for the machine.  Otherwise the order
+    # stays as pytest-randomly has made it.
+    marks = [next((mark for mark in SECONDS
                    if item.get_closest_marker(mark)), None) for item in items]
     services, crash, others = (
         [item for item, mark in zip(items, marks, strict=True)
-         if mark == wanted] for wanted in ('services', 'crash', None))
+         if mark == wanted] for wanted in (*SECONDS, None))
     pairs = max(int(os.environ.get('PYTEST_XDIST_WORKER_COUNT', '1')) // 2, 1)
     part = len(items) // (2 * pairs)
     ordered = []
@@ -68,12 +74,26 @@ def pytest_collection_modifyitems(items):
 
 
 def _share(items, count):
-    """:return: as many lists of items, about as long, with those of a module
-        in one: they share what takes long to make."""
+    """:return: as many lists of items, which take about as long, with those
+        of a module in one: they share what takes long to make.  What takes
+        longest comes first, of modules as of the tests of a module."""
     shares = [[] for _ in range(count)]
-    for _, group in itertools.groupby(items, lambda item: item.path):
-        min(shares, key=len).extend(group)
+    modules = [sorted(group, key=_getSeconds, reverse=True) for _, group
+               in itertools.groupby(items, lambda item: item.path)]
+    for module in sorted(modules, key=_sumSeconds, reverse=True):
+        min(shares, key=_sumSeconds).extend(module)
     return shares
+
+
+def _sumSeconds(items):
+    return sum(map(_getSeconds, items))
+
+
+def _getSeconds(item):
+    mark = item.get_closest_marker('seconds')
+    return mark.args[0] if mark else next(
+        seconds for name, seconds in SECONDS.items()
+        if item.get_closest_marker(name))
 
 
 def pytest_collection_finish():

@@ -13,7 +13,7 @@ from tests.fixtures.packages import writePackage
 from tests.fixtures.programs import getRefusal
 from zuul_nodes.quickstart import ports
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.seconds(90)]
 
 TIMEOUT = 180
 SPARE_NODES = 12

@@ -70,6 +70,7 @@ def install(how, environment, source, tmp_path):
         pip(environment, 'install', '-e', source)
 
 
+@pytest.mark.seconds(200)
 @pytest.mark.parametrize('how', ['wheel', 'editable'])
 def test_life_of_an_install(how, environment, source, tmp_path):
     install(how, environment, source, tmp_path)

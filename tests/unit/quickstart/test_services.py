@@ -152,6 +152,7 @@ def getKept(directory):
             for path in (directory / name).iterdir()]
 
 
+@pytest.mark.seconds(300)
 def test_from_nothing_to_success_and_kept_until_ctrl_c(run):
     first = run('--keep')
     first.waitForProgress('Press Ctrl-C to stop')
@@ -173,6 +174,7 @@ def test_from_nothing_to_success_and_kept_until_ctrl_c(run):
     first.checkNothingLeft()
 
 
+@pytest.mark.seconds(350)
 def test_killed_and_run_again_as_text(run, directory):
     """What was installed and made is used again."""
     killed = run()
@@ -207,8 +209,11 @@ def test_one_at_a_time(run):
     *itertools.product(
         ('Start ZooKeeper', 'Start Zuul'),
         (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)),
-    ('zuul-web answers', signal.SIGHUP), ('Validate it', signal.SIGTERM),
-    ('hello is running', signal.SIGINT)])
+    ('zuul-web answers', signal.SIGHUP),
+    pytest.param('Validate it', signal.SIGTERM,
+                 marks=pytest.mark.seconds(90)),
+    pytest.param('hello is running', signal.SIGINT,
+                 marks=pytest.mark.seconds(150))])
 def test_interrupted(run, moment, number):
     interrupted = run()
     interrupted.waitForProgress(moment)
@@ -251,6 +256,7 @@ def test_a_service_that_fails(run, tmp_path):
     failed.checkNothingLeft()
 
 
+@pytest.mark.seconds(90)
 def test_a_service_that_dies_is_noticed(run):
     started = run()
     started.waitForProgress('zuul-web answers')

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.seconds(130)]
 
 TIMEOUT = 200
 

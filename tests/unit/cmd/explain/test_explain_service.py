@@ -7,7 +7,7 @@ import pytest
 
 from tests.fixtures.programs import getRefusal
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.seconds(140)]
 
 TIMEOUT = 180
 # Two tenants with the same providers.

@@ -84,6 +84,7 @@ LIVES = {
 }
 
 
+@pytest.mark.seconds(180)
 @pytest.mark.parametrize(
     'live, first, number',
     [(live, first, number) for live, first, number, _ in LIVES.values()],
@@ -97,6 +98,7 @@ def test_launcher_killed_at_any_point(makeImageWorld, live, first, number):
     assert len(points) >= number
 
 
+@pytest.mark.seconds(150)
 @pytest.mark.parametrize('name', ['missing', 'refused'])
 def test_scheduler_killed_at_any_point(makeImageWorld, name):
     live, first, _, number = LIVES[name]

@@ -56,6 +56,7 @@ def test_launcher_killed_during_liveness_check_leaves_nothing_behind(
     assert not world.problems
 
 
+@pytest.mark.seconds(90)
 @pytest.mark.settings(host_key_retry=0.02, liveness_timeout=0)
 def test_launcher_killed_at_any_point_of_a_failed_liveness_check(
         makeWorld, makeHost, undivided, monkeypatch):

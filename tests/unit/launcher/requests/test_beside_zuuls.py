@@ -217,6 +217,7 @@ def test_work_is_divided(makeSides):
         assert process.logged('Building node')
 
 
+@pytest.mark.seconds(80)
 def test_one_dies(makeSides):
     """The other goes on with all that there is, and the next one with what
     that has made."""
