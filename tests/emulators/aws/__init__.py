@@ -110,7 +110,7 @@ class Aws:
         self.quotas.update({
             INSTANCE_QUOTA: 1000.0, SPOT_QUOTA: 1000.0, VOLUME_QUOTA: 50.0})
         for name in (ARTIFACTS, UPLOADS):
-            self.s3.create_bucket(Bucket=name)
+            self.storage.create_bucket(name, REGION)
         self.calls = collections.Counter()
         self.requests = []
         # (action, token) -> what was asked for, and the answer.

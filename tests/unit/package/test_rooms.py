@@ -1,6 +1,7 @@
 """The rooms of the package, as doc/source/architecture.rst describes them."""
 
 import ast
+import functools
 import importlib
 import pathlib
 import re
@@ -14,20 +15,26 @@ ROOMS = sorted(path.parent.name for path in LAUNCHER.glob('*/__init__.py'))
 HOUSES = ('launcher', 'cmd', 'configloader', 'drivers', 'drivers/openstack')
 
 
+@functools.cache
+def getNodes(path):
+    """:return: all nodes of the syntax tree of a file."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+@functools.cache
 def getImports(path):
-    """Yield (module, name) for each name that a file imports from one."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                yield node.module, alias.name
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, None
+    """:return: a list of (module, name) for each name that a file imports
+        from one."""
+    return [(module, alias.name if isinstance(node, ast.ImportFrom) else None)
+            for node in getNodes(path)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+            if (module := getattr(node, 'module', alias.name))]
 
 
 def getAttributes(path, name):
     """:return: set of what a file uses of a module that it imports by name."""
-    return {node.attr for node in ast.walk(ast.parse(path.read_text()))
+    return {node.attr for node in getNodes(path)
             if isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name) and node.value.id == name}
 
@@ -86,7 +93,7 @@ def test_the_launcher_asks_what_drivers_declare_and_not_for_their_names():
 
 def getConstructors(path):
     """Yield (class, names of parameters) for each class of a file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in getNodes(path):
         if not isinstance(node, ast.ClassDef):
             continue
         for each in node.body:
