@@ -29,6 +29,7 @@ SUBCOMMANDS = {
     'images': 'list the builds of images and manage them',
     'launcher': 'run the launcher as a separate process',
     'launchers': 'list the launchers and show which one plans',
+    'migrate': 'convert the configuration of Nodepool',
     'new-driver': 'write a package with a driver for another cloud',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'run': "run one of Zuul's commands with the plugin installed",

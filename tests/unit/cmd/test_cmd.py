@@ -7,8 +7,8 @@ def test_help_names_every_subcommand(zuulNodes):
     result = zuulNodes('--help')
     assert result.returncode == 0
     for name in ('check', 'dib-test', 'doctor', 'explain', 'images',
-                 'launcher', 'launchers', 'new-driver', 'quickstart',
-                 'run'):
+                 'launcher', 'launchers', 'migrate', 'new-driver',
+                 'quickstart', 'run'):
         assert name in result.stdout
         help_of_one = zuulNodes(name, '--help')
         assert help_of_one.returncode == 0

@@ -1,0 +1,87 @@
+"""``zuul-nodes migrate``: converts the configuration of Nodepool."""
+
+import argparse
+import pathlib
+
+from zuul_nodes.cmd.migrate import conversion, inputs, output, reading
+from zuul_nodes.cmd.migrate.report import Kind
+from zuul_nodes.cmd.migrate.secrets import Secrets
+
+DESCRIPTION = '''\
+Convert the configuration of Nodepool to that of Zuul with zuul-nodes.  Name
+the files of all launchers and builders of a site: they are read together.
+
+    zuul-nodes migrate nodepool.yaml
+    zuul-nodes migrate nl01.yaml nl02.yaml nb01.yaml --output migrated
+
+The command writes images, flavors, labels, sections and providers, jobs and
+pipelines for the disk images, the connections for zuul.conf, and a part of
+the tenant configuration.  MIGRATION.md says what was done, what changes its
+meaning, what is lost, and what a person has to decide, each with the line in
+the file of Nodepool.  The command asks no cloud and changes nothing of
+Nodepool.
+
+Secrets become placeholders, which MIGRATION.md lists.'''
+EPILOG = '''\
+exit status:
+  0  the files are written
+  1  the configuration cannot be converted; nothing is written
+  2  wrong usage'''
+
+
+def addArguments(parser):
+    parser.description = DESCRIPTION
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        'files', nargs='+', type=pathlib.Path, metavar='FILE',
+        help='a nodepool.yaml, of a launcher or a builder')
+    parser.add_argument(
+        '--secure', type=pathlib.Path, metavar='FILE',
+        help="Nodepool's secure.conf; its secrets are not written")
+    parser.add_argument(
+        '--clouds', type=pathlib.Path, metavar='FILE',
+        help='the clouds.yaml of OpenStack, to see whether it has all clouds')
+    parser.add_argument(
+        '--env', action='append', type=inputs.parseVariable,
+        metavar='NAME=VALUE',
+        help='the value of a %%(NODEPOOL_NAME) in the files; may be '
+             'repeated. By default, that of the environment')
+    parser.add_argument(
+        '--tenant', default='example', metavar='NAME',
+        help='the tenant that gets the labels (default: %(default)s)')
+    parser.add_argument(
+        '--output', type=pathlib.Path, default=pathlib.Path('migrated'),
+        metavar='DIR',
+        help='directory for the files, empty or new (default: %(default)s)')
+    parser.add_argument(
+        '--force', action='store_true',
+        help='replace files that are in the directory already')
+
+
+def run(args):
+    output.check(args.output, args.force)
+    secrets = Secrets()
+    environment = inputs.getEnvironment(args.env, secrets)
+    # First, for its secrets may be in the other files as well.
+    secure = (inputs.readSecure(args.secure, environment, secrets)
+              if args.secure else {})
+    names = [path.name for path in args.files]
+    sources = [reading.read(path, environment, secrets, (
+        path.name if names.count(path.name) == 1 else str(path)))
+        for path in args.files]
+    inputs.addSecure(sources, secure, args.secure)
+    clouds = inputs.readClouds(args.clouds) if args.clouds else None
+    result = conversion.convert(sources, secrets, args.tenant, clouds)
+    output.write(args.output, result.files)
+    _print(args.output, result)
+    return 0
+
+
+def _print(directory, result):
+    counts = ', '.join(f'{number} {name}'
+                       for name, number in result.counts.items())
+    print(f'Written to {directory}: {counts}.')
+    decisions = result.report.count(Kind.DECIDE)
+    print(f'{directory / conversion.MIGRATION} says what was done; '
+          f'{decisions} remarks need a decision.')
