@@ -6,6 +6,7 @@ import pathlib
 from zuul_nodes.cmd.migrate import conversion, inputs, output, reading
 from zuul_nodes.cmd.migrate.report import Kind
 from zuul_nodes.cmd.migrate.secrets import Secrets
+from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
 Convert the configuration of Nodepool to that of Zuul with zuul-nodes.  Name
@@ -72,7 +73,13 @@ def run(args):
         for path in args.files]
     inputs.addSecure(sources, secure, args.secure)
     clouds = inputs.readClouds(args.clouds) if args.clouds else None
-    result = conversion.convert(sources, secrets, args.tenant, clouds)
+    try:
+        result = conversion.convert(sources, secrets, args.tenant, clouds)
+    except (TypeError, AttributeError, ValueError, LookupError) as error:
+        # The message may contain a value.
+        raise UserError(
+            f'cannot convert {", ".join(names)}: a value is not of the type '
+            f'that Nodepool expects ({type(error).__name__})') from error
     output.write(args.output, result.files)
     _print(args.output, result)
     return 0

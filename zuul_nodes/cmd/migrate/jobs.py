@@ -134,7 +134,7 @@ class Jobs:
         job['name'] = f'build-image-{name}'
         job['parent'] = BUILD_JOB
         job['image-build-name'] = name
-        if image.get('build-timeout'):
+        if isinstance(image.get('build-timeout'), int):
             job.put('timeout', image['build-timeout'],
                     getOrigin(image, 'build-timeout'))
             self.timeout = max(self.timeout, image['build-timeout'])
@@ -222,16 +222,16 @@ class Jobs:
         return environment
 
     def _remarkFormats(self, image):
-        formats = image.get('formats') or ()
+        formats = image.get('formats')
         origin = getOrigin(image, 'formats')
         subject = f'diskimage {image["name"]}'
-        if not formats:
+        if not formats or not isinstance(formats, list):
             return
         self._report.add(
             Kind.CHANGED, '"formats": jobs build the formats that providers '
             'need. For others, set "zuul_nodes_formats" of the job', origin,
             subject)
-        for each in formats:
+        for each in map(str, formats):
             if each not in FORMATS:
                 self._report.add(
                     Kind.LOST, f'"formats": the roles do not build '

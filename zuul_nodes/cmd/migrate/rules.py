@@ -56,6 +56,10 @@ class To:
             except Unfit as error:
                 context.add(Kind.DECIDE, f'"{key}": {error}', origin)
                 return
+            except (TypeError, ValueError, AttributeError, LookupError):
+                context.add(Kind.DECIDE, f'"{key}" is left out, for its '
+                            f'value is not of the expected type', origin)
+                return
         if value is None:
             return
         name = self.name or key

@@ -36,9 +36,10 @@ class Provider:
 
     @property
     def diskimages(self):
-        return [(each, origin) for each, origin
-                in iterate(self.attributes.get('diskimages'))
-                if isinstance(each, Mapping) and each.get('name')]
+        return list(iterateObjects(
+            self.attributes.get('diskimages'),
+            getOrigin(self.attributes, 'diskimages'),
+            f'"diskimages" of the provider "{self.name}"'))
 
 
 @dataclasses.dataclass

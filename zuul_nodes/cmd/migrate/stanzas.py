@@ -133,7 +133,7 @@ def makeImages(types, site, clouds):
             for key in ('python-path', 'shell-type'):
                 if source.get(key):
                     stanza.put(key, source[key], getOrigin(source, key))
-            if source.get('metadata'):
+            if isinstance(source.get('metadata'), Mapping):
                 tags = Mapping({key: str(value) for key, value
                                 in source['metadata'].items()})
                 stanza.put('tags', tags, getOrigin(source, 'metadata'))

@@ -258,6 +258,8 @@ BAD = {
     'an unresolved variable': (makeSite('region-name: "%(NODEPOOL_R)"'),
                                '--env NODEPOOL_R=VALUE'),
     'a template': (makeSite('region-name: "{{ region }}"'), 'Jinja2'),
+    'a value of the wrong type': (
+        makeSite('diskimages: 5'), 'must be a list'),
     'an alias in itself': ('providers: &a [*a]', 'too many values'),
 }
 
