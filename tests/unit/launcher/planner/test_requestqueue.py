@@ -230,11 +230,13 @@ def test_reservation_stays_at_its_provider(name):
         assert world.plan(large).reservation == wait.reservation
         world.planner.setScope(world.planner.scope)
         assert world.plan(large).reservation == wait.reservation
-    # Not even if no nodes are made anywhere.
+    # It moves to where nodes are made, and stays there if none are.
+    assert wait.reservation == ('a',)
     for each in 'ab':
         world.planner.pause(Subject(each), float('inf'), 'a test')
+        assert world.plan(large).reservation == ('b',)
     world.planner.limitsChanged()
-    assert world.plan(large).reservation == wait.reservation
+    assert world.plan(large).reservation == ('b',)
 
 
 def test_reservation_moves_when_new_layout_has_no_such_provider():
