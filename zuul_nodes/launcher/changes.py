@@ -5,7 +5,7 @@ import logging
 from zuul_nodes.launcher.endpoints import OTHERS
 from zuul_nodes.launcher.images import KEY as IMAGES
 from zuul_nodes.launcher.planner import getRank
-from zuul_nodes.launcher.workers import getBackoff
+from zuul_nodes.launcher.workers import Backoff
 
 LAYOUT = ('layout', '')
 OWNERSHIP = ('ownership', '')
@@ -92,7 +92,8 @@ class LayoutChanges:
         self.rescan = rescan
         self.component = component
         self.election = election
-        self.settings = settings
+        self.backoff = Backoff(settings.layout_first_backoff,
+                               settings.layout_longest_backoff)
         # Whether the component's state says that this launcher works.
         self._is_running = False
 
@@ -115,8 +116,7 @@ class LayoutChanges:
         if self.layouts.scope.unread:
             # A scheduler has the lock of a tenant, usually for a moment,
             # sometimes for long.
-            self.queue.addAfter(LAYOUT, getBackoff(
-                self.layouts.attempts,
-                first=self.settings.layout_first_backoff,
-                longest=self.settings.layout_longest_backoff))
+            self.queue.addAfter(LAYOUT, self.backoff.noteFailure(LAYOUT))
+        else:
+            self.backoff.clear(LAYOUT)
         self.former_providers.keep(self.layouts.scope)

@@ -36,7 +36,7 @@ from zuul_nodes.launcher import (
 from zuul_nodes.launcher.election import Election
 from zuul_nodes.launcher.recordevents import RecordEvents
 from zuul_nodes.launcher.settings import Settings
-from zuul_nodes.launcher.workers import EndpointPools, WorkQueue
+from zuul_nodes.launcher.workers import Backoff, EndpointPools, WorkQueue
 from zuul_nodes.launcher.zookeeper import (
     Disconnect,
     Records,
@@ -101,7 +101,10 @@ class Launcher:
     # The parts, from the lowest layer to the highest
 
     def _makeCommonParts(self):
-        self.queue = WorkQueue(self.work, self.settings.workers)
+        self.queue = WorkQueue(
+            self.work, Backoff(self.settings.first_backoff,
+                               self.settings.longest_backoff),
+            self.settings.workers)
         self.ownership = providers.Ownership(
             COMPONENT_REGISTRY.registry, self.component_info)
         self.session = Session(
@@ -131,7 +134,10 @@ class Launcher:
             tellName=lambda host: self.queue.add(('name', host)),
             limits_lifetime=self.settings.limits_lifetime)
         self.supply = planner.Supply(
-            self.planner, self.queue, self.min_ready_state.tell)
+            self.planner, self.queue, Backoff(
+                self.settings.provider_first_backoff,
+                self.settings.provider_longest_backoff),
+            self.min_ready_state.tell)
         self.lookups = providers.Lookups()
         self.names = providers.Names(
             self.lookups, self.planner, self.queue,
@@ -208,7 +214,7 @@ class Launcher:
             self.node_records, self.endpoints, self.pools,
             self.node_images.getExternalId, self.settings)
         self.node_steps = nodes.NodeSteps(
-            self.node_records, self.state_machines)
+            self.node_records, self.state_machines, self.settings)
         self.request_ends = requests.RequestEnds(
             self.api, self.session, self.result_events)
         host_keys = nodes.HostKeys(
@@ -253,7 +259,7 @@ class Launcher:
                             self.settings),
             self.layouts, self.endpoints, self.answers,
             endpoints.Cleanup(self.node_records, self.image_records.uploads,
-                              self.system, self.statsd),
+                              self.system, self.statsd, self.settings),
             self.supply.tellLimits, self.settings)
         self.other_endpoints = endpoints.OtherEndpoints(
             self.queue, self.layouts, self.endpoints, self.supply.tellLimits,

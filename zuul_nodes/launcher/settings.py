@@ -146,6 +146,10 @@ class Settings:
     stop_timeout: float = internal(10.0, '''
         When the launcher stops: time to wait for calls of drivers, and for
         ZooKeeper to reconnect.''')
+    first_backoff: float = internal(0.5, '''
+        First back-off after an error; it doubles each time.''')
+    longest_backoff: float = internal(60.0, '''
+        Longest back-off after an error.''')
     others_interval: float = internal(10.0, '''
         Interval between updates of the limits that other launchers have read,
         for connections that this launcher does not handle.''')
@@ -165,6 +169,14 @@ class Settings:
 
     # Nodes
 
+    provider_first_backoff: float = internal(1.0, '''
+        First pause of a provider whose cloud has failed; it doubles each time.
+        ''')
+    provider_longest_backoff: float = internal(300.0, '''
+        Longest pause of a provider.''')
+    missing_provider_longest_backoff: float = internal(600.0, '''
+        Longest back-off before the deletion of a node whose provider is
+        missing; it may come back.''')
     capacity_interval: float = internal(10.0, '''
         Interval at which a node that waits for capacity retries, because some
         changes of usage cause no event.''')
@@ -187,6 +199,11 @@ class Settings:
         Minimum interval between counts of the min-ready nodes.''')
     min_ready_pause: float = internal(2.0, '''
         Interval between attempts to launch missing min-ready nodes.''')
+    min_ready_first_backoff: float = internal(2.0, '''
+        First back-off after a min-ready node has failed; it doubles each time.
+        ''')
+    min_ready_longest_backoff: float = internal(300.0, '''
+        Longest back-off of a label's min-ready nodes at a provider.''')
     min_ready_batch: int = internal(50, '''
         Number of min-ready nodes that are launched before the next count.''',
         unit='nodes', least=1)
@@ -211,6 +228,9 @@ class Settings:
     cleanup_interval: float = internal(60.0, '''
         Interval between rounds of the clean-up, and minimum time for which a
         resource must be unneeded before it is deleted.''')
+    cleanup_longest_backoff: float = internal(3600.0, '''
+        Longest back-off between attempts to delete a leaked resource; the
+        first is the interval between rounds.''')
     quota_interval: float = internal(300.0, '''
         Interval between requests for the limits of a cloud.''')
     endpoint_progress_timeout: float = internal(600.0, '''

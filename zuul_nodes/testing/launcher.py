@@ -19,10 +19,7 @@ from zuul.driver import Driver as ZuulDriver
 from zuul.driver.static import staticendpoint
 
 from zuul_nodes import plugin
-from zuul_nodes.launcher import changes, launcher
-from zuul_nodes.launcher.nodes import statemachines, termination
-from zuul_nodes.launcher.planner import supply
-from zuul_nodes.launcher.workers import queue
+from zuul_nodes.launcher import launcher
 from zuul_nodes.testing import faults
 from zuul_nodes.testing.layout import makeConnections
 
@@ -36,6 +33,10 @@ PAUSE = 0.05
 CLEANUP_INTERVAL = 0.3
 # Settings that shorten other waits.
 SETTINGS = {
+    **dict.fromkeys((
+        'first_backoff', 'longest_backoff', 'layout_first_backoff',
+        'layout_longest_backoff', 'missing_provider_longest_backoff',
+        'provider_first_backoff', 'provider_longest_backoff'), PAUSE),
     'capacity_interval': 0.5,
     'cleanup_interval': CLEANUP_INTERVAL,
     'endpoint_progress_timeout': 5.0,
@@ -53,16 +54,9 @@ SETTINGS = {
 }
 
 
-def _getBackoff(*args: object, **kwargs: object) -> float:
-    return PAUSE
-
-
 def hurry() -> None:
-    """Limit all waits after failures to :data:`PAUSE`."""
-    # For static nodes.
+    """Limit the wait before a static node is recycled to :data:`PAUSE`."""
     staticendpoint.DELETE_RECYCLE_TIME = PAUSE
-    for module in (supply, changes, statemachines, termination, queue):
-        vars(module)['getBackoff'] = _getBackoff
 
 
 def run(options: Options, driver_class: type[ZuulDriver],

@@ -13,7 +13,6 @@ from tests.fixtures.waiting import waitFor
 from zuul_nodes import audit
 from zuul_nodes.audit import Event
 from zuul_nodes.drivers import PermanentError
-from zuul_nodes.launcher.nodes import statemachines
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
 State = ProviderNode.State
@@ -118,10 +117,9 @@ def test_node_that_fails_and_request_that_is_refused(steps, racks, audited):
     assert 'no such flavor' in refused['reason']
 
 
-@pytest.mark.settings(delete_timeout=0)
+@pytest.mark.settings(delete_timeout=0, first_backoff=0.01)
 def test_node_that_its_cloud_does_not_delete(
-        steps, racks, audited, monkeypatch):
-    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.01)
+        steps, racks, audited):
     steps.setLayout(cloud('one'))
     racks.delete_errors['one'] = ConnectionError('down')
     steps.addNode(steps.getProvider('one'), 'big', state=State.USED)

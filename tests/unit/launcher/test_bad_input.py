@@ -208,10 +208,11 @@ def test_nodes_of_moved_provider_are_deleted_where_they_were_made(
     end(steps, racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_node_is_made_again_when_its_provider_moves(steps, racks):
     """That counts as no failed attempt."""
     steps.setLayout(cloud('one', launch_attempts=1))
-    racks.setPause(1000)
     racks.slow.add('one')
     request = steps.addRequest('big')
     steps.runUntil(lambda: racks.instances)

@@ -19,7 +19,6 @@ from tests.fixtures.fuse import Killed
 from tests.fixtures.sshservers import SSHServer
 from tests.fixtures.staticlayouts import oneStaticNode
 from zuul_nodes.launcher.changes import LAYOUT
-from zuul_nodes.launcher.workers import queue
 
 State = ProviderNode.State
 # For how long a node is held (seconds).
@@ -361,15 +360,15 @@ def test_launchers_killed_again_and_again_make_progress(
 
 
 def test_launcher_leaves_node_alone_when_connection_is_lost(
-        makeWorld, undivided, machine, monkeypatch):
+        makeWorld, undivided, machine):
     """It does not know whether it has still the lock of the node."""
     world = makeWorld(cloud(checking='true'))
     fuse = world.launcher.fuse
     serve(world, 'big')
     world.rest()
     # A job is quicker than the launcher's next look.
-    monkeypatch.setattr(
-        queue, 'getBackoff', lambda *args, **kwargs: 1)
+    backoff = world.launcher.queue.backoff
+    backoff.first = backoff.longest = 1
     fuse.arm(after=True, cut=True, name='Create events')
     request = world.waitFulfilled(world.addRequest('big'))
     assert fuse.blown

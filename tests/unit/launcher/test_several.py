@@ -190,9 +190,10 @@ def test_request_does_not_overtake_one_that_another_launcher_would_serve(
     assert racks.most == 2
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_launchers_serve_many_requests_within_small_limits(pair, racks):
     pair.setLayout(cloud('one', resource_limits='{instances: 2}'))
-    racks.setPause(1000)
     left = [pair.addRequest(launcher, 'big')
             for launcher in pair.launchers * 4]
     while left:
@@ -235,11 +236,12 @@ def test_node_is_made_by_launcher_that_handles_its_connection(several, racks):
     several.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_provider_paused_by_one_launcher_is_used_by_another(pair, racks):
     """The nodes that the other is making there go on."""
     first, _ = pair.launchers
     pair.setLayout(cloud('one'))
-    racks.setPause(1000)
     racks.errors['one'] = [QuotaException('full')]
     request = pair.addRequest(first, 'big')
     pair.runUntil(lambda: any(

@@ -7,7 +7,6 @@ from zuul.model import QuotaInformation
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.settings import writeSettings
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
-from zuul_nodes.launcher.nodes import minready
 from zuul_nodes.launcher.planner.pauses import Subject
 
 pytestmark = pytest.mark.crash
@@ -16,6 +15,9 @@ either_plans = pytest.mark.parametrize('filters', [
     ('rack', 'other'), ('other', 'rack')], ids=' '.join)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000,
+    min_ready_first_backoff=1000, min_ready_longest_backoff=1000)
 @either_plans
 @pytest.mark.parametrize('error', [
     QuotaException('full'), ConnectionError('down')],
@@ -26,7 +28,6 @@ def test_a_cloud_that_another_launcher_asks_in_vain(
     for number, connection in enumerate(filters):
         several.add(f'launcher{number}', connection_filter=connection)
     several.setLayout(cloud('one', labels='[big]'))
-    racks.setPause(1000)
     racks.errors['one'] = error
     requests = [several.addRequest(launcher, 'big')
                 for launcher in several.launchers]
@@ -48,16 +49,17 @@ def test_a_cloud_that_another_launcher_asks_in_vain(
     several.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000,
+    min_ready_first_backoff=1000, min_ready_longest_backoff=1000)
 @either_plans
 @pytest.mark.parametrize('error', [
     QuotaException('full'), RuntimeError('no boot')],
     ids=['quota', 'attempt'])
 def test_what_another_launcher_makes_ready_in_vain(
-        several, racks, monkeypatch, filters, error):
+        several, racks, filters, error):
     for number, connection in enumerate(filters):
         several.add(f'launcher{number}', connection_filter=connection)
-    racks.setPause(1000)
-    monkeypatch.setattr(minready, 'getBackoff', lambda *args, **kwargs: 1000)
     racks.errors['one'] = [error]
     several.setLayout(cloud('one', labels='[{name: big, min-ready: 1}]'))
     several.runUntil(lambda: racks.created)

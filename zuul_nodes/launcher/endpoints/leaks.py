@@ -21,14 +21,13 @@ from zuul_nodes import audit
 from zuul_nodes.launcher.endpoints.vanished import Vanished
 from zuul_nodes.launcher.metrics import makeSafe
 from zuul_nodes.launcher.providers import describe
+from zuul_nodes.launcher.workers import getBackoff
 
 # Tag of a resource -> path of the records that it refers to.
 RECORDS = {
     'zuul_node_uuid': f'{ProviderNode.ROOT}/{ProviderNode.NODES_PATH}',
     'zuul_upload_uuid': f'{ImageUpload.ROOT}/{ImageUpload.UPLOADS_PATH}',
 }
-# Longest back-off between attempts to delete a resource, in seconds.
-LONGEST_BACKOFF = 3600.0
 # When lists are incomplete, suspects that no list contains are forgotten
 # after this time, in seconds.
 MEMORY = 3600.0
@@ -62,13 +61,15 @@ class Cleanup:
     :param uploads: the cache of all uploads, which own resources.
     :param ZuulSystem system: has the id in the tags of our resources.
     :param statsd: a client, or None.
+    :param Settings settings: of the launcher.
     """
 
-    def __init__(self, nodes, uploads, system, statsd):
+    def __init__(self, nodes, uploads, system, statsd, settings):
         self.nodes = nodes
         self.uploads = uploads
         self.system = system
         self.statsd = statsd
+        self.settings = settings
 
     def run(self, endpoint, memory, turn, knowsAll):
         """Examine all resources of an endpoint once.
@@ -98,6 +99,7 @@ class Round:
         self.uploads = cleanup.uploads
         self.system_id = cleanup.system.system_id
         self.statsd = cleanup.statsd
+        self.longest_backoff = cleanup.settings.cleanup_longest_backoff
         self.client = cleanup.nodes.session.client
         self.endpoint = endpoint
         self.memory = memory
@@ -286,8 +288,8 @@ class Round:
         :return: whether the driver has accepted the request.
         """
         suspect.attempts += 1
-        backoff = min(LONGEST_BACKOFF, self.turn.interval
-                    * 2 ** min(suspect.attempts - 1, 30))
+        backoff = getBackoff(suspect.attempts - 1, self.turn.interval,
+                             self.longest_backoff)
         what = (resource.type, resource.unique_id,
                 self.endpoint.canonical_name)
         self._audit(resource, owners, result=audit.Result.BEGUN)

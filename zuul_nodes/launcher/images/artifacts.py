@@ -192,8 +192,10 @@ class Download:
                 log.info('%s was interrupted, resuming from byte %s: %s',
                          self.progress.what, file.tell(),
                          messages.withoutSecrets(failure))
-                _pause(getBackoff(failures), self._check,
-                       self.pace.settings.download_check_interval)
+                settings = self.pace.settings
+                _pause(getBackoff(failures, settings.first_backoff,
+                                  settings.longest_backoff, jitter=0.5),
+                       self._check, settings.download_check_interval)
 
     def _continue(self, file, end):
         """Request the next bytes and write them.

@@ -22,7 +22,7 @@ from zuul_nodes.launcher.images.transfers import (
     getProviders,
 )
 from zuul_nodes.launcher.providers import describe
-from zuul_nodes.launcher.workers import WorkQueue
+from zuul_nodes.launcher.workers import Backoff, WorkQueue
 from zuul_nodes.launcher.zookeeper import Conflict, getLock, refuse
 
 # Number of concurrent deletions per endpoint.
@@ -94,8 +94,11 @@ class Deletion:
                 return
             self._decided[key] = version
             if endpoint_name not in self._queues:
-                queue = WorkQueue(functools.partial(
-                    self._handle, endpoint_name), DELETES)
+                settings = self.schedule.settings
+                queue = WorkQueue(
+                    functools.partial(self._handle, endpoint_name),
+                    Backoff(settings.first_backoff, settings.longest_backoff),
+                    DELETES)
                 self._queues[endpoint_name] = queue
                 queue.start()
             self._queues[endpoint_name].add(key)

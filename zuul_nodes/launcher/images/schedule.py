@@ -10,6 +10,7 @@ import functools
 import logging
 import time
 
+from zuul_nodes.launcher.workers import getBackoff
 from zuul_nodes.launcher.zookeeper import getCreationTime
 
 # The key of the check in the work queue.
@@ -58,8 +59,8 @@ class Schedule:
         :param int failures: number of failures before the last one.
         :return: seconds until the next attempt; it doubles with each failure.
         """
-        return min(self.settings.image_first_backoff * 2 ** failures,
-                   self.settings.image_longest_backoff)
+        return getBackoff(failures, self.settings.image_first_backoff,
+                          self.settings.image_longest_backoff)
 
     def isOver(self, pause):
         """Check whether a time has come, and schedule a check if not.

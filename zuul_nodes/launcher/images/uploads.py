@@ -26,7 +26,14 @@ from zuul_nodes import audit
 from zuul_nodes.launcher.images.schedule import getAge
 from zuul_nodes.launcher.images.transfers import ArtifactJob
 from zuul_nodes.launcher.providers import describe, isForGood
-from zuul_nodes.launcher.workers import Calls, FairPlaces, Stopped, Threads
+from zuul_nodes.launcher.workers import (
+    Backoff,
+    Calls,
+    FairPlaces,
+    Stopped,
+    Threads,
+    getBackoff,
+)
 from zuul_nodes.launcher.zookeeper import (
     Conflict,
     getLock,
@@ -73,8 +80,9 @@ class Uploads:
         self.announce = announce
         # Uploads that are queued or running in this launcher.
         self.upload_uuids_in_queue = set()
-        # Id of an upload -> end of its back-off, of the monotonic clock.
-        self._backoffs = {}
+        # Of the ids of uploads that could not be locked.
+        self._lock_backoff = Backoff(
+            settings.image_lock_backoff, settings.image_lock_backoff, jitter=0)
         self.remarks = records.remarks
         self.stopping = threading.Event()
         self.calls = Calls(
@@ -116,12 +124,9 @@ class Uploads:
         """:return: whether an upload may be started now."""
         if upload.uuid in self.upload_uuids_in_queue:
             return False
-        pause = max(self._backoffs.get(upload.uuid, 0) - time.monotonic(),
-                    self._getBackoff(upload) - getAge(upload.state_time or 0))
-        if not self.schedule.isOver(pause):
-            return False
-        self._backoffs.pop(upload.uuid, None)
-        return True
+        return self.schedule.isOver(max(
+            self._lock_backoff.getLeft(upload.uuid),
+            self._getBackoff(upload) - getAge(upload.state_time or 0)))
 
     def _getBackoff(self, upload):
         """:return: seconds from the upload's last failure to the next
@@ -130,8 +135,9 @@ class Uploads:
         if upload.state == upload.State.FAILED:
             return self.schedule.getBackoff(upload.attempt - attempts + 1)
         if 0 < upload.attempt < attempts:
-            return self.settings.upload_first_backoff * 2 ** (
-                upload.attempt - 1)
+            return getBackoff(
+                upload.attempt - 1, self.settings.upload_first_backoff,
+                self.settings.image_longest_backoff)
         return 0
 
     def start(self, artifact, pending, known):
@@ -218,14 +224,10 @@ class Uploads:
         Each attempt to lock changes a record, so without this back-off the
         next attempt would follow at once.
         """
-        now = time.monotonic()
-        # Remove expired entries, because the uploads may be gone.  Other
-        # threads may add theirs meanwhile.
-        for upload_id, end in self._backoffs.copy().items():
-            if end <= now:
-                self._backoffs.pop(upload_id, None)
-        self._backoffs.update(dict.fromkeys(
-            uuids, now + self.settings.image_lock_backoff))
+        # The uploads may be gone.
+        self._lock_backoff.clearEnded()
+        for upload_id in uuids:
+            self._lock_backoff.noteFailure(upload_id)
         self.releaseUploads(uuids)
 
     def contextOf(self, upload):

@@ -7,7 +7,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.nodes import readycounts
 from zuul_nodes.launcher.planner import Shortage
-from zuul_nodes.launcher.workers import getBackoff
+from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import UnwritableError, commitNew
 
 KEY = ('minready', '')
@@ -27,9 +27,9 @@ class MinReadyState:
         self.queue = queue
         self.settings = settings
         self.counts = readycounts.Counts()
-        # Provider and label of a failed node -> number of failures in a row,
-        # and when the launcher tries again.
-        self._failed = {}
+        # Of the provider and label of a failed node.
+        self.backoff = Backoff(settings.min_ready_first_backoff,
+                               settings.min_ready_longest_backoff)
         self._checked = 0
 
     def tell(self):
@@ -47,25 +47,21 @@ class MinReadyState:
     def pause(self, node):
         """Delay the next launch after a failed node that was not for a
         request."""
-        attempt, _ = self._failed.get((node.provider, node.label), (0, 0))
-        pause = getBackoff(attempt, first=2, longest=300)
-        self._failed[node.provider, node.label] = (
-            attempt + 1, time.monotonic() + pause)
-        self.queue.addAfter(KEY, pause)
+        self.queue.addAfter(KEY, self.backoff.noteFailure(
+            (node.provider, node.label)))
 
     def clearPause(self, node):
         """Forget the failures after a successful launch."""
-        self._failed.pop((node.provider, node.label), None)
+        self.backoff.clear((node.provider, node.label))
 
     def isPaused(self, provider_name, label_name):
         """:return: whether launches are delayed after a failure.  If so, a
             check is queued for the end of the delay."""
-        _, until = self._failed.get((provider_name, label_name), (0, 0))
-        if until <= time.monotonic():
-            return False
-        # The check may run earlier, for another reason.
-        self.queue.addAt(KEY, until)
-        return True
+        left = self.backoff.getLeft((provider_name, label_name))
+        if left:
+            # The check may run earlier, for another reason.
+            self.queue.addAfter(KEY, left)
+        return left > 0
 
 
 class MinReady:

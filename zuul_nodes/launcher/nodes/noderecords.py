@@ -75,9 +75,9 @@ class NodeRecords:
     def lookLater(self, node, seconds):
         self.queue.addAfter(('node', node.uuid), seconds)
 
-    def retry(self, node, attempt=None):
+    def retry(self, node, delay=None):
         """Queue a node again after a back-off, as :meth:`WorkQueue.retry`."""
-        self.queue.retry(('node', node.uuid), attempt)
+        self.queue.retry(('node', node.uuid), delay)
 
     # Nodes that are deleted
 

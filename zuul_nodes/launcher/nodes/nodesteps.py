@@ -5,8 +5,7 @@ thread by a worker's rules: only the holder of the node's lock writes, and an
 error is retried after a back-off.
 """
 
-import collections
-
+from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes
 
 
@@ -15,13 +14,15 @@ class NodeSteps:
 
     :param NodeRecords nodes:
     :param StateMachines state_machines: run the steps.
+    :param Settings settings:
     """
 
-    def __init__(self, nodes, state_machines):
+    def __init__(self, nodes, state_machines, settings):
         self.nodes = nodes
         self.state_machines = state_machines
-        # Uuid of a node -> number of its steps that have failed in a row.
-        self._failures = collections.Counter()
+        # Of the uuids of nodes whose results could not be processed.
+        self.backoff = Backoff(settings.first_backoff,
+                               settings.longest_backoff)
 
     def isBusy(self, node_id):
         """:return: as :meth:`.StateMachines.isBusy`."""
@@ -53,7 +54,7 @@ class NodeSteps:
             return
         try:
             function(node, wait, error, log)
-            self._failures.pop(node.uuid, None)
+            self.backoff.clear(node.uuid)
         except Exception as problem:
             if isinstance(problem, Conflict):
                 log.debug('Retrying node %s: %s', node, problem)
@@ -61,8 +62,7 @@ class NodeSteps:
                 log.exception('Unable to process node %s:', node)
             # Before the lock is released, so that the release does not process
             # the node before its back-off is over.
-            self.nodes.retry(node, self._failures[node.uuid])
-            self._failures[node.uuid] += 1
+            self.nodes.retry(node, self.backoff.noteFailure(node.uuid))
             self.drop(node)
 
     def drop(self, node):
@@ -77,5 +77,5 @@ class NodeSteps:
 
     def forget(self, node_id):
         """Forget a node that is deleted."""
-        self._failures.pop(node_id, None)
+        self.backoff.clear(node_id)
         self.state_machines.forget(node_id)

@@ -15,7 +15,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 from zuul_nodes import messages
 from zuul_nodes.launcher.nodes.polling import Polling
 from zuul_nodes.launcher.providers import isGiven
-from zuul_nodes.launcher.workers import getBackoff
+from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes, setContext
 
 # Maximum steps in a row, so that other nodes get a turn.
@@ -91,7 +91,9 @@ class StateMachines:
         # Nodes that were queued during a step.
         self._asked = set()
         self._polling = Polling(self._remind, settings.shortest_poll)
-        self._failures = {}
+        # Of the uuids of nodes whose deletion has failed.
+        self.backoff = Backoff(settings.first_backoff,
+                               settings.longest_backoff)
         # Nodes whose deletion was given up; the cloud may still have them.
         self._left = set()
 
@@ -120,7 +122,7 @@ class StateMachines:
         """Forget a node that another component handles or that has a new
         state."""
         self._polling.forget(node_id)
-        self._failures.pop(node_id, None)
+        self.backoff.clear(node_id)
         self._left.discard(node_id)
 
     def isLeft(self, node_id):
@@ -207,10 +209,8 @@ class StateMachines:
 
         :return: seconds until the next attempt.
         """
-        attempt = self._failures.get(node.uuid, 0)
-        self._failures[node.uuid] = attempt + 1
+        wait = self.backoff.noteFailure(node.uuid)
         self._polling.beginAgain(node.uuid)
-        wait = getBackoff(attempt)
         if self._polling.getElapsed(node.uuid) > self.settings.delete_timeout:
             if self._isEndpointHandled(node):
                 log.error('Unable to delete node %s: %s', node,

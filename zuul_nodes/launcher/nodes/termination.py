@@ -6,16 +6,13 @@ from zuul.model import ProviderNode
 from zuul_nodes import audit
 from zuul_nodes.launcher.nodes import tracing
 from zuul_nodes.launcher.providers import getEntry
-from zuul_nodes.launcher.workers import getBackoff
+from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import UnwritableError, setAttributes
 
 State = ProviderNode.State
 
 # Slots in these states are replaced, though their machine has no fault.
 REPLACED_STATES = (State.OUTDATED, State.USED, State.SLOT_HOST)
-# Maximum seconds between two attempts to delete a node whose provider is
-# missing; it may come back.
-LONGEST_BACKOFF = 600
 
 
 class NodeTermination:
@@ -40,9 +37,10 @@ class NodeTermination:
         self.scanner = scanner
         self.isGiven = isGiven
         self.settings = settings
-        # Uuid of a node that cannot be deleted -> reason, and number of
-        # attempts.
+        # Uuid of a node that cannot be deleted -> reason
         self._left = {}
+        self.backoff = Backoff(settings.first_backoff,
+                               settings.missing_provider_longest_backoff)
 
     def delete(self, node, log):
         self.scanner.cancel(('node', node.uuid))
@@ -95,17 +93,16 @@ class NodeTermination:
         the missing provider or connection again."""
         if not self.layouts.isKnown():
             return
-        old, attempt = self._left.get(node.uuid, (None, 0))
-        if reason != old:
+        if reason != self._left.get(node.uuid):
             log.error('Unable to delete node %s, keeping its record: %s',
                       node, reason)
-        self._left[node.uuid] = reason, attempt + 1
-        self.nodes.lookLater(
-            node, getBackoff(attempt, longest=LONGEST_BACKOFF))
+        self._left[node.uuid] = reason
+        self.nodes.lookLater(node, self.backoff.noteFailure(node.uuid))
 
     def forget(self, node_id):
         """Forget a node that is deleted."""
         self._left.pop(node_id, None)
+        self.backoff.clear(node_id)
 
     def _endStep(self, node, wait, _, log):
         """Process the result of a step.  A failed step has a time for the next

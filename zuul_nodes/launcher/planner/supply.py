@@ -3,12 +3,13 @@
 import collections
 from collections.abc import Callable, Iterable
 import logging
+import threading
 import time
 
 from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Planner
 from zuul_nodes.launcher.providers import Failure
-from zuul_nodes.launcher.workers import WorkQueue, getBackoff
+from zuul_nodes.launcher.workers import Backoff, WorkQueue
 
 
 class Supply:
@@ -16,20 +17,21 @@ class Supply:
 
     :param planner: plans with the changes.
     :param queue: the work queue, in which the end of a pause has a key.
+    :param backoff: of the providers.
     :param tellRoom: called when there may be capacity for min-ready nodes.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
 
-    def __init__(self, planner: Planner, queue: WorkQueue,
+    def __init__(self, planner: Planner, queue: WorkQueue, backoff: Backoff,
                  tellRoom: Callable[[], object]) -> None:
         self.planner = planner
         self.queue = queue
+        self.backoff = backoff
         self.tellRoom = tellRoom
-        # What was paused -> number of failures in a row.
-        self._failures: collections.Counter[Subject] = collections.Counter()
         # Provider -> labels with a temporary failure since the last success.
         self._unreachable: dict[str, set[str]] = collections.defaultdict(set)
+        self._lock = threading.Lock()
 
     def tellLimits(self, names: Iterable[str] | None = None) -> None:
         """As :meth:`.Planner.limitsChanged`."""
@@ -65,12 +67,14 @@ class Supply:
 
     def _pause(self, subject: Subject, reason: str,
                failure: Failure) -> None:
-        pause = getBackoff(self._failures[subject], first=1, longest=300)
-        if not self.planner.pause(
-                subject, time.monotonic() + pause, reason, failure):
-            # Launches that started together fail together, and count once.
-            return
-        self._failures[subject] += 1
+        with self._lock:
+            if self.planner.getPause(subject):
+                # Launches that started together fail together, and count
+                # once.
+                return
+            pause = self.backoff.noteFailure(subject)
+            self.planner.pause(
+                subject, time.monotonic() + pause, reason, failure)
         self.log.info('Pausing %s for %.1f seconds: %s',
                       subject, pause, reason)
         self.queue.addAfter(('provider', subject), pause)
@@ -79,7 +83,7 @@ class Supply:
         """Note a successful launch: the next pause of the provider and of the
         label is short."""
         for subject in Subject(provider), Subject(provider, label):
-            self._failures.pop(subject, None)
+            self.backoff.clear(subject)
         self._unreachable.pop(provider, None)
 
     def reconcile(self, subject: Subject) -> None:

@@ -37,8 +37,6 @@ class Layouts:
     :ivar Scope scope: the same providers, for look-ups.
     :ivar bool put_off: whether work waits for the end of an update: the update
         has news, or a caller was told to come back.
-    :ivar int attempts: number of updates in a row that could not read all
-        layouts.
     """
 
     log = logging.getLogger('zuul.nodes.providers')
@@ -57,7 +55,6 @@ class Layouts:
         self.states = {}
         self.scope = Scope({})
         self.put_off = False
-        self.attempts = 0
         # Names of tenants whose new providers are not in the scope yet.
         self._fresh = set()
         # Number of changes, and the number of changes that have been read.
@@ -172,7 +169,6 @@ class Layouts:
             # The providers are unchanged, so no request has to be planned
             # again.
             self.scope.unread = frozenset(unread)
-        self.attempts = self.attempts + 1 if unread else 0
         self._read = changes
         return names
 

@@ -12,17 +12,14 @@ import heapq
 import itertools
 import logging
 import math
-import random
 import threading
 import time
 from typing import TypeAlias
 
+from zuul_nodes.launcher.workers.backoff import Backoff
+
 # Kind of the object, and its name or id.
 Key: TypeAlias = tuple[str, Hashable]
-
-# Shortest and longest back-off of a key after an error, in seconds.
-FIRST_BACKOFF = 0.5
-LONGEST_BACKOFF = 60.0
 
 
 class WorkQueue:
@@ -30,14 +27,16 @@ class WorkQueue:
 
     :param handle: called with a key, by one thread at a time per key.  If it
         raises, the key is retried after a back-off.
+    :param backoff: of the keys.
     :param workers: number of keys that are processed at the same time.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
 
-    def __init__(self, handle: Callable[[Key], object],
+    def __init__(self, handle: Callable[[Key], object], backoff: Backoff,
                  workers: int = 4) -> None:
         self.handle = handle
+        self.backoff = backoff
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._timer = threading.Condition(self._lock)
@@ -48,7 +47,6 @@ class WorkQueue:
         self._due: dict[Key, float] = {}
         self._heap: list[tuple[float, int, Key]] = []
         self._order = itertools.count()
-        self._attempts: collections.Counter[Key] = collections.Counter()
         self._retried: set[Key] = set()
         # Number of threads that wait for a key, and whether one of them has
         # been notified and has not taken its key yet.
@@ -117,25 +115,21 @@ class WorkQueue:
             if self._heap[0][2] == key:
                 self._timer.notify()
 
-    def retry(self, key: Key, attempt: int | None = None) -> None:
+    def retry(self, key: Key, delay: float | None = None) -> None:
         """Process a key after a back-off.
 
-        The back-off doubles until a worker processes the key without another
-        retry.
-
-        :param attempt: number of earlier attempts, for work that takes
-            several rounds; by default, the queue counts them.
+        :param delay: the back-off in seconds.  By default, it doubles until a
+            worker processes the key without another retry.
         """
         with self._lock:
-            if attempt is None:
-                attempt = self._attempts[key]
-            self._attempts[key] = attempt + 1
+            if delay is None:
+                delay = self.backoff.noteFailure(key)
             self._retried.add(key)
             if key in self._queued:
                 # An event before the retry does not shorten the back-off.
                 self._queued.discard(key)
                 self._ready.remove(key)
-        self.addAfter(key, getBackoff(attempt))
+        self.addAfter(key, delay)
 
     def length(self) -> int:
         """:return: number of keys waiting to be processed."""
@@ -214,7 +208,7 @@ class WorkQueue:
         with self._lock:
             self._active.discard(key)
             if key not in self._retried:
-                self._attempts.pop(key, None)
+                self.backoff.clear(key)
             if key in self._again:
                 self._again.discard(key)
                 if key not in self._retried:
@@ -238,15 +232,3 @@ class WorkQueue:
                 del self._due[key]
                 self._retried.discard(key)
                 self._add(key)
-
-
-def getBackoff(attempt: int, first: float = FIRST_BACKOFF,
-               longest: float = LONGEST_BACKOFF) -> float:
-    """Compute an exponential back-off.
-
-    :param attempt: number of attempts before the one that has just failed.
-    :param first, longest: limits of the back-off, in seconds.
-    :return: seconds until the next attempt, with jitter, so that attempts
-        that fail together are not retried together.
-    """
-    return min(longest, first * 2 ** min(attempt, 30)) * random.uniform(.5, 1)

@@ -16,8 +16,9 @@ from tests.fixtures.cloud import (
 )
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.endpoints.leaks import LONGEST_BACKOFF, MEMORY
+from zuul_nodes.launcher.endpoints.leaks import MEMORY
 from zuul_nodes.launcher.providers.unreadable import Unreadable
+from zuul_nodes.launcher.settings import Settings
 
 NODES = '/zuul/nodes/nodes'
 UPLOADS = '/zuul/image-uploads/uploads'
@@ -318,10 +319,10 @@ def test_failing_deletion_backs_off(keeper, cloud, goRound, caplog):
                  'rack/rack'):
         assert len([message for message in caplog.messages
                     if text in message]) == 5
-    goRound(3, pause=2 * LONGEST_BACKOFF)
+    goRound(3, pause=2 * Settings.cleanup_longest_backoff)
     assert cloud.attempts == {'first': 8, 'last': 8}
     cloud.errors.clear()
-    goRound(pause=LONGEST_BACKOFF)
+    goRound(pause=Settings.cleanup_longest_backoff)
     assert cloud.names == {'last'}
 
 

@@ -11,7 +11,7 @@ from zuul_nodes.launcher.images.deletion import DELETES
 from zuul_nodes.launcher.images.nodeimages import NoImageError
 from zuul_nodes.launcher.images.reconciler import ImageReconciler
 from zuul_nodes.launcher.images.retention import getKept
-from zuul_nodes.launcher.workers import queue as workqueue
+from zuul_nodes.launcher.workers import Backoff
 
 SHARED = '- section: {name: rack, connection: rack, flavors: [small]}\n'
 
@@ -282,8 +282,8 @@ def test_one_bad_record_concerns_its_image_only(launcher):
 
 # Deletion
 
-def test_a_delete_that_fails_is_tried_again(launcher, monkeypatch):
-    monkeypatch.setattr(workqueue, 'getBackoff', lambda attempt: 0.01)
+@pytest.mark.settings(first_backoff=0.01)
+def test_a_delete_that_fails_is_tried_again(launcher):
     cloud = launcher.clouds['rack']
     cloud.errors = [RuntimeError('the cloud says no')] * 2
     upload = launcher.addReady('image', _state='deleting')
@@ -297,8 +297,8 @@ def test_to_look_at_a_delete_that_has_failed_does_not_try_it_again(
         launcher, monkeypatch):
     pauses = []
     monkeypatch.setattr(
-        workqueue, 'getBackoff',
-        lambda attempt: pauses.append(attempt) or 2 * TIMEOUT)
+        Backoff, 'noteFailure',
+        lambda backoff, subject: pauses.append(subject) or 2 * TIMEOUT)
     cloud = launcher.clouds['rack']
     cloud.errors = [RuntimeError('the cloud says no')]
     launcher.addReady('image', _state='deleting')

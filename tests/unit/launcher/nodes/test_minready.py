@@ -332,12 +332,13 @@ def test_one_that_may_have_been_made_counts(steps, monkeypatch):
     steps.runUntil(lambda: isCounted(steps))
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_there_is_quota_again(steps, racks):
     """For what is made before anybody asks, too."""
     steps.setLayout(cloud(min_ready=0))
     request = steps.addRequest('big')
     steps.runUntil(lambda: isDone(request))
-    racks.setPause(1000)
     racks.errors['rack'] = [QuotaException('full')]
     steps.setLayout(cloud(min_ready=1))
     name = steps.getProvider('rack').canonical_name
@@ -411,11 +412,11 @@ def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):
     steps.runUntil(lambda: ready(steps) == 2)
 
 
-@pytest.mark.settings(min_ready_interval=0)
-def test_one_that_has_failed(steps, racks, monkeypatch):
+@pytest.mark.settings(min_ready_interval=0, min_ready_first_backoff=0.5,
+                      min_ready_longest_backoff=0.5)
+def test_one_that_has_failed(steps, racks):
     """It is made anew when the time has come, though nothing happens then
     and something has before."""
-    monkeypatch.setattr(minready, 'getBackoff', lambda *args, **kwargs: 0.5)
     racks.errors['rack'] = [Exception('broken')] * 3
     steps.setLayout(cloud(min_ready=1))
     steps.runUntil(lambda: len(racks.created) == 3 and not steps.nodes())

@@ -65,10 +65,11 @@ def test_oldest_ready_node_makes_room_for_a_request(steps, racks):
     assert racks.most == 2
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_ready_node_makes_room_where_limits_are_not_known(
         steps, racks, monkeypatch):
     """The cloud tells no more than that it is full."""
-    racks.setPause(1000)
     steps.setLayout(limited(2).replace('    resource-limits: ', '#'))
     nodes = cancel(steps, serve(steps, 'big', 'big'))
     create = racks.create

@@ -18,14 +18,14 @@ from zuul.provider import statemachine
 from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
+from tests.fixtures.backoffs import noteBackoffs
 from tests.fixtures.racks import DeleteMachine, cloud, finish, isDone
 from tests.fixtures.settings import change
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes import snapshotrecords
-from zuul_nodes.launcher.nodes import newrecords, statemachines
+from zuul_nodes.launcher.nodes import newrecords
 from zuul_nodes.launcher.nodes import tracing as nodetraces
 from zuul_nodes.launcher.requests import ends
-from zuul_nodes.launcher.workers import queue
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
 State = ProviderNode.State
@@ -686,16 +686,10 @@ def test_clock_jump_does_not_change_the_timeout_of_a_snapshot(
 
 
 @pytest.fixture
-def attempts(monkeypatch):
+def attempts(steps):
     """:return: a list of the attempts that deletions have had, before
         each pause."""
-    attempts = []
-
-    def getBackoff(attempt):
-        attempts.append(attempt)
-        return 0.02
-    monkeypatch.setattr(statemachines, 'getBackoff', getBackoff)
-    return attempts
+    return noteBackoffs(steps.state_machines)
 
 
 def test_failed_deletion_is_retried(steps, racks, attempts, log):
@@ -788,14 +782,9 @@ def test_deletion_is_resumed_from_its_recorded_state(
 
 def test_record_goes_when_deletion_can_never_be_recorded(
         steps, racks, monkeypatch, log):
-    attempts = []
-
-    def getBackoff(attempt):
-        attempts.append(attempt)
-        if len(attempts) == 3:
-            change(steps.state_machines, delete_timeout=0)
-        return 0.02
-    monkeypatch.setattr(statemachines, 'getBackoff', getBackoff)
+    attempts = noteBackoffs(
+        steps.state_machines, lambda: len(attempts) == 3 and change(
+            steps.state_machines, delete_timeout=0))
     monkeypatch.setattr(DeleteMachine, 'advance',
                         lambda machine: setattr(machine, 'state', 'deleting'))
     monkeypatch.setattr(DeleteMachine, 'toDict',
@@ -812,25 +801,21 @@ def test_record_goes_when_deletion_can_never_be_recorded(
 
 def test_unexpected_error_is_retried_with_back_off(steps, racks, monkeypatch):
     """The launcher does not look at the node before a pause is over."""
-    attempts, looks = [], []
+    looks = []
+    attempts = noteBackoffs(steps.node_steps)
     created = steps.node_launch._endStep
-
-    def getBackoff(attempt):
-        attempts.append(attempt)
-        return 0.02
 
     def fail(*args):
         looks.append(len(attempts))
         if len(looks) <= 5:
             raise ValueError('unexpected')
         created(*args)
-    monkeypatch.setattr(queue, 'getBackoff', getBackoff)
     monkeypatch.setattr(steps.node_launch, '_endStep', fail)
     steps.setLayout(cloud('one'))
-    steps.serve(steps.addRequest('big'))
+    node, = steps.serve(steps.addRequest('big'))
     assert attempts == list(range(5))
     assert looks[:6] == list(range(6))
-    assert not steps.node_steps._failures
+    assert not steps.node_steps.backoff.getLeft(node.uuid)
 
 
 @pytest.mark.settings(delete_timeout=0.2)

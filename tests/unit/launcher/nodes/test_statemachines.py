@@ -11,7 +11,7 @@ from zuul.provider import statemachine
 
 from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
-from zuul_nodes.launcher.nodes import polling, statemachines
+from zuul_nodes.launcher.nodes import polling
 from zuul_nodes.launcher.nodes.statemachines import StateMachines
 from zuul_nodes.launcher.settings import Settings
 
@@ -28,12 +28,12 @@ def letPass(monkeypatch):
     return passed.append
 
 
+@pytest.mark.settings(first_backoff=0.02)
 @pytest.mark.parametrize('next_state', [State.USED, State.OUTDATED])
 def test_timeout_of_a_deletion_begins_with_the_deletion(
-        steps, racks, letPass, monkeypatch, next_state):
+        steps, racks, letPass, next_state):
     """A user asks for the deletion of a node that is being made for an
     hour."""
-    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.02)
     steps.setLayout(cloud('one'))
     racks.slow.add('one')
     node = steps.addNode(
@@ -48,8 +48,8 @@ def test_timeout_of_a_deletion_begins_with_the_deletion(
     assert racks.instances == {}
 
 
-def test_deletion_ends_after_its_timeout(steps, racks, letPass, monkeypatch):
-    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.02)
+@pytest.mark.settings(first_backoff=0.02)
+def test_deletion_ends_after_its_timeout(steps, racks, letPass):
     steps.setLayout(cloud('one'))
     racks.delete_errors['one'] = ConnectionError('down')
     steps.addNode(steps.getProvider('one'), 'big', state=State.USED)

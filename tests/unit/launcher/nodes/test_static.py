@@ -15,7 +15,6 @@ from tests.fixtures.staticlayouts import (
 from zuul_nodes.drivers.static.node import StaticNodeConfig
 from zuul_nodes.launcher.nodes import static
 from zuul_nodes.launcher.providers.scope import isCurrent
-from zuul_nodes.launcher.workers import queue
 
 State = ProviderNode.State
 
@@ -227,10 +226,10 @@ def test_launcher_keeps_static_nodes_of_unreadable_tenant(steps):
     steps.runUntil(lambda: len(steps.nodes()) == 2)
 
 
+@pytest.mark.settings(first_backoff=0.01, longest_backoff=0.01)
 def test_launcher_registers_other_static_nodes_when_one_fails(
         steps, monkeypatch):
     """It removes those whose entries are gone, too."""
-    monkeypatch.setattr(queue, 'getBackoff', lambda attempt: 0.01)
     make = steps.new_records.makeStaticNode
     broken = []
 

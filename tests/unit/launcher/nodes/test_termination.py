@@ -4,10 +4,11 @@ from kazoo.exceptions import ConnectionLoss
 import pytest
 from zuul.model import ProviderNode
 
+from tests.fixtures.backoffs import noteBackoffs
 from tests.fixtures.launcher import Steps
 from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfEndpoint
-from zuul_nodes.launcher.nodes import statemachines, termination
+from zuul_nodes.launcher.nodes import termination
 from zuul_nodes.launcher.providers.former import ROOT
 
 State = ProviderNode.State
@@ -32,16 +33,14 @@ def makeLauncher(zuul_conf, tmp_path):
 
 
 @pytest.fixture
-def attempts(monkeypatch):
+def attempts(steps):
     """:return: a list of the attempts to find somebody who can delete a
         node, before each pause."""
-    attempts = []
+    return noteBackoffs(steps.termination)
 
-    def getBackoff(attempt, **kwargs):
-        attempts.append(attempt)
-        return 0.01
-    monkeypatch.setattr(termination, 'getBackoff', getBackoff)
-    return attempts
+
+NEVER = pytest.mark.settings(
+    first_backoff=1000, missing_provider_longest_backoff=1000)
 
 
 def addElsewhere(launcher, **kwargs):
@@ -92,12 +91,11 @@ def test_next_launcher_deletes_nodes_of_removed_provider(
     launcher.runUntil(lambda: sorted(started) == ['other', 'rack'])
 
 
-@pytest.mark.settings(delete_timeout=0)
+@pytest.mark.settings(delete_timeout=0, first_backoff=0.01)
 @pytest.mark.parametrize('answer', ['error', 'nothing'])
 def test_record_stays_while_cloud_of_removed_provider_is_down(
-        steps, racks, monkeypatch, answer):
+        steps, racks, answer):
     """The clean-up does not look for leaked resources there."""
-    monkeypatch.setattr(statemachines, 'getBackoff', lambda attempt: 0.01)
     steps.setLayout(cloud('one'))
     request, (node,) = steps.serveNew('big')
     if answer == 'error':
@@ -145,10 +143,9 @@ def test_record_at_unknown_endpoint_stays_with_a_reason(
     assert racks.deleted == []
 
 
+@NEVER
 def test_nodes_that_can_not_be_deleted_are_not_polled(
         steps, racks, monkeypatch):
-    monkeypatch.setattr(
-        termination, 'getBackoff', lambda *args, **kwargs: 1000)
     looks = []
     monkeypatch.setattr(termination.NodeTermination, 'delete', (
         lambda self, node, log, delete=termination.NodeTermination.delete:
@@ -162,11 +159,10 @@ def test_nodes_that_can_not_be_deleted_are_not_polled(
     assert 2 <= len(looks) <= 6
 
 
+@NEVER
 def test_node_is_deleted_when_its_endpoint_gets_a_provider(
-        steps, racks, monkeypatch, log):
+        steps, racks, log):
     """The deletion does not wait for the end of its pause."""
-    monkeypatch.setattr(
-        termination, 'getBackoff', lambda *args, **kwargs: 1000)
     steps.setLayout(cloud('one'))
     node = addElsewhere(steps)
     steps.runUntil(lambda: getReasons(log))
@@ -176,7 +172,7 @@ def test_node_is_deleted_when_its_endpoint_gets_a_provider(
 
 
 def test_record_stays_while_its_former_provider_can_not_be_used(
-        makeLauncher, racks, monkeypatch, attempts, log):
+        makeLauncher, racks, monkeypatch, log):
     """The driver may have changed since."""
     launcher = makeLauncher()
     launcher.setLayout(cloud('one'))
@@ -191,6 +187,7 @@ def test_record_stays_while_its_former_provider_can_not_be_used(
         return good(driver, zk_client, connection, *args)
     monkeypatch.setattr(ShelfDriver, 'getProvider', getProvider)
     launcher = makeLauncher()
+    attempts = noteBackoffs(launcher.termination)
     finish(launcher, request)
     launcher.runUntil(lambda: len(attempts) >= 3)
     assert getReasons(log) == [

@@ -1,11 +1,13 @@
 """What fails is tried again where and when that is of use."""
 
+import re
 import types
 
 import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode, QuotaInformation
 
+from tests.fixtures.backoffs import noteBackoffs
 from tests.fixtures.racks import (
     CreateMachine,
     addProvider,
@@ -116,10 +118,11 @@ def test_describe_errors_in_one_line():
     assert len(describe(RuntimeError('x' * 9999))) == 500
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_request_waits_while_provider_has_no_quota(steps, racks, log):
     """The request tells why it waits, and is served when there is quota."""
     steps.setLayout(cloud('one', launch_attempts=1))
-    racks.setPause(1000)
     racks.errors['one'] = [QuotaException('2 cores left,\n4 needed')] * 2
     request = steps.addRequest('big')
 
@@ -145,11 +148,12 @@ def test_request_waits_while_provider_has_no_quota(steps, racks, log):
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_label_without_capacity_leaves_others_alone(steps, racks):
     """Its requests wait; idle nodes of other labels stay, and requests for
     these are served."""
     steps.setLayout(cloud('one'))
-    racks.setPause(1000)
     idle = [steps.addNode(steps.getProvider('one'), 'other', state=State.READY)
             for _ in range(2)]
     racks.errors['one', 'big'] = CapacityError('no host has 64 cores')
@@ -169,12 +173,13 @@ def test_label_without_capacity_leaves_others_alone(steps, racks):
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 @pytest.mark.parametrize('others_fail', [False, True])
 def test_provider_is_paused_if_a_second_label_makes_its_cloud_fail(
         steps, racks, others_fail):
     """A single label may have a cause of its own."""
     steps.setLayout(cloud('one'))
-    racks.setPause(1000)
     error = ConnectionError('reset')
     racks.errors['one' if others_fail else ('one', 'big')] = error
     name = steps.getProvider('one').canonical_name
@@ -189,12 +194,13 @@ def test_provider_is_paused_if_a_second_label_makes_its_cloud_fail(
         assert not steps.planner.getPause(Subject(name, 'other'))
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_deleted_node_ends_pause_for_want_of_quota(steps, racks):
     """When a node at the same cloud is deleted, the provider is tried before
     its pause is over, and paused again if that was of no use."""
     steps.setLayout(cloud('one', 'two', labels='[big]', launch_attempts=1)
                     + addProvider('three', labels='[other]', priority=3))
-    racks.setPause(1000)
     racks.errors['two'] = QuotaException('full')
     used = [steps.addRequest('other') for _ in range(2)]
     for each in used:
@@ -211,14 +217,15 @@ def test_deleted_node_ends_pause_for_want_of_quota(steps, racks):
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=0.1, provider_longest_backoff=0.1)
 def test_pause_that_ended_early_does_not_end_the_next(steps, racks):
     """The end of the first pause comes while the second goes on."""
     steps.setLayout(cloud('one'))
     name = steps.getProvider('one').canonical_name
-    racks.setPause(0.1)
     steps.supply.noteFailure(name, 'big', Failure.QUOTA, 'full')
     steps.planner.resume(Subject(name))
-    racks.setPause(0.2)
+    steps.supply.backoff.longest = 0.2
     steps.supply.noteFailure(name, 'big', Failure.QUOTA, 'full')
     steps.runUntil(lambda: not steps.planner.getPause(Subject(name)))
     ends = []
@@ -227,9 +234,10 @@ def test_pause_that_ended_early_does_not_end_the_next(steps, racks):
     assert ends == [Subject(name)]
 
 
+@pytest.mark.settings(
+    provider_first_backoff=0.05, provider_longest_backoff=0.05)
 def test_pause_of_a_provider_ends_by_itself(steps, racks):
     steps.setLayout(cloud('one'))
-    racks.setPause(0.05)
     racks.errors['one'] = [QuotaException('full')] * 3
     assert steps.servedBy(steps.addRequest('big')) == ['one']
     assert racks.created == ['one'] * 4
@@ -237,13 +245,7 @@ def test_pause_of_a_provider_ends_by_itself(steps, racks):
 
 def test_back_off_grows_and_is_reset_by_success(steps, racks, monkeypatch):
     steps.setLayout(cloud('one'))
-    pauses = []
-
-    def getBackoff(attempt, **kwargs):
-        pauses.append(attempt)
-        return 0.02
-    monkeypatch.setattr(
-        'zuul_nodes.launcher.planner.supply.getBackoff', getBackoff)
+    pauses = noteBackoffs(steps.supply)
     racks.errors['one'] = [QuotaException('full')] * 3
     steps.serve(steps.addRequest('big'))
     assert pauses == [0, 1, 2]
@@ -279,21 +281,23 @@ def test_min_ready_pauses_once_for_a_machine_with_slots(
     assert paused == [host]
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_nodes_that_fail_together_pause_provider_once(steps, racks, log):
     """The pause is no longer than for one node."""
     steps.setLayout(cloud('one', 'two'))
-    racks.setPause(1000)
     racks.errors['one'] = QuotaException('full')
     requests = [steps.addRequest('big') for _ in range(5)]
     for request in requests:
         assert steps.servedBy(request) == ['two']
-    assert log.text.count('for 1000.0 seconds: full') == 1
+    assert len(re.findall(r'Pausing .* seconds: full', log.text)) == 1
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_request_goes_to_next_provider_without_quota(steps, racks):
     steps.setLayout(cloud('one', 'two'))
-    racks.setPause(1000)
     racks.errors['one'] = QuotaException('full')
     assert steps.servedBy(steps.addRequest('big')) == ['two']
     # It is not asked again before the pause is over.
@@ -302,11 +306,12 @@ def test_request_goes_to_next_provider_without_quota(steps, racks):
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 @pytest.mark.parametrize('error', TEMPORARY.values(), ids=TEMPORARY)
 def test_request_goes_to_next_provider_when_cloud_does_not_answer(
         steps, racks, error):
     steps.setLayout(cloud('one', 'two', launch_attempts=1))
-    racks.setPause(1000)
     racks.errors['one'] = error
     request = steps.addRequest('big')
     assert steps.servedBy(request) == ['two']
@@ -317,10 +322,11 @@ def test_request_goes_to_next_provider_when_cloud_does_not_answer(
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=0.02, provider_longest_backoff=0.02)
 def test_request_waits_while_no_cloud_answers(steps, racks):
     """When all providers have failed that way, all are tried again."""
     steps.setLayout(cloud('one', 'two', launch_attempts=1))
-    racks.setPause(0.02)
     racks.errors.update(
         one=[ConnectionError('down')] * 2, two=[ConnectionError('down')] * 2)
     request = steps.addRequest('big')
@@ -386,9 +392,10 @@ def test_request_for_two_nodes_fails_when_all_attempts_have_failed(
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=0.02, provider_longest_backoff=0.02)
 def test_temporary_error_does_not_count_as_attempt(steps, racks):
     steps.setLayout(cloud('one', launch_attempts=2))
-    racks.setPause(0.02)
     racks.errors['one'] = [
         RuntimeError('it does not boot'), ConnectionError('down'),
         QuotaException('full')]
@@ -422,10 +429,11 @@ def test_request_fails_when_all_errors_are_permanent(steps, racks, log):
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_ready_node_of_waiting_nodeset_serves_another_request(steps, racks):
     """The node that did not fail is given back while the request waits."""
     steps.setLayout(cloud('one'))
-    racks.setPause(1000)
     racks.errors['one', 'other'] = [QuotaException('full')]
     request = steps.addRequest('big', 'other')
     steps.runUntil(lambda: request.state == request.State.REQUESTED
@@ -443,10 +451,11 @@ def test_ready_node_of_waiting_nodeset_serves_another_request(steps, racks):
     steps.endAll(racks)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_building_node_of_failed_nodeset_is_finished(steps, racks):
     """It serves another request."""
     steps.setLayout(cloud('one', 'two'))
-    racks.setPause(1000)
     racks.errors['one', 'other'] = QuotaException('full')
     racks.slow.add('one')
     request = steps.addRequest('big', 'other')
@@ -518,11 +527,12 @@ def test_launch_timeout_of_a_label_overrides_that_of_its_provider(
     steps.serve(patient)
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_hanging_driver_fails_its_launches_only(impatient, steps, racks, log):
     steps.setLayout(cloud('one', launch_attempts=1))
     steps.setLayout(cloud('two', connection='other'), 'another')
     racks.hang('one')
-    racks.setPause(1000)
     # More of them than the endpoint has threads.
     requests = [steps.addRequest('big') for _ in range(9)]
     steps.runUntil(lambda: 'one' in racks.reached)
@@ -553,13 +563,14 @@ def test_hanging_driver_fails_its_launches_only(impatient, steps, racks, log):
         assert request.nodes[0] in racks.instances
 
 
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000)
 def test_request_goes_to_next_provider_when_driver_hangs(
         impatient, steps, racks):
     steps.setLayout(
         cloud('one', launch_attempts=1)
         + addProvider('two', priority=2))
     racks.hang('one')
-    racks.setPause(1000)
     request = steps.addRequest('big')
     assert steps.servedBy(request) == ['two']
 

@@ -8,6 +8,7 @@ import pytest
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk.locks import tenant_write_lock
 
+from tests.fixtures.backoffs import noteBackoffs
 from tests.fixtures.launcher import makeProviders
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.staticlayouts import oneStaticNode, readyNode
@@ -153,15 +154,16 @@ def test_locked_tenant_does_not_delay_others_when_launcher_starts(
     assert steps.layouts.isKnown()
 
 
-def test_locked_tenant_keeps_its_former_layout(steps, racks, log):
+def test_locked_tenant_keeps_its_former_layout(
+        steps, racks, monkeypatch, log):
     steps.setLayout(cloud('one'))
     with tenant_write_lock(steps.zk_client, 'tenant'):
         request = steps.addRequest('big')
         steps.writeLayout(cloud('one', labels='[other]'))
         steps.runUntil(lambda: not steps.layouts.isKnown('tenant'))
         steps.serve(request)
-        attempts = steps.layouts.attempts
-        steps.runUntil(lambda: steps.layouts.attempts > attempts)
+        failed = noteBackoffs(steps.layout_changes)
+        steps.runUntil(lambda: failed)
     steps.runUntil(steps.layouts.isKnown)
     assert set(steps.getProvider('one').labels) == {'other'}
     assert log.text.count('Unable to read the layout of tenant tenant') == 1
