@@ -1,6 +1,7 @@
 """Exponential back-offs."""
 
 from collections.abc import Callable, Hashable
+import math
 import random
 import time
 
@@ -37,9 +38,9 @@ class Backoff:
 
     def getLeft(self, subject: Hashable) -> float:
         """:return: seconds until the back-off ends; 0 if there is none."""
-        if subject not in self._failures:
-            return 0
-        return max(self._failures[subject][1] - self.clock(), 0)
+        # Other threads may forget it meanwhile.
+        _, end = self._failures.get(subject, (0, -math.inf))
+        return max(end - self.clock(), 0)
 
     def clear(self, subject: Hashable) -> None:
         """Forget the failures of a subject that has succeeded or is gone."""
