@@ -1,5 +1,6 @@
 """The launcher that plans, among several."""
 
+import functools
 import types
 
 import pytest
@@ -151,27 +152,32 @@ def test_requests_are_served_by_age_whichever_launcher_they_would_be_of(
         three, racks):
     """While the tenant's layout is written again and again."""
     three.setLayout(cloud('one', resource_limits='{instances: 2}'))
-    running = [three.addRequest(launcher, 'big')
-               for launcher in three.launchers[:2]]
+    running = [three.addRequest(three.launchers[0], 'big', 'big')]
     three.serve(*running)
-    waiting = [three.addRequest(three.launchers[0], 'big', 'big')]
-    waiting += [three.addRequest(launcher, 'big')
+    requests = [three.addRequest(launcher, 'big', 'big')
                 for launcher in three.launchers * 3]
-    served = []
-    while waiting:
+    # One launcher's view: what is written first, it sees first.
+    requests = [waitFor(functools.partial(
+        three.launchers[0].api.getNodesetRequest, each.uuid))
+        for each in requests]
+
+    def isInOrder():
+        granted = [any(each.nodes) for each in requests]
+        return granted == sorted(granted, reverse=True)
+    ended = set()
+    while len(ended) < len(requests):
         three.launchers[0].writeLayout(
             cloud('one', resource_limits='{instances: 2}'))
         three.finish(running.pop(0))
-        three.run()
-        three.runUntil(lambda: running or any(map(isDone, waiting)))
-        for request in filter(isDone, waiting[:]):
-            waiting.remove(request)
-            served.append(request)
-            running.append(request)
-    ages = [request.request_time for request in served]
-    assert ages == sorted(ages)
-    for request in running:
-        three.finish(request)
+        assert isInOrder()
+        three.runUntil(lambda: not isInOrder() or running or any(
+            isDone(each) for each in requests if each not in ended))
+        assert isInOrder()
+        for request in requests:
+            if isDone(request) and request not in ended:
+                ended.add(request)
+                running.append(request)
+    three.finish(*running)
     assert racks.most == 2
     three.endAll(racks)
 

@@ -13,7 +13,7 @@ from zuul_nodes.plugin import extensions
 
 @functools.cache
 def _getVocabulary(driver):
-    entry_point, *_ = extensions.find(extensions.DRIVERS)[driver]
+    entry_point, *_ = extensions.find()[extensions.DRIVERS][driver]
     return getVocabulary(entry_point.load().schema_class)
 
 

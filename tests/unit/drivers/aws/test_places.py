@@ -241,8 +241,9 @@ class TestSpot:
 
 
 @pytest.mark.parametrize(('code', 'kind', 'failure'), [
-    ('InsufficientInstanceCapacity', CapacityError, Failure.QUOTA),
-    ('InsufficientFreeAddressesInSubnet', CapacityError, Failure.QUOTA),
+    ('InsufficientInstanceCapacity', CapacityError, Failure.CAPACITY),
+    ('InsufficientFreeAddressesInSubnet', CapacityError,
+     Failure.CAPACITY),
     ('InstanceLimitExceeded', QuotaError, Failure.QUOTA),
     ('VcpuLimitExceeded', QuotaError, Failure.QUOTA),
     ('VolumeLimitExceeded', QuotaError, Failure.QUOTA),

@@ -228,7 +228,7 @@ def test_each_row_has_a_page_and_a_meaning_for_the_launcher(row):
     assert row.page.startswith('https://')
     error = makeError(row, 'what it says')
     assert classify(error) is {
-        Kind.QUOTA: Failure.QUOTA, Kind.CAPACITY: Failure.QUOTA,
+        Kind.QUOTA: Failure.QUOTA, Kind.CAPACITY: Failure.CAPACITY,
         Kind.TEMPORARY: Failure.TEMPORARY, Kind.UNSETTLED: Failure.TEMPORARY,
         Kind.EXPIRED: Failure.TEMPORARY, Kind.PERMANENT: Failure.PERMANENT,
         Kind.FORBIDDEN: Failure.PERMANENT, Kind.MISSING: Failure.PERMANENT,

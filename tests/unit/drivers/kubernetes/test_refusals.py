@@ -161,7 +161,7 @@ def test_the_cluster_says_why_it_removes_a_pod(
 
 @pytest.mark.parametrize(('reason', 'message', 'failure'), [
     ('TaintManagerEviction', 'Marking for deletion Pod', Failure.TEMPORARY),
-    ('Preempted', 'Preempted by pod 1 on node 2', Failure.QUOTA),
+    ('Preempted', 'Preempted by pod 1 on node 2', Failure.CAPACITY),
     ('Killing', 'Stopping container node', Failure.ATTEMPT)])
 @pytest.mark.parametrize('is_gone', [True, False])
 def test_events_say_why_a_pod_is_gone(
