@@ -5,7 +5,8 @@ import json
 from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
+
+from zuul_nodes import zkrecords
 
 ROOT = '/zuul/zuul-nodes/planner'
 # Digits of the numbers that ZooKeeper appends to the names of records.
@@ -54,14 +55,9 @@ def read(client: KazooClient) -> list[Candidate]:
     """:return: a list of the candidates with a readable record; the first
         one leads."""
     found = []
-    try:
-        names = client.get_children(ROOT)
-    except NoNodeError:
-        return []
-    for name in names:
-        try:
-            data, _ = client.get(f'{ROOT}/{name}')
-        except NoNodeError:
+    for name in zkrecords.getChildren(client, ROOT):
+        data = zkrecords.read(client, f'{ROOT}/{name}')
+        if data is None:
             continue
         with contextlib.suppress(ValueError, KeyError, TypeError):
             found.append(parse(name, data))

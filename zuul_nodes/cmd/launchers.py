@@ -3,9 +3,7 @@
 import argparse
 import json
 
-from kazoo.exceptions import NoNodeError
-
-from zuul_nodes import candidates, zuulconf
+from zuul_nodes import candidates, zkrecords, zuulconf
 from zuul_nodes.cmd.common import output
 
 DESCRIPTION = '''\
@@ -77,17 +75,11 @@ def readLaunchers(client):
 
 
 def _readComponents(client):
-    try:
-        names = client.get_children(COMPONENTS)
-    except NoNodeError:
-        return
-    for name in names:
-        try:
-            data, _ = client.get(f'{COMPONENTS}/{name}')
-        except NoNodeError:
-            # It has just ended.
-            continue
-        yield json.loads(data)
+    for name in zkrecords.getChildren(client, COMPONENTS):
+        data = zkrecords.read(client, f'{COMPONENTS}/{name}')
+        # It may have just ended.
+        if data is not None:
+            yield json.loads(data)
 
 
 def getRow(launcher):

@@ -11,17 +11,15 @@ a process of its own is a candidate, it goes to the end of the line.
 """
 
 from collections.abc import Callable
-import contextlib
 import logging
 import threading
 import uuid
 
-from kazoo.exceptions import NoNodeError
 from kazoo.protocol.states import ZnodeStat
 from zuul.model import NodesetRequest
 from zuul.zk import ZooKeeperClient
 
-from zuul_nodes import candidates
+from zuul_nodes import candidates, zkrecords
 from zuul_nodes.candidates import Candidate
 from zuul_nodes.launcher.providers import Ownership
 from zuul_nodes.launcher.workers import WorkQueue
@@ -155,7 +153,7 @@ class Election:
             self._is_candidate = False
             self._term = None
             for path in self._findOwn():
-                self._delete(path)
+                zkrecords.delete(self.client, path)
 
     def reconcile(self) -> None:
         """Take the next step of the election."""
@@ -199,7 +197,7 @@ class Election:
             if not (self._own and self.client.exists(self._own)):
                 for path in self._findOwn():
                     # It was created, and the answer was lost.
-                    self._delete(path)
+                    zkrecords.delete(self.client, path)
                 self._own = self._create()
             # The cache reports it.
             return False
@@ -217,7 +215,7 @@ class Election:
         # First the new one, so that this launcher is always a candidate.
         self._own = self._create()
         if former:
-            self._delete(former)
+            zkrecords.delete(self.client, former)
 
     def _create(self) -> str:
         return candidates.create(
@@ -226,15 +224,9 @@ class Election:
 
     def _findOwn(self) -> list[str]:
         """:return: the paths of all nodes of this launcher."""
-        with contextlib.suppress(NoNodeError):
-            return [f'{candidates.ROOT}/{name}' for name
-                    in self.client.get_children(candidates.ROOT)
-                    if name.startswith(f'{self._name}-')]
-        return []
-
-    def _delete(self, path: str) -> None:
-        with contextlib.suppress(NoNodeError):
-            self.client.delete(path)
+        return [f'{candidates.ROOT}/{name}' for name
+                in zkrecords.getChildren(self.client, candidates.ROOT)
+                if name.startswith(f'{self._name}-')]
 
     def stop(self) -> None:
         self.candidates.stop()

@@ -4,21 +4,12 @@ import json
 import pathlib
 
 import pytest
-from zuul.zk import ZooKeeperClient
 from zuul.zk.components import LauncherComponent
 
 from tests.fixtures.programs import writeConf
 from zuul_nodes import candidates
 
 ROOT = pathlib.Path(__file__).parents[3]
-
-
-@pytest.fixture
-def zk_client(zuul_conf):
-    client = ZooKeeperClient.fromConfig(zuul_conf)
-    client.connect()
-    yield client
-    client.disconnect()
 
 
 @pytest.fixture

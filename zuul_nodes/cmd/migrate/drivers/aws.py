@@ -18,10 +18,8 @@ VOLUME = {name: None for name in (
 
 
 def makeConnection(provider):
-    options = Mapping()
-    for name, option in (('profile-name', 'profile'), ('rate', 'rate')):
-        if provider.get(name) is not None:
-            options.put(option, provider[name], getOrigin(provider, name))
+    options = common.getOptions(provider, {
+        'profile-name': 'profile', 'rate': 'rate'})
     profile = options.get('profile')
     return f'aws-{profile}' if profile else 'aws', options
 

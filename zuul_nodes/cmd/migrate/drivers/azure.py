@@ -11,7 +11,7 @@ from zuul_nodes.cmd.migrate.rules import (
     Unfit,
     lost,
 )
-from zuul_nodes.cmd.migrate.tree import Mapping, getOrigin
+from zuul_nodes.cmd.migrate.tree import Mapping
 
 ADDRESSES = {
     # "flavor-defaults" do not have these.
@@ -26,11 +26,8 @@ RATE = 1
 
 
 def makeConnection(provider):
-    options = Mapping()
-    for name, option in (('auth-path', 'shared_credentials_file'),
-                         ('rate', 'rate')):
-        if provider.get(name) is not None:
-            options.put(option, provider[name], getOrigin(provider, name))
+    options = common.getOptions(provider, {
+        'auth-path': 'shared_credentials_file', 'rate': 'rate'})
     options.setdefault('rate', RATE)
     return 'azure', options
 

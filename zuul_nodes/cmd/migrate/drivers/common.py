@@ -10,6 +10,7 @@ from zuul_nodes.cmd.migrate.rules import (
     decide,
     lost,
 )
+from zuul_nodes.cmd.migrate.tree import Mapping, getOrigin
 
 PUBLIC = 'the nodes get public addresses, and the launcher connects to them'
 
@@ -68,6 +69,18 @@ LOGIN = {
 }
 CLOUD_IMAGE = {'name': HANDLED, **LOGIN}
 DISKIMAGE = {'name': HANDLED, 'pause': HANDLED, **LOGIN}
+
+
+def getOptions(provider, names):
+    """
+    :param dict names: attribute of a provider -> option of the connection.
+    :return: the options that the provider has values for, a Mapping.
+    """
+    options = Mapping()
+    for name, option in names.items():
+        if provider.get(name) is not None:
+            options.put(option, provider[name], getOrigin(provider, name))
+    return options
 
 
 def bootTimeout(seconds):

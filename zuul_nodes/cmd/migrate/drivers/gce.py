@@ -2,15 +2,11 @@
 
 from zuul_nodes.cmd.migrate.drivers import common
 from zuul_nodes.cmd.migrate.rules import HANDLED, Default, Driver, Place, To
-from zuul_nodes.cmd.migrate.tree import Mapping, getOrigin
 
 
 def makeConnection(provider):
-    options = Mapping()
-    for name, option in (('project', 'project'), ('rate', 'rate'),
-                         ('rate-limit', 'rate')):
-        if provider.get(name) is not None:
-            options.put(option, provider[name], getOrigin(provider, name))
+    options = common.getOptions(provider, {
+        'project': 'project', 'rate': 'rate', 'rate-limit': 'rate'})
     return str(options.get('project') or 'gce'), options
 
 

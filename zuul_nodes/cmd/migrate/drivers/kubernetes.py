@@ -13,7 +13,7 @@ from zuul_nodes.cmd.migrate.rules import (
     To,
     Unfit,
 )
-from zuul_nodes.cmd.migrate.tree import Mapping, getOrigin
+from zuul_nodes.cmd.migrate.tree import getOrigin
 
 # Attributes of labels that stay as they are.
 SAME = (
@@ -31,10 +31,8 @@ LIMITS = {'max-servers', 'max-projects', 'max-pods', *common.RESOURCES}
 def makeConnector(**more):
     """:return: a function that makes connections with more options."""
     def makeConnection(provider):
-        options = Mapping()
-        for name in ('context', 'rate'):
-            if provider.get(name) is not None:
-                options.put(name, provider[name], getOrigin(provider, name))
+        options = common.getOptions(provider, {
+            'context': 'context', 'rate': 'rate'})
         options.update(more)
         context = str(options.get('context') or '')
         # The names of contexts of OpenShift contain servers and users.

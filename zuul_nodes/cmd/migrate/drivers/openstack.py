@@ -10,7 +10,7 @@ from zuul_nodes.cmd.migrate.rules import (
     To,
     lost,
 )
-from zuul_nodes.cmd.migrate.tree import Mapping, getOrigin
+from zuul_nodes.cmd.migrate.tree import getOrigin
 
 OLD = lost('Nodepool 11 does not read it')
 FIELDS = frozenset((
@@ -22,10 +22,7 @@ VOLUME_SIZE = 50
 
 
 def makeConnection(provider):
-    options = Mapping()
-    for name in ('cloud', 'rate'):
-        if provider.get(name) is not None:
-            options.put(name, provider[name], getOrigin(provider, name))
+    options = common.getOptions(provider, {'cloud': 'cloud', 'rate': 'rate'})
     # Seconds between calls to Nodepool, calls in a second to Zuul.
     options['rate'] = _invert(options.get('rate', 1))
     return str(options.get('cloud') or 'openstack'), options
