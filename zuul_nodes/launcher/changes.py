@@ -4,7 +4,6 @@ import logging
 
 from zuul_nodes.launcher.endpoints import OTHERS
 from zuul_nodes.launcher.images import KEY as IMAGES
-from zuul_nodes.launcher.planner import getRank
 from zuul_nodes.launcher.workers import Backoff
 
 LAYOUT = ('layout', '')
@@ -28,9 +27,7 @@ class Rescan:
 
     def begin(self):
         """Queue all requests, nodes and endpoints."""
-        # A launcher that begins to plan serves them in this order.
-        for request in sorted(self.records.requests_cache.getItems(),
-                              key=getRank):
+        for request in self.records.requests_cache.getItems():
             self.queue.add(('request', request.uuid))
         for node in self.records.nodes_cache.getItems():
             self.queue.add(('node', node.uuid))

@@ -80,9 +80,8 @@ class Election:
     :param ownership: knows all running launchers, also Zuul's.
     :param is_embedded: whether this launcher runs in a scheduler.
     :param queue: the work queue, in which the election has a key.
-    :param catchUp: called before this launcher leads: it waits until the
-        launcher has read what the former planner wrote; returns whether it
-        has.
+    :param takeOver: called before this launcher leads, with a function that
+        makes it lead; returns whether it has called that.
     :param changed: called when this launcher begins or ends to lead, and when
         it leads and the candidates have changed.
     """
@@ -91,13 +90,13 @@ class Election:
 
     def __init__(self, zk_client: ZooKeeperClient, ownership: Ownership,
                  is_embedded: bool, queue: WorkQueue,
-                 catchUp: Callable[[], bool],
+                 takeOver: Callable[[Callable[[], None]], bool],
                  changed: Callable[[], object]) -> None:
         self.client = zk_client.client
         self.ownership = ownership
         self.is_embedded = is_embedded
         self.queue = queue
-        self.catchUp = catchUp
+        self.takeOver = takeOver
         self.changed = changed
         self._name = uuid.uuid4().hex
         self._is_candidate = False
@@ -161,30 +160,35 @@ class Election:
             if not self._is_candidate:
                 return
             known = self.candidates.get()
+            had_term = self._term
             leads = self._leads(known)
-            if leads and not self._term and not self._begin():
-                self.queue.addAfter(KEY, RETRY)
-                return
-            had_term, self._term = self._term, self._own if leads else None
             # Also those that run and are about to be candidates again.
             launchers = self._launchers.intersection(
                 self.ownership.getLaunchers()).union(
                     each.launcher for each in known)
-            has_changed = had_term != self._term or (
-                leads and launchers != self._launchers)
+            has_changed = leads and launchers != self._launchers
             self._launchers = launchers
-        if had_term != self._term:
+            if not leads:
+                self._term = None
+            elif not had_term and not (
+                    self._isFirst() and self.takeOver(self._lead)):
+                self.queue.addAfter(KEY, RETRY)
+                return
+        if leads != bool(had_term):
             self.log.info('This launcher plans the requests of all tenants'
                           if leads else 'Another launcher plans')
+            has_changed = True
         if has_changed:
             self.changed()
 
-    def _begin(self) -> bool:
-        """:return: whether this launcher may lead now."""
+    def _lead(self) -> None:
+        self._term = self._own
+
+    def _isFirst(self) -> bool:
         # The cache may not have read the candidates before this one yet.
         # ZooKeeper returns all that still exist, as it has returned this one.
         first = candidates.read(self.client)[:1]
-        return [each.path for each in first] == [self._own] and self.catchUp()
+        return [each.path for each in first] == [self._own]
 
     def _leads(self, known: list[Candidate]) -> bool:
         """Become a candidate if this launcher is none, and leave the planning

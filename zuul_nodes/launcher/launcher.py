@@ -166,7 +166,7 @@ class Launcher:
             self.queue, self.api, self.endpoints, self.min_ready_state)
         self.election = Election(
             self.zk_client, self.ownership, self.is_embedded, self.queue,
-            self._catchUp, self.rescan.begin)
+            self._takeOver, self.rescan.begin)
         self.request_records = requests.RequestRecords(
             self.api, self.session, self.queue, self.ownership, self.election)
         self.node_records = nodes.NodeRecords(
@@ -328,13 +328,23 @@ class Launcher:
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
 
-    def _catchUp(self):
-        """Read what others have written so far.
+    def _takeOver(self, lead):
+        """Plan in place of another launcher, if this one has read all that
+        it wrote.
 
-        :return: whether all of it is in the caches.
+        :param lead: called when nothing is planned: it makes this launcher
+            lead.
+        :return: whether this launcher leads.
         """
-        return (self.api.nodes_cache.catchUp()
-                and self.api.requests_cache.catchUp())
+        if not (self.api.nodes_cache.catchUp()
+                and self.api.requests_cache.catchUp()):
+            return False
+
+        def getWaiting():
+            lead()
+            return self.request_reconciler.getWaiting()
+        self.planner.begin(getWaiting)
+        return True
 
     # Start and stop
 

@@ -9,6 +9,7 @@ from zuul.model import ProviderNode
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.candidates import ROOT
+from zuul_nodes.launcher.election import KEY
 from zuul_nodes.launcher.zookeeper import Conflict
 
 State = ProviderNode.State
@@ -180,6 +181,27 @@ def test_requests_are_served_by_age_whichever_launcher_they_would_be_of(
     three.finish(*running)
     assert racks.most == 2
     three.endAll(racks)
+
+
+def test_a_launcher_that_takes_over_serves_the_oldest_request_first(
+        pair, monkeypatch):
+    """Whichever request it looks at first."""
+    pair.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    first, second = pair.launchers
+    running = pair.addRequest(first, 'big')
+    pair.serve(running)
+    older, younger = [pair.addRequest(second, 'big') for _ in range(2)]
+    pair.run()
+    with monkeypatch.context() as context:
+        context.setitem(second.handlers, 'election', lambda _: None)
+        first.zk_client.client.delete(first.election.getTerm())
+        pair.finish(running)
+        pair.runUntil(lambda: not second.nodes())
+        pair.run()
+    second.queue.add(KEY)
+    second.queue.add(('request', younger.uuid))
+    pair.runUntil(lambda: isDone(older) or isDone(younger))
+    assert isDone(older)
 
 
 def test_requests_of_zuuls_launchers_are_left_to_them(steps, monkeypatch):

@@ -13,7 +13,6 @@ from zuul_nodes.launcher.planner.planner import (
     Grant,
     Impossible,
     Planner,
-    getRank,
 )
 from zuul_nodes.launcher.planner.readynodes import isPending
 from zuul_nodes.launcher.planner.supply import Supply
@@ -27,7 +26,6 @@ __all__ = [
     'Shortage',
     'Slot',
     'Supply',
-    'getRank',
     'getSlotProblem',
     'getSlots',
     'isPending',

@@ -56,8 +56,7 @@ from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
 from zuul_nodes.launcher.providers import Failure, Scope
 
-__all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait',
-           'getRank']
+__all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait']
 
 
 class Planner:
@@ -144,25 +143,25 @@ class Planner:
             :meth:`release` or :meth:`forget`.
         """
         with self._change():
-            needs = getNeeds(request)
-            if grant := self._collect(request, needs):
-                return grant
-            options = self.options.get(request, needs)
-            line, ahead = self.waiting.put(request, needs, options)
-            self.capacity.setRank(getRank(request))
-            # Only the first in a line has reservations.
-            index = ahead or 1
-            for rank in line.ranks[index:index + 1]:
-                self.capacity.unreserve(rank[-1])
-            if not ahead and (grant := self._serve(line)):
-                # Capacity has become free without an event.
-                if line.ranks:
-                    self.capacity.changed |= options.names
-                return grant
-            if not options.possible:
-                self._leave(request.uuid)
-                return Impossible(options.explain())
-            return self._wait(line, getRank(request))
+            return self._plan(request)
+
+    def begin(
+            self, getWaiting: Callable[[], Iterable[NodesetRequest]]) -> None:
+        """Plan what waits already in its order, before anything else.
+
+        Each request finds its grant when it is planned again.
+
+        :param getWaiting: called when no request can be planned; returns those
+            that wait.
+        """
+        with self._change():
+            for request in sorted(getWaiting(), key=getRank):
+                try:
+                    self._plan(request)
+                except Exception:
+                    # Whatever is wrong with it, others go on.
+                    self.log.exception(
+                        'Unable to plan request %s', request.uuid)
 
     def confirm(self, grant: Grant) -> None:
         """:param grant: that was written."""
@@ -409,6 +408,27 @@ class Planner:
             return list(self.capacity.ready_nodes.getReady())
 
     # How it is done
+
+    def _plan(self, request: NodesetRequest) -> Grant | Wait | Impossible:
+        needs = getNeeds(request)
+        if grant := self._collect(request, needs):
+            return grant
+        options = self.options.get(request, needs)
+        line, ahead = self.waiting.put(request, needs, options)
+        self.capacity.setRank(getRank(request))
+        # Only the first in a line has reservations.
+        index = ahead or 1
+        for rank in line.ranks[index:index + 1]:
+            self.capacity.unreserve(rank[-1])
+        if not ahead and (grant := self._serve(line)):
+            # Capacity has become free without an event.
+            if line.ranks:
+                self.capacity.changed |= options.names
+            return grant
+        if not options.possible:
+            self._leave(request.uuid)
+            return Impossible(options.explain())
+        return self._wait(line, getRank(request))
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:

@@ -97,6 +97,13 @@ class RequestReconciler:
         """Log changed reasons of waiting requests."""
         self.waits.reconcile(self.requests.remembers)
 
+    def getWaiting(self):
+        """:return: a list of the requests that can be planned at once."""
+        return [request for request in self.requests.getAll()
+                if self._isHandled(request)
+                and request.state == State.REQUESTED
+                and not any(request.nodes) and self._hasLayout(request)]
+
     def _isHandled(self, request):
         if request.state == State.TEST_HOLD or isDone(request):
             return False

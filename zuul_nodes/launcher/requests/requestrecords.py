@@ -40,6 +40,10 @@ class RequestRecords:
             self._versions[request_id] = request.getZKVersion()
         return request
 
+    def getAll(self):
+        """:return: an iterator over all requests, of all launchers."""
+        return self.records.requests_cache.getItems()
+
     def remembers(self, request_id):
         """:return: whether the request is being processed or waits."""
         return request_id in self._versions

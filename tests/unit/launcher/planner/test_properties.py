@@ -28,8 +28,8 @@ from zuul_nodes.launcher.planner.planner import (
     Grant,
     Impossible,
     Wait,
-    getRank,
 )
+from zuul_nodes.launcher.planner.requestqueue import getRank
 from zuul_nodes.launcher.planner.selection import getNeeds
 
 State = ProviderNode.State

@@ -15,8 +15,8 @@ from zuul_nodes.launcher.planner.planner import (
     Grant,
     Impossible,
     Wait,
-    getRank,
 )
+from zuul_nodes.launcher.planner.requestqueue import getRank
 from zuul_nodes.launcher.planner.reservations import Reservation
 
 
