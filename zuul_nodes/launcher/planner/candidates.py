@@ -71,25 +71,42 @@ class Candidates:
             for each in candidates.values() for provider in each}
         # Some of them have no room even if nothing is in use, but perhaps
         # they have nodes that are there.
-        self.singles = [
-            provider for provider in self.providers
-            if all(provider in each for each in self.candidates.values())]
+        self.singles = {
+            provider.canonical_name: provider for provider in self.providers
+            if all(provider in each for each in self.candidates.values())}
         self._look(ever, {})
 
     def renew(self, ever: Ever, names: Container[str]) -> Self:
         """:return: the same, when some of the providers may have changed."""
         options = copy.copy(self)
         options._look(ever, {
-            provider: self.ways.get(provider) for provider in self.singles
-            if provider.canonical_name not in names})
+            provider: self.ways.get(provider)
+            for name, provider in self.singles.items() if name not in names})
         return options
+
+    def adapt(self, names: set[str]) -> Self:
+        """
+        :param names: of the providers of which only limits have changed.
+        :return: what they are now; the same object if that makes no
+            difference.
+        """
+        for name in self.singles.keys() & names:
+            provider = self.singles[name]
+            # What it needs is the same as before.
+            if (self.ever.getShortage(provider, way.charges)
+                    if (way := self.ways.get(provider))
+                    else self._fill(self.ever, [provider])):
+                return self.renew(self.ever, names)
+        if self.mix or not self.ways:
+            return self.renew(self.ever, names)
+        return self
 
     def _look(self, ever: Ever,
               known: Mapping[BaseProvider, Draft | None]) -> None:
         """:param known: provider -> its way, or None if it has none."""
         self.ever = ever
         self.ways = {
-            provider: draft for provider in self.singles
+            provider: draft for provider in self.singles.values()
             if (draft := known[provider] if provider in known
                 else self._fill(ever, [provider]))}
         self.mix, self.has_hope = None, False
@@ -150,7 +167,7 @@ class Candidates:
         """
         blockers: dict[str, Blocker] = {}
         scattered = None
-        for provider in view.getOrder(self.singles, names):
+        for provider in view.getOrder(self.singles.values(), names):
             # Who has to wait does not ask for each zone.
             draft = self._fill(view, [provider], blockers)
             if draft is None:
@@ -173,17 +190,20 @@ class Candidates:
                     return draft, blockers
         return None, blockers
 
-    def reserve(self, view: Now,
-                names: Container[str]) -> tuple[Reservation, ...]:
+    def reserve(
+            self, view: Now, former: Container[str],
+            names: Container[str] | None = None) -> tuple[Reservation, ...]:
         """
         :param view: what there is.
-        :param names: canonical names of the providers to stay with.
+        :param former: canonical names of the providers to stay with.
+        :param names: canonical names of the only providers that may do;
+            None for all.
         :return: a tuple of the best reservations, if possible at providers
             without reservations of requests ahead; empty if no provider can
             serve the request.
         """
         best = None
-        for draft in self._getReservable(view, names):
+        for draft in self._getReservable(view, former, names):
             if not view.isReserved(draft):
                 best = draft
                 break
@@ -191,8 +211,8 @@ class Candidates:
             best = best or draft
         return tuple(best.getReservations(view.rank)) if best else ()
 
-    def _getReservable(self, view: Now,
-                       names: Container[str]) -> Iterator[Draft]:
+    def _getReservable(self, view: Now, former: Container[str],
+                       names: Container[str] | None) -> Iterator[Draft]:
         """:return: yields drafts, the best first."""
         if self.mix:
             yield self.mix
@@ -201,13 +221,13 @@ class Candidates:
         # hold, is of no use to wait for; what makes no nodes for other reasons
         # is, if there is nothing else.
         making = functools.partial(self._isMaking, view)
-        order = [provider for provider in view.getOrder(self.ways)
+        order = [provider for provider in view.getOrder(self.ways, names)
                  if self._mayServe(view, provider)]
-        former = [provider for provider in order
-                  if provider.canonical_name in names]
-        yield from map(self.ways.get, filter(making, former))
+        stay = [provider for provider in order
+                if provider.canonical_name in former]
+        yield from map(self.ways.get, filter(making, stay))
         yield from map(self.ways.get, list(filter(making, order))
-                       or [*former, *order])
+                       or [*stay, *order])
 
     def _mayServe(self, view: Now, provider: BaseProvider) -> bool:
         """:return: whether a provider could serve the request with all that

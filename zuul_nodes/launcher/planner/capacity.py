@@ -125,6 +125,8 @@ class Capacity:
         to, until the node's record says so.
     :ivar changed: names of providers that may have a node, or launch one, for
         a request that they could not serve before; the planner empties it.
+    :ivar adapted: names of providers of which limits have changed; the planner
+        empties it.
     :ivar freed: keys with more capacity than when a request lacked it; the
         planner empties it.
     """
@@ -145,6 +147,7 @@ class Capacity:
         self.claims: dict[str, str] = {}
         self.changed: set[str] = set()
         self.freed: set[Key] = set()
+        self.adapted: set[str] = set()
         self._entries: dict[str, Entry] = {}
         # The other way round: request -> nodes, key -> nodes.
         self._claimed: dict[str, set[str]] = collections.defaultdict(set)
@@ -306,14 +309,27 @@ class Capacity:
                 return shortage
         return None
 
-    def isStill(self, shortage: Shortage, rank: Rank) -> bool:
+    def isStill(self, shortage: Shortage, provider: BaseProvider,
+                rank: Rank) -> bool:
         """
-        :param shortage: that was there when something was used
-            more.
+        :param shortage: that was there at a provider before.
+        :param rank: of the request that it is for.
         :return: whether it is.
         """
-        return self._look(shortage.key, shortage.needed, shortage.limit,
-                          rank) is not None
+        limit = (self.limits.getUsable(provider) or {}).get(shortage.key)
+        return limit is not None and self._look(
+            shortage.key, shortage.needed, limit, rank) is not None
+
+    def mayEnd(self, shortage: Shortage, provider: BaseProvider) -> bool:
+        """
+        :param shortage: as for :meth:`isStill`.
+        :return: whether it ends when all nodes that users do not hold are
+            gone.
+        """
+        limits = self.limits.getUsable(provider) or {}
+        return not exceeds(
+            self.held[shortage.key] + shortage.needed,
+            limits.get(shortage.key, math.inf))
 
     def _look(self, key: Key, needed: float, limit: float,
               rank: Rank) -> Shortage | None:

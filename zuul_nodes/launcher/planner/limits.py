@@ -130,8 +130,9 @@ class Limits:
                 collections.defaultdict(dict))
         # What there was no answer to the last time -> why.
         self._problems: dict[tuple[Any, ...], str] = {}
-        # Names of providers with an answer that differs from an earlier one.
-        self._changed: set[str] = set()
+        # Name of a provider -> of which questions an answer differs from an
+        # earlier one.
+        self._changed: dict[str, set[str]] = {}
         self.users = self._getUsers()
 
     def getAccounts(self, name: str, connection_name: str,
@@ -188,24 +189,26 @@ class Limits:
             self._problems.get((provider, subject, make.__name__))
             for subject, make in questions)), None)
 
-    def refresh(self, names: Iterable[str]) -> set[str]:
+    def refresh(self, names: Iterable[str]) -> tuple[set[str], set[str]]:
         """Ask again what was asked of providers.
 
         :param names: of the providers.
         :return: the names of those of which any answer has changed since the
-            last call.
+            last call: where nodes need something else, and where only limits
+            have changed.
         """
-        changed = set()
+        needs: set[str] = set()
+        limits: set[str] = set()
         for name in names:
             answers = self._answers[name]
             for key, (_, answer, make) in answers.items():
                 answers[key] = 0, answer, make
             for (provider, subject, _), (_, _, make) in list(answers.items()):
                 self._ask(provider, subject, make)
-            if name in self._changed:
-                self._changed.discard(name)
-                changed.add(name)
-        return changed
+            if changed := self._changed.pop(name, None):
+                (needs if self._makeCharges.__name__ in changed
+                 else limits).add(name)
+        return needs, limits
 
     def _getUsers(self) -> dict[Account, set[str]]:
         users = collections.defaultdict(set)
@@ -274,7 +277,8 @@ class Limits:
             self._note(error, *key)
         if key in answers and (answer, self._problems.get(key)) != (
                 former, problem):
-            self._changed.add(provider.canonical_name)
+            self._changed.setdefault(
+                provider.canonical_name, set()).add(make.__name__)
         answers[key] = now + self.lifetime, answer, make
         return answer
 

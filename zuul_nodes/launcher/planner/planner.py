@@ -31,6 +31,7 @@ from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProvider
 
 from zuul_nodes.launcher.planner.blockers import Blockers, IsAsked
+from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import (
     END,
     LAST,
@@ -273,16 +274,18 @@ class Planner:
         """
         with self._change():
             names = set(self.scope.by_name if names is None else names)
-            changed = self.capacity.limits.refresh(names)
+            changed, limited = self.capacity.limits.refresh(names)
             for name in names.intersection(self.scope.by_name):
                 state = tuple(map(self.blockers.getState,
                                   self.scope.by_name[name]))
                 if self._states.get(name) != state:
                     self._states[name] = state
                     changed.add(name)
-            self._pauses.compare(changed, self.capacity.limits.getUsableAt)
+            self._pauses.compare(
+                changed | limited, self.capacity.limits.getUsableAt)
             self._renew(changed)
-        return bool(changed)
+            self._adapt(limited - changed)
+        return bool(changed or limited)
 
     def imagesChanged(self) -> None:
         """Images that providers have changed."""
@@ -451,14 +454,18 @@ class Planner:
         """
         offered: set[str] = set()
         while (self.capacity.changed or self.capacity.freed
-               or self.waiting.passed_on):
+               or self.capacity.adapted or self.waiting.passed_on):
             names, self.capacity.changed = self.capacity.changed, set()
             lines, self.waiting.passed_on = self.waiting.passed_on, set()
             lines |= self.waiting.getLines(names)
             keys, self.capacity.freed = self.capacity.freed, set()
             users = {key: self.capacity.getUsers(key) for key in keys}
             short = self.waiting.getShort(users)
-            offered.update(names, *users.values())
+            adapted, self.capacity.adapted = self.capacity.adapted, set()
+            for name in adapted - names:
+                for line in self.waiting.getLines({name}):
+                    short[line].add(name)
+            offered.update(names, adapted, *users.values())
             heads = [(line.head, line) for line in lines.union(short)
                      if line.ranks]
             heapq.heapify(heads)
@@ -502,7 +509,7 @@ class Planner:
         draft, blockers = options.choose(view, names)
         if draft is None:
             self.waiting.setBlockers(line, blockers)
-            self._reserve(line, view)
+            self._reserve(line, view, names)
             return None
         grant = draft.getGrant(request_id)
         self.capacity.claim(grant)
@@ -519,13 +526,19 @@ class Planner:
         return bool(full) and not full.isdisjoint(
             self.capacity.getNeighbours(node))
 
-    def _reserve(self, line: Line, view: Now) -> None:
-        """Reserve a way of serving the first in a line."""
+    def _reserve(self, line: Line, view: Now,
+                 names: Container[str] | None) -> None:
+        """Reserve a way of serving the first in a line.
+
+        :param names: as of :meth:`_serve`.
+        """
         rank = line.head
         former = self.capacity.reservations.by_request.get(rank[-1], ())
         capped = line.getCapped()
         reserved_for = rank, capped, self.capacity.holds_changed
-        if former and line.reserved_for == reserved_for:
+        if line.reserved_for != reserved_for or line.reserved != former:
+            names = None
+        elif former:
             return
         # The first request of the line waits where the former one did, so
         # that the capacity that is kept there is not lost.
@@ -533,7 +546,7 @@ class Planner:
             # Keep no capacity that the request cannot use yet.
             each._replace(quota={}) if each.provider in capped else each
             for each in line.options.reserve(view, {
-                each.provider for each in former or line.reserved}))
+                each.provider for each in former or line.reserved}, names))
         line.reserved_for = reserved_for
         if line.reserved != former:
             self.capacity.unreserve(rank[-1])
@@ -547,6 +560,19 @@ class Planner:
             self.capacity.changed |= names
             self._reconsider(names)
 
+    def _adapt(self, names: set[str]) -> None:
+        """
+        :param names: of the providers of which only limits have changed.
+        """
+        self.capacity.adapted |= names
+        self.options.forget()
+        for line in self.waiting.getLines(names):
+            if any(each.provider in names for each in line.reserved):
+                line.reserved_for = None
+            options = line.options.adapt(names)
+            if options is not line.options:
+                self._replace(line, options, names)
+
     def _reconsider(self, names: Collection[str] | None = None) -> None:
         """Look anew at how those who wait can be served.
 
@@ -559,9 +585,17 @@ class Planner:
             options = self.options.renew(
                 self.waiting.requests[line.head[-1]], line.needs,
                 line.options, names)
-            self.waiting.setOptions(line, options, names)
-            if not options.possible:
-                self._woken += [rank[-1] for rank in line.ranks]
+            self._replace(line, options, names)
+
+    def _replace(self, line: Line, options: Candidates,
+                 names: Collection[str] | None) -> None:
+        """
+        :param options: of a line, instead of what they were.
+        :param names: as of :meth:`_reconsider`.
+        """
+        self.waiting.setOptions(line, options, names)
+        if not options.possible:
+            self._woken += [rank[-1] for rank in line.ranks]
 
     def _collect(self, request: NodesetRequest, needs: Needs) -> Grant | None:
         """:return: what has been granted to a request already, or None."""

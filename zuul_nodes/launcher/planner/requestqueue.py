@@ -72,11 +72,19 @@ class Line:
         :return: whether to try the provider once more.
         """
         blocker = self.blockers.get(name)
-        # Who has reserved it may be unable to use it, for other reasons;
-        # and of a mixture, not all is noted that there was not enough of.
-        return (bool(self.options.mix) or not isinstance(blocker, Shortage)
-                or any(each.provider == name for each in self.reserved)
-                or not capacity.isStill(blocker, self.head))
+        provider = capacity.scope.by_tenant.get(
+            self.needs.tenant_name, {}).get(name)
+        # Of a mixture, not all is noted that there was not enough of.
+        if (self.options.mix or provider is None
+                or not isinstance(blocker, Shortage)):
+            return True
+        if self.reserved:
+            # Who has reserved it may be unable to use it, for other reasons.
+            if any(each.provider == name for each in self.reserved):
+                return True
+        elif capacity.mayEnd(blocker, provider):
+            return True
+        return not capacity.isStill(blocker, provider, self.head)
 
     def getReason(self, rank: Rank) -> str:
         """:return: for people, for what a request in it waits."""
