@@ -12,7 +12,7 @@ import logging
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, ProviderNode
 
-from zuul_nodes import audit
+from zuul_nodes import audit, requestnotes
 from zuul_nodes.launcher.planner import Grant, Impossible
 from zuul_nodes.launcher.providers import (
     Failure,
@@ -288,6 +288,7 @@ class RequestReconciler:
     def _end(self, request, state, log, reason=None):
         """Write the end of a request, and notify the pipeline."""
         transaction = self.requests.begin(request)
+        notes = {}
         if state == State.FAILED:
             # Its nodes are released when the scheduler has removed the record.
             reason = self.ends.explain(request, reason)
@@ -295,9 +296,10 @@ class RequestReconciler:
             transaction.audit(
                 audit.Event.REFUSED, request, reason=reason,
                 label=', '.join(request.labels))
+            notes = requestnotes.withReason(request, reason)
         else:
             log.debug('Marking request %s as %s', request, state)
-        self.ends.add(transaction, request, state)
+        self.ends.add(transaction, request, state, **notes)
         transaction.commit()
         self._forget(request.uuid)
 

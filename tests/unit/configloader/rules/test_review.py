@@ -164,6 +164,12 @@ def test_a_change_alters_nothing_until_it_has_merged(review):
     assert {build['job_name']: build['result']
             for build in buildset['builds']} == {
                 'hello': 'SUCCESS', 'on-spare': 'NODE_FAILURE'}
+    # In words for users, also as Zuul reports it on the change.
+    assert [build['error_detail'].partition(' failed: ')[2]
+            for build in buildset['builds']
+            if build['job_name'] == 'on-spare'] == [
+        'No provider can serve it. Label spare: no provider of tenant '
+        f'{TENANT} has it']
     message = ' '.join(buildset['message'].split())
     for expected in (
             'The job "on-spare" (project', 'needs the label "spare" (project',

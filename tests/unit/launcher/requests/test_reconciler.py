@@ -12,6 +12,7 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
+from zuul_nodes import requestnotes
 from zuul_nodes.launcher.planner.pauses import Subject
 
 # The first connection is nobody's, if its launcher goes.
@@ -39,7 +40,17 @@ def getEvents(launcher):
             for event in launcher.result_events['tenant']['check']]
 
 
-# Why they wait
+# Why they wait, and fail
+
+def test_record_of_a_failed_request_says_why(steps):
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('huge')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert requestnotes.getReason(request) == (
+        'No provider can serve it. Label huge: no provider of tenant tenant '
+        'has it')
+
 
 @pytest.mark.settings(reason_interval=0.02)
 def test_new_reason_is_logged_for_the_first_requests_only(

@@ -1,0 +1,41 @@
+"""What zuul-nodes adds to the records of requests.
+
+Zuul's records lack the project of a request's job, and why a request has
+failed.  A Zuul without the plugin reads a record with the additions like any
+other.  If it writes the record, the additions are lost.
+"""
+
+from zuul_nodes import messages
+
+# The attribute of a request, and the key in its record.
+NOTES = 'zuul_nodes'
+REASON = 'reason'
+# Maximum length of a reason in characters: it is part of a build's result,
+# which Zuul reports on changes.
+LENGTH = 1000
+
+
+def get(request):
+    """
+    :param NodesetRequest request:
+    :return: a dict of the additions.
+    """
+    return getattr(request, NOTES, None) or {}
+
+
+def withReason(request, reason):
+    """
+    :param NodesetRequest request:
+    :param str reason: why it has failed.
+    :return: a dict of the attributes of the request to write.
+    """
+    return {NOTES: get(request) | {
+        REASON: messages.forTenants(reason)[:LENGTH]}}
+
+
+def getReason(request):
+    """
+    :param request: of any class.
+    :return: why it has failed, for its tenant, str; None if unknown.
+    """
+    return get(request).get(REASON)
