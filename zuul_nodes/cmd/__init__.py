@@ -32,6 +32,7 @@ SUBCOMMANDS = {
     'migrate': 'convert the configuration of Nodepool',
     'new-driver': 'write a package with a driver for another cloud',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
+    'requests': 'list the requests for nodes and why they wait',
     'run': "run one of Zuul's commands with the plugin installed",
 }
 

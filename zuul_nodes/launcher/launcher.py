@@ -248,7 +248,9 @@ class Launcher:
             self.request_records, self.planner, self.new_records,
             self.request_ends, self.supply.noteFailure)
         self.request_waits = requests.RequestWaits(
-            self.queue, self.planner, self.reclaim.tellDemand, self.settings)
+            self.queue, self.planner,
+            requests.WaitRecords(self.session, self.election),
+            self.reclaim.tellDemand, self.settings)
         self.request_reconciler = requests.RequestReconciler(
             self.request_records, self.planner, self.layouts, grants,
             self.request_ends, self.request_waits, self.liveness_check)

@@ -158,8 +158,10 @@ class Settings:
         ''')
     layout_longest_backoff: float = internal(10.0, '''
         Longest back-off for a layout.''')
+    reason_delay: float = internal(5.0, '''
+        Time that a request waits before the launcher records why.''')
     reason_interval: float = internal(60.0, '''
-        Interval between searches for the blockers of requests.''')
+        Minimum interval between records of why requests wait.''')
 
     name_interval: float = internal(60.0, '''
         Interval between look-ups of host names.''')

@@ -25,6 +25,7 @@ from zuul_nodes.plugin import (
     registry,
     requestprojects,
     requestreasons,
+    waitreasons,
     webstart,
 )
 from zuul_nodes.signatures import Known, findVersionMismatch
@@ -146,6 +147,10 @@ SEAMS = (
          'severity=None, name=None, limit=50, skip=0)',
          'users are warned about images that no tenant builds',
          configwarnings.wrapTellErrors),
+    Seam('zuul.web', 'ZuulWebAPI.nodeset_requests',
+         '(self, tenant_name, tenant, auth)',
+         'users see why their requests wait',
+         waitreasons.wrapTellRequests),
     Seam('zuul.web', 'ZuulWebAPI.tenant_status',
          '(self, tenant_name, tenant, auth)',
          'the number of errors of a tenant includes warnings',

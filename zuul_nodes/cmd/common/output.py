@@ -24,8 +24,26 @@ def formatTable(columns, rows, widths=None):
         table.hrules = prettytable.HRuleStyle.ALL
         # Keep names whole, so that they can be searched for.
         table.break_on_hyphens = False
-    table.add_rows(rows)
+    table.add_rows(list(rows))
     return table.get_string()
+
+
+def formatFields(fields):
+    """
+    :param fields: pairs of a name and a text; without the empty texts.
+    :return: a line for each, as text.
+    """
+    shown = [(name, text) for name, text in fields if text]
+    width = max(len(name) for name, _ in shown) + 2
+    return '\n'.join(f'{name + ":":{width}}{text}' for name, text in shown)
+
+
+def formatAge(seconds):
+    """:return: a duration in its largest unit, as text."""
+    for unit, length in (('d', 86400), ('h', 3600), ('min', 60)):
+        if seconds >= 2 * length:
+            return f'{seconds // length:.0f} {unit}'
+    return f'{max(seconds, 0):.0f} s'
 
 
 def formatJSON(data):

@@ -1,6 +1,7 @@
 """What the planner says of a request: which nodes it gets, or why none."""
 
 import dataclasses
+from typing import NamedTuple
 
 from zuul.model import ProviderNode
 from zuul.provider import BaseProvider
@@ -66,3 +67,13 @@ class Wait:
 class Impossible:
     """:ivar reason: for people; of each label, why."""
     reason: str
+
+
+class Waiting(NamedTuple):
+    """Requests of one tenant that wait for the same.
+
+    :ivar reason: for people, why the first one waits.
+    :ivar request_ids: their uuids, the first one's first.
+    """
+    reason: str
+    request_ids: list[str]

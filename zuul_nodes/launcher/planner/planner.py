@@ -44,6 +44,7 @@ from zuul_nodes.launcher.planner.decisions import (
     Impossible,
     Slot,
     Wait,
+    Waiting,
 )
 from zuul_nodes.launcher.planner.foundoptions import FoundCandidates
 from zuul_nodes.launcher.planner.limits import Limits, getLabelKey, getSlots
@@ -192,12 +193,16 @@ class Planner:
             line, rank = self.waiting.find(request_id)
             return None if line is None else self._wait(line, rank).reason
 
-    def getReasons(self) -> dict[str, str]:
-        """:return: the same of all that are first among their like, by
-            uuid."""
+    def getWaits(self) -> dict[str, list[Waiting]]:
+        """:return: dict, name of a tenant -> all of its requests that wait.
+        """
+        found: dict[str, list[Waiting]] = {}
         with self._lock:
-            return {line.head[-1]: self._wait(line, line.head).reason
-                    for line in self.waiting.lines.values()}
+            for line in self.waiting.lines.values():
+                found.setdefault(line.needs.tenant_name, []).append(
+                    Waiting(self._wait(line, line.head).reason,
+                            [rank[-1] for rank in line.ranks]))
+        return found
 
     def getUnhandled(self, request_id: str) -> str | None:
         """:return: as of :meth:`.Candidates.getUnhandled`, or None if

@@ -1,16 +1,19 @@
-"""Logs why requests wait, and limits their wait for a launcher."""
+"""Tells why requests wait, and limits their wait for a launcher."""
 
 import logging
+import math
 import time
 
 REASONS = ('reasons', '')
 
 
 class RequestWaits:
-    """Logs why requests wait, and limits their wait for a launcher.
+    """Logs and records why requests wait, and limits their wait for a
+    launcher.
 
     :param WorkQueue queue: the work queue, in which each request has a key.
     :param Planner planner: knows why requests wait.
+    :param WaitRecords records: get the reasons.
     :param tellDemand: called when a request waits.
     :param Settings settings:
     :ivar float unhandled_timeout: seconds that a request waits for a launcher
@@ -19,11 +22,15 @@ class RequestWaits:
 
     log = logging.getLogger('zuul.nodes.requests')
 
-    def __init__(self, queue, planner, tellDemand, settings):
+    def __init__(self, queue, planner, records, tellDemand, settings):
         self.queue = queue
         self.planner = planner
+        self.records = records
         self.tellDemand = tellDemand
+        self.delay = settings.reason_delay
         self.interval = settings.reason_interval
+        # When the reasons were recorded the last time, by the monotonic clock.
+        self._recorded = -math.inf
         self.unhandled_timeout = settings.unhandled_timeout
         self._reasons = {}
         # Uuid of a request -> when it was first seen waiting for a launcher,
@@ -33,7 +40,8 @@ class RequestWaits:
     def noteWait(self, request, reason, log):
         """Log why a request waits, and queue the checks of its reason."""
         self.logReason(request.uuid, reason, log)
-        self.queue.addAfter(REASONS, self.interval)
+        self.queue.addAt(REASONS, max(
+            time.monotonic() + self.delay, self._recorded + self.interval))
         self.tellDemand()
 
     def logReason(self, request_id, reason, log):
@@ -43,17 +51,21 @@ class RequestWaits:
             log.info('Request %s waits: %s', request_id, reason)
 
     def reconcile(self, remembers):
-        """Log the current reasons of the first requests of each kind.  A new
-        reason alone does not cause the planner to plan them again.
+        """Log the current reasons of the first requests of each kind, and
+        record those of all.  A new reason alone does not cause the planner to
+        plan them again.
 
         :param remembers: called with the uuid of a request; returns whether
             the request still waits.
         """
-        reasons = self.planner.getReasons()
-        for request_id, reason in reasons.items():
-            if remembers(request_id):
-                self.logReason(request_id, reason, self.log)
-        if reasons:
+        found = self.planner.getWaits()
+        for lines in found.values():
+            for line in lines:
+                if remembers(line.request_ids[0]):
+                    self.logReason(line.request_ids[0], line.reason, self.log)
+        self._recorded = time.monotonic()
+        self.records.write(found)
+        if found:
             self.queue.addAfter(REASONS, self.interval)
 
     def isOver(self, request, reason):

@@ -1,0 +1,70 @@
+"""Records of why requests wait, for those who cannot read the log."""
+
+import pytest
+
+from tests.fixtures.racks import cloud, finish, isDone
+from zuul_nodes import waits
+
+pytestmark = pytest.mark.settings(reason_delay=0, reason_interval=0.02)
+ONE = cloud('one', resource_limits='{instances: 1}')
+REASON = ('No provider has capacity for 1 big now. one: provider one has 1 '
+          'instances, 1 in use, 1 needed')
+
+
+def read(launcher, tenant='tenant'):
+    return waits.read(launcher.zk_client.client, tenant)
+
+
+def test_requests_of_a_line_have_their_places_and_the_reason(steps, racks):
+    steps.setLayout(ONE)
+    running = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(running))
+    waiting = [steps.addRequest('big') for _ in range(3)]
+    steps.runUntil(lambda: len(read(steps)) == 3)
+    found = read(steps)
+    assert [found[each.uuid] for each in waiting] == [
+        (REASON, ahead, waiting[0].uuid) for ahead in range(3)]
+    assert str(found[waiting[2].uuid]) == (
+        '2 requests with the same needs are ahead. The first, '
+        f'{waiting[0].uuid}, waits: {REASON}')
+    finish(steps, running)
+    steps.runUntil(lambda: waiting[0].uuid not in read(steps))
+    assert read(steps)[waiting[1].uuid].ahead == 0
+    for each in waiting:
+        steps.runUntil(lambda each=each: isDone(each))
+        finish(steps, each)
+    steps.runUntil(lambda: not read(steps))
+
+
+def test_a_tenant_reads_of_its_own_requests_only(steps, racks):
+    for tenant in ('tenant', 'other'):
+        steps.setLayout(ONE, tenant)
+    running = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(running))
+    waiting = {tenant: steps.addRequest('big', tenant=tenant)
+               for tenant in ('tenant', 'other')}
+    for tenant, request in waiting.items():
+        steps.runUntil(lambda tenant=tenant: read(steps, tenant))
+        assert read(steps, tenant).keys() == {request.uuid}
+
+
+@pytest.mark.crash
+def test_the_next_planner_goes_on_with_the_records(pair, racks):
+    pair.setLayout(ONE)
+    first, second = pair.launchers
+    running = pair.addRequest(first, 'big')
+    pair.serve(running)
+    waiting = pair.addRequest(first, 'big')
+    pair.runUntil(lambda: read(second))
+    first.zk_client.client.delete(first.election.getTerm())
+    pair.runUntil(lambda: second.planner.getReason(waiting.uuid))
+    pair.finish(running)
+    pair.runUntil(lambda: not read(first))
+
+
+def test_a_record_has_no_secrets_and_fits():
+    record = waits.makeRecord([
+        ('at https://10.0.0.1/ token=abc', [f'{number:032x}' for number
+                                            in range(2 * waits.MOST)]),
+        (2000 * 'x', ['f' * 32])])
+    assert len(record) < 900_000

@@ -1,0 +1,163 @@
+"""``zuul-nodes requests``: lists the requests for nodes and why they wait."""
+
+import argparse
+import time
+
+from zuul_nodes import requestnotes, waits, zuulconf
+from zuul_nodes.cmd.common import output
+
+DESCRIPTION = '''\
+List the requests for nodes of all tenants, in the order in which they are
+served, with the reason for which each one waits.  A request is there from the
+time when a job needs nodes until the job has ended.
+
+The launcher records a reason when a request has waited for some seconds, and
+renews it each minute.
+
+The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
+zuul.conf.'''
+
+# Seconds to wait for ZooKeeper.
+TIMEOUT = 5
+REQUESTS = '/zuul/nodeset/requests'
+NODES = '/zuul/nodes/nodes'
+STATES = ('requested', 'accepted', 'fulfilled', 'failed')
+COLUMNS = ('Request', 'Tenant', 'Job', 'Labels', 'State', 'Age', 'Waits for')
+WIDTHS = {'Tenant': 12, 'Job': 14, 'Labels': 14, 'Waits for': 28}
+
+
+def addArguments(parser):
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    zuulconf.addConfigArgument(parser)
+    output.addFormatArgument(parser)
+    parser.add_argument('--tenant', help='only requests of this tenant')
+    parser.add_argument('--label', help='only requests for this label')
+    parser.add_argument(
+        '--state', choices=STATES, help='only requests in this state')
+    parser.add_argument(
+        'request', nargs='?', metavar='REQUEST',
+        help='show one request in detail: its id, or how the id begins')
+
+
+def run(args):
+    config = zuulconf.read(args.config)
+    zuulconf.requireZooKeeper(config)
+    from zuul_nodes.cmd.common import zkobjects
+    from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
+    zookeeper = ReadOnlyZooKeeper.fromConfig(config)
+    zookeeper.connect(TIMEOUT)
+    try:
+        requests = readRequests(zookeeper.client)
+        if args.request:
+            request = zkobjects.find(requests, args.request, 'request')
+            nodes = {node['uuid']: node for node in zkobjects.readAll(
+                zookeeper.client, NODES)}
+            for node in request['nodes']:
+                record = nodes.get(node['uuid'], {'state': 'gone'})
+                node.update((key, record.get(key))
+                            for key in ('label', 'state', 'provider'))
+    finally:
+        zookeeper.disconnect()
+    if args.request:
+        text = formatRequest(request)
+    else:
+        requests = request = [
+            each for each in requests
+            if args.tenant in (None, each['tenant'])
+            and args.state in (None, each['state'])
+            and (args.label is None or args.label in each['labels'])]
+        text = output.formatTable(COLUMNS, map(getRow, requests), WIDTHS)
+    print(output.formatJSON(request) if args.format == 'json' else text)
+    return 0
+
+
+def readRequests(client):
+    """
+    :param KazooClient client: may be read-only.
+    :return: a list of dicts, for each request one, in the order in which they
+        are served.
+    """
+    from zuul_nodes.cmd.common import zkobjects
+    records = zkobjects.readAll(client, REQUESTS, ['revision'])
+    reasons = {}
+    for tenant_name in {each['tenant_name'] for each in records
+                        if each['state'] == 'requested'}:
+        reasons |= waits.read(client, tenant_name)
+    requests = []
+    records.sort(key=_getRank)
+    for record in records:
+        wait = reasons.get(record['uuid']) if (
+            record['state'] == 'requested') else None
+        notes = record.get(requestnotes.NOTES) or {}
+        requests.append({
+            'uuid': record['uuid'],
+            'tenant': record['tenant_name'],
+            'pipeline': record['pipeline_name'],
+            'project': notes.get('project_canonical_name'),
+            'job': record['job_name'],
+            'labels': record['labels'],
+            'state': record['state'],
+            'age': round(time.time() - record['request_time']),
+            'reason': notes.get(requestnotes.REASON) or (
+                wait and wait.reason),
+            'ahead': wait and wait.ahead,
+            'position': None,
+            'failures': {
+                provider: reason
+                for entry in record['provider_node_data']
+                for provider, reason in entry.get('reasons', {}).items()},
+            'nodes': [{'uuid': entry['uuid']}
+                      for entry in record['provider_node_data']
+                      if entry['uuid']],
+        })
+    waiting = [each for each in requests if each['state'] == 'requested']
+    for position, request in enumerate(waiting, 1):
+        request['position'] = position
+    return requests
+
+
+def _getRank(record):
+    # The revision's is the later one.
+    return (record['priority'], record.get(
+        'relative_priority', record['_relative_priority']),
+        record['request_time'], record['uuid'])
+
+
+def getRow(request):
+    """:return: the cells of the table for a request."""
+    reason = request['reason'] or '-'
+    if request['ahead']:
+        reason = f'{request["ahead"]} with the same needs ahead'
+    return (request['uuid'][:8], request['tenant'], request['job'],
+            ', '.join(request['labels']), request['state'],
+            output.formatAge(request['age']), reason)
+
+
+def formatRequest(request):
+    """:return: all about a request, as text."""
+    ahead = request['ahead'] and (
+        f'{request["ahead"]} with the same needs; the reason is that of the '
+        'first')
+    position = request['position']
+    lines = [output.formatFields((
+        ('Request', request['uuid']),
+        ('Tenant', request['tenant']),
+        ('Pipeline', request['pipeline']),
+        ('Project', request['project']),
+        ('Job', request['job']),
+        ('Labels', ', '.join(request['labels'])),
+        ('State', f'{request["state"]}, '
+                  f'{output.formatAge(request["age"])} old'),
+        ('Position', position and f'{position} of those that wait, in all '
+                                  'tenants'),
+        ('Ahead', ahead),
+        ('Reason', request['reason'])))]
+    for provider, reason in request['failures'].items():
+        lines.append(f'Failed at {provider}: {reason}')
+    if request['nodes']:
+        lines.append(output.formatTable(
+            ('Node', 'Label', 'State', 'Provider'), (
+                (node['uuid'], node['label'] or '-', node['state'],
+                 node['provider'] or '-') for node in request['nodes'])))
+    return '\n'.join(lines)
