@@ -152,46 +152,34 @@ def getKept(directory):
             for path in (directory / name).iterdir()]
 
 
-@pytest.mark.seconds(300)
-def test_from_nothing_to_success_and_kept_until_ctrl_c(run):
-    first = run('--keep')
-    first.waitForProgress('Press Ctrl-C to stop')
-    first.popen.send_signal(signal.SIGINT)
-    status, output = first.finish()
-    assert status == 0, first.output.read_text()
-    result = json.loads(output)
-    assert result['result'] == 'SUCCESS'
-    assert [step['name'] for step in result['steps']] == STEPS[:-1]
-    assert {step['result'] for step in result['steps']} == {'ok'}
-    assert {'Web UI', 'API', 'Build', 'Log'} == set(result['urls'])
-    listeners = {name for _, name in first.listening}
-    assert {'java', 'sshd', 'zuul-web'} <= listeners
-    assert {address for address, _ in first.listening} <= {
-        '127.0.0.1', '::ffff:127.0.0.1'}
-    # Jobs are its children.
-    assert first.users
-    assert 0 not in first.users
-    first.checkNothingLeft()
-
-
 @pytest.mark.seconds(350)
-def test_killed_and_run_again_as_text(run, directory):
+def test_killed_and_run_again_to_success_and_kept_until_ctrl_c(run, directory):
     """What was installed and made is used again."""
     killed = run()
     killed.waitForProgress('hello is running')
     killed.popen.kill()
     killed.finish()
     before = getKept(directory)
-    again = subprocess.run(
-        [Quickstart.program('zuul-nodes'), *getArguments(directory)],
-        capture_output=True, text=True, check=False, timeout=800)
-    assert (again.returncode, again.stderr) == (0, '')
+    again = run('--keep')
+    again.waitForProgress('Press Ctrl-C to stop')
+    again.popen.send_signal(signal.SIGINT)
+    status, output = again.finish()
+    assert status == 0, again.output.read_text()
     assert getKept(directory) == before
-    for step in STEPS:
-        assert f'| {step} ' in again.stdout
-    assert '| SUCCESS |' in again.stdout
-    assert 'Hello from' in again.stdout
+    result = json.loads(output)
+    assert result['result'] == 'SUCCESS'
+    assert [step['name'] for step in result['steps']] == STEPS[:-1]
+    assert {step['result'] for step in result['steps']} == {'ok'}
+    assert {'Web UI', 'API', 'Build', 'Log'} == set(result['urls'])
+    listeners = {name for _, name in again.listening}
+    assert {'java', 'sshd', 'zuul-web'} <= listeners
+    assert {address for address, _ in again.listening} <= {
+        '127.0.0.1', '::ffff:127.0.0.1'}
+    # Jobs are its children.
+    assert again.users
+    assert 0 not in again.users
     killed.checkNothingLeft()
+    again.checkNothingLeft()
 
 
 def test_one_at_a_time(run):
@@ -240,14 +228,24 @@ def test_nobody_reads_the_progress(directory):
     assert not leftovers.find((directory / 'run' / 'mark').read_text())
 
 
-def test_a_service_that_fails(run, tmp_path):
+@pytest.mark.parametrize('form', ['text', 'json'])
+def test_a_service_that_fails(run, tmp_path, form):
     java = tmp_path / 'java'
     java.write_text('#!/bin/sh\necho no coffee today\nexit 1\n')
     java.chmod(0o755)
-    failed = run(PATH=f'{tmp_path}:{os.environ["PATH"]}')
+    failed = run('--format', form, PATH=f'{tmp_path}:{os.environ["PATH"]}')
     status, output = failed.finish()
     assert status == 1
-    assert json.loads(output)['result'] == 'FAILURE'
+    if form == 'json':
+        assert json.loads(output)['result'] == 'FAILURE'
+    else:
+        rows = [[cell.strip() for cell in line.split('|')[1:3]]
+                for line in output.splitlines() if line.startswith('|')]
+        done = STEPS.index('Start ZooKeeper')
+        assert rows == [
+            ['Step', 'Result'], *([step, 'ok'] for step in STEPS[:done]),
+            [STEPS[done], 'failed'], ['Stop everything', 'ok'],
+            ['Total', 'FAILURE']]
     *_, what, where, last = failed.output.read_text().splitlines()
     assert what == ('zuul-nodes quickstart: "Start ZooKeeper" failed: '
                     'zookeeper ended with status 1')
