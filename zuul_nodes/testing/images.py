@@ -15,6 +15,7 @@ import pytest
 from zuul.model import ImageBuildArtifact, ImageUpload
 
 from zuul_nodes.drivers import Ability
+from zuul_nodes.futures import begin
 from zuul_nodes.launcher.zookeeper.zuulrecords import getProviderNode, inState
 from zuul_nodes.testing.cloud import Cloud, ImageStorage
 from zuul_nodes.testing.configuration import change
@@ -131,11 +132,9 @@ class ImageScenarios(Scenarios):
             Fault('createSnapshot', kind) if kind else None)
         node = getProviderNode(nodeset.getNodes()[0])
         # In a thread, because it waits for the launcher without a time-out.
-        thread = threading.Thread(daemon=True, target=lambda: list(
+        call = begin('snapshot', lambda: list(
             site.client.snapshotNodeset(nodeset, [node.uuid])))
-        thread.start()
-        site.waitFor(lambda: not thread.is_alive(),
-                     'the snapshot is not completed')
+        site.waitFor(call.done, 'the snapshot is not completed')
         if kind in (None, 'kill-after'):
             assert isinstance(node.snapshot.external_id, str), (
                 f'the snapshot is {node.snapshot.external_id!r}')

@@ -1,9 +1,9 @@
 """Tests of the lifecycle of nodes."""
 
 from collections.abc import Iterable
+from concurrent.futures import wait
 import contextlib
 import json
-import threading
 import time
 from typing import Any
 import zlib
@@ -13,6 +13,7 @@ from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProviderEndpoint
 
 from zuul_nodes.drivers import Ability, Driver
+from zuul_nodes.futures import begin
 from zuul_nodes.testing.cloud import (
     Cloud,
     LimitedCloud,
@@ -264,16 +265,9 @@ class NodeScenarios(Scenarios):
         site.start()
         endpoint = _getEndpoint(site)
         cloud.setSilent()
-        failed = threading.Event()
-
-        def ask() -> None:
-            try:
-                # Some drivers of Zuul call the cloud during the iteration.
-                list(endpoint.listInstances())
-            except Exception:
-                failed.set()
-        threading.Thread(target=ask, daemon=True).start()
-        assert failed.wait(BOUND), (
+        # Some drivers of Zuul call the cloud during the iteration.
+        call = begin('list', lambda: list(endpoint.listInstances()))
+        assert wait([call], BOUND).done and call.exception(), (
             f'a list of instances has not ended in {BOUND} seconds, or has '
             'not failed, with a cloud that does not answer')
 
@@ -285,7 +279,6 @@ class NodeScenarios(Scenarios):
         site.provider, = site.makeProviders()
         _getEndpoint(site)
         cloud.setSilent()
-        answered = threading.Event()
 
         def ask() -> None:
             provider, = site.makeProviders()
@@ -295,9 +288,8 @@ class NodeScenarios(Scenarios):
             # Raised while the answer is unknown.
             with contextlib.suppress(KeyError):
                 provider.getQuotaForLabel(label)
-            answered.set()
-        threading.Thread(target=ask, daemon=True).start()
-        assert answered.wait(BOUND), (
+        call = begin('ask', ask)
+        assert wait([call], BOUND).done and not call.exception(), (
             'getProvider, getNodeTags, getEndpointLimits or getQuotaForLabel '
             'calls the cloud, or fails without it')
 

@@ -1,13 +1,11 @@
 """Ask clouds several questions at a time, each with a time-out."""
 
-import collections
+from concurrent.futures import ThreadPoolExecutor, wait
 import dataclasses
-import queue
 import re
-import threading
-import time
 
 from zuul_nodes import messages
+from zuul_nodes.futures import begin
 
 # Number of questions that one endpoint is asked at the same time.
 AT_A_TIME = 4
@@ -91,13 +89,9 @@ def ask(providers, timeout, stream, full=False):
     for endpoint in endpoints.values():
         endpoint.announce()
     # In threads, so that a cloud without an answer does not delay the others.
-    threads = [threading.Thread(target=endpoint.ask, args=(timeout,),
-                                daemon=True)
-               for endpoint in endpoints.values()]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for call in [begin('endpoint', endpoint.ask, timeout)
+                 for endpoint in endpoints.values()]:
+        call.result()
     report.left_out = sum(
         endpoint.left_out for endpoint in endpoints.values())
     report.results = _merge(endpoints.values(), show)
@@ -222,32 +216,16 @@ def askAll(questions, timeout):
     :param float timeout: seconds per question.
     :return: a list of problems, strings, in the order of the questions.
     """
-    problems = [None] * len(questions)
-    waiting = collections.deque(enumerate(questions))
-    deadlines, answers = {}, queue.Queue()
-
-    def target(index, question):
+    def askOne(question):
+        call = begin('question', question)
+        if not wait([call], timeout).done:
+            return f'No answer within {timeout:g} s'
         try:
-            answer = question() or ''
+            return call.result() or ''
         except Exception as error:
-            answer = f'{type(error).__name__}: {error}'
-        answers.put((index, answer))
-    while waiting or deadlines:
-        while waiting and len(deadlines) < AT_A_TIME:
-            index, question = waiting.popleft()
-            deadlines[index] = time.monotonic() + timeout
-            threading.Thread(target=target, args=(index, question),
-                             daemon=True).start()
-        try:
-            index, answer = answers.get(timeout=max(
-                0, min(deadlines.values()) - time.monotonic()))
-        except queue.Empty:
-            index = min(deadlines, key=deadlines.get)
-            answer = f'No answer within {timeout:g} s'
-        # Ignore answers that arrive after their time-out.
-        if deadlines.pop(index, None) is not None:
-            problems[index] = answer
-    return problems
+            return f'{type(error).__name__}: {error}'
+    with ThreadPoolExecutor(AT_A_TIME) as executor:
+        return list(executor.map(askOne, questions))
 
 
 def _getSecrets(connection):

@@ -1,16 +1,15 @@
 """Waiting with a time-out for each step, and with progress messages."""
 
+from concurrent.futures import wait
 import os
 import sys
-import threading
 import time
 
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.futures import begin
 
 # Seconds after which a step is announced.
 MOMENT = 2
-# Seconds between checks of the elapsed time.
-TICK = 0.1
 
 
 class Overdue(UserError):
@@ -25,12 +24,17 @@ class Waiting:
 
     :param float timeout: seconds per step.
     :param stream: for messages about steps that take longer than a moment.
+    :param clock: returns seconds.
+    :param float interval: seconds between checks of the clock.
     """
 
-    def __init__(self, timeout, stream=None):
+    def __init__(self, timeout, stream=None, clock=time.monotonic,
+                 interval=0.1):
         self.timeout = timeout
         self.stream = stream or sys.stderr
-        self._step = ('Starting', '', time.monotonic())
+        self.clock = clock
+        self.interval = interval
+        self._step = ('Starting', '', clock())
 
     def begin(self, what, hint):
         """Begin the next step; called by the work.
@@ -38,7 +42,7 @@ class Waiting:
         :param str what: the step, for example "Reading ...".
         :param str hint: what to check if the step does not finish.
         """
-        self._step = (what, hint, time.monotonic())
+        self._step = (what, hint, self.clock())
 
     def runWork(self, work):
         """
@@ -47,30 +51,18 @@ class Waiting:
         :raises: what the function raises.
         :raises Overdue: a step exceeded its time-out.
         """
-        done = threading.Event()
-        outcome = {}
-
-        def target():
-            try:
-                outcome['result'] = work()
-            except BaseException as error:
-                outcome['error'] = error
-            finally:
-                done.set()
-        threading.Thread(target=target, name='work', daemon=True).start()
+        call = begin('work', work)
         announced = None
-        while not done.wait(TICK):
+        while not wait([call], self.interval).done:
             step = what, hint, begun = self._step
-            seconds = time.monotonic() - begun
+            seconds = self.clock() - begun
             if seconds > self.timeout:
                 raise Overdue(f'{what}: not done within '
                               f'{self.timeout:g} s. {hint}')
             if seconds > MOMENT and step is not announced:
                 print(f'{what} ...', file=self.stream, flush=True)
                 announced = step
-        if 'error' in outcome:
-            raise outcome['error']
-        return outcome['result']
+        return call.result()
 
 
 def leave(message):

@@ -6,10 +6,12 @@ a name: however often a name is requested that hangs, there are no more threads
 than names.
 """
 
-import concurrent.futures
+from concurrent.futures import Future
 import ipaddress
 import socket
 import threading
+
+from zuul_nodes.futures import begin, fulfil
 
 
 class Lookups:
@@ -33,34 +35,30 @@ class Lookups:
             error is an OSError if a retry may succeed.
         """
         if _isAddress(host):
-            future = concurrent.futures.Future()
-            self._run(future, host)
+            future = Future()
+            fulfil(future, _find, (host,))
             return future
         with self._lock:
             future = self._running.get(host)
             if future is None:
-                future = concurrent.futures.Future()
                 try:
-                    threading.Thread(
-                        target=self._run, args=(future, host),
-                        name=f'Lookup-{host}', daemon=True).start()
+                    future = begin(f'Lookup-{host}', self._run, host)
                 except RuntimeError as error:
                     # A thread may be available at the next attempt.
+                    future = Future()
                     future.set_exception(OSError(str(error)))
                 else:
                     self._running[host] = future
             return future
 
-    def _run(self, future, host):
+    def _run(self, host):
         try:
-            set_outcome, outcome = future.set_result, _find(host)
-        except Exception as error:
-            set_outcome, outcome = future.set_exception, error
-        # Before the callbacks: they may ask again at once, and must not get
-        # this answer.
-        with self._lock:
-            self._running.pop(host, None)
-        set_outcome(outcome)
+            return _find(host)
+        finally:
+            # Before the callbacks: they may ask again at once, and must not
+            # get this answer.
+            with self._lock:
+                del self._running[host]
 
 
 def _isAddress(host):

@@ -8,14 +8,12 @@ because the record that the tags name is gone.
 
 import collections
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 import functools
 import logging
 import threading
-from typing import TypeVar, TypeVarTuple
 
-Arguments = TypeVarTuple('Arguments')
-Result = TypeVar('Result')
+from zuul_nodes.futures import Arguments, Result, begin
 
 
 class Calls:
@@ -73,28 +71,3 @@ class Calls:
         with self._lock:
             self._given_up[endpoint_name] -= 1
         self.log.info('%s was given up and has now ended', what)
-
-
-def begin(name: str, function: Callable[[*Arguments], Result],
-          *args: *Arguments) -> Future[Result]:
-    """Call a function in a thread of its own.
-
-    :param name: of the thread.
-    :return: a Future of the function's result.
-    """
-    future: Future[Result] = Future()
-    # When Python exits, it waits for threads that are not daemons.
-    threading.Thread(target=fulfil, args=(future, function, args), name=name,
-                     daemon=True).start()
-    return future
-
-
-def fulfil(future: Future[Result], function: Callable[[*Arguments], Result],
-           args: tuple[*Arguments]) -> None:
-    """Set a Future to what a function returns or raises."""
-    try:
-        result = function(*args)
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)

@@ -14,7 +14,7 @@ import dataclasses
 import logging
 import time
 
-from zuul_nodes.launcher.workers.calls import begin
+from zuul_nodes.futures import begin
 from zuul_nodes.launcher.workers.threads import (
     Gauges,
     Stopped,

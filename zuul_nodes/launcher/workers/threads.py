@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import threading
 from typing import Any, Protocol
 
-from zuul_nodes.launcher.workers.calls import Arguments, Result, fulfil
+from zuul_nodes.futures import Arguments, Result, fulfil
 
 METRIC = 'zuul.launcher.server.{hostname}.'
 # A Future, and the function and arguments that give its result.

@@ -301,7 +301,7 @@ def test_arguments_that_say_nothing_to_check(arguments, message):
         parse(*arguments)
 
 
-def test_who_does_not_answer_holds_up_nobody():
+def test_a_question_without_answer_delays_no_other():
     never = threading.Event()
 
     def fail():
@@ -353,7 +353,7 @@ def test_number():
         '0 questions', '1 question', '2 questions']
 
 
-def test_who_does_not_end_keeps_nobody(command, monkeypatch):
+def test_a_hanging_stop_does_not_delay_the_exit(command, monkeypatch):
     monkeypatch.setattr(check, 'ENDING', 0.1)
     never = threading.Event()
     from zuul_nodes.drivers.fake import FakeAdapter

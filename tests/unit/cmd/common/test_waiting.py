@@ -4,23 +4,23 @@ import threading
 import pytest
 
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.cmd.common import waiting as waiting_module
 from zuul_nodes.cmd.common.waiting import MOMENT, Overdue, Waiting
 
 
 class Clock:
-    """Seconds, as a test counts them."""
+    """A clock that a test advances."""
 
     def __init__(self):
         self.now = 0
         self.looks = 0
 
-    def monotonic(self):
+    def __call__(self):
         self.looks += 1
         return self.now
 
     def advance(self, seconds):
-        """Returns when who waits has seen it, and before, what has begun."""
+        """Return when the waiting thread has seen the new time, and before,
+        the step that has begun."""
         self.waitForLooks()
         self.now += seconds
         self.waitForLooks()
@@ -32,11 +32,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(waiting_module, 'time', clock)
-    monkeypatch.setattr(waiting_module, 'TICK', 0.001)
-    return clock
+def clock():
+    return Clock()
 
 
 @pytest.fixture
@@ -44,7 +41,7 @@ def stream():
     return io.StringIO()
 
 
-def test_result_and_error(stream):
+def test_a_result_is_returned_and_an_error_is_raised(stream):
     waiting = Waiting(10, stream)
     assert waiting.runWork(lambda: 'done') == 'done'
     with pytest.raises(ZeroDivisionError):
@@ -52,8 +49,8 @@ def test_result_and_error(stream):
     assert stream.getvalue() == ''
 
 
-def test_what_takes_more_than_a_moment_is_told_once(stream, clock):
-    waiting = Waiting(10, stream)
+def test_a_step_longer_than_a_moment_is_announced_once(stream, clock):
+    waiting = Waiting(10, stream, clock, interval=0.001)
 
     def work():
         waiting.begin('Looking', '')
@@ -66,9 +63,9 @@ def test_what_takes_more_than_a_moment_is_told_once(stream, clock):
     assert stream.getvalue() == 'Thinking ...\n'
 
 
-def test_overdue(stream, clock):
+def test_a_step_that_exceeds_its_timeout_is_given_up(stream, clock):
     end = threading.Event()
-    waiting = Waiting(.3, stream)
+    waiting = Waiting(.3, stream, clock, interval=0.001)
 
     def work():
         # Each step has its time.
