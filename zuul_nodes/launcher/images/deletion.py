@@ -1,15 +1,14 @@
 """Execution of decided deletions of uploads and artifacts.
 
-Each endpoint has its own work queue, so failing or hanging deletions at one
+Each endpoint has its own threads, so failing or hanging deletions at one
 endpoint do not delay others, nor uploads.  A deletion that fails or is given
-up is retried with an exponential back-off.
+up is decided anew after an exponential back-off.
 """
 
 from concurrent.futures import CancelledError, Future
 import functools
 import logging
 import threading
-import time
 
 from kazoo.exceptions import NoNodeError
 from zuul.zk.exceptions import LockException
@@ -22,7 +21,7 @@ from zuul_nodes.launcher.images.transfers import (
     getProviders,
 )
 from zuul_nodes.launcher.providers import describe
-from zuul_nodes.launcher.workers import Backoff, WorkQueue
+from zuul_nodes.launcher.workers import Backoff, Stopped, Threads
 from zuul_nodes.launcher.zookeeper import Conflict, getLock, refuse
 
 # Number of concurrent deletions per endpoint.
@@ -30,13 +29,15 @@ DELETES = 2
 
 
 class Deletion:
-    """Deletes uploads and artifacts, with a work queue per endpoint.
+    """Deletes uploads and artifacts, in threads of each endpoint.
 
     :param ImageRecords records: of all images.
     :param Schedule schedule: of checks.
     :param Layouts layouts: has the providers of the uploads.
     :param EndpointPools pools: call the drivers.
     :param ArtifactDeletion artifacts: deletes artifacts.
+    :ivar set uuids_in_queue: ids of the records whose deletion is queued or
+        running in this launcher.
     """
 
     log = logging.getLogger('zuul.nodes.images')
@@ -48,19 +49,20 @@ class Deletion:
         self.layouts = layouts
         self.pools = pools
         self.artifacts = artifacts
+        self.threads = Threads(None, 'image deletion', DELETES)
+        # Of the ids of records.
+        self.backoff = Backoff(schedule.settings.first_backoff,
+                               schedule.settings.longest_backoff)
+        self.uuids_in_queue = set()
         self._lock = threading.Lock()
-        self._queues = {}
-        # Key -> version of the record at the time of the decision.
-        self._decided = {}
         # Calls of drivers that a thread waits for.
         self._calls = set()
         self._running = True
 
     def stop(self):
+        self.threads.stop()
         with self._lock:
             self._running = False
-            for queue in self._queues.values():
-                queue.stop()
 
     def join(self, timeout):
         """Wait for the threads to end.
@@ -70,59 +72,55 @@ class Deletion:
 
         :param float timeout: in seconds, for what is left to do then.
         """
-        end = time.monotonic() + timeout
         with self._lock:
             for call in self._calls:
                 call.cancel()
-        for queue in self._queues.values():
-            queue.join(end - time.monotonic())
+        self.threads.join(timeout)
 
     def addUpload(self, upload, version):
         """Delete an upload.
 
         :param int version: of the record on which the decision is based.
         """
-        self._add(upload.endpoint_name, ('image upload', upload.uuid), version)
+        self._add(upload.endpoint_name, self._deleteUpload,
+                  self.records.uploads, upload.uuid, version)
 
     def addArtifact(self, artifact, version):
-        self._add('', ('image artifact', artifact.uuid), version)
+        self._add('', self.artifacts.delete, self.records.builds,
+                  artifact.uuid, version)
 
-    def _add(self, endpoint_name, key, version):
-        with self._lock:
-            # A known key may be in its back-off.
-            if not self._running or key in self._decided:
-                return
-            self._decided[key] = version
-            if endpoint_name not in self._queues:
-                settings = self.schedule.settings
-                queue = WorkQueue(
-                    functools.partial(self._handle, endpoint_name),
-                    Backoff(settings.first_backoff, settings.longest_backoff),
-                    DELETES)
-                self._queues[endpoint_name] = queue
-                queue.start()
-            self._queues[endpoint_name].add(key)
+    def _add(self, endpoint_name, delete, registry, uuid, version):
+        if uuid in self.uuids_in_queue or not self.schedule.isOver(
+                self.backoff.getLeft(uuid)):
+            return
+        self.uuids_in_queue.add(uuid)
+        try:
+            self.threads.submit(
+                endpoint_name, self._run, delete, registry, uuid, version)
+        except Stopped:
+            self.uuids_in_queue.discard(uuid)
 
-    def _handle(self, endpoint_name, key):
-        kind, uuid = key
-        delete, registry = {
-            'image upload': (self._deleteUpload, self.records.uploads),
-            'image artifact': (self.artifacts.delete,
-                               self.records.builds)}[kind]
-        if record := registry.getItem(uuid):
-            try:
-                self._deleteLocked(delete, record, self._decided[key])
-            except LockException:
-                self._queues[endpoint_name].retry(key)
-                return
-            except CancelledError:
-                self.log.debug('Stopping while deleting %s', record)
-                return
-            except NoNodeError:
-                self.log.debug('%s was already deleted', record)
-        del self._decided[key]
-        # The decision may be different now.
-        self.schedule.checkSoon()
+    def _run(self, delete, registry, uuid, version):
+        record, delay = registry.getItem(uuid), 0
+        try:
+            if record and self._running:
+                self._deleteLocked(delete, record, version)
+            self.backoff.clear(uuid)
+        except NoNodeError:
+            self.log.debug('%s was already deleted', record)
+            self.backoff.clear(uuid)
+        except CancelledError:
+            self.log.debug('Stopping while deleting %s', record)
+        except Exception as error:
+            if not isinstance(error, LockException):
+                self.log.exception('Unable to delete %s:', record)
+            # Other launchers may have deleted some of the records.
+            self.backoff.clearOld()
+            delay = self.backoff.noteFailure(uuid)
+        finally:
+            self.uuids_in_queue.discard(uuid)
+            # The decision may be different then.
+            self.schedule.checkAfter(delay)
 
     def _deleteLocked(self, delete, record, version):
         with self.session.context(None, self.log) as context, \

@@ -225,7 +225,7 @@ class Uploads:
         next attempt would follow at once.
         """
         # The uploads may be gone.
-        self._lock_backoff.clearEnded()
+        self._lock_backoff.clearOld()
         for upload_id in uuids:
             self._lock_backoff.noteFailure(upload_id)
         self.releaseUploads(uuids)

@@ -46,10 +46,15 @@ class Backoff:
         """Forget the failures of a subject that has succeeded or is gone."""
         self._failures.pop(subject, None)
 
-    def clearEnded(self) -> None:
-        """Forget all subjects whose back-offs have ended."""
-        for subject in list(self._failures):
-            if not self.getLeft(subject):
+    def clearOld(self) -> None:
+        """Forget all subjects that had no attempt for a long time.
+
+        These are subjects whose back-offs ended more than the longest back-off
+        ago.
+        """
+        now = self.clock()
+        for subject, (_, end) in list(self._failures.items()):
+            if now > end + self.longest:
                 self.clear(subject)
 
 

@@ -396,5 +396,5 @@ def test_a_build_without_file_stays_while_the_next_is_not_there(
     launcher.addUpload(second, external_id='1', _state='ready')
     # It has been looked at.
     waitFor(launcher.getEvents)
-    assert launcher.images.retention.deletion._decided == {}
+    assert not launcher.images.retention.deletion.uuids_in_queue
     assert first.state == 'ready'

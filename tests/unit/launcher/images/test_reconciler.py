@@ -11,7 +11,6 @@ from zuul_nodes.launcher.images.deletion import DELETES
 from zuul_nodes.launcher.images.nodeimages import NoImageError
 from zuul_nodes.launcher.images.reconciler import ImageReconciler
 from zuul_nodes.launcher.images.retention import getKept
-from zuul_nodes.launcher.workers import Backoff
 
 SHARED = '- section: {name: rack, connection: rack, flavors: [small]}\n'
 
@@ -196,7 +195,7 @@ def test_without_provider_they_stay(launcher):
     launcher.places = {}
     launcher.setLayout(LAYOUT)
     launcher.images.reconcile()
-    assert not launcher.images.retention.deletion._decided
+    assert not launcher.images.retention.deletion.uuids_in_queue
     assert upload in launcher.getUploads()
     launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'))
     launcher.images.reconcile()
@@ -286,24 +285,21 @@ def test_one_bad_record_concerns_its_image_only(launcher):
 def test_a_delete_that_fails_is_tried_again(launcher):
     cloud = launcher.clouds['rack']
     cloud.errors = [RuntimeError('the cloud says no')] * 2
+    launcher.queue.start()
     upload = launcher.addReady('image', _state='deleting')
-    launcher.images.reconcile()
     waitFor(lambda: isGone(launcher, upload))
     assert cloud.calls == ['delete'] * 3
     assert not cloud.images
 
 
-def test_to_look_at_a_delete_that_has_failed_does_not_try_it_again(
-        launcher, monkeypatch):
-    pauses = []
-    monkeypatch.setattr(
-        Backoff, 'noteFailure',
-        lambda backoff, subject: pauses.append(subject) or 2 * TIMEOUT)
+@pytest.mark.settings(first_backoff=60)
+def test_a_check_does_not_repeat_a_failed_deletion(launcher):
     cloud = launcher.clouds['rack']
     cloud.errors = [RuntimeError('the cloud says no')]
-    launcher.addReady('image', _state='deleting')
+    upload = launcher.addReady('image', _state='deleting')
     launcher.images.reconcile()
-    waitFor(lambda: pauses)
+    waitFor(lambda: launcher.images.retention.deletion.backoff.getLeft(
+        upload.uuid))
     for _ in range(20):
         launcher.images.reconcile()
     assert cloud.calls == ['delete']
@@ -369,16 +365,16 @@ def test_a_cloud_that_hangs_does_not_hold_up_a_stop(
     waitFor(lambda: upload.is_locked == (call == 'upload'))
 
 
-def test_an_upload_that_somebody_else_has_locked(launcher):
+def test_a_locked_upload_is_deleted_when_it_is_unlocked(launcher):
     upload = launcher.addReady('image', _state='deleting')
     other = type(upload)()
     other._set(uuid=upload.uuid)
     with launcher.context() as context, other.locked(context):
         launcher.images.reconcile()
-        deletes = launcher.images.retention.deletion
-        queue, = deletes._queues.values()
-        waitFor(lambda: queue.isIdle() and queue._due)
+        waitFor(lambda: launcher.images.retention.deletion.backoff.getLeft(
+            upload.uuid))
         assert not launcher.clouds['rack'].calls
+    launcher.queue.start()
     waitFor(lambda: isGone(launcher, upload))
 
 
@@ -387,11 +383,11 @@ def test_what_has_changed_since_the_decision_is_not_deleted(launcher):
     version = upload.getZKVersion()
     with launcher.context() as context:
         upload.updateAttributes(context, validated=True)
-    deletes = launcher.images.retention.deletion
-    deletes._deleteLocked(deletes._deleteUpload, upload, version)
+    deletion = launcher.images.retention.deletion
+    deletion.addUpload(upload, version)
+    waitFor(lambda: not deletion.uuids_in_queue)
     assert upload.state == 'ready'
-    deletes._deleteLocked(
-        deletes._deleteUpload, upload, upload.getZKVersion())
+    deletion.addUpload(upload, upload.getZKVersion())
     waitFor(lambda: isGone(launcher, upload))
 
 

@@ -250,29 +250,14 @@ def test_a_build_that_was_refused_everywhere(launcher, pipelines):
     assert not set(uploads) & set(launcher.getUploads())
 
 
-def test_one_that_leaves_its_cloud_just_now(launcher, pipelines, monkeypatch):
-    """It was to go on leaving when it was looked at, and has left by the
-    time that this is to be done: what is kept of it stays."""
-    retirement = launcher.images.retention
-    done = []
-
-    def leave(upload):
-        if upload.state == upload.State.DELETING:
-            with launcher.context() as context, \
-                    upload.activeContext(context):
-                upload.state = upload.State.FAILED
-        return False
-
-    def delete(*args):
-        deleteLocked(*args)
-        done.append(args)
-
-    deleteLocked = retirement.deletion._deleteLocked
-    monkeypatch.setattr(retirement, '_isInUse', leave)
-    monkeypatch.setattr(retirement.deletion, '_deleteLocked', delete)
+def test_the_record_of_an_upload_that_was_just_rejected_is_kept(
+        launcher, pipelines):
+    """The deletion was decided while the image was being deleted."""
+    retention = launcher.images.retention
     upload = launcher.addUpload(
-        launcher.addArtifact(), _state='deleting', **REFUSED)
-    waitFor(lambda: done)
+        launcher.addArtifact(), _state='failed', **REFUSED)
+    retention.deletion.addUpload(upload, upload.getZKVersion() - 1)
+    waitFor(lambda: not retention.deletion.uuids_in_queue)
     launcher.images.reconcile()
     assert upload in launcher.getUploads()
     assert upload.state == upload.State.FAILED

@@ -316,7 +316,8 @@ def retire(launcher):
         gives the ids of the images that are left in clouds."""
     def retire():
         launcher.images.retention.reconcile()
-        waitFor(lambda: not launcher.images.retention.deletion._decided)
+        waitFor(
+            lambda: not launcher.images.retention.deletion.uuids_in_queue)
         return [image for cloud in launcher.clouds.values()
                 for image in cloud.images]
     return retire

@@ -42,11 +42,13 @@ def test_the_time_that_is_left(backoff, now):
     assert backoff.getLeft('a') == 0
 
 
-def test_only_back_offs_that_have_ended_are_cleared(backoff, now):
+def test_only_subjects_without_a_recent_attempt_are_forgotten(backoff, now):
     backoff.noteFailure('a')
-    now[0] += 1
+    now[0] += 2
     backoff.noteFailure('b')
-    backoff.clearEnded()
+    now[0] += 10
+    # The longest back-off is 10 seconds, and "b" has had one second.
+    backoff.clearOld()
     assert backoff.noteFailure('a') == 1
     assert backoff.noteFailure('b') == 2
 
