@@ -152,11 +152,11 @@ class Launcher:
             self.layouts, self.ownership)
 
     def _makeRecords(self):
-        self.leaving = nodes.Leaving()
+        self.node_index = nodes.NodeIndex()
         self.capacity_waits = nodes.CapacityWaits()
         self.record_events = RecordEvents(
             self.queue, self.planner, self.supply, self.min_ready_state,
-            self.leaving, self.capacity_waits, self.layouts)
+            self.node_index, self.capacity_waits, self.layouts)
         # The caches report records while the constructor reads them.
         self.api = Records(
             self.zk_client, COMPONENT_REGISTRY.registry, self.component_info,
@@ -170,7 +170,8 @@ class Launcher:
         self.request_records = requests.RequestRecords(
             self.api, self.session, self.queue, self.ownership, self.election)
         self.node_records = nodes.NodeRecords(
-            self.api, self.session, self.queue, self.ownership, self.election)
+            self.api, self.session, self.queue, self.ownership, self.election,
+            self.node_index)
         # This closes the loop: a change of a record queues its object, and
         # reconciling the object may change records.
         self.session.written = self.record_events.noteWrite
@@ -200,8 +201,7 @@ class Launcher:
         self.static_nodes = nodes.StaticNodes(
             self.node_records, self.layouts, self.new_records)
         self.reclaim = nodes.Reclaim(
-            self.node_records, self.planner, self.layouts, self.leaving,
-            self.settings)
+            self.node_records, self.planner, self.layouts, self.settings)
         self.min_ready = nodes.MinReady(
             self.min_ready_state, self.node_records, self.planner,
             self.layouts, self.new_records, self.node_images.isReady,

@@ -1,9 +1,5 @@
 """Events of records: which objects to reconcile after a change."""
 
-import collections
-import threading
-import typing
-
 from zuul.model import NodesetRequest, ProviderNode
 
 from zuul_nodes.launcher.providers import (
@@ -17,46 +13,30 @@ from zuul_nodes.launcher.requests import isDone
 State = ProviderNode.State
 
 
-class Relations(typing.NamedTuple):
-    """The objects and the state on which other objects depend."""
-    request_id: str | None
-    host_id: str | None
-    provider: str | None
-    state: str | None
-
-
-NOTHING = Relations(None, None, None, None)
-
-
 class RecordEvents:
     """Queues the objects that a change of a record may affect.
 
     :param WorkQueue queue: gets their keys.
     :param Planner planner: gets the current nodes.
     :param Supply supply: learns which providers fail and succeed.
-    :param MinReadyState min_ready: counts nodes without a request.
-    :param Leaving leaving: tracks nodes that are being deleted.
+    :param MinReadyState min_ready: learns of fewer and of failed nodes.
+    :param NodeIndex index: tells what has changed.
     :param CapacityWaits waits: has nodes that wait for another's capacity.
     :param Layouts layouts: has the providers of the nodes.
     """
 
-    def __init__(self, queue, planner, supply, min_ready, leaving, waits,
+    def __init__(self, queue, planner, supply, min_ready, index, waits,
                  layouts):
         self.queue = queue
         self.planner = planner
         self.supply = supply
         self.min_ready = min_ready
-        self.leaving = leaving
+        self.index = index
         self.waits = waits
         self.layouts = layouts
         # Are set in :meth:`connect`.
         self.records = None
         self.remembers = lambda request_id: False
-        # Request -> ids of nodes, kept after the request's record is gone.
-        self._assigned = collections.defaultdict(set)
-        # Several threads report nodes; held only to update the above.
-        self._lock = threading.Lock()
-        self._relations = {}
 
     def connect(self, records, remembers):
         """Set the parts that are created after this one.
@@ -84,9 +64,7 @@ class RecordEvents:
         if record is not None or self.remembers(record_id):
             self.queue.add((kind, record_id))
         if record is None:
-            with self._lock:
-                assigned = self._assigned.pop(record_id, ())
-            for node_id in assigned:
+            for node_id in self.index.popAssigned(record_id):
                 self.queue.add(('node', node_id))
 
     def noteWrite(self, record):
@@ -112,19 +90,16 @@ class RecordEvents:
             self._noteNode(node_id, node)
 
     def _noteNode(self, node_id, node):
-        has_fewer = self.min_ready.counts.note(node_id, node)
-        self.leaving.note(node_id, node)
+        old, new = self.index.note(node_id, node)
         if node is None:
-            if old := self.planner.capacity.getNode(node_id):
-                self._noteRemoval(old)
+            if removed := self.planner.capacity.getNode(node_id):
+                self._noteRemoval(removed)
             self.planner.removeNode(node_id)
-            self._updateRelations(node_id, NOTHING)
+            if old != new:
+                self._noteDependents(node_id, old)
         else:
-            self._noteOutcome(node)
+            self._noteOutcome(node, old.state)
             self.planner.updateNode(node)
-            self._updateRelations(node_id, Relations(
-                node.request_id, node.main_node_id, node.provider,
-                node.state))
             if node.request_id and node.state not in (
                     State.REQUESTED, State.BUILDING):
                 self._queueRequest(node.request_id)
@@ -132,20 +107,21 @@ class RecordEvents:
                 self.queue.add(('node', node.main_node_id))
             if not (_isOthers(node) or self._isServing(node)):
                 self.queue.add(('node', node_id))
+        if old.request_id and old.request_id != new.request_id:
+            self._queueRequest(old.request_id)
         # A deleted node may leave capacity for a min-ready node.
-        if has_fewer or node is None:
+        if node is None or old.kind not in (None, new.kind):
             self.min_ready.tell()
 
-    def _noteOutcome(self, node):
+    def _noteOutcome(self, node, former_state):
         """Record the outcome of a launch for all launchers alike.
 
         Each launcher backs off from a provider that fails, because the next
         node may be planned by another launcher than the one that saw the
         failure.
         """
-        old = self._relations.get(node.uuid, NOTHING).state
         # The launch of a slot is that of its host.
-        if node.main_node_id or old not in (
+        if node.main_node_id or former_state not in (
                 None, *ProviderNode.CREATE_STATES):
             return
         if node.state in (State.READY, State.SLOT_HOST):
@@ -191,24 +167,11 @@ class RecordEvents:
         return (node.state == State.READY and node.request_id
                 and self._peek(node.request_id) is not None)
 
-    def _updateRelations(self, node_id, new):
-        """Queue the objects that depended on the former state of a node."""
-        old = self._relations.get(node_id, NOTHING)
-        if old == new:
-            return
-        with self._lock:
-            if assigned := self._assigned.get(old.request_id):
-                assigned.discard(node_id)
-                if not assigned:
-                    del self._assigned[old.request_id]
-            if new.request_id:
-                self._assigned[new.request_id].add(node_id)
-        if old.request_id and old.request_id != new.request_id:
-            self._queueRequest(old.request_id)
-        if new is not NOTHING:
-            self._relations[node_id] = new
-            return
-        self._relations.pop(node_id, None)
+    def _noteDependents(self, node_id, old):
+        """Queue the objects that depended on a node whose record is gone.
+
+        :param Facts old: of the node.
+        """
         if old.host_id:
             self.queue.add(('node', old.host_id))
         # The entry of a static node may be registered again, and a node that

@@ -37,7 +37,7 @@ def isForgotten(launcher):
     planner = launcher.planner
     return not (planner.waiting.requests or planner.capacity.claims
                 or getReservations(planner)
-                or launcher.record_events._assigned)
+                or launcher.node_index.assigned)
 
 
 def deleteTenant(launcher, tenant='tenant'):

@@ -9,11 +9,12 @@ from zuul_nodes.launcher.nodes.launch import NodeLaunch
 from zuul_nodes.launcher.nodes.launchstart import CapacityWaits, LaunchStart
 from zuul_nodes.launcher.nodes.minready import MinReady, MinReadyState
 from zuul_nodes.launcher.nodes.newrecords import NewRecords
+from zuul_nodes.launcher.nodes.nodeindex import NodeIndex
 from zuul_nodes.launcher.nodes.noderecords import NodeRecords
 from zuul_nodes.launcher.nodes.nodesteps import NodeSteps
 from zuul_nodes.launcher.nodes.outcomes import LaunchOutcomes
 from zuul_nodes.launcher.nodes.recheck import LivenessCheck
-from zuul_nodes.launcher.nodes.reclaim import Leaving, Reclaim
+from zuul_nodes.launcher.nodes.reclaim import Reclaim
 from zuul_nodes.launcher.nodes.reconciler import NodeReconciler
 from zuul_nodes.launcher.nodes.reuse import Reuse
 from zuul_nodes.launcher.nodes.snapshots import Snapshots
@@ -30,11 +31,11 @@ __all__ = [
     'HostKeys',
     'LaunchOutcomes',
     'LaunchStart',
-    'Leaving',
     'LivenessCheck',
     'MinReady',
     'MinReadyState',
     'NewRecords',
+    'NodeIndex',
     'NodeLaunch',
     'NodeReconciler',
     'NodeRecords',

@@ -14,19 +14,17 @@ KEY = ('minready', '')
 
 
 class MinReadyState:
-    """Counts the ready nodes, and pauses providers and labels of which a node
-    has failed.
+    """Schedules checks, and pauses providers and labels of which a node has
+    failed.
 
     :param WorkQueue queue: the work queue, in which :class:`MinReady` has a
         key.
     :param Settings settings:
-    :ivar Counts counts: numbers of ready nodes.
     """
 
     def __init__(self, queue, settings):
         self.queue = queue
         self.settings = settings
-        self.counts = readycounts.Counts()
         # Of the provider and label of a failed node.
         self.backoff = Backoff(settings.min_ready_first_backoff,
                                settings.min_ready_longest_backoff)
@@ -138,7 +136,7 @@ class MinReady:
         """:return: yields label and provider of each node to launch now."""
         self._short.clear()
         return readycounts.findMissing(
-            self.layouts.tenant_providers, self.state.counts.get(),
+            self.layouts.tenant_providers, self.nodes.index.getCounts(),
             self.nodes.election.isMyLabel, self._canMake,
             self.settings.min_ready_batch)
 

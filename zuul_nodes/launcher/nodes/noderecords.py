@@ -27,14 +27,16 @@ class NodeRecords:
     :param WorkQueue queue: the work queue, in which each node has a key.
     :param Ownership ownership: knows which nodes this launcher handles.
     :param Election election: knows whether this launcher plans.
+    :param NodeIndex index: of all nodes.
     """
 
-    def __init__(self, records, session, queue, ownership, election):
+    def __init__(self, records, session, queue, ownership, election, index):
         self.records = records
         self.session = session
         self.queue = queue
         self.ownership = ownership
         self.election = election
+        self.index = index
         self._memories = []
 
     def get(self, node_id):

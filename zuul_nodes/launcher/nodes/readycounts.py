@@ -1,8 +1,7 @@
-"""Counts ready nodes, and finds those that ``min-ready`` labels lack."""
+"""Finds the nodes that ``min-ready`` labels lack."""
 
 import collections
 import random
-import threading
 import typing
 import uuid
 
@@ -40,45 +39,11 @@ def getKind(node):
                 tuple(node.all_labels))
 
 
-class Counts:
-    """Numbers of nodes of each kind; reading them does not take longer with
-    more nodes."""
-
-    def __init__(self):
-        self._kinds = {}
-        self._numbers = collections.Counter()
-        self._lock = threading.Lock()
-
-    def note(self, node_id, node):
-        """
-        :param ProviderNode node: its current record; None if it is deleted.
-        :return: whether the number of a kind has decreased.
-        """
-        with self._lock:
-            # With the lock held, because another thread may have a newer
-            # record.
-            new = node and getKind(node)
-            old = self._kinds.pop(node_id, None)
-            if new:
-                self._kinds[node_id] = new
-                self._numbers[new] += 1
-            if old:
-                self._numbers[old] -= 1
-                if not self._numbers[old]:
-                    del self._numbers[old]
-        return old not in (None, new)
-
-    def get(self):
-        """:return: a copy of the numbers, a Counter by Kind."""
-        with self._lock:
-            return self._numbers.copy()
-
-
 def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
     """Find the nodes that labels with ``min-ready`` lack.
 
     :param dict tenant_providers: tenant -> its providers.
-    :param Counter kinds: from :meth:`Counts.get`.
+    :param Counter kinds: from :meth:`.NodeIndex.getCounts`.
     :param is_mine: called with a label's canonical name; returns whether this
         launcher handles the label.
     :param canMake: called with a label and a provider; returns whether the

@@ -25,8 +25,6 @@ from zuul_nodes.launcher.providers import (
 State = ProviderNode.State
 
 KEY = ('reclaim', '')
-# States of nodes whose quota is about to be free.
-LEAVING_STATES = (State.OUTDATED, State.USED)
 
 
 def isRetained(node):
@@ -35,53 +33,21 @@ def isRetained(node):
     return node.request_time + (node.min_retention_time or 0) > time.time()
 
 
-class Leaving:
-    """Remembers the nodes that are being deleted."""
-
-    def __init__(self):
-        # Uuid of a node that is being deleted -> its provider, and since when,
-        # by the monotonic clock.
-        self._nodes = {}
-
-    def note(self, node_id, node):
-        """Note the state of a node.
-
-        :param ProviderNode node: its current record; None if it is deleted.
-        """
-        if node is not None and node.state in LEAVING_STATES:
-            self._nodes.setdefault(
-                node_id, (node.provider, time.monotonic()))
-        else:
-            self._nodes.pop(node_id, None)
-
-    def getProviders(self, timeout):
-        """
-        :param float timeout: seconds; nodes that have not been deleted by then
-            may be stuck, and do not count.
-        :return: a set of the names of the providers that are deleting nodes.
-        """
-        earliest = time.monotonic() - timeout
-        return {name for name, since in self._nodes.copy().values()
-                if since > earliest}
-
-
 class Reclaim:
     """Chooses unassigned ready nodes to delete for waiting requests.
 
     :param NodeRecords nodes:
     :param Planner planner: knows which quota the waiting requests need.
     :param Layouts layouts: hold the providers of the nodes.
-    :param Leaving leaving: knows which providers are deleting nodes already.
     :param Settings settings:
     """
 
     log = logging.getLogger('zuul.nodes.nodes')
 
-    def __init__(self, nodes, planner, layouts, leaving, settings):
+    def __init__(self, nodes, planner, layouts, settings):
         self.nodes = nodes
         self.planner = planner
         self.layouts = layouts
-        self.leaving = leaving
         self.settings = settings
         # Uuids of the nodes that the next choice deletes if it proposes them
         # again.
@@ -111,7 +77,7 @@ class Reclaim:
         if not self.layouts.isUpToDate():
             # While layouts are being read, a provider may seem to be missing.
             return
-        leaving = self.leaving.getProviders(self.settings.leaving_time)
+        leaving = self.nodes.index.getLeaving(self.settings.leaving_time)
         wanted = collections.defaultdict(list)
         for each in reserved:
             wanted[each.provider].append(each)

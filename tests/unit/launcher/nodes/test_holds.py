@@ -1,6 +1,5 @@
 """Nodes that a job has left to be looked at, as an executor holds them."""
 
-import collections
 import threading
 import time
 import types
@@ -13,7 +12,6 @@ from zuul.zk.nodepool import ZooKeeperNodepool
 
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.staticlayouts import oneStaticNode
-from zuul_nodes.launcher.recordevents import Relations
 
 State = ProviderNode.State
 
@@ -155,32 +153,9 @@ def test_launcher_forgets_job_with_its_last_node(steps, racks, executor):
     steps.setLayout(cloud('one'))
     nodes = executor.runJob('big', 'other')
     steps.runUntil(lambda: steps.isGone(*nodes))
-    # The thread that tells of changes comes after the cache.
+    # The thread that reports changes comes after the cache.
     steps.runUntil(lambda: not (
-        steps.record_events._assigned or steps.record_events._relations))
-
-
-def test_node_assigned_while_the_last_one_goes_is_not_forgotten(
-        steps, monkeypatch):
-    """Two threads tell of different nodes at the same time."""
-    news = steps.record_events
-
-    def relate(node_id, request_id='job'):
-        news._updateRelations(
-            node_id, Relations(request_id, None, 'one', None))
-
-    class Assigned(collections.defaultdict):
-        def __delitem__(self, key):
-            other.start()
-            # Either it is done by then, or it waits for us.
-            other.join(0.2)
-            super().__delitem__(key)
-    other = threading.Thread(target=relate, args=['new'])
-    monkeypatch.setattr(news, '_assigned', Assigned(set))
-    relate('old')
-    relate('old', None)
-    other.join()
-    assert news._assigned == {'job': {'new'}}
+        steps.node_index.assigned or steps.node_index.facts))
 
 
 def test_held_node_uses_quota(steps, racks, executor):

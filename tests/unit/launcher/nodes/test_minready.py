@@ -15,7 +15,8 @@ from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
 from tests.fixtures.planning import getReservations
 from tests.fixtures.racks import finish, isDone
 from zuul_nodes.launcher.nodes import minready, readycounts
-from zuul_nodes.launcher.nodes.readycounts import Counts, findMissing, getKind
+from zuul_nodes.launcher.nodes.nodeindex import NodeIndex
+from zuul_nodes.launcher.nodes.readycounts import findMissing, getKind
 from zuul_nodes.launcher.planner.pauses import Subject
 
 State = ProviderNode.State
@@ -229,23 +230,23 @@ def makeNode(provider, state):
 
 def find(tenant_providers, nodes=(), is_mine=lambda name: True,
          canMake=lambda label, provider: True):
-    counts = Counts()
+    index = NodeIndex()
     for number, node in enumerate(nodes):
-        counts.note(str(number), node)
-    return list(findMissing(tenant_providers, counts.get(), is_mine, canMake))
+        index.note(str(number), node)
+    return list(findMissing(
+        tenant_providers, index.getCounts(), is_mine, canMake))
 
 
 def count(tenant_providers, nodes):
     return len(find(tenant_providers, nodes))
 
 
-def test_counts_keep_up(zuul_conf):
-    """Whatever becomes of nodes, as if all were counted now."""
+def test_counts_follow_all_changes_of_nodes(zuul_conf):
     providers = [provider for name in 'ab' for provider in makeProviders(
         makeRegistry(zuul_conf), cloud(name))]
     states = [State.REQUESTED, State.READY, State.USED, State.FAILED]
     choices = random.Random(4)
-    counts, nodes = Counts(), {}
+    index, nodes = NodeIndex(), {}
     for _ in range(1000):
         node_id = choices.choice('abcdefgh')
         node = nodes.pop(node_id, None)
@@ -257,10 +258,11 @@ def test_counts_keep_up(zuul_conf):
             node.assignment._set(
                 request_id=choices.choice([None, None, 'somebody']))
             nodes[node_id] = node
-        before = counts.get()
-        has_fewer = counts.note(node_id, nodes.get(node_id))
-        now = counts.get()
+        before = index.getCounts()
+        old, new = index.note(node_id, nodes.get(node_id))
+        now = index.getCounts()
         assert now == countNow(nodes.values())
+        has_fewer = old.kind not in (None, new.kind)
         assert has_fewer == any(now[kind] < before[kind] for kind in before)
 
 
@@ -270,7 +272,7 @@ def countNow(nodes):
 
 
 def isCounted(launcher):
-    return launcher.min_ready_state.counts.get() == countNow(launcher.nodes())
+    return launcher.node_index.getCounts() == countNow(launcher.nodes())
 
 
 def test_counts_of_a_launcher(steps):
