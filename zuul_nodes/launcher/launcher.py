@@ -117,7 +117,7 @@ class Launcher:
             self.session, self.image_schedule.checkSoon)
         self.node_images = images.NodeImages(self.image_records)
         self.pools = EndpointPools(
-            self.settings.endpoint_workers, self.settings.call_timeout,
+            self.settings,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
             self.image_schedule.checkSoon)
 

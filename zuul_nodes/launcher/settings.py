@@ -138,6 +138,16 @@ class Settings:
         for example a region of a cloud.''',
         unit='threads', least=1, most=1000)
 
+    # Calls of drivers
+
+    call_beat: float = internal(0.05, '''
+        Delayed calls begin at multiples of this time, so that a thread that
+        wakes up finds several of them.''', least=0.001)
+    most_hanging_calls: int = internal(100, '''
+        When this number of threads of an endpoint hang in calls that were
+        given up, only one more thread is used, because a process has a limit
+        of threads.''', unit='threads', least=1)
+
     # The work queue, other launchers and layouts
 
     workers: int = internal(8, '''
@@ -280,6 +290,12 @@ class Settings:
         Time over which the rate of a download is measured.''')
     progress_interval: float = internal(30.0, '''
         Interval between log lines about the progress of long work.''')
+    place_time: float = internal(3600.0, '''
+        Time after which the upload of an artifact occupies none of the places
+        for artifacts any more.''')
+    shared_place_time: float = internal(60.0, '''
+        The same if its tenant occupies all places while another tenant waits.
+        ''')
     upload_attempts: int = internal(3, '''
         Number of attempts before an upload fails.''',
         unit='times', least=1)

@@ -18,7 +18,6 @@ from zuul_nodes import imagefiles
 from zuul_nodes.drivers import addresses
 from zuul_nodes.launcher.images import artifacts, ranges, web
 from zuul_nodes.launcher.settings import Settings
-from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.certificates import Certificates
 
@@ -417,9 +416,9 @@ def upload(launcher, server, tenant_name='tenant'):
     return added
 
 
+@pytest.mark.settings(shared_place_time=0.01)
 def test_a_tenant_cannot_hold_up_the_images_of_others(
-        image_launcher, slow, server, monkeypatch):
-    monkeypatch.setattr(FairPlaces, 'shared_time', 0.01)
+        image_launcher, slow, server):
     for _ in range(3):
         upload(image_launcher, slow, 'greedy')
     waitFor(lambda: len(slow.requests) == 2)

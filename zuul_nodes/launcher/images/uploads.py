@@ -91,7 +91,7 @@ class Uploads:
             'call_timeout', settings.call_timeout, HANGING)
         statsd = stats.statsd
         self.artifact_places = FairPlaces(
-            statsd, 'upload_workers', ARTIFACTS)
+            statsd, 'upload_workers', ARTIFACTS, settings)
         self.upload_threads = Threads(
             statsd, 'endpoint_upload_workers', UPLOADS)
         self.import_threads = Threads(

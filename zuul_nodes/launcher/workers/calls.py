@@ -25,6 +25,8 @@ class Calls:
     :param limit: number of calls at an endpoint that were given up and have
         not ended.  At this number, the launcher makes no more calls there,
         because each of them occupies a thread, and perhaps disk space.
+    :ivar given_up: endpoint -> number of calls that were given up and have not
+        ended.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
@@ -34,8 +36,7 @@ class Calls:
         self.timeout = timeout
         self.limit = limit
         self._lock = threading.Lock()
-        # Endpoint -> number of calls that were given up and have not ended.
-        self._given_up: collections.Counter[str] = collections.Counter()
+        self.given_up: collections.Counter[str] = collections.Counter()
 
     def call(self, endpoint_name: str, description: str,
              function: Callable[[*Arguments], Result],
@@ -50,7 +51,7 @@ class Calls:
         """
         what = f'{description} at endpoint {endpoint_name}'
         with self._lock:
-            given_up = self._given_up[endpoint_name]
+            given_up = self.given_up[endpoint_name]
         if given_up >= self.limit:
             raise TimeoutError(
                 f'{what} is not called: {given_up} calls that were given up '
@@ -59,7 +60,7 @@ class Calls:
         call = begin(f'{self.option} {endpoint_name}', function, *args)
         if not wait([call], self.timeout).done:
             with self._lock:
-                self._given_up[endpoint_name] += 1
+                self.given_up[endpoint_name] += 1
             call.add_done_callback(
                 functools.partial(self._end, endpoint_name, what))
             raise TimeoutError(
@@ -69,5 +70,5 @@ class Calls:
 
     def _end(self, endpoint_name: str, what: str, _: object) -> None:
         with self._lock:
-            self._given_up[endpoint_name] -= 1
+            self.given_up[endpoint_name] -= 1
         self.log.info('%s was given up and has now ended', what)

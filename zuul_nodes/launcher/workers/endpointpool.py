@@ -14,16 +14,12 @@ import threading
 import time
 from typing import Any, Protocol, TypeVar
 
+from zuul_nodes.launcher.settings import Settings
+
 Result = TypeVar('Result')
 # Called with the result and None, or with None and the error.
 Done = Callable[[Result | None, Exception | None], object]
 
-# Delayed calls begin at multiples of this time (seconds), so that a thread
-# that wakes up finds several of them.
-BEAT = 0.05
-# When this number of threads of an endpoint hang in calls that were given up,
-# only one more thread is used, because a process has a limit of threads.
-MOST_HANGING = 100
 
 
 class Endpoint(Protocol):
@@ -52,6 +48,7 @@ class Call:
     :param function: makes the call.
     :param done: called with the result and None, or with None and the error.
     :param description: of the call, for log lines.
+    :ivar due: when the call may begin, of the monotonic clock.
     """
 
     def __init__(self, endpoint: Endpoint, function: Callable[[], Any],
@@ -60,6 +57,7 @@ class Call:
         self.function = function
         self.done = done
         self.description = description
+        self.due = math.inf
         # When the call began, of the monotonic clock.
         self.started = math.inf
         self.given_up = False
@@ -70,9 +68,8 @@ class Pool:
     """The threads of one endpoint.
 
     :param name: the endpoint's canonical name.
-    :param workers: maximum number of concurrent calls.
-    :param timeout: seconds that a call may take.
     :param rate: maximum calls per second, or None.
+    :param settings: of the launcher.
     :param watch: called with seconds; arranges that :meth:`check` is called
         after that time.
     :param started: called when an endpoint has started.
@@ -80,12 +77,14 @@ class Pool:
 
     log = logging.getLogger('zuul.nodes.workers')
 
-    def __init__(self, name: str, workers: int, timeout: float,
-                 rate: float | None, watch: Callable[[float], object],
+    def __init__(self, name: str, rate: float | None, settings: Settings,
+                 watch: Callable[[float], object],
                  started: Callable[[], object]) -> None:
         self.name = name
-        self.workers = workers
-        self.timeout = timeout
+        self.workers = settings.endpoint_workers
+        self.timeout = settings.call_timeout
+        self.beat = settings.call_beat
+        self.most_hanging = settings.most_hanging_calls
         self.interval = 1 / rate if rate else 0.0
         self.watch = watch
         self.started = started
@@ -110,15 +109,15 @@ class Pool:
         """Queue a call.
 
         :param delay: seconds before the call may begin.  A call with a delay
-            begins at the next multiple of ``BEAT`` after it.
+            begins at the next multiple of ``call_beat`` after it.
         """
         with self._condition:
             if not self._running:
                 return
-            due = time.monotonic() + delay
+            call.due = time.monotonic() + delay
             if delay:
-                due = math.ceil(due / BEAT) * BEAT
-            heapq.heappush(self._calls, (due, next(self._order), call))
+                call.due = math.ceil(call.due / self.beat) * self.beat
+            heapq.heappush(self._calls, (call.due, next(self._order), call))
             self._notifyIdle()
             self._startThread()
 
@@ -185,7 +184,7 @@ class Pool:
 
     def _startThread(self) -> None:
         """Start another thread if calls are waiting and the limit allows."""
-        most = self.workers if self._hanging < MOST_HANGING else 1
+        most = self.workers if self._hanging < self.most_hanging else 1
         if self._threads < most and self._idle < len(self._calls):
             self._threads += 1
             threading.Thread(target=self._run, name=f'Endpoint {self.name}',
@@ -296,18 +295,16 @@ class Pool:
 class EndpointPools:
     """Calls drivers in the threads of their endpoints.
 
-    :param workers: number of threads per endpoint.
-    :param timeout: seconds that a call may take.
+    :param settings: of the launcher.
     :param watch: called with the name of an endpoint and seconds; arranges
         that :meth:`check` is called for the endpoint after that time.
     :param started: called when an endpoint has started.
     """
 
-    def __init__(self, workers: int, timeout: float,
+    def __init__(self, settings: Settings,
                  watch: Callable[[str, float], object],
                  started: Callable[[], object]) -> None:
-        self.workers = workers
-        self.timeout = timeout
+        self.settings = settings
         self.watch = watch
         self.started = started
         self._pools: dict[str, Pool] = {}
@@ -328,7 +325,7 @@ class EndpointPools:
         :return: a function that withdraws the call and returns whether the
             call has not begun.
         """
-        pool = self._get(endpoint)
+        pool = self.getPool(endpoint)
         call = Call(endpoint, function, done, description)
         pool.submit(call, delay)
         return functools.partial(pool.withdraw, call)
@@ -350,7 +347,8 @@ class EndpointPools:
         for pool in list(self._pools.values()):
             pool.join(end - time.monotonic())
 
-    def _get(self, endpoint: Endpoint) -> Pool:
+    def getPool(self, endpoint: Endpoint) -> Pool:
+        """:return: the pool of an endpoint, which is created if needed."""
         name = endpoint.canonical_name
         with self._lock:
             if name not in self._pools:
@@ -358,7 +356,7 @@ class EndpointPools:
                 rate = None if hasattr(endpoint, 'rate_limiter') else getattr(
                     endpoint.connection, 'rate', None)
                 self._pools[name] = Pool(
-                    name, self.workers, self.timeout, rate,
+                    name, rate, self.settings,
                     lambda delay: self.watch(name, delay), self.started)
             return self._pools[name]
 

@@ -15,6 +15,7 @@ import logging
 import time
 
 from zuul_nodes.futures import begin
+from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.threads import (
     Gauges,
     Stopped,
@@ -42,20 +43,18 @@ class Work:
 class FairPlaces(Workplaces):
     """Shares places for long-running work between tenants.
 
-    :ivar time: seconds after which running work no longer counts.
-    :ivar shared_time: seconds after which running work loses its place if its
-        tenant occupies all places and another tenant waits.
+    :param settings: of the launcher.
+    :ivar placed: work that occupies a place.
     """
 
-    time: float = 3600
-    shared_time: float = 60
-
-    def __init__(self, statsd: Gauges | None, name: str, size: int) -> None:
+    def __init__(self, statsd: Gauges | None, name: str, size: int,
+                 settings: Settings) -> None:
         super().__init__(statsd, name, size)
+        self.time = settings.place_time
+        self.shared_time = settings.shared_place_time
         # Tenant -> its waiting work; the longest-waiting tenant first.
         self._waiting: dict[str, collections.deque[Work]] = {}
-        # Work that occupies a place.
-        self._placed: list[Work] = []
+        self.placed: list[Work] = []
 
     def submit(self, tenant_name: str, what: object,
                function: Callable[[], object]) -> None:
@@ -73,17 +72,17 @@ class FairPlaces(Workplaces):
 
     def _fill(self) -> None:
         """Begin work in free places, and wake the threads that wait."""
-        while len(self._placed) < self.size and (
+        while len(self.placed) < self.size and (
                 tenants := self._getTenants()):
             # min() returns the first of equals: the longest-waiting tenant.
-            tenant_name = min(tenants, key=self._working.__getitem__)
+            tenant_name = min(tenants, key=self.working.__getitem__)
             queue = self._waiting.pop(tenant_name)
             work = queue.popleft()
             if queue:
                 self._waiting[tenant_name] = queue
             work.begun = time.monotonic()
-            self._placed.append(work)
-            self._working[tenant_name] += 1
+            self.placed.append(work)
+            self.working[tenant_name] += 1
             self._reportUsage()
             begin(self.name, self._do, work)
         self._changed.notify_all()
@@ -91,7 +90,7 @@ class FairPlaces(Workplaces):
     def _getTenants(self) -> list[str]:
         """:return: a list of the waiting tenants that have places left."""
         return [name for name in self._waiting
-                if self._working[name] < self.size]
+                if self.working[name] < self.size]
 
     def _do(self, work: Work) -> None:
         job = begin('Artifact', work.function)
@@ -106,14 +105,14 @@ class FairPlaces(Workplaces):
                 if self._isGreedy(work):
                     share = self._getTimeLeft(work, self.shared_time)
                     if share <= 0:
-                        self._placed.remove(work)
+                        self.placed.remove(work)
                         self._fill()
                         continue
                     left = min(left, share)
                 self._changed.wait(left)
-            if work in self._placed:
-                self._placed.remove(work)
-            self._working[work.tenant_name] -= 1
+            if work in self.placed:
+                self.placed.remove(work)
+            self.working[work.tenant_name] -= 1
             self._reportUsage()
             self._fill()
 
@@ -124,8 +123,8 @@ class FairPlaces(Workplaces):
     def _isGreedy(self, work: Work) -> bool:
         """:return: whether its tenant occupies all places while another
             tenant waits."""
-        return (work in self._placed and len(self._placed) == self.size
-                and {each.tenant_name for each in self._placed} == {
+        return (work in self.placed and len(self.placed) == self.size
+                and {each.tenant_name for each in self.placed} == {
                     work.tenant_name}
                 and any(name != work.tenant_name
                         for name in self._getTenants()))

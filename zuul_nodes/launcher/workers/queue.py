@@ -29,6 +29,7 @@ class WorkQueue:
         raises, the key is retried after a back-off.
     :param backoff: of the keys.
     :param workers: number of keys that are processed at the same time.
+    :ivar due: delayed key -> when it is queued, of the monotonic clock.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
@@ -44,7 +45,7 @@ class WorkQueue:
         self._queued: set[Key] = set()
         self._active: set[Key] = set()
         self._again: set[Key] = set()
-        self._due: dict[Key, float] = {}
+        self.due: dict[Key, float] = {}
         self._heap: list[tuple[float, int, Key]] = []
         self._order = itertools.count()
         self._retried: set[Key] = set()
@@ -108,9 +109,9 @@ class WorkQueue:
         :param due: of the monotonic clock; as for :meth:`addAfter`.
         """
         with self._lock:
-            if self._due.get(key, math.inf) <= due:
+            if self.due.get(key, math.inf) <= due:
                 return
-            self._due[key] = due
+            self.due[key] = due
             heapq.heappush(self._heap, (due, next(self._order), key))
             if self._heap[0][2] == key:
                 self._timer.notify()
@@ -200,7 +201,7 @@ class WorkQueue:
         key = self._ready.popleft()
         self._queued.discard(key)
         self._active.add(key)
-        self._due.pop(key, None)
+        self.due.pop(key, None)
         self._retried.discard(key)
         return key
 
@@ -228,7 +229,7 @@ class WorkQueue:
         while self._heap and self._heap[0][0] <= now:
             due, _, key = heapq.heappop(self._heap)
             # Otherwise it was processed meanwhile, or has a new time.
-            if self._due.get(key) == due:
-                del self._due[key]
+            if self.due.get(key) == due:
+                del self.due[key]
                 self._retried.discard(key)
                 self._add(key)

@@ -32,6 +32,7 @@ class Workplaces:
     :param statsd: client for the gauge of occupied places, or None.
     :param name: of the gauge.
     :param size: maximum number of places.
+    :ivar working: endpoint or tenant -> number of its occupied places.
     """
 
     def __init__(self, statsd: Gauges | None, name: str, size: int) -> None:
@@ -39,8 +40,7 @@ class Workplaces:
         self.name = name
         self.size = size
         self._changed = threading.Condition()
-        # Endpoint or tenant -> number of its occupied places.
-        self._working: collections.Counter[str] = collections.Counter()
+        self.working: collections.Counter[str] = collections.Counter()
         self._running = True
         self._reportUsage()
 
@@ -59,11 +59,11 @@ class Workplaces:
         """
         with self._changed:
             self._changed.wait_for(
-                lambda: not self._working.total(), timeout)
+                lambda: not self.working.total(), timeout)
 
     def _reportUsage(self) -> None:
         if self.statsd:
-            self.statsd.gauge(METRIC + self.name, self._working.total())
+            self.statsd.gauge(METRIC + self.name, self.working.total())
 
 
 class Threads(Workplaces):
@@ -91,8 +91,8 @@ class Threads(Workplaces):
             if not self._running:
                 raise Stopped
             self._waiting[endpoint_name].append((future, function, args))
-            if self._working[endpoint_name] < self.size:
-                self._working[endpoint_name] += 1
+            if self.working[endpoint_name] < self.size:
+                self.working[endpoint_name] += 1
                 self._reportUsage()
                 # When Python exits, it waits for threads that are not
                 # daemons.
@@ -111,7 +111,7 @@ class Threads(Workplaces):
         with self._changed:
             if waiting := self._waiting[endpoint_name]:
                 return waiting.popleft()
-            self._working[endpoint_name] -= 1
+            self.working[endpoint_name] -= 1
             self._reportUsage()
             self._changed.notify_all()
             return None

@@ -95,12 +95,12 @@ def test_a_start_that_fails(steps, starts, racks, caplog):
     assert 'ConnectionError: no route to the cloud' in caplog.text
 
 
+@pytest.mark.settings(call_timeout=0.3)
 @pytest.mark.parametrize('how, problem', [
     ('fail', 'no route to the cloud'), ('hang', 'no answer in 0.3 seconds')])
 def test_what_a_request_waits_for(steps, starts, racks, how, problem):
     """The reason has the cause, also of one that has been waiting."""
     steps.endpoint_reconciler.turns.interval = 1000
-    steps.pools.timeout = 0.3
     starts.todo = [getattr(starts, how)]
     steps.readLayout(cloud('one'))
     request = steps.addRequest('big')

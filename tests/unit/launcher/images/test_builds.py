@@ -67,7 +67,7 @@ def test_what_added_an_image_may_have_it_built(
     passed.append(9)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
-    assert KEY in launcher.queue._due
+    assert KEY in launcher.queue.due
     artifact = launcher.addArtifact()
     reconcile(launcher)
     with launcher.context() as context:
@@ -166,7 +166,7 @@ def test_after_what_others_have_begun(launcher, pipelines, jump):
     jump(3540 + Settings.image_first_backoff - 60)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == []
-    assert KEY in launcher.queue._due
+    assert KEY in launcher.queue.due
     jump(3540 + Settings.image_first_backoff)
     reconcile(launcher)
     assert pipelines.getEvents('image-build') == [BUILD]
@@ -207,7 +207,7 @@ def test_what_goes_wrong_is_tried_again(launcher, pipelines, monkeypatch):
         context.setattr(
             launcher.images.builds.event_tracker, 'isBuilding', fail)
         reconcile(launcher)
-    assert KEY in launcher.queue._due
+    assert KEY in launcher.queue.due
 
 
 def test_a_build_ends_between_two_looks(launcher, pipelines, monkeypatch):

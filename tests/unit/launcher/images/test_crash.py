@@ -130,10 +130,10 @@ def test_image_of_upload_that_was_given_up_is_deleted(makeImageWorld):
     calls.timeout = 0.5
     world.build()
     world.rest(image_validate=1, image_delete=1)
-    assert calls._given_up.total() == 1
+    assert calls.given_up.total() == 1
     images = set(cloud.images)
     late.set()
-    world.runUntil(lambda: not calls._given_up.total(), lambda: 'it hangs')
+    world.runUntil(lambda: not calls.given_up.total(), lambda: 'it hangs')
     assert len(images) == 2
     assert images < set(cloud.images)
     world.rest()

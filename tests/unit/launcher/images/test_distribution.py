@@ -158,7 +158,7 @@ def test_somebody_else_has_the_artifact(launcher, spread):
     with launcher.context() as context, artifact.locked(context):
         assert spread() == []
     # It is looked at again.
-    assert KEY in launcher.queue._due
+    assert KEY in launcher.queue.due
     assert len(spread()) == 1
 
 

@@ -324,8 +324,8 @@ def test_deletes_do_not_wait_for_uploads_nor_for_one_another(
     assert len(rack.images) == 9
 
 
+@pytest.mark.settings(call_timeout=0.05)
 def test_deletes_that_hang_are_given_up(launcher):
-    launcher.pools.timeout = 0.05
     cloud = launcher.clouds['rack']
     cloud.answers.clear()
     uploads = [launcher.addReady(f'{number}', _state='deleting')

@@ -11,7 +11,6 @@ from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.images import uploads as uploads_module
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.calls import Calls
-from zuul_nodes.launcher.workers.fairness import FairPlaces
 
 
 @pytest.fixture
@@ -61,8 +60,9 @@ def test_hanging_upload_is_a_failed_attempt(
     mine, _ = upload(launcher, 'rack', 'other')
     launcher.waitForUploads('failed', 'ready')
     assert rack.calls == ['upload'] * Settings.upload_attempts
-    for threads in uploads._getThreads():
-        waitFor(lambda threads=threads: not threads._working.total())
+    for threads in (uploads.artifact_places, uploads.upload_threads,
+                    uploads.import_threads):
+        waitFor(lambda threads=threads: not threads.working.total())
     waitFor(lambda: not list(tmp_path.iterdir()))
     reason = next(line for line in caplog.text.splitlines()
                   if line.startswith('TimeoutError'))
@@ -72,15 +72,15 @@ def test_hanging_upload_is_a_failed_attempt(
         assert part in reason
     assert f'Unable to upload image <ImageUpload {mine.uuid}' in caplog.text
     rack.answers.set()
-    waitFor(lambda: not uploads.calls._given_up.total())
+    waitFor(lambda: not uploads.calls.given_up.total())
     # For the clean-up, these are nobody's.
     assert len(rack.images) == Settings.upload_attempts
     launcher.waitForUploads('failed', 'ready')
 
 
-def test_hanging_upload_does_not_delay_others(launcher, rack, monkeypatch):
+@pytest.mark.settings(place_time=0.01)
+def test_hanging_upload_does_not_delay_others(launcher, rack):
     """Not even if it has all artifacts that may be on disk."""
-    monkeypatch.setattr(FairPlaces, 'time', 0.01)
     launcher.images.uploads.calls.timeout = 2 * TIMEOUT
     for _ in range(uploads_module.ARTIFACTS):
         upload(launcher, 'rack')
@@ -100,7 +100,7 @@ def test_endpoint_with_too_many_hanging_calls_gets_no_more(launcher, rack):
     launcher.waitForUploads('failed', 'ready')
     assert (rack.calls, Settings.upload_attempts) == (['upload'] * 2, 3)
     rack.answers.set()
-    waitFor(lambda: not calls._given_up.total())
+    waitFor(lambda: not calls.given_up.total())
     upload(launcher, 'rack')
     launcher.waitForUploads('failed', 'ready', 'ready')
 

@@ -57,7 +57,7 @@ def test_one_that_waits(steps, racks, other):
     assert steps.nodes() == []
     # Nothing is tried meanwhile.
     assert steps.queue.isIdle()
-    assert ('request', request.uuid) not in steps.queue._due
+    assert ('request', request.uuid) not in steps.queue.due
     other.unlock()
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FULFILLED

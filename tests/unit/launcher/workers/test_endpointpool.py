@@ -12,7 +12,7 @@ import pytest
 from zuul.provider import BaseProviderEndpoint
 
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.workers import endpointpool as pools_module
+from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.endpointpool import Call, EndpointPools, Pool
 
 TIMEOUT = 10
@@ -57,9 +57,13 @@ def notes():
 def makePool():
     pools = []
 
-    def make(workers=2, timeout=TIMEOUT, rate=None):
-        pools.append(Pool(f'rack/{next(NUMBERS)}', workers, timeout, rate,
-                          lambda delay: None, lambda: None))
+    def make(workers=2, timeout=TIMEOUT, rate=None, **settings):
+        pools.append(Pool(
+            f'rack/{next(NUMBERS)}', rate,
+            Settings(endpoint_workers=workers, **settings),
+            lambda delay: None, lambda: None))
+        # The settings do not allow zero.
+        pools[-1].timeout = timeout
         return pools[-1]
     yield make
     for pool in pools:
@@ -85,8 +89,9 @@ def test_the_rate_is_that_of_the_connection(attributes, interval):
     endpoint = types.SimpleNamespace(
         canonical_name='rack', **attributes,
         connection=types.SimpleNamespace(rate=2))
-    pools = EndpointPools(2, TIMEOUT, lambda name, delay: None, lambda: None)
-    assert pools._get(endpoint).interval == interval
+    pools = EndpointPools(
+        Settings(), lambda name, delay: None, lambda: None)
+    assert pools.getPool(endpoint).interval == interval
 
 
 def test_what_waits_for_its_time_counts(makePool, notes):
@@ -94,11 +99,8 @@ def test_what_waits_for_its_time_counts(makePool, notes):
     for _ in range(3):
         pool.submit(notes.makeCall())
     notes.waitFor(1)
-    end = time.monotonic() + TIMEOUT
-    while not pool._idle:
-        # Its thread is about to see that there is more to do.
-        assert time.monotonic() < end
-    assert pool.length() == 2
+    # The thread is about to note that the first call has ended.
+    waitFor(lambda: pool.length() == 2)
 
 
 def test_what_waits_for_its_time_does_not_begin_after_the_end(
@@ -181,12 +183,10 @@ def test_a_call_that_is_given_up(makePool, notes):
     assert notes.results[1:] == [(1, None)]
 
 
-def test_threads_that_hang_do_not_become_more_and_more(
-        makePool, notes, monkeypatch):
-    """If there are many, it is one call that shows whether others would
-    hang, too; and as many as ever when they do so no more."""
-    monkeypatch.setattr(pools_module, 'MOST_HANGING', 3)
-    pool = makePool(workers=2, timeout=0)
+def test_the_number_of_hanging_threads_is_limited(makePool, notes):
+    """At the limit, one call at a time shows whether others would hang, too;
+    when they do not, there are as many threads as before."""
+    pool = makePool(workers=2, timeout=0, most_hanging_calls=3)
     release = threading.Event()
     begun = []
 
@@ -222,8 +222,8 @@ def test_calls_begin_in_the_order_of_their_time(makePool, notes):
     for call, delay in calls:
         pool.submit(call, delay)
     # A busy machine may take longer for this than they are to wait.
-    order = [call for *_, call in sorted(
-        pool._calls, key=operator.itemgetter(0, 1))]
+    order = sorted((call for call, _ in calls),
+                   key=operator.attrgetter('due'))
     release.set()
     notes.waitFor(5)
     assert sorted((call for call, _ in calls),
@@ -244,14 +244,14 @@ def test_one_that_is_due_earlier_than_what_is_waited_for(makePool, notes):
     notes.waitFor(2)
 
 
-def test_what_is_to_begin_later_begins_together(makePool, notes, monkeypatch):
-    monkeypatch.setattr(pools_module, 'BEAT', 100)
-    pool = makePool()
+def test_delayed_calls_begin_together(makePool, notes):
+    pool = makePool(call_beat=100)
     begin = time.monotonic()
-    for number in range(10):
-        pool.submit(notes.makeCall(), 1000 + number)
+    calls = [notes.makeCall() for _ in range(10)]
+    for number, call in enumerate(calls):
+        pool.submit(call, 1000 + number)
     # There may be a beat between them.
-    dues = {due for due, _, _ in pool._calls}
+    dues = {call.due for call in calls}
     assert len(dues) <= 2
     assert all(due % 100 == 0 and due >= begin + 1000 for due in dues)
 

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from tests.fixtures.waiting import TIMEOUT, waitFor
+from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.launcher.workers.threads import Stopped
 
@@ -17,7 +18,7 @@ class Works:
     """
 
     def __init__(self):
-        self.places = FairPlaces(None, 'places', 2)
+        self.places = FairPlaces(None, 'places', 2, Settings())
         self.begun = []
         self.ends = collections.defaultdict(threading.Event)
 
@@ -35,7 +36,7 @@ class Works:
             self.ends[name].set()
         waitFor(lambda: sum(
             not self.ends[name].is_set() for name in self.begun)
-            == self.places._working.total())
+            == self.places.working.total())
 
     def waitFor(self, *names):
         """Wait until these have begun, in whatever order."""
@@ -52,7 +53,7 @@ def works(request):
         for name in works.begun:
             works.ends[name].set()
         waitFor(lambda: [works.ends[name].set() for name in works.begun]
-                and not works.places._working.total())
+                and not works.places.working.total())
     request.addfinalizer(end)
     return works
 
@@ -97,8 +98,8 @@ def test_a_tenant_with_all_places_does_not_keep_them(works):
     works.end('b1')
     works.add('b2', 'c1')
     works.waitFor('a1', 'a2', 'b1', 'b2')
-    assert works.places._working == {'a': 2, 'b': 1}
-    works.end(*(work.what for work in works.places._placed
+    assert works.places.working == {'a': 2, 'b': 1}
+    works.end(*(work.what for work in works.places.placed
                 if work.tenant_name == 'a'))
     works.waitFor('a1', 'a2', 'b1', 'b2', 'c1')
 
@@ -120,7 +121,7 @@ def test_nothing_begins_after_the_end(works):
     works.waitFor('a1', 'a2', 'a3')
     works.end('a3')
     works.places.join(TIMEOUT)
-    assert not works.places._working.total()
+    assert not works.places.working.total()
 
 
 @pytest.mark.parametrize('tenants', ['ab', 'abc'])
@@ -132,5 +133,5 @@ def test_all_is_done_in_the_end(works, tenants):
         works.ends[name].set()
     works.add(*names)
     works.waitFor(*names)
-    waitFor(lambda: not works.places._working.total())
-    assert not works.places._placed
+    waitFor(lambda: not works.places.working.total())
+    assert not works.places.placed
