@@ -3,11 +3,8 @@
 from zuul_nodes import plugin, zuulconf
 from zuul_nodes.exceptions import UserError
 
-# Options in [launcher] with paths of files to create, and Zuul's defaults.
-PATH_OPTIONS = {
-    'command_socket': '/var/lib/zuul/launcher.socket',
-    'pidfile': '/var/run/zuul/launcher.pid',
-}
+# Zuul's default of the option in [launcher].
+PIDFILE = '/var/run/zuul/launcher.pid'
 # The option in [launcher] that lists connections.
 FILTER = 'connection_filter'
 
@@ -32,8 +29,6 @@ def run(args):
     config = zuulconf.read(args.config)
     zuulconf.requireZooKeeper(config)
     args.nodaemon = bool(args.foreground or args.command)
-    if not args.command:
-        zuulconf.requireDirectories(config, 'launcher', PATH_OPTIONS)
     if not plugin.install():
         raise UserError('the plugin cannot be used here; '
                         '"zuul-nodes doctor" explains why')
@@ -45,12 +40,14 @@ def run(args):
     if not args.command:
         # A daemon has no terminal to report an invalid setting on.
         Settings.read(config)
+        zuulconf.requireDirectories(config, 'launcher', {
+            'command_socket': Settings.command_socket, 'pidfile': PIDFILE})
     try:
         LauncherApp(args, config).main()
     except (FileNotFoundError, ConnectionRefusedError) as error:
         if args.command:
             path = config.get('launcher', 'command_socket',
-                               fallback=PATH_OPTIONS['command_socket'])
+                              fallback=Settings.command_socket)
             raise UserError(f'no launcher listens at {path}; check that it '
                             f'is running with this zuul.conf') from error
         raise

@@ -1,7 +1,6 @@
 import collections
 import logging
 import time
-import types
 
 import pytest
 
@@ -24,7 +23,6 @@ from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
 from tests.fixtures.sshservers import listen, makeHost, sshd
 from tests.fixtures.worlds import makeWorld, undivided
-from zuul_nodes.launcher.nodes import polling
 from zuul_nodes.launcher.zookeeper import improve
 
 # Fixtures that are in modules of their own.
@@ -90,13 +88,9 @@ def jump(monkeypatch):
 
 
 @pytest.fixture
-def passed(monkeypatch):
-    """:return: a list of seconds that pass for what waits for a cloud, and
-        no others."""
-    passed = []
-    monkeypatch.setattr(polling, 'time', types.SimpleNamespace(
-        monotonic=lambda: sum(passed)))
-    return passed
+def passed():
+    """:return: a list of seconds that pass for polling."""
+    return []
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ the launcher waits before it requests the next one.
 """
 
 import logging
-import time
 
 from zuul_nodes import gonefiles, undelivered
 from zuul_nodes.launcher.images.events import EventKind
@@ -53,7 +52,7 @@ class ImageBuilds:
         """Request missing builds; the layouts of all tenants must be known.
         """
         missing = self._getMissing()
-        now = time.monotonic()
+        now = self.schedule.clock()
         self._since = {name: self._since.get(name, now) for name in missing}
         for name in sorted(missing):
             with self.schedule.isolate(name):
@@ -191,7 +190,7 @@ class ImageBuilds:
     def _isSettled(self, name):
         """:return: whether an image has been missing for long enough."""
         return self.schedule.isOver(
-            self._since[name] + self.settle_time - time.monotonic())
+            self._since[name] + self.settle_time - self.schedule.clock())
 
     def _isBuilding(self, tenant_name, layout, name):
         pipelines = {*layout.pipelines['image-build'],

@@ -51,14 +51,16 @@ class Pace:
     """Checks the duration and the rate of a download.
 
     :param Settings settings: has the limits.
+    :param clock: returns seconds.
     """
 
-    def __init__(self, settings):
+    def __init__(self, settings, clock=time.monotonic):
         self.settings = settings
+        self.clock = clock
         self.timeout = settings.image_timeout
         self.rate = settings.image_minimum_rate
-        self._end = time.monotonic() + self.timeout
-        self._start = time.monotonic()
+        self._end = clock() + self.timeout
+        self._start = clock()
         self._size = 0
         self._lock = threading.Lock()
 
@@ -72,7 +74,7 @@ class Pace:
         :param str name: of the download, for people.
         :raises ArtifactError: the download takes too long or is too slow.
         """
-        now = time.monotonic()
+        now = self.clock()
         if now >= self._end:
             raise ArtifactError(
                 f'Downloading {name} has not ended in {self.timeout:g} '

@@ -7,7 +7,6 @@ removes the record.
 
 import collections
 import logging
-import time
 
 from zuul.model import ImageBuildArtifact
 
@@ -123,7 +122,7 @@ class Retention:
         return False
 
     def _noteAbandoned(self):
-        now = time.monotonic()
+        now = self.schedule.clock()
         abandoned = {}
         for upload in self.uploads.getItems():
             with self.schedule.isolate(upload):
@@ -146,7 +145,7 @@ class Retention:
             return True
         since = self._abandoned.get(upload.uuid)
         return since is not None and self.schedule.isOver(
-            since + self.settings.abandoned_upload_age - time.monotonic())
+            since + self.settings.abandoned_upload_age - self.schedule.clock())
 
     def _getKeepers(self):
         """

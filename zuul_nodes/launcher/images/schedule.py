@@ -22,13 +22,15 @@ class Schedule:
 
     :param WorkQueue queue: gets the key of the check.
     :param Settings settings: has the intervals and back-offs.
+    :param clock: returns seconds.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, queue, settings):
+    def __init__(self, queue, settings, clock=time.monotonic):
         self.queue = queue
         self.settings = settings
+        self.clock = clock
 
     def checkSoon(self):
         """Check all images soon."""

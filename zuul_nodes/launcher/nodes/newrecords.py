@@ -17,8 +17,6 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.launcher.zookeeper import makeRecord
 
-TRACER = trace.get_tracer('zuul')
-
 
 class NewRecords:
     """Creates the records of new nodes.
@@ -150,7 +148,7 @@ class NewRecords:
 
     def _getRequestAttributes(self, request):
         with trace.use_span(request.span):
-            span = TRACER.start_span('ProviderNode')
+            span = trace.get_tracer('zuul').start_span('ProviderNode')
         return {
             # Spans are not recorded when traces are not exported.
             'span_info': tracing.getSpanInfo(span)

@@ -32,11 +32,10 @@ class Wait:
     :ivar float due: when to poll next.
     """
 
-    def __init__(self, kind, is_whole):
+    def __init__(self, kind, is_whole, now):
         self.kind = kind
         self.is_whole = is_whole
-        # Monotonic, because the wall clock may jump.
-        self.began = self.since = time.monotonic()
+        self.began = self.since = now
         self.state = None
         self.asked = 0
         self.due = 0
@@ -52,17 +51,20 @@ class Polling:
     :param remind: called with the name of a resource and a time, when the
         resource must be polled earlier than :meth:`getWait` has said.
     :param float shortest_wait: minimum seconds between two polls.
+    :param clock: returns seconds; not the wall clock, which may jump.
+    :ivar dict usual: kind and state -> shortest seconds that a resource was in
+        the state.
     """
 
-    def __init__(self, remind, shortest_wait=0.05):
+    def __init__(self, remind, shortest_wait=0.05, clock=time.monotonic):
         self.remind = remind
         self.shortest_wait = shortest_wait
+        self.clock = clock
+        self.usual = {}
         self._lock = threading.Lock()
         self._waits = {}
         # Kind -> names of its resources, in the order in which they began.
         self._kinds = {}
-        # Kind and state -> shortest seconds that a resource was in the state.
-        self._usual = {}
 
     def begin(self, name, kind, is_new):
         """Begin to poll a resource, unless it is polled already.
@@ -76,11 +78,11 @@ class Polling:
             if (wait := self._waits.get(name)) and wait.kind == kind:
                 if wait.state is None:
                     # The attempts so far have failed.
-                    wait.since = time.monotonic()
+                    wait.since = self.clock()
                     wait.is_whole = is_new
                 return
             self._remove(name)
-            self._waits[name] = Wait(kind, is_new)
+            self._waits[name] = Wait(kind, is_new, self.clock())
             self._kinds.setdefault(kind, {})[name] = None
 
     def beginAgain(self, name):
@@ -93,7 +95,7 @@ class Polling:
     def getElapsed(self, name):
         """:return: seconds for which this launcher has polled a resource."""
         wait = self._waits.get(name)
-        return time.monotonic() - wait.began if wait else 0
+        return self.clock() - wait.began if wait else 0
 
     def getRest(self, name, kind):
         """:return: seconds until the next poll that is already scheduled; 0 if
@@ -101,7 +103,7 @@ class Polling:
         wait = self._waits.get(name)
         if wait is None or wait.kind != kind:
             return 0
-        return max(wait.due - time.monotonic(), 0)
+        return max(wait.due - self.clock(), 0)
 
     def end(self, name):
         """End the polling of a resource that is complete, and learn from its
@@ -127,7 +129,7 @@ class Polling:
                 return self.shortest_wait
             if state != wait.state:
                 self._enter(wait, state)
-            wait.asked = time.monotonic() - wait.since
+            wait.asked = self.clock() - wait.since
             pause = self._getPause(name, wait)
             wait.due = wait.since + wait.asked + pause
             return pause
@@ -136,7 +138,7 @@ class Polling:
         elapsed = wait.asked
         pause = min(max(elapsed * POLL_FRACTION, self.shortest_wait),
                     MAX_PAUSE)
-        rest = self._usual.get((wait.kind, wait.state), 0) - elapsed
+        rest = self.usual.get((wait.kind, wait.state), 0) - elapsed
         seldom = len(self._waits) / MAX_POLLS
         if name == next(iter(self._kinds[wait.kind])):
             if rest > 0:
@@ -150,7 +152,7 @@ class Polling:
     def _enter(self, wait, state):
         if wait.state is not None:
             self._learn(wait)
-            wait.since = time.monotonic()
+            wait.since = self.clock()
             wait.asked = 0
             wait.is_whole = True
         wait.state = state
@@ -160,11 +162,11 @@ class Polling:
         if not (wait.is_whole and wait.asked):
             return
         key = wait.kind, wait.state
-        elapsed = time.monotonic() - wait.since
-        before = self._usual.get(key, math.inf)
+        elapsed = self.clock() - wait.since
+        before = self.usual.get(key, math.inf)
         # A poll that came late does not show that the resource was slower.
         usual = before * SLOWDOWN if wait.asked >= before else before
-        self._usual[key] = min(usual, elapsed)
+        self.usual[key] = min(usual, elapsed)
         if elapsed < before * QUICKER:
             self._hasten(key)
 
@@ -174,7 +176,7 @@ class Polling:
 
         Resources that have taken longer already keep their schedule.
         """
-        usual = self._usual[key]
+        usual = self.usual[key]
         for name in self._kinds.get(key[0], ()):
             wait = self._waits[name]
             due = wait.since + usual

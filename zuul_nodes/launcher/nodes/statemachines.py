@@ -76,6 +76,7 @@ class StateMachines:
     :param getExternalId: called with a node and its provider; returns the
         cloud's id of the node's image.
     :param Settings settings:
+    :ivar Polling polling: schedules the delayed steps.
     """
 
     def __init__(self, nodes, endpoints, pools, getExternalId, settings):
@@ -90,7 +91,7 @@ class StateMachines:
         self._waiting = {}
         # Nodes that were queued during a step.
         self._asked = set()
-        self._polling = Polling(self._remind, settings.shortest_poll)
+        self.polling = Polling(self._remind, settings.shortest_poll)
         # Of the uuids of nodes whose deletion has failed.
         self.backoff = Backoff(settings.first_backoff,
                                settings.longest_backoff)
@@ -121,7 +122,7 @@ class StateMachines:
     def forget(self, node_id):
         """Forget a node that another component handles or that has a new
         state."""
-        self._polling.forget(node_id)
+        self.polling.forget(node_id)
         self.backoff.clear(node_id)
         self._left.discard(node_id)
 
@@ -149,20 +150,20 @@ class StateMachines:
             is_new = machine.state == machine.START
             if is_new:
                 machine.start_time = time.time()
-            self._polling.begin(node.uuid, kind, is_new)
+            self.polling.begin(node.uuid, kind, is_new)
             self._advance(node, machine, turn, log)
             if machine.complete:
-                self._polling.end(node.uuid)
+                self.polling.end(node.uuid)
                 return None, True
-            elapsed = self._polling.getElapsed(node.uuid)
+            elapsed = self.polling.getElapsed(node.uuid)
             if provider.launch_timeout and elapsed > provider.launch_timeout:
                 raise LaunchTimeoutError(
                     f'not created in {provider.launch_timeout} seconds')
-            wait = self._polling.getWait(node.uuid, machine.state)
+            wait = self.polling.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         self._submit(node, provider.getEndpoint(), step, done, 'Creating',
-                     self._polling.getRest(node.uuid, kind))
+                     self.polling.getRest(node.uuid, kind))
 
     def delete(self, node, provider, done, log):
         """Run the steps of a node's deletion; as :meth:`create`, but errors
@@ -175,7 +176,7 @@ class StateMachines:
             if machine is None:
                 # Before the driver's state machine exists, as creating it may
                 # fail, too.
-                self._polling.begin(node.uuid, kind, False)
+                self.polling.begin(node.uuid, kind, False)
                 machine = (
                     SubnodeStateMachine()
                     if isinstance(node, SubnodeProviderNode)
@@ -183,17 +184,17 @@ class StateMachines:
                     else provider.getDeleteStateMachine(node, log))
                 node.delete_state_machine = machine
             # The launch and the deletion of a node are timed separately.
-            self._polling.begin(
+            self.polling.begin(
                 node.uuid, kind, machine.state == machine.START)
             if not machine.complete:
                 self._advance(node, machine, turn, log)
             if machine.complete:
-                self._polling.end(node.uuid)
+                self.polling.end(node.uuid)
                 return None, True
             timeout = self.settings.delete_timeout
-            if self._polling.getElapsed(node.uuid) > timeout:
+            if self.polling.getElapsed(node.uuid) > timeout:
                 raise TimeoutError(f'not deleted in {timeout:g} seconds')
-            wait = self._polling.getWait(node.uuid, machine.state)
+            wait = self.polling.getWait(node.uuid, machine.state)
             return wait, machine.toDict() != before
 
         def end(wait, error):
@@ -202,7 +203,7 @@ class StateMachines:
             done(wait, error)
 
         self._submit(node, provider.getEndpoint(), step, end, 'Deleting',
-                     self._polling.getRest(node.uuid, kind))
+                     self.polling.getRest(node.uuid, kind))
 
     def retryDelete(self, node, error, log):
         """Schedule the next attempt of a failed deletion, or give up.
@@ -210,8 +211,8 @@ class StateMachines:
         :return: seconds until the next attempt.
         """
         wait = self.backoff.noteFailure(node.uuid)
-        self._polling.beginAgain(node.uuid)
-        if self._polling.getElapsed(node.uuid) > self.settings.delete_timeout:
+        self.polling.beginAgain(node.uuid)
+        if self.polling.getElapsed(node.uuid) > self.settings.delete_timeout:
             if self._isEndpointHandled(node):
                 log.error('Unable to delete node %s: %s', node,
                           messages.withoutSecrets(error))
@@ -220,7 +221,7 @@ class StateMachines:
                 self._left.add(node.uuid)
                 return 0
             # Keep the record: without it, the instance would never be found.
-            self._polling.forget(node.uuid)
+            self.polling.forget(node.uuid)
         log.warning('Unable to delete node %s, trying again in %.1f '
                     'seconds: %s', node, wait, messages.getTraceback(error))
         # Restart from the record, not from the failed step.

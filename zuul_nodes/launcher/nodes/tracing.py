@@ -3,8 +3,6 @@
 from opentelemetry import trace
 from zuul.lib import tracing
 
-TRACER = trace.get_tracer('zuul')
-
 
 def traceCreation(node):
     """Trace the launch of a node that is ready or has failed."""
@@ -25,8 +23,8 @@ def traceDeletion(node):
 
 
 def _traceFrom(start_time, name, node):
-    TRACER.start_span(name, start_time=start_time,
-                      attributes=_getAttributes(node)).end()
+    trace.get_tracer('zuul').start_span(
+        name, start_time=start_time, attributes=_getAttributes(node)).end()
 
 
 def _getAttributes(node):

@@ -9,7 +9,6 @@ from zuul_nodes.launcher.zookeeper import setAttributes
 
 State = NodesetRequest.State
 NodeState = ProviderNode.State
-TRACER = trace.get_tracer('zuul')
 
 
 class RequestEnds:
@@ -81,8 +80,8 @@ class RequestEnds:
         the span includes the wait."""
         if getattr(request, 'span', None) is None:
             with trace.use_span(tracing.restoreSpan(request.span_info)):
-                setAttributes(request, span=TRACER.start_span(
-                    'NodesetRequestProcessing'))
+                setAttributes(request, span=trace.get_tracer(
+                    'zuul').start_span('NodesetRequestProcessing'))
 
 
 def _endSpan(request):

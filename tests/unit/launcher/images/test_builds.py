@@ -9,7 +9,7 @@ from zuul.model import EventInfo
 from tests.fixtures.images import LAYOUT
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.images import KEY, builds
+from zuul_nodes.launcher.images import KEY
 from zuul_nodes.launcher.settings import Settings
 
 BUILD = ['debian']
@@ -57,12 +57,11 @@ def test_an_image_that_is_missing(launcher, pipelines):
 
 
 @pytest.mark.settings(image_settle_time=10)
-def test_what_added_an_image_may_have_it_built(
-        launcher, pipelines, monkeypatch):
+def test_the_change_that_adds_an_image_may_have_it_built(
+        launcher, pipelines):
     """In a pipeline that comes after the layout."""
     passed = []
-    monkeypatch.setattr(builds, 'time', types.SimpleNamespace(
-        monotonic=lambda: sum(passed)))
+    launcher.schedule.clock = lambda: sum(passed)
     reconcile(launcher)
     passed.append(9)
     reconcile(launcher)

@@ -24,7 +24,8 @@ def reminders():
 
 @pytest.fixture
 def subject(passed, reminders):
-    return Polling(lambda *reminder: reminders.append(reminder))
+    return Polling(lambda *reminder: reminders.append(reminder),
+                   clock=lambda: sum(passed))
 
 
 @pytest.fixture

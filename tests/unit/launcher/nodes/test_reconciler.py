@@ -23,9 +23,6 @@ from tests.fixtures.racks import DeleteMachine, cloud, finish, isDone
 from tests.fixtures.settings import change
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
 from zuul_nodes import snapshotrecords
-from zuul_nodes.launcher.nodes import newrecords
-from zuul_nodes.launcher.nodes import tracing as nodetraces
-from zuul_nodes.launcher.requests import ends
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
 State = ProviderNode.State
@@ -884,13 +881,11 @@ def test_node_that_does_not_answer_within_boot_timeout_fails(
 
 @pytest.fixture
 def spans(monkeypatch):
-    """:return: what gives the spans that have ended."""
+    """:return: a function that returns the spans that have ended."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, '_TRACER_PROVIDER', provider)
-    for module in (newrecords, nodetraces, ends):
-        monkeypatch.setattr(module, 'TRACER', provider.get_tracer('zuul'))
     return exporter.get_finished_spans
 
 

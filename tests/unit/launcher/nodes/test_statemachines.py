@@ -11,7 +11,6 @@ from zuul.provider import statemachine
 
 from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
-from zuul_nodes.launcher.nodes import polling
 from zuul_nodes.launcher.nodes.statemachines import StateMachines
 from zuul_nodes.launcher.settings import Settings
 
@@ -20,11 +19,11 @@ TIMEOUT = 10
 
 
 @pytest.fixture
-def letPass(monkeypatch):
+def letPass(steps):
     """:return: a function that lets some seconds pass for machines."""
     passed = []
-    monkeypatch.setattr(polling, 'time', types.SimpleNamespace(
-        monotonic=lambda: time.monotonic() + sum(passed)))
+    steps.state_machines.polling.clock = lambda: (
+        time.monotonic() + sum(passed))
     return passed.append
 
 
@@ -150,12 +149,14 @@ def saved():
 
 
 @pytest.fixture
-def subject(rack, saved):
-    return StateMachines(
+def subject(rack, saved, passed):
+    subject = StateMachines(
         types.SimpleNamespace(
             save=lambda node: saved.append(node.comment),
             look=lambda node_id: None), None, rack,
         lambda node, provider: None, Settings(unrecorded_time=0))
+    subject.polling.clock = lambda: sum(passed)
+    return subject
 
 
 @pytest.fixture
@@ -339,9 +340,9 @@ def test_node_that_waits_for_its_cloud_is_not_busy(
 
 
 def test_node_that_was_looked_at_during_a_step_is_queued_at_once(
-        polled, subject, rack, node, letPass):
+        polled, subject, rack, node, passed):
     polled.step()
-    letPass(1)
+    passed.append(1)
     polled.create()
     keys = []
     subject.nodes.look = keys.append
@@ -352,13 +353,13 @@ def test_node_that_was_looked_at_during_a_step_is_queued_at_once(
 
 
 def test_timeout_of_a_launch_begins_with_its_first_step(
-        polled, subject, rack, letPass):
+        polled, subject, rack, passed):
     """The step may have waited for a thread of the endpoint for long."""
     rack.launch_timeout = 60
-    letPass(3600)
+    passed.append(3600)
     assert polled.step() == (1, 0)
     polled.create()
-    letPass(3600)
+    passed.append(3600)
     with pytest.raises(LaunchTimeoutError):
         polled.step()
 
@@ -383,19 +384,21 @@ def test_retried_deletion_is_timed_anew(subject, rack, node, log, passed):
     found[-1].complete = True
     passed.append(1)
     step()
-    assert list(subject._polling._usual.values()) == [5]
+    assert list(subject.polling.usual.values()) == [5]
 
 
 @pytest.mark.parametrize('state, known', [
     (statemachine.StateMachine.START, 1), ('asked', 0)])
-def test_only_launches_begun_here_are_timed(polled, subject, state, known):
+def test_only_launches_begun_here_are_timed(
+        polled, subject, passed, state, known):
     polled.machine.state = state
     polled.step()
     polled.create()
+    passed.append(1)
     polled.step()
     polled.machine.complete = True
     polled.step()
-    assert len(subject._polling._usual) == known
+    assert len(subject.polling.usual) == known
 
 
 def test_node_whose_lock_is_lost_is_not_waited_for(steps, racks):
@@ -404,11 +407,12 @@ def test_node_whose_lock_is_lost_is_not_waited_for(steps, racks):
     node = steps.addNode(
         steps.getProvider('one'), 'big', state=State.BUILDING)
     steps.runUntil(lambda: racks.instances)
-    assert steps.state_machines._polling._waits
+    polling = steps.state_machines.polling
+    assert polling.getElapsed(node.uuid)
     node = steps.api.getProviderNode(node.uuid)
     node._set(_lock=None)
     steps.node_steps.guard(node, None, 0, None, steps.log)
-    assert not steps.state_machines._polling._waits
+    assert not polling.getElapsed(node.uuid)
 
 
 def giveUp(subject, rack, node, late, log):
