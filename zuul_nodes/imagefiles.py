@@ -20,9 +20,6 @@ COMPRESSED = ('.gz', '.xz', '.zst', '.bz2')
 BLOCK_SIZE = 1 << 20
 # Default of the maximum size of an image, in bytes.
 SIZE_LIMIT = 100 << 30
-# Bytes and files that stay free on the disk.
-RESERVE = 256 << 20
-RESERVED_FILES = 1 << 12
 # Bytes that decompression may use.  xz -9 needs a quarter of this, and zstd
 # --ultra --long half.
 MEMORY_LIMIT = 256 << 20
@@ -55,7 +52,12 @@ class DiskSpace:
 
     :param str directory: the directory for the image.
     :param int limit: maximum size of one image in bytes.
+    :ivar int reserve: number of bytes that stay free on the disk.
+    :ivar int reserved_files: number of files that stay free on the disk.
     """
+
+    reserve = 256 << 20
+    reserved_files = 1 << 12
 
     def __init__(self, directory, limit):
         self.directory = directory
@@ -74,18 +76,18 @@ class DiskSpace:
                 f'"image_size_limit" in [launcher] of zuul.conf allows '
                 f'{self.limit} at most')
         free = shutil.disk_usage(self.directory).free
-        if free < more + RESERVE:
+        if free < more + self.reserve:
             raise NoSpaceError(
                 f'Not enough disk space for the image: it needs {more} bytes '
                 f'in {self.directory}, which has {free} bytes free, '
-                f'{RESERVE} of them reserved')
+                f'{self.reserve} of them reserved')
         info = os.statvfs(self.directory)
         # Some file systems have no limit and report 0.
-        if info.f_files and info.f_favail < RESERVED_FILES:
+        if info.f_files and info.f_favail < self.reserved_files:
             raise NoSpaceError(
                 f'Not enough disk space for the image: {self.directory} can '
-                f'have {info.f_favail} more files, {RESERVED_FILES} of them '
-                'reserved')
+                f'have {info.f_favail} more files, {self.reserved_files} of '
+                'them reserved')
 
 
 def readBlocks(file):

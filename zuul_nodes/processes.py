@@ -5,25 +5,25 @@ import time
 
 import psutil
 
-# Seconds that an exec may take, and between checks of it.
-PATIENCE = 10
+# Seconds between checks of an exec.
 PAUSE = 0.001
 
 
-def find(variable):
+def find(variable, timeout=10):
     """
     :param str variable: its name.
+    :param float timeout: seconds that an exec may take.
     :return: an iterator over the processes of this machine that have the
         variable and that this process may inspect: (value, process).
     """
     for process in psutil.process_iter():
         # Skip processes of other users, and those that have just ended.
         with contextlib.suppress(psutil.Error):
-            if value := _getEnvironment(process).get(variable):
+            if value := _getEnvironment(process, timeout).get(variable):
                 yield value, process
 
 
-def _getEnvironment(process):
+def _getEnvironment(process, timeout):
     """Read the environment of a process.
 
     During an exec, a process has neither an environment nor arguments.  This
@@ -32,7 +32,7 @@ def _getEnvironment(process):
 
     :return: a dict.
     """
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + timeout
     while not (environment := process.environ()):
         # Kernel threads and ended processes have no executable.
         if not process.exe() or time.monotonic() > end:

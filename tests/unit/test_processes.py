@@ -30,24 +30,22 @@ def start(monkeypatch):
         process.wait()
 
 
-def test_one_that_becomes_other_programs_all_the_time_is_found(start):
+def test_a_process_that_executes_programs_all_the_time_is_found(start):
     script = 'exec /bin/sh -c "$0" "$0"'
     process = start({VARIABLE: 'value'}, script, script)
     for _ in range(LOOKS):
         assert list(processes.find(VARIABLE)) == [('value', process)]
 
 
-def test_one_without_an_environment_is_not_waited_for(start, monkeypatch):
-    monkeypatch.setattr(processes, 'PATIENCE', 1e9)
+def test_a_process_without_environment_is_not_waited_for(start):
     process = start({}, 'exec env -i sleep 1000')
     while process.name() != 'sleep':
-        assert list(processes.find(VARIABLE)) == []
-    assert list(processes.find(VARIABLE)) == []
+        assert list(processes.find(VARIABLE, 1e9)) == []
+    assert list(processes.find(VARIABLE, 1e9)) == []
 
 
-def test_one_that_has_ended_is_not_waited_for(start, monkeypatch):
-    monkeypatch.setattr(processes, 'PATIENCE', 1e9)
+def test_a_process_that_has_ended_is_not_waited_for(start):
     process = start({VARIABLE: 'value'}, 'exit')
     while process.status() != psutil.STATUS_ZOMBIE:
-        list(processes.find(VARIABLE))
-    assert list(processes.find(VARIABLE)) == []
+        list(processes.find(VARIABLE, 1e9))
+    assert list(processes.find(VARIABLE, 1e9)) == []

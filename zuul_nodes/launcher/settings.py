@@ -278,6 +278,9 @@ class Settings:
     download_chunk_size: int = internal(100 * BLOCK_SIZE, '''
         Size of the part of an image that one request downloads.''',
         unit='bytes', least=1)
+    download_block_size: int = internal(BLOCK_SIZE, '''
+        Number of bytes of a download that are written at once.''',
+        unit='bytes', least=1)
     download_connections: int = internal(5, '''
         Number of concurrent requests of one download.''',
         unit='requests', least=1)

@@ -49,15 +49,18 @@ def _claim(port):
     return True
 
 
-def freePorts(count):
-    """:return: a list of different free ports.  No other call returns them,
-    in this or any other process, while this process lives."""
-    ports = (port for port in _random.sample(FREE_PORTS, len(FREE_PORTS))
+def freePorts(count, among=FREE_PORTS):
+    """
+    :param range among: ports to choose from.
+    :return: a list of different free ports.  No other call returns them, in
+        this or any other process, while this process lives.
+    """
+    ports = (port for port in _random.sample(among, len(among))
              if isFree(port) and _claim(port))
     found = list(itertools.islice(ports, count))
     if len(found) < count:
         raise UserError(
-            f'no free port from {FREE_PORTS.start} to {FREE_PORTS.stop - 1} '
+            f'no free port from {among.start} to {among.stop - 1} '
             f'on {LOOPBACK}: stop some of the services that listen there')
     return found
 

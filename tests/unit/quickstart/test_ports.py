@@ -28,35 +28,31 @@ def test_the_preferred_port_is_taken_if_free():
     assert ports.freePort(port) == port
 
 
-def test_a_port_is_found_once(monkeypatch):
+def test_a_port_is_found_once():
     """Also while nothing listens there: a service may begin later."""
     found = ports.freePorts(3)
-    monkeypatch.setattr(ports, 'FREE_PORTS', range(found[0], found[0] + 1))
     # As pytest-randomly does before each test.
     random.seed(1)
     with pytest.raises(UserError, match=f'no free port from {found[0]}'):
-        ports.freePort()
+        ports.freePorts(1, range(found[0], found[0] + 1))
     assert ports.isFree(found[0])
 
 
-def test_a_port_that_another_process_has_found_is_free_when_that_has_ended(
-        monkeypatch):
+def test_a_port_that_another_process_has_found_is_free_when_that_has_ended():
     other = subprocess.Popen(
         [sys.executable, '-c', 'from zuul_nodes.quickstart import ports\n'
          'print(ports.freePort(), flush=True)\ninput()'],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with other:
         port = int(other.stdout.readline())
-        monkeypatch.setattr(ports, 'FREE_PORTS', range(port, port + 1))
         with pytest.raises(UserError):
-            ports.freePort()
+            ports.freePorts(1, range(port, port + 1))
         other.kill()
     assert ports.freePort(port) == port
 
 
-def test_no_port_is_left(monkeypatch):
+def test_no_port_is_left():
     with socket.create_server(('127.0.0.1', 0)) as listener:
         port = listener.getsockname()[1]
-        monkeypatch.setattr(ports, 'FREE_PORTS', range(port, port + 1))
         with pytest.raises(UserError, match=f'no free port from {port}'):
-            ports.freePort()
+            ports.freePorts(1, range(port, port + 1))

@@ -70,9 +70,10 @@ def test_a_small_file_cannot_fill_the_disk(
                if path.name != 'image')
 
 
-def test_a_disk_keeps_room_for_files_of_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(imagefiles, 'RESERVED_FILES', 1 << 62)
+def test_a_disk_keeps_room_for_files_of_others(tmp_path):
+    disk_space = DiskSpace(tmp_path, 10)
+    disk_space.reserved_files = 1 << 62
     if not imagefiles.os.statvfs(tmp_path).f_files:
         pytest.skip('this file system can have any number of files')
     with pytest.raises(ArtifactError, match='more files'):
-        DiskSpace(tmp_path, 10).check(1, 1)
+        disk_space.check(1, 1)

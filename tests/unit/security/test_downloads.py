@@ -10,11 +10,10 @@ import pytest
 import requests
 
 from tests.fixtures.ending import endWith
-from tests.fixtures.fileserver import FileServer, makePace
+from tests.fixtures.fileserver import FileServer, makeDiskSpace, makePace
 from tests.fixtures.images import IMAGE
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.openstack.sites import NAME, getTags
-from zuul_nodes import imagefiles
 from zuul_nodes.drivers import addresses
 from zuul_nodes.launcher.images import artifacts, ranges, web
 from zuul_nodes.launcher.settings import Settings
@@ -85,14 +84,12 @@ def connections(monkeypatch):
 
 
 @pytest.fixture
-def download(tmp_path, monkeypatch):
-    monkeypatch.setattr(imagefiles, 'RESERVE', 0)
-
+def download(tmp_path):
     def download(url, sources=None):
         target = tmp_path / 'image'
         artifacts.download(
             web.Source(url, addresses.ImageSources(sources)), target,
-            lambda: None, imagefiles.DiskSpace(tmp_path, 10000),
+            lambda: None, makeDiskSpace(tmp_path),
             makePace())
         return target.read_bytes()
     return download

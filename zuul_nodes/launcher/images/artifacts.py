@@ -298,7 +298,8 @@ class Download:
         return True
 
     def _copy(self, part, file, end):
-        for block in part.readBlocks(BLOCK_SIZE):
+        for block in part.readBlocks(
+                self.pace.settings.download_block_size):
             if part.end is not None and len(block) > part.end - file.tell():
                 raise ArtifactError(
                     f'{self.name}: the server sent more than the announced '

@@ -21,14 +21,15 @@ class Drift:
     :param Layouts layouts: hold the providers of the nodes.
     :param Settings settings: ``drift_grace``: seconds that such a node may
         stay after this launcher has first seen it.
+    :ivar dict since: uuid of a node -> when it was first seen, by
+        ``time.monotonic()``.
     """
 
     def __init__(self, nodes, layouts, settings):
         self.nodes = nodes
         self.layouts = layouts
         self.grace = settings.drift_grace
-        # Uuid of a node -> when it was first seen, by ``time.monotonic()``.
-        self._since = {}
+        self.since = {}
 
     def mayStay(self, node):
         """
@@ -44,11 +45,11 @@ class Drift:
                 or isGiven(providers[0].driver)):
             return False
         now = time.monotonic()
-        left = self._since.setdefault(node.uuid, now) + self.grace - now
+        left = self.since.setdefault(node.uuid, now) + self.grace - now
         if left > 0:
             self.nodes.lookLater(node, left)
         return left > 0
 
     def forget(self, node_id):
         """Forget a node that is deleted, or that fits its providers again."""
-        self._since.pop(node_id, None)
+        self.since.pop(node_id, None)

@@ -137,10 +137,10 @@ class MinReady:
         self._short.clear()
         return readycounts.findMissing(
             self.layouts.tenant_providers, self.nodes.index.getCounts(),
-            self.nodes.election.isMyLabel, self._canMake,
+            self.nodes.election.isMyLabel, self.canMake,
             self.settings.min_ready_batch)
 
-    def _canMake(self, label, provider):
+    def canMake(self, label, provider):
         """:return: whether a provider can launch a node of a label now, with
             capacity that is not reserved for requests."""
         key = provider.canonical_name, label.name

@@ -17,6 +17,7 @@ class Names:
     :param Planner planner: receives the addresses.
     :param WorkQueue queue: the work queue, in which each name has a key.
     :param float interval: seconds between two look-ups of a name.
+    :ivar dict running: host -> its look-up.
     """
 
     log = logging.getLogger('zuul.nodes.providers')
@@ -26,8 +27,7 @@ class Names:
         self.planner = planner
         self.queue = queue
         self.interval = interval
-        # Host -> its look-up.
-        self._running = {}
+        self.running = {}
 
     def reconcile(self, host):
         """Start the look-up of a name, or process its result.
@@ -35,16 +35,16 @@ class Names:
         :param str host: the name, as the planner has reported it.
         """
         key = ('name', host)
-        lookup = self._running.get(host)
+        lookup = self.running.get(host)
         if lookup is None:
             if self.planner.hasHost(host):
-                lookup = self._running[host] = self.lookups.find(host)
+                lookup = self.running[host] = self.lookups.find(host)
                 lookup.add_done_callback(lambda _: self.queue.add(key))
             return
         if not lookup.done():
             # The end of the look-up queues the name again.
             return
-        del self._running[host]
+        del self.running[host]
         try:
             found = {address for _, (address, *_) in lookup.result()}
         except (OSError, UnicodeError) as error:

@@ -36,14 +36,14 @@ class SharedMachines:
         nodes are static.
     :param tellName: called with the name of a host when the first node with it
         appears; the addresses are then passed to :meth:`setAddresses`.
+    :ivar dict places: uuid of a node -> its places: (address, port, user) of
+        its name and of each address.
     """
 
     def __init__(self, isGiven, tellName=lambda host: None):
         self.isGiven = isGiven
         self.tellName = tellName
-        # Uuid of a node -> its places: (address, port, user) of its name and
-        # of each address.
-        self._places = {}
+        self.places = {}
         # Place -> uuid of a host, or of a node without one -> the uuids of its
         # nodes.
         self._machines = collections.defaultdict(
@@ -66,7 +66,7 @@ class SharedMachines:
         :return: a set of the uuids of other nodes that the change affects.
         """
         places = self._getPlaces(node) if node else frozenset()
-        old_places = self._places.get(node_id, frozenset())
+        old_places = self.places.get(node_id, frozenset())
         if not (places or old_places):
             return set()
         others = self.getOthers(node_id)
@@ -132,7 +132,7 @@ class SharedMachines:
         """:return: a set of the uuids of other nodes of the same machine,
             without the slots of the same host."""
         return {
-            other_id for place in self._places.get(node_id, ())
+            other_id for place in self.places.get(node_id, ())
             for node_ids in self._machines[place].values()
             if node_id not in node_ids for other_id in node_ids}
 
@@ -141,12 +141,12 @@ class SharedMachines:
             there are no rivals."""
         rivals = self.getRivals(node_id)
         return rivals and {
-            other_id for place in self._places[node_id]
+            other_id for place in self.places[node_id]
             for node_ids in self._machines[place].values()
             for other_id in node_ids} - {node_id}
 
     def _move(self, node_id, node, old_places, places):
-        self._places.pop(node_id, None)
+        self.places.pop(node_id, None)
         for place in old_places:
             machines = self._machines[place]
             # The node may be deleted, and its host is not known then.
@@ -158,7 +158,7 @@ class SharedMachines:
             if not machines:
                 del self._machines[place]
         if places:
-            self._places[node_id] = places
+            self.places[node_id] = places
             for place in places:
                 self._machines[place][getMachineId(node)].add(node_id)
         self._noteHost(node_id, node if places else None)

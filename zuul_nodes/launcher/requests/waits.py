@@ -18,6 +18,8 @@ class RequestWaits:
     :param Settings settings:
     :ivar float unhandled_timeout: seconds that a request waits for a launcher
         that handles a connection that it needs.
+    :ivar dict unhandled: uuid of a request -> when it was first seen waiting
+        for a launcher, by the monotonic clock.
     """
 
     log = logging.getLogger('zuul.nodes.requests')
@@ -33,9 +35,7 @@ class RequestWaits:
         self._recorded = -math.inf
         self.unhandled_timeout = settings.unhandled_timeout
         self._reasons = {}
-        # Uuid of a request -> when it was first seen waiting for a launcher,
-        # by the monotonic clock.
-        self._unhandled = {}
+        self.unhandled = {}
 
     def noteWait(self, request, reason, log):
         """Log why a request waits, and queue the checks of its reason."""
@@ -77,10 +77,10 @@ class RequestWaits:
             for the end of the limit.
         """
         if not reason:
-            self._unhandled.pop(request.uuid, None)
+            self.unhandled.pop(request.uuid, None)
             return False
         now = time.monotonic()
-        since = self._unhandled.setdefault(request.uuid, now)
+        since = self.unhandled.setdefault(request.uuid, now)
         left = since + self.unhandled_timeout - now
         if left > 0:
             self.queue.addAfter(('request', request.uuid), left)
@@ -88,4 +88,4 @@ class RequestWaits:
 
     def forget(self, request_id):
         self._reasons.pop(request_id, None)
-        self._unhandled.pop(request_id, None)
+        self.unhandled.pop(request_id, None)

@@ -15,24 +15,19 @@ import zlib
 import pytest
 import requests
 
-from tests.fixtures.fileserver import makePace, makeSource
+from tests.fixtures.fileserver import makeDiskSpace, makePace, makeSource
 from tests.fixtures.images import IMAGE, TIMEOUT
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import imagefiles, messages
-from zuul_nodes.imagefiles import ArtifactError, DiskSpace, EmptyImageError
+from zuul_nodes.imagefiles import ArtifactError, EmptyImageError
 from zuul_nodes.launcher.images import artifacts, ranges
 from zuul_nodes.launcher.images.progress import Progress
 from zuul_nodes.launcher.settings import Settings
 
 
-@pytest.fixture(autouse=True)
-def quick(small_blocks):
-    pass
-
-
 @pytest.fixture
 def disk_space(tmp_path):
-    return DiskSpace(tmp_path, 10000)
+    return makeDiskSpace(tmp_path)
 
 
 @pytest.fixture
@@ -155,8 +150,7 @@ class TestSlow:
     neither the place of a download nor a launcher that stops."""
 
     @pytest.fixture(params=['silent', 'drips'])
-    def server(self, server, request, monkeypatch):
-        monkeypatch.setattr(artifacts, 'BLOCK_SIZE', len(IMAGE))
+    def server(self, server, request):
         server.drips = request.param == 'drips'
         if request.param == 'silent':
             server.answers.clear()
@@ -174,7 +168,8 @@ class TestSlow:
                  **settings):
         artifacts.download(
             makeSource(server, '/image?token=secret'), tmp_path / 'image',
-            check, disk_space, makePace(timeout, rate, **settings))
+            check, disk_space, makePace(
+                timeout, rate, download_block_size=len(IMAGE), **settings))
 
     def test_a_download_has_a_timeout_in_all(
             self, server, tmp_path, disk_space, threads):
@@ -272,8 +267,8 @@ def test_an_image_that_is_too_large_is_not_downloaded(
     assert not (tmp_path / 'image').stat().st_size
 
 
-def test_download_fails_when_disk_is_full(download, monkeypatch, tmp_path):
-    monkeypatch.setattr(imagefiles, 'RESERVE', 1 << 60)
+def test_download_fails_when_disk_is_full(download, disk_space, tmp_path):
+    disk_space.reserve = 1 << 60
     with pytest.raises(ArtifactError, match='disk space for the image'):
         download()
     assert not (tmp_path / 'image').stat().st_size

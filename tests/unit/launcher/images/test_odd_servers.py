@@ -7,20 +7,15 @@ import pytest
 import requests
 
 from tests.fixtures.ending import endWith
-from tests.fixtures.fileserver import makePace, makeSource
+from tests.fixtures.fileserver import makeDiskSpace, makePace, makeSource
 from tests.fixtures.oddserver import Manners, OddServer
-from zuul_nodes.imagefiles import ArtifactError, DiskSpace, WrongArtifactError
+from zuul_nodes.imagefiles import ArtifactError, WrongArtifactError
 from zuul_nodes.launcher.images import artifacts
 
 OLD, NEW = (random.Random(seed).randbytes(1000) for seed in (1, 2))
 # As they say when they have failed.
 ERRORS = (ArtifactError, requests.RequestException)
 IN_PARTS = pytest.mark.parametrize('chunk_size', [300, 10000])
-
-
-@pytest.fixture(autouse=True)
-def quick(small_blocks):
-    pass
 
 
 @pytest.fixture
@@ -37,7 +32,7 @@ def download(tmp_path):
     def download(server, checked=False, **settings):
         is_certain = artifacts.download(
             makeSource(server), tmp_path / 'image', lambda: None,
-            DiskSpace(tmp_path, 10000), makePace(**settings),
+            makeDiskSpace(tmp_path), makePace(**settings),
             checked=checked)
         return (tmp_path / 'image').read_bytes(), is_certain
     return download

@@ -102,7 +102,7 @@ def test_superseded_ready_nodes_stay_for_min_retention_time(
 def test_grace_time_begins_anew_with_each_change(steps):
     former = make(steps)
     node_id = min(former)
-    times = steps.drift._since
+    times = steps.drift.since
     steps.setLayout(cloud(20))
     steps.runUntil(lambda: former <= set(times))
     steps.setLayout(cloud(10))

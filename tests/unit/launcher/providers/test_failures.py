@@ -260,11 +260,11 @@ def test_min_ready_pauses_when_a_building_node_vanishes(
     steps.setLayout(cloud('one'))
     provider = steps.getProvider('one')
     node = steps.addNode(provider, 'big', state=State.BUILDING)
-    assert steps.min_ready._canMake(provider.labels['big'], provider)
+    assert steps.min_ready.canMake(provider.labels['big'], provider)
     kazoo_client.delete(node.getPath(), recursive=True)
-    steps.runUntil(lambda: not steps.min_ready._canMake(
+    steps.runUntil(lambda: not steps.min_ready.canMake(
         provider.labels['big'], provider))
-    assert steps.min_ready._canMake(provider.labels['other'], provider)
+    assert steps.min_ready.canMake(provider.labels['other'], provider)
 
 
 def test_min_ready_pauses_once_for_a_machine_with_slots(

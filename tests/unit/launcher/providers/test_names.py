@@ -37,7 +37,7 @@ def getOthers(steps):
 
 def lookUp(steps):
     """Have the launcher look the name up once more."""
-    steps.runUntil(lambda: not steps.names._running)
+    steps.runUntil(lambda: not steps.names.running)
     steps.queue.add(('name', NAME))
 
 
@@ -132,7 +132,7 @@ def test_a_job_stays_where_it_is_when_its_name_moves(steps, names):
     names.say([FIRST])
     lookUp(steps)
     shared_machines = steps.planner.capacity.shared_machines
-    steps.runUntil(lambda: FIRST in str(shared_machines._places))
+    steps.runUntil(lambda: FIRST in str(shared_machines.places))
     steps.runUntilWaiting(second)
     finish(steps, first)
     steps.runUntil(lambda: isDone(second))
@@ -150,9 +150,9 @@ def test_a_name_has_no_more_than_some_addresses(steps, names):
         names.say([f'198.51.{network}.{host}' for host in range(100)])
         lookUp(steps)
         steps.runUntil(lambda network=network: f'198.51.{network}.' in str(
-            shared_machines._places[node_id]))
+            shared_machines.places[node_id]))
     # Its name and its record, what the name has, and some that it had.
-    assert len(shared_machines._places[node_id]) <= 2 * MOST + 2
+    assert len(shared_machines.places[node_id]) <= 2 * MOST + 2
 
 
 @pytest.mark.parametrize('error', [AGAIN, UNKNOWN])

@@ -203,7 +203,7 @@ def test_accepted_request_fails_when_nobody_handles_its_connection(
 def test_accepted_request_is_served_when_its_connection_is_handled(
         several, racks, accepted):
     planner, request = accepted(1000)
-    unhandled = planner.request_waits._unhandled
+    unhandled = planner.request_waits.unhandled
     several.runUntil(lambda: request.uuid in unhandled)
     several.add('next', connection_filter='rack')
     several.runUntil(lambda: request.uuid not in unhandled)

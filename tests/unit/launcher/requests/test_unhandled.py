@@ -71,4 +71,4 @@ def test_another_provider_that_is_full(steps, racks, log):
     steps.runUntil(lambda: isDone(first) or isDone(second))
     assert steps.planner.length() == 1
     steps.run()
-    assert not steps.request_waits._unhandled
+    assert not steps.request_waits.unhandled
