@@ -23,7 +23,6 @@ from tests.unit.drivers.aws import sites as aws_sites
 from tests.unit.drivers.gce import sites as gce_sites
 from tests.unit.drivers.openstack import nodesites
 from zuul_nodes.configloader.objects.stanzas import PARSERS
-from zuul_nodes.drivers.gce import archive, images
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / 'doc/source/examples/attributes'
 KINDS = {'images': 'image-defaults', 'flavors': 'flavor-defaults',
@@ -242,8 +241,6 @@ def test_a_text_changes_nothing_but_what_it_is_for(
     if driver == 'aws':
         pytest.importorskip('moto')
     monkeypatch.setattr(nodesites, 'PATIENCE', 1)
-    monkeypatch.setattr(images, 'INTERVAL', 0.001)
-    monkeypatch.setattr(archive, 'UNIT', SIZE)
     read, refused = set(), set()
 
     @given(st.sampled_from(readCases(driver)))

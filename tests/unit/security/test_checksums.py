@@ -9,7 +9,6 @@ import pytest
 
 from tests.fixtures.images import IMAGE
 from zuul_nodes.drivers import DriverError, PermanentError
-from zuul_nodes.drivers.gce import images
 
 URL = 'gs://images/disk.tar.gz'
 UNIT = 1 << 9
@@ -39,8 +38,7 @@ MD5, SHA256 = makeChecksums(DISK).values()
 
 class TestGce:
     @pytest.fixture
-    def site(self, gce, makeGceSite, monkeypatch):
-        monkeypatch.setattr(images, 'INTERVAL', 0.001)
+    def site(self, gce, makeGceSite):
         gce.images.unit = UNIT
         site = makeGceSite()
         gce.objects.create('images', 'disk.tar.gz', DISK)

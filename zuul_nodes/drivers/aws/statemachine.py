@@ -108,7 +108,8 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         try:
             self._adopt()
         except Exception as error:
-            if time.monotonic() > self.since + extension.BLIND:
+            if time.monotonic() > (
+                    self.since + self.endpoint.listing.failure_timeout):
                 raise
             self.log.warning('Unable to find existing resources of node %s: '
                              '%s', self.node.uuid, error)
@@ -148,8 +149,8 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
 
     def _expectInstance(self):
         """:raises DriverError: the list does not contain the instance."""
-        instances = self.endpoint.listing.get(
-            self.since + extension.APPEARANCE)
+        listing = self.endpoint.listing
+        instances = listing.get(self.since + listing.appearance_timeout)
         if instances is not None and not any(
                 instance.id == self.node.aws_instance_id
                 for instance in instances):

@@ -26,22 +26,18 @@ from zuul_nodes.drivers.framework.capacity import (
     Refusals,
 )
 from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
-from zuul_nodes.drivers.framework.listing import BLIND
 from zuul_nodes.drivers.framework.provider import ProviderWithAdapter
 from zuul_nodes.drivers.framework.providerclasses import (
     setProviderClass,
     yieldRecords,
 )
 from zuul_nodes.drivers.framework.statemachine import (
-    APPEARANCE,
     CreateStateMachine,
     DeleteStateMachine,
     Removal,
 )
 
 __all__ = [
-    'APPEARANCE',
-    'BLIND',
     'BoundedCreateStateMachine',
     'CreateStateMachine',
     'DeleteStateMachine',

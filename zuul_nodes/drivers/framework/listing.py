@@ -8,9 +8,6 @@ from typing import Generic, TypeVar
 
 from zuul_nodes.drivers.framework.calls import Calls
 
-# Seconds for which lists may fail before the error is raised for the waiting
-# nodes.
-BLIND = 60
 Thing = TypeVar('Thing')
 
 
@@ -20,8 +17,14 @@ class Listing(Generic[Thing]):
     :param calls: of the adapter.
     :param interval: minimum number of seconds between two lists.
     :param name: of the adapter's method.
+    :ivar failure_timeout: seconds for which lists may fail before the error is
+        raised for the waiting nodes.
+    :ivar appearance_timeout: seconds until a list has to contain an instance
+        that the cloud has accepted.
     """
 
+    failure_timeout: float = 60
+    appearance_timeout: float = 120
     log = logging.getLogger('zuul.nodes.drivers')
 
     def __init__(self, calls: Calls, interval: float, name: str) -> None:
@@ -65,7 +68,7 @@ class Listing(Generic[Thing]):
             self._failing = None
         except Exception as error:
             self._failing = self._failing or task.begun
-            if task.begun > self._failing + BLIND:
+            if task.begun > self._failing + self.failure_timeout:
                 raise
             self.log.warning('Unable to call %s of %s: %s', self.name,
                              self.calls.endpoint.canonical_name, error)

@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 NODE_TAG = 'zuul_node_uuid'
 # The method of adapters.
 CREATE = 'createInstance'
-# Seconds until a list has to contain an instance that the cloud has accepted.
-APPEARANCE = 120
-# Seconds after which the deletion of an existing instance is repeated.
-REPEAT = 60
 
 
 class Listed(Protocol):
@@ -195,14 +191,15 @@ class CreateStateMachine(statemachine.StateMachine):
 
     def _findReady(self) -> Instance | None:
         """:return: the instance if it is ready."""
-        instances = self.endpoint.listing.get(self.since)
+        listing = self.endpoint.listing
+        instances = listing.get(self.since)
         if instances is None:
             return None
         for instance in instances:
             if instance.id == self.instance_id:
                 break
         else:
-            if time.monotonic() > self.since + APPEARANCE:
+            if time.monotonic() > self.since + listing.appearance_timeout:
                 raise DriverError(
                     f'Instance {self.instance_id} has vanished')
             return None
@@ -262,7 +259,11 @@ class Removal:
     :param instance_id: of a known instance of the node, or None.
     :param listing: lists the resources; by default, instances.
     :param method: of the adapter that deletes one resource.
+    :ivar repeat_interval: seconds after which the deletion of an existing
+        resource is repeated.
     """
+
+    repeat_interval: float = 60
 
     def __init__(self, endpoint: 'EndpointWithAdapter', node: ProviderNode,
                  instance_id: str | None, listing: Listing[Any] | None = None,
@@ -301,8 +302,9 @@ class Removal:
         :param method: of the adapter, if it differs.
         :return: whether the cloud has accepted the request.
         """
-        now = time.monotonic()
-        if self.asked.get(thing_id, -REPEAT) > now - REPEAT:
+        asked = self.asked.get(thing_id)
+        if asked is not None and (
+                time.monotonic() < asked + self.repeat_interval):
             return True
         task = self.endpoint.calls.perform(
             thing_id, method or self.method, thing_id)

@@ -10,7 +10,7 @@ import zlib
 
 from zuul_nodes.drivers.gce.urls import ARCHIVE
 
-# The size of a disk is a multiple of this.
+# The size of a disk of Compute Engine is a multiple of this.
 UNIT = 1 << 30
 BLOCK_SIZE = 1 << 20
 # A fast level, because most of a disk is empty.
@@ -24,11 +24,13 @@ class Archive:
     :param file: a disk, or a tar archive that contains one.
     :param str image_format: the format of the file.
     :param check: called for each block; an error from it ends the transfer.
+    :param int unit: the size of the disk is a multiple of this.
     """
 
-    def __init__(self, file, image_format, check):
+    def __init__(self, file, image_format, check, unit=UNIT):
         self.file = file
         self.check = check
+        self.unit = unit
         self._blocks = (self._read() if image_format == ARCHIVE
                         else self._pack())
         self._compressor = zlib.compressobj(LEVEL, wbits=GZIP)
@@ -59,7 +61,7 @@ class Archive:
     def _pack(self):
         size = os.fstat(self.file.fileno()).st_size
         info = tarfile.TarInfo('disk.raw')
-        info.size = -(-size // UNIT) * UNIT
+        info.size = -(-size // self.unit) * self.unit
         yield info.tobuf(tarfile.GNU_FORMAT)
         yield from self._read()
         left = info.size - size

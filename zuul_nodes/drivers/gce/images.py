@@ -26,17 +26,17 @@ from zuul_nodes.drivers.gce.storage import Storage
 from zuul_nodes.drivers.gce.storage import makeName as makeObjectName
 from zuul_nodes.drivers.gce.urls import IMAGE, getUrl, split
 
-# Seconds between two requests for the state of an image.
-INTERVAL = 3
-
 
 class Images:
     """Creates and deletes the images of a project.  An image's id is its path.
 
     :param Client client:
+    :ivar float interval: seconds between two requests for the state of an
+        image.
     """
 
     log = logging.getLogger('zuul.nodes.drivers.gce')
+    interval = 3
 
     def __init__(self, client):
         self.client = client
@@ -188,7 +188,7 @@ class Images:
             if time.monotonic() > end:
                 raise DriverError(
                     f'Image {name} was not ready after {timeout} seconds')
-            self._stopped.wait(INTERVAL)
+            self._stopped.wait(self.interval)
             self._check()
 
     def _isReady(self, name, operation):

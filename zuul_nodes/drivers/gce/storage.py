@@ -4,14 +4,12 @@ import base64
 
 from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.gce.allowed import checkUrl
-from zuul_nodes.drivers.gce.archive import Archive
+from zuul_nodes.drivers.gce.archive import UNIT, Archive
 from zuul_nodes.drivers.gce.client import Translation
 from zuul_nodes.drivers.gce.errors import isMissing
 from zuul_nodes.drivers.gce.urls import ARCHIVE, getUrl, split
 
 PREFIX = 'zuul-nodes/'
-# Bytes that are sent at once; a multiple of 256 KiB.
-CHUNK_SIZE = 16 << 20
 
 
 class Storage:
@@ -19,7 +17,12 @@ class Storage:
 
     :param Client client:
     :param check: called regularly; an error from it ends the transfer.
+    :ivar int chunk_size: bytes that are sent at once; a multiple of 256 KiB.
+    :ivar int unit: the size of a disk is a multiple of this.
     """
+
+    chunk_size = 16 << 20
+    unit = UNIT
 
     def __init__(self, client, check):
         self.client = client
@@ -32,12 +35,12 @@ class Storage:
         :return: the URL of the object.
         """
         with Translation(), open(path, 'rb') as file:
-            blob = self._getBucket().blob(name, CHUNK_SIZE)
+            blob = self._getBucket().blob(name, self.chunk_size)
             blob.metadata = tags
             # The library repeats failed parts for up to two minutes, so that
             # an error does not restart the whole upload.
             blob.upload_from_file(
-                Archive(file, image_format, self.check),
+                Archive(file, image_format, self.check, self.unit),
                 content_type='application/gzip', timeout=self.client.timeout)
         return getUrl(blob.bucket.name, name)
 

@@ -11,9 +11,7 @@ from zuul_nodes.drivers import (
     PermanentError,
     QuotaError,
     TemporaryError,
-    extension,
 )
-from zuul_nodes.drivers.framework import listing, statemachine
 
 
 def countCalls(aws, action):
@@ -195,12 +193,14 @@ def test_deletion_is_refused(site, aws):
     assert not site.getInstances()
 
 
-def test_asked_again_if_it_is_still_there(site, aws, monkeypatch):
-    monkeypatch.setattr(statemachine, 'REPEAT', 0.1)
+def test_the_deletion_of_an_instance_that_stays_is_repeated(site, aws):
     node = site.create()
     # AWS accepts it, and does nothing.
     aws.inject('TerminateInstances', None, times=2)
-    site.delete(node)
+    deletion = site.getDeletion(node)
+    for removal in deletion.removals.values():
+        removal.repeat_interval = 0.1
+    site.run(deletion)
     assert countCalls(aws, 'TerminateInstances') >= 3
     assert not site.getInstances()
 
@@ -212,8 +212,8 @@ def test_ends_by_itself(site, aws):
         site.create()
 
 
-def test_vanishes(site, aws, monkeypatch):
-    monkeypatch.setattr(extension, 'APPEARANCE', 0)
+def test_an_instance_that_is_not_listed_has_vanished(site, aws):
+    site.endpoint.listing.appearance_timeout = 0
     node = site.makeNode(aws_instance_id='i-1', create_state={
         'state': 'creating instance'})
     with pytest.raises(DriverError, match='i-1 has vanished'):
@@ -240,8 +240,8 @@ def test_the_first_list_may_fail_as_well(site, aws, action):
     assert not site.getInstances()
 
 
-def test_first_lists_do_not_fail_for_ever(site, aws, monkeypatch):
-    monkeypatch.setattr(listing, 'BLIND', 0)
+def test_first_lists_do_not_fail_for_ever(site, aws):
+    site.endpoint.listing.failure_timeout = 0
     aws.inject('DescribeInstances', 'UnauthorizedOperation')
     with pytest.raises(PermanentError, match='UnauthorizedOperation'):
         site.create()
@@ -267,9 +267,9 @@ def test_next_launcher_waits_until_it_can_look(begun, aws):
     assert len(aws.backend.hosts) == 1
 
 
-def test_next_launcher_waits_not_for_ever(begun, aws, monkeypatch):
+def test_next_launcher_does_not_wait_for_ever(begun, aws):
     site, node = begun
-    monkeypatch.setattr(extension, 'BLIND', -1)
+    site.endpoint.listing.failure_timeout = -1
     aws.inject('DescribeHosts', 'UnauthorizedOperation')
     with pytest.raises(PermanentError, match='UnauthorizedOperation'):
         site.create(node)

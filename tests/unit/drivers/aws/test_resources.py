@@ -6,7 +6,6 @@ from tests.emulators.aws import ARTIFACTS, INSTANCE_QUOTA, UPLOADS
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.aws.sites import LAYOUT
 from zuul_nodes.drivers import DriverError
-from zuul_nodes.drivers.framework import listing
 
 TAGS = {'zuul_system_id': 'system', 'zuul_upload_uuid': 'upload'}
 TAG_LIST = [{'Key': key, 'Value': value} for key, value in TAGS.items()]
@@ -77,12 +76,13 @@ def test_what_is_gone_already(site, leak):
 
 
 @pytest.mark.parametrize('action', [*KINDS, 'DescribeLaunchTemplates'])
-def test_one_kind_that_may_not_be_listed(
-        site, aws, leak, action, monkeypatch):
+def test_one_kind_that_may_not_be_listed(site, aws, leak, action):
     """It is not in the way of others, and the reader knows."""
     aws.inject(action, 'UnauthorizedOperation')
     # For a while, the last list will do.
-    monkeypatch.setattr(listing, 'BLIND', -1)
+    for listing in (site.endpoint.listing, site.endpoint.hosts,
+                    site.endpoint.volumes):
+        listing.failure_timeout = -1
     found, error = waitFor(lambda: _listUntilError(site))
     assert 'UnauthorizedOperation' in str(error)
     assert {str(each.type) for each in found} >= leak.keys() - {

@@ -13,7 +13,6 @@ from zuul_nodes.drivers import (
     State,
     TemporaryError,
 )
-from zuul_nodes.drivers.framework import statemachine
 
 
 def test_life(site):
@@ -94,14 +93,14 @@ def test_a_failed_instance_says_why(site):
         site.advance(node, machine)
 
 
-def test_an_instance_vanishes(site, monkeypatch):
+def test_an_instance_that_is_not_listed_has_vanished(site):
     node = site.makeNode()
     machine = site.create(node)
     site.advance(node, machine)
     site.adapter.instances.clear()
     # It may not be listed yet.
     assert site.advance(node, machine) is None
-    monkeypatch.setattr(statemachine, 'APPEARANCE', -1)
+    site.endpoint.listing.appearance_timeout = -1
     with pytest.raises(DriverError, match='vanished'):
         site.advance(node, machine)
 
@@ -219,7 +218,7 @@ def test_an_instance_that_stays_is_asked_for_again(site, monkeypatch):
     for _ in range(3):
         site.advance(node, deletion)
     assert len(site.adapter.getCalls('deleteInstance')) == 1
-    monkeypatch.setattr(statemachine, 'REPEAT', 0)
+    deletion.removal.repeat_interval = 0
     site.advance(node, deletion)
     assert len(site.adapter.getCalls('deleteInstance')) > 1
     assert not deletion.complete

@@ -39,6 +39,8 @@ class Site:
         self.adapter = GceDriver.adapter_class(
             self.connection, region=self.provider.region)
         self.adapter.start()
+        self.adapter.images.interval = 0.001
+        self.adapter.images.storage.unit = gce.images.unit
 
     def end(self):
         self.adapter.stop()

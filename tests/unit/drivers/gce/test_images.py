@@ -17,7 +17,7 @@ from zuul_nodes.drivers import (
     PermanentError,
     TemporaryError,
 )
-from zuul_nodes.drivers.gce import archive, images, storage
+from zuul_nodes.drivers.gce import archive
 from zuul_nodes.drivers.gce.names import makeName
 from zuul_nodes.launcher.providers.failures import Failure, classify
 
@@ -29,9 +29,7 @@ PADDED = CONTENT + bytes(2 * UNIT - len(CONTENT))
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch, gce):
-    monkeypatch.setattr(images, 'INTERVAL', 0.001)
-    monkeypatch.setattr(archive, 'UNIT', UNIT)
+def smallDisks(gce):
     gce.images.unit = UNIT
 
 
@@ -87,8 +85,7 @@ def test_upload_of_an_archive(gce, site, tmp_path):
     assert gce.images.contents[PATH] == PADDED
 
 
-def test_disks_are_padded_to_a_gibibyte(tmp_path, monkeypatch):
-    monkeypatch.undo()
+def test_disks_are_padded_to_a_gibibyte(tmp_path):
     path = tmp_path / 'disk'
     path.write_bytes(CONTENT)
     packed = tmp_path / 'packed'
@@ -130,9 +127,8 @@ def test_no_bucket(makeSite, disk):
     assert not getObjects(site)
 
 
-def test_parts_are_sent_again(gce, site, disk, monkeypatch):
-    """All that is sent is not sent anew."""
-    monkeypatch.setattr(storage, 'CHUNK_SIZE', 1 << 18)
+def test_only_failed_parts_are_sent_again(gce, site, disk):
+    site.adapter.images.storage.chunk_size = 1 << 18
     content = os.urandom(1 << 20)
     disk.write_bytes(content)
     gce.inject('PUT', '/upload/.*', 503, times=2)
