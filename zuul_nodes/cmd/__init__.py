@@ -29,7 +29,7 @@ SUBCOMMANDS = {
     'images': 'list the builds of images and manage them',
     'launcher': 'run the launcher as a separate process',
     'launchers': 'list the launchers and show which one plans',
-    'migrate': 'convert the configuration of Nodepool',
+    'migrate': 'convert the configuration of Nodepool, and show its state',
     'new-driver': 'write a package with a driver for another cloud',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'requests': 'list the requests for nodes and why they wait',

@@ -3,7 +3,15 @@
 import argparse
 import pathlib
 
-from zuul_nodes.cmd.migrate import conversion, inputs, output, reading
+from zuul_nodes import zuulconf
+from zuul_nodes.cmd.common.output import addFormatArgument
+from zuul_nodes.cmd.migrate import (
+    conversion,
+    inputs,
+    output,
+    reading,
+    state,
+)
 from zuul_nodes.cmd.migrate.report import Kind
 from zuul_nodes.cmd.migrate.secrets import Secrets
 from zuul_nodes.exceptions import UserError
@@ -19,14 +27,21 @@ The command writes images, flavors, labels, sections and providers, jobs and
 pipelines for the disk images, the connections for zuul.conf, and a part of
 the tenant configuration.  MIGRATION.md says what was done, what changes its
 meaning, what is lost, and what a person has to decide, each with the line in
-the file of Nodepool.  The command asks no cloud and changes nothing of
-Nodepool.
+the file of Nodepool.  Secrets become placeholders, which it lists.
 
-Secrets become placeholders, which MIGRATION.md lists.'''
+With --state, show what Nodepool has and does in the ZooKeeper of zuul.conf:
+which labels it serves, its nodes, held nodes, requests, builds and uploads of
+images, and how much of the clouds it uses.  Beside a running Nodepool, this
+shows how far the move is:
+
+    zuul-nodes migrate --state
+
+The command asks no cloud and changes nothing of Nodepool.'''
 EPILOG = '''\
 exit status:
-  0  the files are written
-  1  the configuration cannot be converted; nothing is written
+  0  the files are written, or the state is shown
+  1  the configuration cannot be converted, and nothing is written; or
+     ZooKeeper does not answer
   2  wrong usage'''
 
 
@@ -34,8 +49,14 @@ def addArguments(parser):
     parser.description = DESCRIPTION
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.set_defaults(refuse=parser.error)
+    zuulconf.addConfigArgument(parser)
+    addFormatArgument(parser)
     parser.add_argument(
-        'files', nargs='+', type=pathlib.Path, metavar='FILE',
+        '--state', action='store_true',
+        help='show what Nodepool has and does, instead of a conversion')
+    parser.add_argument(
+        'files', nargs='*', type=pathlib.Path, metavar='FILE',
         help='a nodepool.yaml, of a launcher or a builder')
     parser.add_argument(
         '--secure', type=pathlib.Path, metavar='FILE',
@@ -61,6 +82,13 @@ def addArguments(parser):
 
 
 def run(args):
+    if args.state == bool(args.files):
+        args.refuse('name files of Nodepool to convert them, or --state to '
+                    'show what Nodepool does')
+    return state.run(args) if args.state else _convert(args)
+
+
+def _convert(args):
     output.check(args.output, args.force)
     secrets = Secrets()
     environment = inputs.getEnvironment(args.env, secrets)
