@@ -1,9 +1,9 @@
 """The records of Nodepool 4 to 11 in ZooKeeper, which Zuul shares with it."""
 
 import json
+import zlib
 
 from kazoo.exceptions import NoNodeError
-from zuul.provider import BaseProvider
 from zuul.zk.layout import LayoutProvidersStore
 from zuul.zk.sharding import BufferedShardReader
 
@@ -11,6 +11,8 @@ from zuul_nodes import providerrecords, zkrecords
 
 ROOT = '/nodepool'
 TENANTS = LayoutProvidersStore.tenant_root
+# Before it, the record of a provider of Zuul has the name of its driver.
+DRIVER_END = b'\0'
 # What the JSON output has of a record; the rest is of no use for a move, or
 # may be confidential.
 NODE = ('state', 'state_time', 'provider', 'pool', 'cloud', 'external_id',
@@ -65,10 +67,11 @@ def _readLabels(client, path):
     """:return: yields the names of the labels of a provider."""
     try:
         with BufferedShardReader(client, path) as reader:
-            _, record = BaseProvider._decompressData(reader.read())
-        for label in json.loads(record)['config']['labels']:
+            _, _, record = reader.read().partition(DRIVER_END)
+        content = json.loads(zlib.decompress(record))
+        for label in content['config']['labels']:
             yield label['name']
-    except (NoNodeError, ValueError, LookupError):
+    except (NoNodeError, ValueError, LookupError, zlib.error):
         # A scheduler has just written or removed it.
         return
 
