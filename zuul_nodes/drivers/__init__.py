@@ -57,7 +57,7 @@ from zuul.lib.voluputil import Nullable, Optional, Required
 
 from zuul_nodes.drivers.api import addresses, bounds
 from zuul_nodes.drivers.api.adapter import Adapter
-from zuul_nodes.drivers.api.check import Check, getUser, getViews
+from zuul_nodes.drivers.api.check import Check, Found, getUser, getViews
 from zuul_nodes.drivers.api.configuration import (
     Attributes,
     ConfigObject,
@@ -116,6 +116,7 @@ __all__ = [
     'Connection',
     'Driver',
     'DriverError',
+    'Found',
     'GoneError',
     'ImageSpec',
     'Instance',

@@ -28,6 +28,7 @@ class Result:
     :ivar str what, name: subject and name of the
         :class:`zuul_nodes.drivers.Check`.
     :ivar str problem: what is wrong with the resource; empty if nothing is.
+    :ivar str found: what the name stands for in the cloud; empty if unknown.
     """
 
     providers: list
@@ -35,6 +36,7 @@ class Result:
     what: str
     name: str
     problem: str
+    found: str = ''
 
     def toDict(self, join=', '.join):
         """
@@ -43,7 +45,8 @@ class Result:
         """
         return {'provider': join(self.providers),
                 'object': join(self.objects), 'what': self.what,
-                'name': self.name, 'problem': self.problem}
+                'name': self.name, 'problem': self.problem,
+                'found': self.found}
 
 
 @dataclasses.dataclass
@@ -107,10 +110,11 @@ def _merge(endpoints, show):
         for question in endpoint.asked:
             check = question.check
             name = _hide(str(check.name), hidden)
-            problem = show(_hide(question.problem, hidden))
+            texts = [show(_hide(text, hidden))
+                     for text in (question.problem, question.found)]
             result = results.setdefault(
                 (endpoint.connection.connection_name, check.subject, name,
-                 problem), Result([], [], check.subject, name, problem))
+                 *texts), Result([], [], check.subject, name, *texts))
             for names, more in ((result.providers, question.providers),
                                 (result.objects, question.objects)):
                 names.extend(each for each in more if each not in names)
@@ -123,12 +127,22 @@ class Question:
 
     :ivar Check check: the first of the checks with this question.
     :ivar dict providers, objects: their names as keys, in order.
+    :ivar str problem, found: as of a :class:`Result`.
     """
 
     check: object
     providers: dict = dataclasses.field(default_factory=dict)
     objects: dict = dataclasses.field(default_factory=dict)
     problem: str = ''
+    found: str = ''
+
+    def takeAnswer(self, answer):
+        """:param answer: of ``ask`` of the check."""
+        from zuul_nodes.drivers import Found
+        if isinstance(answer, Found):
+            self.found = answer.name
+        else:
+            self.problem = answer or ''
 
 
 class Endpoint:
@@ -170,9 +184,9 @@ class Endpoint:
         steps = [[each] for each in questions if each.check.access]
         steps.append([each for each in questions if not each.check.access])
         for step in steps:
-            problems = askAll([each.check.ask for each in step], timeout)
-            for each, problem in zip(step, problems, strict=True):
-                each.problem = problem
+            answers = askAll([each.check.ask for each in step], timeout)
+            for each, answer in zip(step, answers, strict=True):
+                each.takeAnswer(answer)
             self.asked += step
             if step is not steps[-1] and step[0].problem:
                 self.left_out = len(questions) - len(self.asked)
@@ -212,16 +226,18 @@ def getChecks(provider, stream):
 def askAll(questions, timeout):
     """Ask questions in parallel, each with its own time-out.
 
-    :param questions: functions that return a problem, or nothing.
+    :param questions: functions that return a problem, what they have found,
+        or nothing.
     :param float timeout: seconds per question.
-    :return: a list of problems, strings, in the order of the questions.
+    :return: a list of the answers in the order of the questions; an exception
+        and no answer are problems.
     """
     def askOne(question):
         call = begin('question', question)
         if not wait([call], timeout).done:
             return f'No answer within {timeout:g} s'
         try:
-            return call.result() or ''
+            return call.result()
         except Exception as error:
             return f'{type(error).__name__}: {error}'
     with ThreadPoolExecutor(AT_A_TIME) as executor:

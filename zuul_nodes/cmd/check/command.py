@@ -37,8 +37,9 @@ WRONG, UNABLE = 1, 2
 MOST_NAMES = 3
 # Seconds that clouds and libraries have to shut down.
 ENDING = 5
-COLUMNS = ('provider', 'object', 'what', 'name', 'problem')
-WIDTHS = {'provider': 20, 'object': 30, 'name': 40, 'problem': 60}
+COLUMNS = ('provider', 'object', 'what', 'name', 'problem', 'found')
+WIDTHS = {'provider': 20, 'object': 30, 'name': 40, 'problem': 60,
+          'found': 40}
 
 
 def addArguments(parser):
@@ -63,6 +64,10 @@ def addArguments(parser):
         '--full', action='store_true',
         help="show clouds' messages with the accounts, addresses and file "
              'names in them, which readers of job logs should not see')
+    parser.add_argument(
+        '--found', action='store_true',
+        help='also show what names and sizes stand for in the cloud, such as '
+             'the flavor of a "min-ram" and the image of a name')
     parser.add_argument('--all', action='store_true',
                         help='also show what has no problem')
     output.addFormatArgument(parser)
@@ -136,14 +141,18 @@ def check(args, closing):
                         error) for name, error in errors.items()),
                *report.results]
     wrong = [result for result in results if result.problem]
-    shown = results if args.all else wrong
+    shown = [each for each in results if args.all or each.problem
+             or (args.found and each.found)]
     if args.format == 'json':
         print(output.formatJSON([each.toDict() for each in shown]))
         return WRONG if wrong else 0
     if shown:
+        columns = [name for name in COLUMNS
+                   if name != 'found' or args.found or args.all]
         print(output.formatTable(
-            COLUMNS, [[each.toDict(_shorten)[name] for name in COLUMNS]
-                      for each in shown], WIDTHS))
+            columns, [[each.toDict(_shorten)[name] for name in columns]
+                      for each in shown],
+            {name: WIDTHS[name] for name in columns if name in WIDTHS}))
     asked = count(len(results), 'question')
     print((f'{len(wrong)} of {asked} found a problem.' if wrong
            else f'No problems: {asked}.') + (

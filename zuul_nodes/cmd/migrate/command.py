@@ -2,10 +2,12 @@
 
 import argparse
 import pathlib
+import sys
 
 from zuul_nodes import zuulconf
 from zuul_nodes.cmd.common.output import addFormatArgument
 from zuul_nodes.cmd.migrate import (
+    asking,
     conversion,
     inputs,
     output,
@@ -36,13 +38,19 @@ shows how far the move is:
 
     zuul-nodes migrate --state
 
-The command asks no cloud and changes nothing of Nodepool.'''
+With --check, ask the clouds afterwards whether they have all flavors, images
+and networks, and show what a "min-ram" or the name of an image stands for;
+"zuul-nodes check" does so at any time.
+
+    zuul-nodes migrate nodepool.yaml --check -c /etc/zuul/zuul.conf
+
+The command changes nothing of Nodepool.'''
 EPILOG = '''\
 exit status:
   0  the files are written, or the state is shown
   1  the configuration cannot be converted, and nothing is written; or
-     ZooKeeper does not answer
-  2  wrong usage'''
+     ZooKeeper does not answer; or the clouds lack something
+  2  wrong usage; or the clouds cannot be asked'''
 
 
 def addArguments(parser):
@@ -56,6 +64,11 @@ def addArguments(parser):
         '--state', action='store_true',
         help='show what Nodepool has and does, instead of a conversion')
     parser.add_argument(
+        '--check', action='store_true',
+        help='ask the clouds whether they have what the files name. The '
+             'connections are those of the zuul.conf that -c names, or of '
+             'the written one')
+    parser.add_argument(
         'files', nargs='*', type=pathlib.Path, metavar='FILE',
         help='a nodepool.yaml, of a launcher or a builder')
     parser.add_argument(
@@ -63,7 +76,8 @@ def addArguments(parser):
         help="Nodepool's secure.conf; its secrets are not written")
     parser.add_argument(
         '--clouds', type=pathlib.Path, metavar='FILE',
-        help='the clouds.yaml of OpenStack, to see whether it has all clouds')
+        help='the clouds.yaml of OpenStack, to see whether it has all '
+             'clouds, and for --check')
     parser.add_argument(
         '--env', action='append', type=inputs.parseVariable,
         metavar='NAME=VALUE',
@@ -82,10 +96,13 @@ def addArguments(parser):
 
 
 def run(args):
-    if args.state == bool(args.files):
+    if args.state == bool(args.files) or (args.state and args.check):
         args.refuse('name files of Nodepool to convert them, or --state to '
                     'show what Nodepool does')
-    return state.run(args) if args.state else _convert(args)
+    if args.state:
+        return state.run(args)
+    _convert(args)
+    return asking.run(args) if args.check else 0
 
 
 def _convert(args):
@@ -109,14 +126,15 @@ def _convert(args):
             f'cannot convert {", ".join(names)}: a value is not of the type '
             f'that Nodepool expects ({type(error).__name__})') from error
     output.write(args.output, result.files)
-    _print(args.output, result)
-    return 0
+    # The answers of --check follow.
+    _print(args.output, result,
+           sys.stderr if args.format == 'json' else sys.stdout)
 
 
-def _print(directory, result):
+def _print(directory, result, stream):
     counts = ', '.join(f'{number} {name}'
                        for name, number in result.counts.items())
-    print(f'Written to {directory}: {counts}.')
+    print(f'Written to {directory}: {counts}.', file=stream)
     decisions = result.report.count(Kind.DECIDE)
     print(f'{directory / conversion.MIGRATION} says what was done; '
-          f'{decisions} remarks need a decision.')
+          f'{decisions} remarks need a decision.', file=stream)

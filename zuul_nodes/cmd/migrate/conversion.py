@@ -25,19 +25,22 @@ from zuul_nodes.exceptions import UserError
 from zuul_nodes.suggestions import suggest
 
 MIGRATION = 'MIGRATION.md'
+CONNECTIONS = 'zuul.conf'
+# The directory of the configuration from images to providers.
+NODES = 'nodes/zuul.d'
 # Path of a file -> its purpose.
 PURPOSES = {
-    'zuul.conf': 'connections, for `zuul.conf` of all of Zuul\'s services',
+    CONNECTIONS: 'connections, for `zuul.conf` of all of Zuul\'s services',
     'tenant.yaml': 'what the tenant needs in the tenant configuration',
     'config/zuul.d/image-pipelines.yaml':
         'pipelines that build images, for a config project',
-    'nodes/zuul.d/images.yaml': 'what nodes boot from',
-    'nodes/zuul.d/flavors.yaml': 'sizes',
-    'nodes/zuul.d/labels.yaml': 'what jobs request',
-    'nodes/zuul.d/sections.yaml': 'clouds and regions',
-    'nodes/zuul.d/providers.yaml': 'pools',
-    'nodes/zuul.d/image-jobs.yaml': 'jobs that build images',
-    'nodes/zuul.d/secrets.yaml': 'secrets of these jobs, to be completed',
+    f'{NODES}/images.yaml': 'what nodes boot from',
+    f'{NODES}/flavors.yaml': 'sizes',
+    f'{NODES}/labels.yaml': 'what jobs request',
+    f'{NODES}/sections.yaml': 'clouds and regions',
+    f'{NODES}/providers.yaml': 'pools',
+    f'{NODES}/image-jobs.yaml': 'jobs that build images',
+    f'{NODES}/secrets.yaml': 'secrets of these jobs, to be completed',
 }
 
 
@@ -83,16 +86,16 @@ def convert(sources, secrets, tenant_name, clouds=None):
             tenant_name, work.timeout if work.jobs else None)]),
         'config/zuul.d/image-pipelines.yaml': stanzas.makeFile(
             'pipeline', pipelines.make(work.periods) if work.jobs else []),
-        'nodes/zuul.d/images.yaml': stanzas.makeFile('image', image_stanzas),
-        'nodes/zuul.d/flavors.yaml': stanzas.makeFile('flavor', [
+        f'{NODES}/images.yaml': stanzas.makeFile('image', image_stanzas),
+        f'{NODES}/flavors.yaml': stanzas.makeFile('flavor', [
             Mapping({'name': name}) for name in names if name in used]),
-        'nodes/zuul.d/labels.yaml': _makeLabels(whole, label_stanzas),
-        'nodes/zuul.d/sections.yaml': stanzas.makeFile(
+        f'{NODES}/labels.yaml': _makeLabels(whole, label_stanzas),
+        f'{NODES}/sections.yaml': stanzas.makeFile(
             'section', stanzas.makeSections(new, links.names)),
-        'nodes/zuul.d/providers.yaml': stanzas.makeFile(
+        f'{NODES}/providers.yaml': stanzas.makeFile(
             'provider', stanzas.makeProviders(new)),
-        'nodes/zuul.d/image-jobs.yaml': _makeJobs(work),
-        'nodes/zuul.d/secrets.yaml': stanzas.makeFile('secret', work.secrets),
+        f'{NODES}/image-jobs.yaml': _makeJobs(work),
+        f'{NODES}/secrets.yaml': stanzas.makeFile('secret', work.secrets),
     }
     if not new.sections and not work.jobs:
         raise UserError(_explainNothing(whole))
@@ -205,7 +208,7 @@ def _remarkTenant(remarks, new):
 
 def _write(contents, links, sources, secrets, remarks):
     files, shown = {}, set()
-    files['zuul.conf'], comments = connections.write(links.options)
+    files[CONNECTIONS], comments = connections.write(links.options)
     shown |= comments
     for path, content in contents.items():
         if content:

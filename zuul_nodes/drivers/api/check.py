@@ -9,6 +9,22 @@ from zuul_nodes.drivers.api.labels import forNode, getOwn, getZones
 
 
 @dataclasses.dataclass(frozen=True)
+class Found:
+    """The answer that nothing is wrong, and what the cloud has.
+
+    It is false, as is the empty string.
+
+    :ivar name: what a name or a size of the configuration stands for, such as
+        the flavor that ``min-ram`` chooses, or the id of an image.
+    """
+
+    name: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclasses.dataclass(frozen=True)
 class Check:
     """Checks one object of a cloud that a configuration names.
 
@@ -18,7 +34,8 @@ class Check:
     :ivar used_by: the object of the configuration that names it, such
         as ``label debian``.
     :ivar ask: asks the cloud.  Returns a sentence with the problem and its
-        solution, or an empty string.  An exception is a problem as well.
+        solution, an empty string, or :class:`Found`.  An exception is a
+        problem as well.
     :ivar question: other values that the answer depends on.  An endpoint is
         asked once for checks with equal subject, name and question, however
         many labels and providers name the object.
@@ -29,7 +46,7 @@ class Check:
     subject: str
     name: str
     used_by: str
-    ask: Callable[[], str]
+    ask: Callable[[], str | Found]
     question: Hashable = ()
     access: bool = False
 

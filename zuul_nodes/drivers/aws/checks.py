@@ -9,6 +9,7 @@ from zuul.model import QuotaInformation
 from zuul_nodes.drivers import (
     Check,
     DriverError,
+    Found,
     getUser,
     getViews,
     getZones,
@@ -114,8 +115,8 @@ def _getTypes(flavor):
 class Questions:
     """Asks AWS about the configuration of a provider.
 
-    Each method returns an empty string or the problem, or raises the error of
-    AWS.
+    Each method returns an empty string, the problem, or what it has found, or
+    raises the error of AWS.
 
     :param AwsProvider provider:
     :param AwsEndpoint endpoint: of the provider, started.
@@ -169,7 +170,7 @@ class Questions:
             return self._explainNoImage(image, str(error))
         if owners is not None or not image.image_id or not images.isId(
                 image.image_id):
-            return ''
+            return Found(image_id)
         found = self._list('describe_images', 'Images', Filters=[
             {'Name': 'image-id', 'Values': [image_id]}])
         if not found:

@@ -15,6 +15,7 @@ from zuul_nodes.drivers import (
     Adapter,
     Check,
     DriverError,
+    Found,
     Instance,
     PermanentError,
     State,
@@ -238,7 +239,7 @@ class AzureAdapter(Adapter):
             image_id = self.references.getImage(spec)['id']
         except PermanentError as error:
             return str(error)
-        return self._ask(self.client.images, image_id)
+        return self._ask(self.client.images, image_id) or Found(image_id)
 
     def _ask(self, crud, resource_id):
         try:

@@ -11,6 +11,7 @@ from zuul_nodes.drivers import (
     Adapter,
     Check,
     Driver,
+    Found,
     Instance,
     Nullable,
     Optional,
@@ -97,7 +98,7 @@ class FakeAdapter(Adapter):
         if image_id := getattr(spec.image, 'image_id', None):
             yield Check('image', image_id, getUser(spec.label, 'image'),
                         lambda: 'There is no such image'
-                        if image_id == 'none' else '')
+                        if image_id == 'none' else Found(image_id))
 
     def getConsoleLog(self, instance_id):
         return f'{instance_id} login: '

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
 
-from zuul_nodes.drivers.api.check import Check, getViews
+from zuul_nodes.drivers.api.check import Check, Found, getViews
 from zuul_nodes.drivers.api.labels import getZones
 from zuul_nodes.drivers.api.model import Ability, InstanceSpec
 from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
@@ -48,7 +48,7 @@ def makeChecks(provider: 'ProviderWithAdapter') -> Iterator[Check]:
                 _startAndAsk, endpoint, check))
 
 
-def _startAndAsk(endpoint: EndpointWithAdapter, check: Check) -> str:
+def _startAndAsk(endpoint: EndpointWithAdapter, check: Check) -> str | Found:
     endpoint.start()
     return check.ask()
 

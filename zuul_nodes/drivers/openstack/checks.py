@@ -7,6 +7,7 @@ from zuul.model import NodesetRequest
 from zuul_nodes.drivers import (
     Check,
     DriverError,
+    Found,
     PermanentError,
     getNodeTags,
     getUser,
@@ -82,7 +83,8 @@ class Questions:
             self.endpoint.start()
             try:
                 with Translation():
-                    return ask(*args) or ''
+                    answer = ask(*args)
+                    return '' if answer is None else answer
             except DriverError as error:
                 return str(error)
         return Check(subject, str(name), user, askTranslated,
@@ -135,8 +137,8 @@ class Questions:
                 label.boot_from_volume, getFirst(types.SimpleNamespace(
                     label=label, flavor=flavor, image=image), 'volume_size'))
 
-    # Each of the following methods returns a sentence with the problem, or
-    # None.
+    # Each of the following methods returns a sentence with the problem, what
+    # it has found, or None.
 
     @property
     def _lookups(self):
@@ -186,8 +188,8 @@ class Questions:
                     f'{suggest(zone, zones)}')
 
     def _askFlavor(self, name, ram):
-        self._lookups.getFlavor(types.SimpleNamespace(
-            flavor_name=name, min_ram=ram))
+        return Found(self._lookups.getFlavor(types.SimpleNamespace(
+            flavor_name=name, min_ram=ram))['name'])
 
     def _askImage(self, image_id, name, filters):
         image = self._lookups.getImage(
@@ -195,6 +197,7 @@ class Questions:
         if image.status != 'active':
             return (f'The image "{image.name}" ({image.id}) has the status '
                     f'"{image.status}". Use an active image')
+        return Found(f'{image.name} ({image.id})')
 
     def askMetadata(self, label):
         tags = getNodeTags(

@@ -92,7 +92,7 @@ def test_quota(command):
         'provider': 'cloud', 'object': 'label debian',
         'what': 'quota', 'name': 'debian',
         'problem': 'One node needs 1 of "instances", but the cloud allows '
-                   '0'}]
+                   '0', 'found': ''}]
 
 
 def test_limits_of_the_provider(command):
@@ -112,6 +112,15 @@ def test_what_is_right_is_shown_if_wanted(command):
             for each in json.loads(printed.out)} == {
         'permission': '', 'zone': '', 'quota': '', 'image': ''}
     assert json.loads(command('--format', 'json', 'cloud')[1].out) == []
+
+
+def test_what_names_stand_for(command):
+    status, printed = command('--found', '--format', 'json', 'cloud')
+    assert status == 0
+    assert [(each['name'], each['found'])
+            for each in json.loads(printed.out)] == [('any', 'any')]
+    header = command('--found', 'cloud')[1].out.splitlines()[1]
+    assert header.split()[-2] == 'found'
 
 
 def test_nothing_is_changed(command, tmp_path, caplog):

@@ -93,7 +93,7 @@ def test_a_label_moves_and_moves_back(
         assert site.waitForBuild(site.push())['result'] == 'SUCCESS'
         return nodepool.countServed()
 
-    def countOurs():
+    def countServedByZuul():
         log = site.services.logFile('scheduler').read_text()
         return len(re.findall('Adding nodeset request', log))
 
@@ -106,7 +106,7 @@ def test_a_label_moves_and_moves_back(
     waitForState(LABEL, pools=['rack/main'], tenants=[])
     waitForReadyNodes()
     assert runJob() == 1
-    assert not countOurs()
+    assert not countServedByZuul()
 
     # One label moves.
     converted = convert(tmp_path, nodepool.conf)
@@ -117,10 +117,10 @@ def test_a_label_moves_and_moves_back(
     text = zuulNodes('migrate', '--state', '-c', site.zuul_conf).stdout
     assert 'have moved; set "min-ready: 0"\nthere' in text
     assert runJob() == 1
-    assert countOurs() == 1
+    assert countServedByZuul() == 1
 
     # And back
     site.pushNodes('')
     waitForState(LABEL, pools=['rack/main'], tenants=[])
     assert runJob() == 2
-    assert countOurs() == 1
+    assert countServedByZuul() == 1
