@@ -55,15 +55,18 @@ class Tenant:
     """A config project "config" and an untrusted project "nodes".
 
     :param dict files: (project, branch, path) -> text
+    :param config: of zuul.conf, with the connections; by default empty.
+    :param attributes: what else the tenant configuration sets.
     :param ZooKeeperClient zk_client: where its layouts are told, if they
         are.
     """
 
-    def __init__(self, files, use_nodepool=False, zk_client=None):
+    def __init__(self, files, use_nodepool=False, zk_client=None,
+                 config=None, **attributes):
         self.zk_client = zk_client
+        self.config = config or configparser.ConfigParser()
         self.connections = ConnectionRegistry()
-        self.connections.configure(
-            configparser.ConfigParser(), providers=True)
+        self.connections.configure(self.config, providers=True)
         scheduler = types.SimpleNamespace(abide=model.Abide())
         self.abide = scheduler.abide
         self.loader = zuul.configloader.ConfigLoader(
@@ -73,6 +76,7 @@ class Tenant:
         self.tenant.use_nodepool = use_nodepool
         self.tenant.allowed_labels = None
         self.tenant.disallowed_labels = None
+        vars(self.tenant).update(attributes)
         self.files = {key: textwrap.dedent(text)
                       for key, text in files.items()}
         for name in (CONFIG, NODES):
@@ -139,8 +143,7 @@ class TenantWithPipelines(Tenant):
 
     def load(self):
         self.connections.configure(
-            configparser.ConfigParser(), providers=True, triggers=True,
-            reporters=True)
+            self.config, providers=True, triggers=True, reporters=True)
         # Pipelines ask the scheduler for it.
         self.loader.scheduler.sql = None
         super().load()
