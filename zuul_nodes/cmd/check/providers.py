@@ -2,13 +2,11 @@
 
 import contextlib
 import pathlib
-import types
 
-from kazoo.client import KazooState
-from kazoo.exceptions import NoNodeError
 from zuul import model
 
 from zuul_nodes.cmd.common.choice import choose, findError
+from zuul_nodes.cmd.common.nozookeeper import NO_ZOOKEEPER
 from zuul_nodes.cmd.common.tenants import Tenants, connect
 from zuul_nodes.cmd.common.waiting import Waiting
 from zuul_nodes.configloader.objects import stanzas
@@ -116,28 +114,3 @@ def _load(layout, file):
     except Exception as error:
         raise UserError(
             f'{file}: {" ".join(str(error).split())}') from error
-
-
-class NoZooKeeper:
-    """Replaces the client of ZooKeeper: reads nothing and writes nothing.
-
-    Endpoints read cached quotas from ZooKeeper; checks query the cloud
-    instead.
-    """
-
-    _state = KazooState.CONNECTED
-
-    def add_listener(self, listener):
-        pass
-
-    def add_watch(self, path, watch, mode):
-        pass
-
-    def ensure_path(self, path):
-        pass
-
-    def get_children(self, path):
-        raise NoNodeError
-
-
-NO_ZOOKEEPER = types.SimpleNamespace(client=NoZooKeeper())

@@ -8,6 +8,7 @@ from zuul_nodes.cmd.migrate import (
     images,
     jobs,
     labels,
+    loading,
     metastatic,
     pipelines,
     report,
@@ -100,7 +101,7 @@ def convert(sources, secrets, tenant_name, clouds=None):
     if not new.sections and not work.jobs:
         raise UserError(_explainNothing(whole))
     _remarkTenant(remarks, new)
-    files = _write(contents, links, sources, secrets, remarks)
+    files = _write(contents, links, sources, secrets, remarks, new)
     return Result(files, remarks, {
         'sections': len(new.sections), 'providers': len(new.pools),
         'labels': len(label_stanzas), 'images': len(image_stanzas),
@@ -206,7 +207,7 @@ def _remarkTenant(remarks, new):
         'true"')
 
 
-def _write(contents, links, sources, secrets, remarks):
+def _write(contents, links, sources, secrets, remarks, new):
     files, shown = {}, set()
     files[CONNECTIONS], comments = connections.write(links.options)
     shown |= comments
@@ -215,6 +216,8 @@ def _write(contents, links, sources, secrets, remarks):
             files[path], comments = yamltext.write(content)
             shown |= comments
     files = {path: files[path] for path in PURPOSES if files.get(path)}
+    loading.check({path: text for path, text in files.items()
+                   if path.startswith(NODES)}, links, new, remarks)
     shown |= remarks.carriedComments()
     # The same text at several providers is there once.
     texts = {comment.text for comment in shown}

@@ -91,6 +91,7 @@ def test_file(name, tmp_path, capsys):
         return
     content = yaml.safe_load(path.read_text())
     converted = convert(tmp_path, path).load()
+    assert 'does not load' not in converted.report
     compareCounts(content, converted)
     for provider in content['providers']:
         for pool in provider.get('pools', ()):

@@ -157,6 +157,39 @@ providers:
         assert '"max-pods": it takes effect' in converted.report
 
 
+@pytest.mark.parametrize('image, pool', [
+    ('image-id: none', ''),
+    ('shared-gallery-image: {gallery-name: a/b, name: c}', ''),
+    ('image-filter: {name: x}', 'subnet-id: none')])
+def test_rules_of_a_driver_beyond_single_attributes(tmp_path, image, pool):
+    converted = convert(tmp_path, f'''
+providers:
+  - name: p
+    driver: azure
+    location: l
+    resource-group: g
+    {pool or 'network: n'}
+    cloud-images: [{{name: i, username: u, {image}}}]
+    pools:
+      - name: main
+        labels: [{{name: l, cloud-image: i, hardware-profile: {{vm-size: v}}}}]
+''')
+    decide = ' '.join(
+        converted.report.partition('## Changed')[0].split())
+    left_out = (pool or image).partition(':')[0]
+    assert f'"{left_out}" is left out, for "{left_out}" does not take its ' \
+        f'value: expected the' in decide
+    # What is missing then is said, too.
+    assert 'The provider does not load: ' in decide
+
+
+def test_connection_without_what_it_needs(tmp_path):
+    converted = convert(tmp_path, '''
+providers: [{name: p, driver: gce, region: r, pools: []}]
+''')
+    assert 'The connection "gce" is not complete: ' in converted.report
+
+
 def test_abstract_flavors_have_sizes_of_each_pool(tmp_path):
     converted = convert(tmp_path, '\n'.join((
         makeSite(), makeSite().partition('providers:')[2].replace(
