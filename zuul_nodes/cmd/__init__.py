@@ -31,6 +31,7 @@ SUBCOMMANDS = {
     'launchers': 'list the launchers and show which one plans',
     'migrate': 'convert the configuration of Nodepool, and show its state',
     'new-driver': 'write a package with a driver for another cloud',
+    'nodes': 'list the nodes, hold, release and delete them',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'requests': 'list the requests for nodes and why they wait',
     'run': "run one of Zuul's commands with the plugin installed",

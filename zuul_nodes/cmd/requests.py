@@ -31,13 +31,18 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
-    parser.add_argument('--tenant', help='only requests of this tenant')
-    parser.add_argument('--label', help='only requests for this label')
-    parser.add_argument(
+    parser.set_defaults(request=None, tenant=None, label=None, state=None)
+    actions = parser.add_subparsers(dest='action', metavar='ACTION')
+    lister = actions.add_parser('list', help='list requests; the default')
+    output.addCommonArguments(lister)
+    lister.add_argument('--tenant', help='only requests of this tenant')
+    lister.add_argument('--label', help='only requests for this label')
+    lister.add_argument(
         '--state', choices=STATES, help='only requests in this state')
-    parser.add_argument(
-        'request', nargs='?', metavar='REQUEST',
-        help='show one request in detail: its id, or how the id begins')
+    shower = actions.add_parser('show', help='show all about a request')
+    output.addCommonArguments(shower)
+    shower.add_argument('request', metavar='REQUEST', help=(
+        'the id of a request, or how it begins'))
 
 
 def run(args):
@@ -62,12 +67,12 @@ def run(args):
     if args.request:
         text = formatRequest(request)
     else:
-        requests = request = [
+        request = [
             each for each in requests
             if args.tenant in (None, each['tenant'])
             and args.state in (None, each['state'])
             and (args.label is None or args.label in each['labels'])]
-        text = output.formatTable(COLUMNS, map(getRow, requests), WIDTHS)
+        text = output.formatTable(COLUMNS, map(getRow, request), WIDTHS)
     print(output.formatJSON(request) if args.format == 'json' else text)
     return 0
 

@@ -8,7 +8,7 @@ def test_help_names_every_subcommand(zuulNodes):
     assert result.returncode == 0
     for name in ('check', 'dib-test', 'doctor', 'explain', 'images',
                  'launcher', 'launchers', 'migrate', 'new-driver',
-                 'quickstart', 'requests', 'run'):
+                 'nodes', 'quickstart', 'requests', 'run'):
         assert name in result.stdout
         help_of_one = zuulNodes(name, '--help')
         assert help_of_one.returncode == 0

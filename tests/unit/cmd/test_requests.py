@@ -100,7 +100,7 @@ def test_filters(requests, site):
     wanted = site.addRequest('big', 'small', tenant='other', priority=1)
     site.addRequest('small', tenant='other', state=State.FULFILLED)
     found = json.loads(requests(
-        '--format', 'json', '--tenant', 'other', '--label', 'small',
+        'list', '--format', 'json', '--tenant', 'other', '--label', 'small',
         '--state', 'requested'))
     assert [(each['uuid'], each['position']) for each in found] == [
         (wanted.uuid, 2)]
@@ -110,7 +110,7 @@ def test_one_request_is_shown_with_its_place_and_reason(requests, site):
     first, second = (site.addRequest('big', request_time=time.time() - age)
                      for age in (7400, 7300))
     site.explain(REASON, first, second)
-    text = requests(second.uuid[:10])
+    text = requests('show', second.uuid[:10])
     for line in (f'Request:  {second.uuid}', 'Pipeline: check',
                  'State:    requested, 2 h old',
                  'Position: 2 of those that wait, in all tenants',
@@ -129,7 +129,7 @@ def test_failed_request_is_shown_with_its_reason(requests, site, zk_client):
         'reason': 'No provider can serve it.'}}
     zk_client.client.set(
         request.getPath(), zlib.compress(json.dumps(record).encode()))
-    text = requests(request.uuid)
+    text = requests('show', request.uuid)
     for line in ('Project:  example.com/repo', 'Failed at one: no such flavor',
                  'Reason:   No provider can serve it.'):
         assert line in text.splitlines()
@@ -141,7 +141,7 @@ def test_nodes_of_a_request_are_shown(requests, site):
     request = site.addRequest(
         'big', 'small', state=State.ACCEPTED, provider_node_data=[
             {'uuid': node.uuid}, {'uuid': 'a' * 32}])
-    assert getRows(requests(request.uuid)) == [
+    assert getRows(requests('show', request.uuid)) == [
         ['Node', 'Label', 'State', 'Provider'],
         [node.uuid, 'big', 'building', 'example.com%2Frepo/one'],
         ['a' * 32, '-', 'gone', '-']]
@@ -156,6 +156,7 @@ def test_id_that_names_no_request(
     for number in range(2):
         site.addRequest('big', uuid=f'ffff{number:028}')
     result = zuulNodes(
-        'requests', '-c', writeConf(zuul_conf, tmp_path / 'zuul.conf'), uuid)
+        'requests', '-c', writeConf(zuul_conf, tmp_path / 'zuul.conf'), 'show',
+        uuid)
     assert (result.returncode, result.stdout) == (1, '')
     assert result.stderr.startswith(f'zuul-nodes requests: {message}')

@@ -1,14 +1,37 @@
 """Output of the subcommands: a table for people, or JSON."""
 
+import argparse
 import json
+import urllib.parse
 
 import prettytable
+
+from zuul_nodes import zuulconf
 
 
 def addFormatArgument(parser):
     parser.add_argument(
         '--format', choices=('text', 'json'), default='text',
         help='output format (default: %(default)s)')
+
+
+def addCommonArguments(parser):
+    """Accept the common arguments after an action as well as before it.
+
+    :param parser: of the action.
+    """
+    own = argparse.ArgumentParser(add_help=False)
+    zuulconf.addConfigArgument(own)
+    addFormatArgument(own)
+    for action in own._actions:
+        action.default = argparse.SUPPRESS
+        parser._add_action(action)
+
+
+def getShortName(canonical_name):
+    """:return: the name that people gave; ``-`` for None."""
+    return urllib.parse.unquote_plus(
+        (canonical_name or '-').rpartition('/')[2])
 
 
 def formatTable(columns, rows, widths=None):

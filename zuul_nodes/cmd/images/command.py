@@ -49,13 +49,13 @@ def addArguments(parser):
     parser.set_defaults(image=None, action=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list images; the default')
-    _addCommon(lister)
+    output.addCommonArguments(lister)
     lister.add_argument(
         'image', nargs='?', help='the name of an image (default: all)')
     for name, (help_text, what) in CHANGES.items():
         change = actions.add_parser(name, help=help_text, description=(
             help_text[0].upper() + help_text[1:] + '.'))
-        _addCommon(change)
+        output.addCommonArguments(change)
         change.add_argument(what, help={
             'build': 'the id of a build, as "zuul-nodes images" shows it',
             'image': 'the name of an image'}[what])
@@ -74,16 +74,6 @@ def addArguments(parser):
             change.add_argument(
                 '--force', action='store_true',
                 help='even if no other build is in service')
-
-
-def _addCommon(parser):
-    """Accept the common arguments after the action as well as before it."""
-    own = argparse.ArgumentParser(add_help=False)
-    zuulconf.addConfigArgument(own)
-    output.addFormatArgument(own)
-    for action in own._actions:
-        action.default = argparse.SUPPRESS
-        parser._add_action(action)
 
 
 def run(args):
