@@ -6,7 +6,7 @@ generated.  Settings that no operator should need are internal: they are read
 like the others, but not documented.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import configparser
 import dataclasses
 import math
@@ -43,12 +43,45 @@ def _readNames(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(','))))
 
 
+@dataclasses.dataclass(frozen=True)
+class Timeouts:
+    """Time-outs of tenants, in seconds.
+
+    :ivar general: for all other tenants; None for no limit.
+    :ivar by_tenant: name of a tenant -> its own; None for no limit.
+    """
+    general: float | None = None
+    by_tenant: Mapping[str, float | None] = dataclasses.field(
+        default_factory=dict)
+
+    def get(self, tenant_name: str) -> float | None:
+        return self.by_tenant.get(tenant_name, self.general)
+
+
+def _readTimeouts(text: str) -> Timeouts:
+    general, by_tenant = None, {}
+    for entry in _readNames(text):
+        # The name of a tenant may contain any characters.
+        name, equals, number = entry.rpartition('=')
+        seconds = float(number)
+        if not 0 <= seconds < math.inf:
+            raise ValueError
+        if equals:
+            by_tenant[name.strip()] = seconds or None
+        else:
+            general = seconds or None
+    return Timeouts(general, by_tenant)
+
+
 KINDS: dict[Any, Kind] = {
     bool: Kind(lambda text: SWITCH[text.lower()], 'true or false'),
     int: Kind(int, 'a whole number'),
     float: Kind(float, 'a number'),
     str: Kind(_readPath, 'a path'),
     tuple[str, ...]: Kind(_readNames, 'a list'),
+    Timeouts: Kind(
+        _readTimeouts, 'a number of seconds, and TENANT=SECONDS for tenants '
+        'with another one, separated by commas'),
     addresses.ImageSources: Kind(addresses.ImageSources, 'a list'),
 }
 
@@ -125,6 +158,12 @@ class Settings:
         A request fails after this time if its nodes belong to a connection
         that no running launcher handles, or to a provider that the launcher
         of the request cannot read.''', unit='seconds', least=0)
+    request_timeout: Timeouts = option(  # noqa: RUF009
+        Timeouts, '''
+        A request that still waits for nodes after this time fails, and says
+        what it has waited for.  ``TENANT=SECONDS`` is the time for the
+        requests of one tenant, for example ``14400, example=3600``.  ``0``
+        sets no limit.''', shown='0')
     call_timeout: float = option(600.0, '''
         The time-out of a driver's call, usually to its cloud.''',
         unit='seconds', least=0.001)

@@ -42,6 +42,14 @@ def test_a_value_is_read(option, text, value):
     assert getattr(read(**{option: text}), option) == value
 
 
+@pytest.mark.parametrize('text, found', [
+    ('3600', [3600, 3600]), ('0', [None, None]), ('60, one = 5', [5, 60]),
+    ('one=0, 60', [None, 60]), ('one=5', [5, None]), ('', [None, None])])
+def test_time_out_of_requests_may_differ_by_tenant(text, found):
+    timeouts = read(request_timeout=text).request_timeout
+    assert [timeouts.get(name) for name in ('one', 'two')] == found
+
+
 def test_a_path_may_begin_with_the_home_of_the_user(monkeypatch):
     monkeypatch.setenv('HOME', '/home/zuul')
     assert read(temp_dir='~/images').temp_dir == '/home/zuul/images'
@@ -53,6 +61,9 @@ def test_a_path_may_begin_with_the_home_of_the_user(monkeypatch):
     ('endpoint_workers', '0', THREADS), ('endpoint_workers', '1.5', THREADS),
     ('endpoint_workers', '1001', THREADS),
     ('require_image_checksums', 'maybe', 'true or false'),
+    *((('request_timeout', text, 'a number of seconds, and TENANT=SECONDS for '
+        'tenants with another one, separated by commas'))
+      for text in ('soon', 'one=', '-1', 'one=inf')),
     ('temp_dir', '', 'a path')])
 def test_a_value_that_is_not_right_is_told_with_what_would_be(
         option, text, right):

@@ -119,7 +119,7 @@ class RequestReconciler:
 
     def _plan(self, request, log):
         if not self._hasLayout(request):
-            self.waits.logReason(request.uuid, UNREAD, log)
+            self._limitWait(request, UNREAD, log)
             return
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
@@ -129,7 +129,7 @@ class RequestReconciler:
         elif self.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, decision.reason)
         else:
-            self.waits.logReason(request.uuid, UNREAD, log)
+            self._limitWait(request, UNREAD, log)
 
     def _hasLayout(self, request):
         """:return: whether the layout of a request has been read: a request
@@ -144,8 +144,19 @@ class RequestReconciler:
 
     def _wait(self, request, decision, log):
         self.waits.noteWait(request, decision.reason, log)
-        self._watchUnhandled(
-            request, self.planner.getUnhandled(request.uuid), log)
+        unhandled = self.planner.getUnhandled(request.uuid)
+        if not self._watchUnhandled(request, unhandled, log):
+            self._limitWait(request, decision.reason, log)
+
+    def _limitWait(self, request, reason, log):
+        """Fail a request that has waited for too long, or log why it waits.
+        """
+        timeout = self.waits.findTimeout(request)
+        if timeout is None:
+            self.waits.logReason(request.uuid, reason, log)
+        else:
+            self._end(request, State.FAILED, log, (
+                f'{reason}; waited {timeout:g} seconds (request_timeout)'))
 
     def _watchUnhandled(self, request, reason, log):
         """Fail a request that has waited too long for a launcher of its
@@ -153,10 +164,13 @@ class RequestReconciler:
 
         :param str reason: why no running launcher can serve the request; None
             if one can.
+        :return: whether it has failed.
         """
-        if self.waits.isOver(request, reason):
+        is_over = self.waits.isOver(request, reason)
+        if is_over:
             self._end(request, State.FAILED, log, (
                 f'{reason}; waited {self.waits.unhandled_timeout:g} seconds'))
+        return is_over
 
     # Granting
 

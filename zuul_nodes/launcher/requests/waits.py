@@ -34,6 +34,7 @@ class RequestWaits:
         # When the reasons were recorded the last time, by the monotonic clock.
         self._recorded = -math.inf
         self.unhandled_timeout = settings.unhandled_timeout
+        self.timeouts = settings.request_timeout
         self._reasons = {}
         self.unhandled = {}
 
@@ -85,6 +86,20 @@ class RequestWaits:
         if left > 0:
             self.queue.addAfter(('request', request.uuid), left)
         return left <= 0
+
+    def findTimeout(self, request):
+        """
+        :return: the time-out in seconds if the request has waited for longer;
+            None if not, then it is queued for the end of the time.
+        """
+        timeout = self.timeouts.get(request.tenant_name)
+        if timeout is None:
+            return None
+        left = request.request_time + timeout - time.time()
+        if left > 0:
+            self.queue.addAfter(('request', request.uuid), left)
+            return None
+        return timeout
 
     def forget(self, request_id):
         self._reasons.pop(request_id, None)

@@ -1,6 +1,7 @@
 """Requests that others change, or have left half way."""
 
 import logging
+import time
 
 import pytest
 from zuul.launcher.client import LauncherClient
@@ -41,6 +42,28 @@ def getEvents(launcher):
 
 
 # Why they wait, and fail
+
+@pytest.mark.settings(request_timeout='tenant=3600')
+def test_request_fails_when_it_has_waited_too_long(steps, racks):
+    one = cloud('one', resource_limits='{instances: 1}')
+    for tenant in ('tenant', 'patient'):
+        steps.setLayout(one, tenant)
+    serve(steps, steps.addRequest('big'))
+    early = time.time() - 3600
+    patient, young, over, soon = (
+        steps.addRequest('big', tenant=tenant, request_time=start)
+        for tenant, start in (
+            ('patient', early - 1), ('tenant', early + 600),
+            ('tenant', early - 1), ('tenant', early + 0.5)))
+    for request in (over, soon):
+        steps.runUntil(lambda request=request: isDone(request))
+        reason = requestnotes.getReason(request)
+        assert '1 instances, 1 in use, 1 needed' in reason
+        assert reason.endswith('; waited 3600 seconds (request_timeout)')
+    steps.run()
+    assert not isDone(patient)
+    assert not isDone(young)
+
 
 def test_record_of_a_failed_request_says_why(steps):
     steps.setLayout(cloud('one'))
