@@ -12,9 +12,12 @@ import typing
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.nodes.readycounts import Kind, getKind
+from zuul_nodes.launcher.planner import ENDED_STATES
+
+State = ProviderNode.State
 
 # States of nodes whose quota is about to be free.
-LEAVING_STATES = (ProviderNode.State.OUTDATED, ProviderNode.State.USED)
+LEAVING_STATES = (State.OUTDATED, State.USED)
 
 
 class Facts(typing.NamedTuple):
@@ -86,7 +89,18 @@ class NodeIndex:
         with self._lock:
             return {self.facts[node_id].provider
                     for node_id, since in self._leaving.items()
-                    if since > earliest}
+                    if since > earliest
+                    and self.facts[node_id].state in LEAVING_STATES}
+
+    def getStuck(self, timeout):
+        """
+        :param float timeout: seconds after which a deletion counts as stuck.
+        :return: a set of the ids of the nodes whose deletion is stuck.
+        """
+        latest = time.monotonic() - timeout
+        with self._lock:
+            return {node_id for node_id, since in self._leaving.items()
+                    if since <= latest}
 
     def _replace(self, node_id, old, new):
         if new is NOTHING:
@@ -105,7 +119,7 @@ class NodeIndex:
                 del self._numbers[old.kind]
         if new.kind:
             self._numbers[new.kind] += 1
-        if new.state in LEAVING_STATES:
+        if new.state in ENDED_STATES:
             self._leaving.setdefault(node_id, time.monotonic())
         else:
             self._leaving.pop(node_id, None)

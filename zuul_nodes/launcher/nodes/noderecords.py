@@ -5,6 +5,7 @@ import time
 
 from zuul.model import NodesetRequest, ProviderNode
 
+from zuul_nodes.launcher.planner import ENDED_STATES
 from zuul_nodes.launcher.zookeeper import (
     Conflict,
     getPath,
@@ -13,10 +14,6 @@ from zuul_nodes.launcher.zookeeper import (
 )
 
 State = ProviderNode.State
-
-# States in which no request can use the node any more.
-ENDED_STATES = (State.FAILED, State.TEMPFAILED, State.OUTDATED,
-                State.DEREGISTER, State.USED)
 
 
 class NodeRecords:

@@ -77,6 +77,8 @@ class Reclaim:
         if not self.layouts.isUpToDate():
             # While layouts are being read, a provider may seem to be missing.
             return
+        self.planner.setStuck(
+            self.nodes.index.getStuck(self.settings.leaving_time))
         leaving = self.nodes.index.getLeaving(self.settings.leaving_time)
         wanted = collections.defaultdict(list)
         for each in reserved:

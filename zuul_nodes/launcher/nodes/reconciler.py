@@ -13,7 +13,7 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ProviderNode
 
 from zuul_nodes import audit
-from zuul_nodes.launcher.nodes.noderecords import ENDED_STATES
+from zuul_nodes.launcher.planner import ENDED_STATES
 from zuul_nodes.launcher.zookeeper import Conflict, isSeen, setAttributes
 
 State = ProviderNode.State

@@ -3,7 +3,11 @@
 Everything here is in memory: there is no ZooKeeper, and there are no threads.
 """
 
-from zuul_nodes.launcher.planner.capacity import LAST, Shortage
+from zuul_nodes.launcher.planner.capacity import (
+    ENDED_STATES,
+    LAST,
+    Shortage,
+)
 from zuul_nodes.launcher.planner.decisions import Host, Slot
 from zuul_nodes.launcher.planner.limits import (
     getSlotProblem,
@@ -18,6 +22,7 @@ from zuul_nodes.launcher.planner.readynodes import isPending
 from zuul_nodes.launcher.planner.supply import Supply
 
 __all__ = [
+    'ENDED_STATES',
     'LAST',
     'Grant',
     'Host',

@@ -67,6 +67,10 @@ class Entry(NamedTuple):
 
 
 NOTHING = Entry()
+State = ProviderNode.State
+# States in which no request can use a node any more.
+ENDED_STATES = (State.FAILED, State.TEMPFAILED, State.OUTDATED,
+                State.DEREGISTER, State.USED)
 # Ranks behind those of all requests: of nodes without a request, of
 # reservations for such nodes, and the end.
 LAST, MISSING, END = ((math.inf, number) for number in range(3))
@@ -91,7 +95,7 @@ class Shortage(NamedTuple):
         text = (f'{self.account} has {self.limit} {self.resource}, '
                 f'{self.used} in use, {self.needed} needed')
         if self.held:
-            text += f', {self.held} are on hold'
+            text += f', {self.held} on hold or stuck in deletion'
         if self.ahead:
             text += f', {self.reserved} kept for request {self.ahead}'
         return text
@@ -154,8 +158,10 @@ class Capacity:
         self._members: dict[Key, set[str]] = collections.defaultdict(set)
         self._spare: collections.Counter[tuple[str, str]] = (
             collections.Counter())
-        # Uuid of a machine with nodes that a user holds -> what it uses.
+        # Uuid of a machine with nodes that a user holds, or whose deletion is
+        # stuck -> what it uses.
         self._held: dict[str, Charges] = {}
+        self._stuck: Collection[str] = ()
         # Keys of which a waiting request lacks capacity.
         self._short: set[Key] = set()
         self.setScope(Scope({}), Limits(Scope({})))
@@ -497,16 +503,27 @@ class Capacity:
             for rival in map(self.getNode, self.getRivals(node_id)) if rival
         } if provider and provider.nodes else set()
 
+    def setStuck(self, node_ids: Collection[str]) -> None:
+        """:param node_ids: of the nodes whose deletion is stuck."""
+        changed = set(node_ids).symmetric_difference(self._stuck)
+        self._stuck = node_ids
+        for node in map(self.getNode, changed):
+            if node is not None:
+                self._noteHolds(node.main_node_id or node.uuid)
+
     def countHeld(self, machine_id: str) -> int:
-        """:return: how many nodes of a machine users hold."""
+        """:return: how many nodes of a machine users hold, or cannot be
+            deleted."""
         node = self.getNode(machine_id)
         return 0 if node is None else sum(
-            each is not None and each.state == ProviderNode.State.HOLD
+            each is not None and (
+                each.state == State.HOLD
+                or (each.uuid in self._stuck and each.state in ENDED_STATES))
             for each in (node, *map(self.getNode, node.subnodes)))
 
     def _noteHolds(self, machine_id: str) -> None:
         """What a machine with a held node uses comes back when a user says
-        so, or never."""
+        so, or never; what one uses that cannot be deleted, too."""
         new = (self._entries[machine_id].charges
                if self.countHeld(machine_id) else None)
         old = self._held.get(machine_id)

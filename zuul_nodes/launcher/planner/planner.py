@@ -254,6 +254,12 @@ class Planner:
         with self._change():
             self.capacity.update(node)
 
+    def setStuck(self, node_ids: Collection[str]) -> None:
+        """:param node_ids: of the nodes that are being deleted for so long
+            that they may never go."""
+        with self._change():
+            self.capacity.setStuck(node_ids)
+
     def setAddresses(self, host: str, found: Iterable[str]) -> None:
         """
         :param host: as it was told.

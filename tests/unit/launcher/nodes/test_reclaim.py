@@ -98,6 +98,26 @@ def test_ready_node_makes_room_when_deletion_of_another_hangs(
     steps.runUntil(lambda: isDone(request))
 
 
+def test_large_request_keeps_nothing_idle_while_a_deletion_hangs(
+        steps, racks):
+    steps.setLayout(limited(2))
+    used = serve(steps, 'third')
+    running = serve(steps, 'big')
+    racks.delete_errors['one', 'third'] = OSError('it is stuck')
+    finish(steps, used)
+    large = steps.addRequest('other', 'other')
+    assert isWaiting(steps, large)
+    small = steps.addRequest('other')
+    finish(steps, running)
+    assert isWaiting(steps, small)
+    change(steps.reclaim, leaving_time=0)
+    steps.runUntil(lambda: isDone(small))
+    assert not isDone(large)
+    finish(steps, small)
+    racks.delete_errors.clear()
+    steps.runUntil(lambda: isDone(large))
+
+
 def test_ready_node_stays_while_no_request_needs_its_room(steps, racks):
     steps.setLayout(limited(1).replace(', third]', ']') + addProvider(
         'two', '[third]', resource_limits='{instances: 1}'))

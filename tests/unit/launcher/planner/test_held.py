@@ -57,7 +57,9 @@ def test_the_reason_names_what_is_held():
     world = makeWorld('limit')
     hold(world, world.fill(1, 'big')[0])
     _, wait = world.request(*['big'] * 4)
-    assert 'has 4 instances, 1 in use, 4 needed, 1 are on hold' in wait.reason
+    assert (
+        'has 4 instances, 1 in use, 4 needed, 1 on hold or stuck in deletion'
+        ) in wait.reason
 
 
 def test_a_request_waits_in_its_place_again_when_the_hold_is_over():
@@ -94,3 +96,22 @@ def test_a_machine_with_a_held_slot_does_not_come_back():
     for request in second:
         world.finish(request)
     assert getReservations(world.planner) == {}
+
+
+def test_others_are_served_while_a_deletion_is_stuck():
+    world = makeWorld('limit')
+    running = world.fill(4, 'big')
+    large, _ = world.request(*['big'] * 4)
+    node, = world.getNodes(running[0])
+    node._set(state=State.USED)
+    world.planner.updateNode(node)
+    world.planner.forget(running[0].uuid)
+    assert set(getReservations(world.planner)) == {large.uuid}
+    world.planner.setStuck({node.uuid})
+    assert getReservations(world.planner) == {}
+    world.finish(running[1])
+    _, decision = world.request('big')
+    assert isinstance(decision, Grant)
+    # It goes in the end.
+    world.removeNode(node)
+    assert set(getReservations(world.planner)) == {large.uuid}
