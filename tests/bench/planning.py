@@ -6,6 +6,7 @@ into a dictionary of 10,000 entries that this machine does in the same time.
 """
 
 import argparse
+import collections
 import pathlib
 import statistics
 import sys
@@ -23,6 +24,7 @@ from tests.fixtures.planning import (  # noqa: E402
     World,
 )
 from zuul_nodes.launcher.planner.decisions import Wait  # noqa: E402
+from zuul_nodes.launcher.providers import Scope  # noqa: E402
 
 LOOKS = 10_000
 # Of an endpoint; there are more nodes that are on hold.
@@ -64,6 +66,7 @@ class Site:
                           for number in range(providers)]
         self.labels = [f'label{number}' for number in range(20)]
         self.tenants = tenants
+        self.scopes = []
         self.world = World(*self.makeProviders(), isAsked=lambda *args: True)
         for number in range(nodes):
             provider = self.world.providers[
@@ -78,11 +81,24 @@ class Site:
             assert isinstance(decision, Wait), decision
         self.planner = self.world.planner
 
-    def makeProviders(self):
+    def makeProviders(self, tenants=None):
         return [
             Provider(endpoint.name, *map(Label, self.labels),
                      endpoint=endpoint, tenant=f'tenant{tenant}')
-            for tenant in range(self.tenants) for endpoint in self.endpoints]
+            for tenant in range(tenants or self.tenants)
+            for endpoint in self.endpoints]
+
+    def prepareLayouts(self, number):
+        """Prepare as many new layouts of the first tenant."""
+        others = self.world.providers[len(self.endpoints):]
+        for _ in range(number):
+            providers = collections.defaultdict(list)
+            for provider in (*self.makeProviders(1), *others):
+                providers[provider.tenant_name].append(provider)
+            self.scopes.append(Scope(providers))
+
+    def readLayout(self):
+        self.planner.setScope(self.scopes.pop())
 
     def tellSame(self):
         self.planner.limitsChanged([self.endpoints[0].name])
@@ -102,6 +118,7 @@ def main():
                         help='smaller sites and fewer rounds')
     args = parser.parse_args()
     look = measureLook()
+    rounds = 3 if args.quick else 7
     table = prettytable.PrettyTable(
         ['Site', 'What', 'CPU (ms)', 'Looks into a dictionary'])
     table.align = 'l'
@@ -110,15 +127,17 @@ def main():
         sizes += [(100, 20, 500, 10_000), (100, 50, 1000, 10_000)]
     for size in sizes:
         site = Site(*size)
+        site.prepareLayouts(rounds + 1)
         name = 'T{} P{} L{} N{}'.format(*size)
         for what, function in (
                 ('one provider is told, nothing changed', site.tellSame),
                 ('all providers are told, nothing changed',
                  site.tellAllSame),
-                ('the limit of one provider changed', site.tellChange)):
+                ('the limit of one provider changed', site.tellChange),
+                ('one tenant has a new layout', site.readLayout)):
             # The first one notes what there is.
             function()
-            taken = timeCPU(function, 3 if args.quick else 7)
+            taken = timeCPU(function, rounds)
             table.add_row([name, what, f'{taken:.2f}',
                            f'{taken / look:,.0f}'])
             name = ''

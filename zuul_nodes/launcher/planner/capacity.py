@@ -118,6 +118,7 @@ Blocker: TypeAlias = Shortage | Unknown | str
 
 class Capacity:
     """
+    :param limits: of all layouts.
     :param isGiven: as for :class:`.SharedMachines`.
     :param tellName: the same.
     :ivar reservations: of requests.
@@ -136,8 +137,11 @@ class Capacity:
     """
 
     def __init__(
-            self, isGiven: Callable[[str], bool] = lambda name: False,
+            self, limits: Limits,
+            isGiven: Callable[[str], bool] = lambda name: False,
             tellName: Callable[[str], object] = lambda host: None) -> None:
+        self.scope = limits.scope
+        self.limits = limits
         self.reservations = Reservations()
         self.missing = Reservations()
         self.shared_machines = SharedMachines(isGiven, tellName)
@@ -164,15 +168,27 @@ class Capacity:
         self._stuck: Collection[str] = ()
         # Keys of which a waiting request lacks capacity.
         self._short: set[Key] = set()
-        self.setScope(Scope({}), Limits(Scope({})))
 
-    def setScope(self, scope: Scope, limits: Limits) -> None:
+    def setScope(self, scope: Scope) -> set[str]:
+        """
+        :param scope: of new layouts.
+        :return: as :meth:`.Limits.setScope`.
+        """
         self.scope = scope
-        self.limits = limits
-        self.changed.update(scope.by_name)
+        sections, capped = self.limits.sections, self.limits.capped
+        tenants = self.limits.setScope(scope)
+        moved = {name for name, _
+                 in sections.items() ^ self.limits.sections.items()}
+        capped_anew = {
+            key for key in capped.keys() | self.limits.capped
+            if capped.get(key) != self.limits.capped.get(key)}
         for node_id, entry in self._entries.items():
-            if entry.node is not None:
-                self._write(node_id, self._describe(entry.node))
+            node = entry.node
+            if node is not None and (
+                    node.provider in moved
+                    or (node.provider, node.label) in capped_anew):
+                self._write(node_id, self._describe(node))
+        return tenants
 
     # What is there
 
@@ -570,10 +586,10 @@ class Capacity:
         if tenant_name := node.tenant_name:
             return [getLabelKey(tenant_name, node.label)]
         # It counts for all who could have it.
+        capped = self.limits.capped.get((node.provider, node.label))
         return [getLabelKey(provider.tenant_name, node.label)
                 for provider in self.scope.getProviders(node)
-                if (label := provider.labels.get(node.label))
-                and label.max_nodes is not None]
+                if provider in capped] if capped else []
 
     def _write(self, node_id: str, new: Entry) -> None:
         """Put an entry in the place of the one that is there."""

@@ -9,7 +9,7 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping
 import logging
 import time
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 import urllib.parse
 
 from zuul.provider import BaseProvider, BaseProviderLabel
@@ -109,6 +109,8 @@ class Limits:
     :param lifetime: seconds for which an answer is remembered.
     :ivar users: account -> names of the providers whose nodes count
         in it.
+    :ivar capped: name of a provider and of a label -> the tenants' objects of
+        the provider that limit the number of nodes with the label.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
@@ -116,24 +118,53 @@ class Limits:
     def __init__(self, scope: Scope,
                  clock: Callable[[], float] = time.monotonic,
                  lifetime: float = 5.0) -> None:
-        self.scope = scope
         self.clock = clock
         self.lifetime = lifetime
-        self.sections = {
-            name: section for section, providers in scope.by_section.items()
-            for name in providers}
-        # Name of a provider -> what was asked -> until when the answer is
-        # good, the answer, and what gives it.
-        self._answers: dict[str, dict[
-            tuple[BaseProvider, str, str],
-            tuple[float, Charges | None, Make]]] = (
+        self.scope = Scope({})
+        self.sections: dict[str, str] = {}
+        # Provider -> what was asked -> until when the answer is good, the
+        # answer, and what gives it.
+        self._answers: dict[BaseProvider, dict[
+            tuple[str, str], tuple[float, Charges | None, Make]]] = (
                 collections.defaultdict(dict))
         # What there was no answer to the last time -> why.
-        self._problems: dict[tuple[Any, ...], str] = {}
+        self._problems: dict[BaseProvider, dict[tuple[str, ...], str]] = (
+            collections.defaultdict(dict))
+        # Provider -> in which accounts its nodes count.
+        self._accounts: dict[BaseProvider, tuple[Account, ...]] = {}
         # Name of a provider -> of which questions an answer differs from an
         # earlier one.
         self._changed: dict[str, set[str]] = {}
-        self.users = self._getUsers()
+        self.setScope(scope)
+
+    def setScope(self, scope: Scope) -> set[str]:
+        """
+        :param scope: of new layouts.
+        :return: the names of the tenants with other providers than before, or
+            with providers whose nodes count elsewhere.
+        """
+        former, self.scope = self.scope, scope
+        sections = {
+            name: section for section, providers in scope.by_section.items()
+            for name in providers}
+        moved = {name for name, _ in sections.items() ^ self.sections.items()}
+        self.sections = sections
+        tenants = {
+            tenant for tenant in former.by_tenant.keys() | scope.by_tenant
+            if (providers := scope.by_tenant.get(tenant, {}))
+            != former.by_tenant.get(tenant, {})
+            or not moved.isdisjoint(providers)}
+        tenants.update(
+            tenant for tenant in (former.unreadable_by_tenant.keys()
+                                  | scope.unreadable_by_tenant)
+            if former.unreadable_by_tenant.get(tenant)
+            != scope.unreadable_by_tenant.get(tenant))
+        for tenant in tenants:
+            for provider in former.by_tenant.get(tenant, {}).values():
+                for memory in (self._answers, self._problems, self._accounts):
+                    memory.pop(provider, None)
+        self._count()
+        return tenants
 
     def getAccounts(self, name: str, connection_name: str,
                     endpoint_name: str | None) -> Iterator[Account]:
@@ -186,7 +217,7 @@ class Limits:
         questions = [(label_name, self._makeCharges)] if label_name else [
             ('limits', self._makeTotal), ('usable', self._makeUsable)]
         return next(filter(None, (
-            self._problems.get((provider, subject, make.__name__))
+            self._problems[provider].get((subject, make.__name__))
             for subject, make in questions)), None)
 
     def refresh(self, names: Iterable[str]) -> tuple[set[str], set[str]]:
@@ -200,28 +231,41 @@ class Limits:
         needs: set[str] = set()
         limits: set[str] = set()
         for name in names:
-            answers = self._answers[name]
-            for key, (_, answer, make) in answers.items():
-                answers[key] = 0, answer, make
-            for (provider, subject, _), (_, _, make) in list(answers.items()):
-                self._ask(provider, subject, make)
+            providers = self.scope.by_name.get(name, ())
+            for provider in providers:
+                answers = self._answers[provider]
+                for key, (_, answer, make) in answers.items():
+                    answers[key] = 0, answer, make
+            for provider in providers:
+                for (subject, _), (_, _, make) in list(
+                        self._answers[provider].items()):
+                    self._ask(provider, subject, make)
             if changed := self._changed.pop(name, None):
                 (needs if self._makeCharges.__name__ in changed
                  else limits).add(name)
         return needs, limits
 
-    def _getUsers(self) -> dict[Account, set[str]]:
-        users = collections.defaultdict(set)
+    def _count(self) -> None:
+        """Find out who counts where."""
+        self.users: dict[Account, set[str]] = collections.defaultdict(set)
+        self.capped: dict[tuple[str, str], list[BaseProvider]] = (
+            collections.defaultdict(list))
         for name, providers in self.scope.by_name.items():
             for provider in providers:
-                for account in self.getProviderAccounts(provider):
-                    users[account].add(name)
-                for label in provider.labels.values():
-                    if label.max_nodes is not None:
-                        account, _ = getLabelKey(
-                            provider.tenant_name, label.name)
-                        users[account].add(name)
-        return users
+                for account in self._getCounted(provider):
+                    self.users[account].add(name)
+                    if account.kind == 'label':
+                        self.capped[name, str(account.name)].append(provider)
+
+    def _getCounted(self, provider: BaseProvider) -> tuple[Account, ...]:
+        accounts = self._accounts.get(provider)
+        if accounts is None:
+            accounts = self._accounts[provider] = (
+                *self.getProviderAccounts(provider), *(
+                    getLabelKey(provider.tenant_name, label.name)[0]
+                    for label in provider.labels.values()
+                    if label.max_nodes is not None))
+        return accounts
 
     def _makeCharges(self, provider: BaseProvider, label_name: str) -> Charges:
         view = self.scope.forNode(provider, label_name, '')
@@ -264,27 +308,30 @@ class Limits:
 
     def _ask(self, provider: BaseProvider, subject: str,
              make: Make) -> Charges | None:
-        key = provider, subject, make.__name__
-        answers = self._answers[provider.canonical_name]
+        key = subject, make.__name__
+        answers, problems = self._answers[provider], self._problems[provider]
         until, former, _ = answers.get(key, (0, None, make))
         if until >= (now := self.clock()):
             return former
-        answer, problem = None, self._problems.get(key)
+        answer, problem = None, problems.get(key)
         try:
             answer = make(provider, subject)
-            self._problems.pop(key, None)
+            problems.pop(key, None)
         except Exception as error:
-            self._note(error, *key)
-        if key in answers and (answer, self._problems.get(key)) != (
+            self._note(error, provider, *key)
+        if key in answers and (answer, problems.get(key)) != (
                 former, problem):
             self._changed.setdefault(
                 provider.canonical_name, set()).add(make.__name__)
         answers[key] = now + self.lifetime, answer, make
         return answer
 
-    def _note(self, error: Exception, *key: Any) -> None:
-        if key not in self._problems:
+    def _note(self, error: Exception, provider: BaseProvider,
+              *key: str) -> None:
+        problems = self._problems[provider]
+        if key not in problems:
             # Before a cloud has been asked, this is nothing special.
             self.log.warning('Unable to tell limits or needs of %s: %s',
-                             key, messages.withoutSecrets(repr(error)))
-        self._problems[key] = describe(error)
+                             (provider, *key),
+                             messages.withoutSecrets(repr(error)))
+        problems[key] = describe(error)

@@ -112,7 +112,8 @@ class Planner:
         self.shuffle = shuffle
         self.clock = clock
         self.limits_lifetime = limits_lifetime
-        self.capacity = Capacity(isGiven, tellName)
+        self.capacity = Capacity(
+            Limits(Scope({}), clock, limits_lifetime), isGiven, tellName)
         self.waiting = RequestQueue()
         # What has not been written yet: uuid of a request -> its grant and
         # its needs.
@@ -126,6 +127,10 @@ class Planner:
         # Name of a provider -> as of :meth:`.Blockers.getState`, the last
         # time.
         self._states: dict[str, tuple[object, ...]] = {}
+        # Names of the providers of tenants with a new layout, and the lines
+        # of requests of these tenants.
+        self._renewed_names: set[str] = set()
+        self._renewed_lines: set[Line] = set()
         # Names of providers without capacity for a min-ready node.
         self._refused: set[str] = set()
         self._lock = threading.Lock()
@@ -236,18 +241,27 @@ class Planner:
     def setScope(self, scope: Scope) -> None:
         """:param scope: of new layouts."""
         with self._change():
-            self._states.clear()
-            self.capacity.setScope(scope, Limits(
-                scope, self.clock, self.limits_lifetime))
+            former = self.scope
+            tenants = self.capacity.setScope(scope)
+            self._renewed_names |= {
+                name for each in (former, scope) for tenant in tenants
+                for name in each.by_tenant.get(tenant, ())}
+            for name in self._renewed_names:
+                self._states.pop(name, None)
             # It is told anew.
             for name in list(self.capacity.missing.by_request):
                 self.capacity.unreserve(name)
             # What counts where may be otherwise now.
             for request_id, several in list(
                     self.capacity.reservations.by_request.items()):
-                self.capacity.unreserve(request_id)
-                self.capacity.reserve(several)
-            self._reconsider()
+                if several[0].tenant in tenants:
+                    self.capacity.unreserve(request_id)
+                    self.capacity.reserve(several)
+            self.options.forget()
+            renewed = [line for line in self.waiting.lines.values()
+                       if line.needs.tenant_name in tenants]
+            self._renewed_lines.update(renewed)
+            self._reconsider(renewed)
 
     def updateNode(self, node: ProviderNode) -> None:
         """:param node: as it is now."""
@@ -465,7 +479,8 @@ class Planner:
         """
         offered: set[str] = set()
         while (self.capacity.changed or self.capacity.freed
-               or self.capacity.adapted or self.waiting.passed_on):
+               or self.capacity.adapted or self.waiting.passed_on
+               or self._renewed_names):
             names, self.capacity.changed = self.capacity.changed, set()
             lines, self.waiting.passed_on = self.waiting.passed_on, set()
             lines |= self.waiting.getLines(names)
@@ -476,7 +491,11 @@ class Planner:
             for name in adapted - names:
                 for line in self.waiting.getLines({name}):
                     short[line].add(name)
-            offered.update(names, adapted, *users.values())
+            for line in self._renewed_lines:
+                short[line] |= line.options.names
+            offered.update(
+                names, adapted, self._renewed_names, *users.values())
+            self._renewed_names, self._renewed_lines = set(), set()
             heads = [(line.head, line) for line in lines.union(short)
                      if line.ranks]
             heapq.heapify(heads)
@@ -569,7 +588,8 @@ class Planner:
         """
         if names:
             self.capacity.changed |= names
-            self._reconsider(names)
+            self.options.forget()
+            self._reconsider(self.waiting.getLines(names), names)
 
     def _adapt(self, names: set[str]) -> None:
         """
@@ -584,15 +604,15 @@ class Planner:
             if options is not line.options:
                 self._replace(line, options, names)
 
-    def _reconsider(self, names: Collection[str] | None = None) -> None:
+    def _reconsider(self, lines: Iterable[Line],
+                    names: Collection[str] | None = None) -> None:
         """Look anew at how those who wait can be served.
 
+        :param lines: of those who are concerned.
         :param names: of the providers that may have changed; None if there
             are other ones.
         """
-        self.options.forget()
-        for line in list(self.waiting.lines.values() if names is None
-                         else self.waiting.getLines(names)):
+        for line in lines:
             options = self.options.renew(
                 self.waiting.requests[line.head[-1]], line.needs,
                 line.options, names)

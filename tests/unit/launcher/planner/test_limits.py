@@ -252,3 +252,51 @@ def test_a_driver_that_stops_answering_amid_a_decision(answers):
     provider.getQuotaForLabel = answer
     decision = world.planner.plan(makeRequest('big'))
     assert isinstance(decision, Grant if answers else Wait)
+
+
+def test_new_layout_of_a_tenant_asks_nothing_of_others():
+    def provider(tenant):
+        return Provider('a', 'big', limits={'instances': 1}, tenant=tenant)
+    other = provider('other')
+    asked = []
+    getQuota = other.getQuotaForLabel
+    other._set(getQuotaForLabel=lambda label: asked.append(label)
+               or getQuota(label))
+    world = World(provider('tenant'), other)
+    world.fill(1, 'big', tenant='other')
+    _, wait = world.request('big', tenant='other')
+    assert isinstance(wait, Wait)
+    asked.clear()
+    world.setProviders(provider('tenant'), other)
+    assert asked == []
+    assert isinstance(world.request('big', tenant='tenant')[1], Wait)
+
+
+def test_section_of_a_new_layout_counts_the_nodes_of_all_tenants():
+    def provider(tenant, section=None):
+        return Provider('a', 'big', tenant=tenant, section=section)
+    section = {'name': 'site/rack', 'limits': {'instances': 2}}
+    other = provider('other')
+    world = World(provider('tenant'), other)
+    done, _ = world.fill(2, 'big', tenant='other')
+    world.setProviders(provider('tenant', section), other)
+    request, wait = world.request('big')
+    assert 'section rack has 2 instances, 2 in use' in wait.reason
+    world.finish(done)
+    assert world.woken == [request.uuid]
+
+
+def test_max_nodes_of_a_new_layout_counts_idle_nodes():
+    def provider(max_nodes=None):
+        return Provider('a', Label('big', max_nodes=max_nodes))
+    world = World(provider())
+    world.fill(1, 'big')
+    node = world.addNode(world.providers[0], 'big', State.BUILDING)
+    world.setProviders(provider(2))
+    # The node that is being launched has room for the first one.
+    assert isinstance(world.request('big')[1], Grant)
+    request, wait = world.request('big')
+    assert 'label big has 2 nodes, 2 in use' in wait.reason
+    world.setProviders(provider(3))
+    assert world.woken == [request.uuid]
+    assert node.uuid in world.nodes

@@ -1,6 +1,7 @@
 """Whatever happens, in whatever order."""
 
 import collections
+import copy
 import random
 
 from hypothesis import HealthCheck, given, settings
@@ -146,10 +147,23 @@ class Planning(RuleBasedStateMachine):
     def limitsChanged(self, names):
         self.planner.limitsChanged(names)
 
-    @rule()
-    def readLayout(self):
-        """It is as it was."""
-        self.world.setProviders(*self.world.providers)
+    @rule(more=st.integers(0, 1))
+    def endpointGrows(self, more):
+        self.a.endpoint.limits['cores'] += more
+        self.planner.limitsChanged({'a', 'b'})
+
+    @rule(tenants=st.sets(st.sampled_from(('tenant', 'other'))),
+          more=st.integers(0, 1))
+    def readLayout(self, tenants, more):
+        for name in ('a', 'b', 'c', 'desks', 'theirs'):
+            provider = copy.copy(getattr(self, name))
+            if provider.tenant_name in tenants:
+                provider.resource_limits = {
+                    key: limit + more for key, limit
+                    in provider.resource_limits.items()}
+                setattr(self, name, provider)
+        self.world.setProviders(
+            self.a, self.b, self.c, self.desks, self.theirs)
 
     @rule()
     def writeAll(self):
