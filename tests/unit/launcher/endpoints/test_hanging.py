@@ -98,7 +98,8 @@ def test_a_start_that_fails(steps, starts, racks, caplog):
 @pytest.mark.settings(call_timeout=0.3)
 @pytest.mark.parametrize('how, problem', [
     ('fail', 'no route to the cloud'), ('hang', 'no answer in 0.3 seconds')])
-def test_what_a_request_waits_for(steps, starts, racks, how, problem):
+def test_reason_of_a_waiting_request_names_the_problem_of_its_endpoint(
+        steps, starts, racks, how, problem):
     """The reason has the cause, also of one that has been waiting."""
     steps.endpoint_reconciler.turns.interval = 1000
     starts.todo = [getattr(starts, how)]

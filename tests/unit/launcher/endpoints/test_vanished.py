@@ -70,7 +70,7 @@ def test_request_does_not_get_a_node_whose_instance_is_gone(
     assert uuid not in (node.uuid, other.uuid)
 
 
-def test_one_list_without_it_is_not_enough(steps, racks, ready):
+def test_a_node_missing_in_one_list_only_stays(steps, racks, ready):
     racks.lists = iter([[]])
     look(steps)
     assert {node.state for node in ready} == {State.READY}

@@ -344,7 +344,8 @@ def test_file_of_several_parts_is_decompressed(decompress, compress):
     ('zstd', lambda: compressZstd(IMAGE) + SKIPPED),
     ('zstd', lambda: (SKIPPED + compressZstd(IMAGE)) * 2),
     ('zstd', lambda: compressZstd(b'') + compressZstd(IMAGE))])
-def test_what_its_program_accepts(decompress, program, makeData):
+def test_files_that_the_usual_program_accepts_are_decompressed(
+        decompress, program, makeData):
     if not shutil.which(program):
         pytest.skip(f'the program {program} is not installed')
     data = makeData()

@@ -146,7 +146,8 @@ def test_an_image_that_no_provider_needs(launcher, pipelines):
     ([], ['debian'], True), ([], ['fedora'], False), (['fedora'], [], False),
     ([], None, True),
     (['debian', 'fedora'], [], True)])
-def test_what_others_have_begun(launcher, pipelines, event, jobs, building):
+def test_a_build_that_another_event_has_begun_is_not_requested(
+        launcher, pipelines, event, jobs, building):
     """By a timer, say, or by hand."""
     info = EventInfo()
     info.image_names = event or None
@@ -155,7 +156,8 @@ def test_what_others_have_begun(launcher, pipelines, event, jobs, building):
     assert pipelines.getEvents('image-build') == [BUILD] * (not building)
 
 
-def test_after_what_others_have_begun(launcher, pipelines, jump):
+def test_the_back_off_begins_at_the_end_of_a_build_that_others_began(
+        launcher, pipelines, jump):
     """The pause begins when it has ended, not when it was first seen."""
     item = pipelines.addItem('nightly', jobs=['debian'])
     for seconds in range(0, 3600, 60):
@@ -199,7 +201,7 @@ def test_another_tenant_is_about_to_change(launcher, pipelines, jump):
     assert pipelines.getEvents('image-build') == []
 
 
-def test_what_goes_wrong_is_tried_again(launcher, pipelines, monkeypatch):
+def test_a_failed_check_is_retried(launcher, pipelines, monkeypatch):
     def fail(*args):
         raise TimeoutError
     with monkeypatch.context() as context:
@@ -264,7 +266,7 @@ def test_a_build_that_began_when_the_clock_was_wrong(
             or getSent(launcher).time <= time.time())
 
 
-def test_what_was_sent_is_forgotten_when_the_image_is_good(
+def test_events_are_forgotten_when_the_image_is_in_service(
         launcher, pipelines):
     events = launcher.jobs.events
     reconcile(launcher)
@@ -276,7 +278,8 @@ def test_what_was_sent_is_forgotten_when_the_image_is_good(
     assert not events.getKeys('image-build')
 
 
-def test_nobody_builds_it(launcher, pipelines, caplog):
+def test_an_image_without_build_job_is_logged_once(
+        launcher, pipelines, caplog):
     pipelines.publish(jobs=False)
     for _ in range(2):
         reconcile(launcher)
@@ -292,7 +295,8 @@ def test_two_launchers_send_one_event(launcher, pipelines, monkeypatch):
     assert pipelines.getEvents('image-build') == [BUILD]
 
 
-def test_one_that_can_not_be_looked_after(launcher, pipelines, monkeypatch):
+def test_an_error_of_one_image_does_not_delay_others(
+        launcher, pipelines, monkeypatch):
     with launcher.context() as context:
         launcher.fedora.delete(context)
     waitFor(lambda: not launcher.builds.getItems())

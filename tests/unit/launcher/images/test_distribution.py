@@ -81,7 +81,7 @@ def test_a_build_that_is_bad_is_not_taken(launcher, spread):
     assert added.artifact_uuid == good.uuid
 
 
-def test_what_a_build_needs_no_validation_for(launcher, spread):
+def test_a_copy_of_a_validated_build_needs_no_validation(launcher, spread):
     artifact = launcher.addArtifact(validated=True)
     launcher.addUpload(artifact, _state='ready', validated=True)
     added, = spread()
@@ -91,13 +91,13 @@ def test_what_a_build_needs_no_validation_for(launcher, spread):
 @pytest.mark.parametrize('attributes', [
     {'state': None}, {'state': 'deleting'}, {'format': 'vhd'},
     {'canonical_name': 'example.com/another/debian'}], ids=str)
-def test_what_is_not_to_be_spread(launcher, spread, attributes):
+def test_builds_that_are_not_distributed(launcher, spread, attributes):
     artifact = launcher.addArtifact(**attributes)
     launcher.addUpload(artifact)
     assert spread() == []
 
 
-def test_a_build_that_nobody_has_needed_until_now(launcher, spread):
+def test_a_build_without_uploads_is_distributed(launcher, spread):
     launcher.addArtifact()
     assert len(spread()) == 2
 
@@ -108,7 +108,7 @@ def test_builds_without_a_time(launcher, spread):
     assert len({each.artifact_uuid for each in spread()}) == 1
 
 
-def test_a_build_whose_record_nobody_finishes(launcher, spread, jump):
+def test_an_unfinished_record_of_a_build_is_adopted(launcher, spread, jump):
     artifact = launcher.addArtifact(state=None)
     with launcher.context() as context, artifact.locked(context):
         jump(launcher.settings.image_adoption_age + 1)
@@ -152,7 +152,7 @@ def test_a_provider_that_can_not_tell_its_endpoint(launcher, spread):
     assert added.providers == [launcher.getProvider('other').canonical_name]
 
 
-def test_somebody_else_has_the_artifact(launcher, spread):
+def test_a_locked_artifact_is_distributed_later(launcher, spread):
     upload = launcher.addReady('image')
     artifact = launcher.builds.getItem(upload.artifact_uuid)
     with launcher.context() as context, artifact.locked(context):

@@ -234,7 +234,7 @@ def test_there_are_no_retries_until_an_operator_wants_one(
     assert failed.artifact_uuid == artifact.uuid
 
 
-def test_one_build_at_a_time_and_pauses_between_them(
+def test_builds_whose_files_go_are_repeated_with_back_off(
         launcher, pipelines, jump):
     """Though each build leaves a record, and its file goes."""
     elapsed = 0
@@ -362,7 +362,8 @@ def test_another_format_is_another_file(launcher, pipelines):
     assert getBuilds(launcher, pipelines) == []
 
 
-def test_it_may_be_copied_from_another_cloud(launcher, pipelines, server):
+def test_an_image_without_file_is_copied_from_another_cloud(
+        launcher, pipelines, server):
     setNames(launcher, 'rack')
     upload = launcher.addReady('there')
     gonefiles.write(launcher.zk_client.client, upload.artifact_uuid, 'gone')

@@ -42,7 +42,7 @@ def download(tmp_path):
 
 @pytest.mark.parametrize('head', [200, 403, 405, 500])
 @pytest.mark.parametrize('length', ['right', 'chunked'])
-def test_what_head_says_does_not_matter(serve, download, head, length):
+def test_the_answer_to_head_is_ignored(serve, download, head, length):
     """Neither that there is nothing, nor that it may not be asked."""
     assert download(serve(head=head, length=length)) == (OLD, True)
 
@@ -114,7 +114,7 @@ def test_a_connection_that_breaks_is_not_the_end(
 
 @pytest.mark.parametrize('length', ['right', 'chunked'])
 @pytest.mark.parametrize('ranges', ['none', 'refused', 'nameless'])
-def test_one_that_always_breaks_is_an_error(
+def test_a_download_that_is_always_interrupted_fails(
         serve, download, length, ranges):
     server = serve(length=length, ranges=ranges, tag='"one"', cuts=[500])
     with pytest.raises(ERRORS):

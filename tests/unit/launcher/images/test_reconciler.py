@@ -105,7 +105,7 @@ def test_an_upload_under_test_without_an_image(launcher):
         externalId(launcher, 'debian', tested.uuid)
 
 
-def test_who_can_validate(launcher):
+def test_a_validating_node_comes_from_the_provider_of_the_upload(launcher):
     rack, other = map(launcher.getProvider, ('rack', 'other'))
     tested = launcher.addReady('under test', validated=None)
     validation = request(tested.uuid, 'debian')
@@ -132,13 +132,13 @@ def kept(launcher):
             for upload in launcher.getUploads() if upload.uuid in uuids}
 
 
-def test_the_newest_stay(launcher):
+def test_the_two_newest_valid_uploads_are_kept(launcher):
     for number in range(1, 5):
         launcher.addReady(f'{number}', timestamp=number)
     assert kept(launcher) == {'3', '4'}
 
 
-def test_what_is_newer_stays_for_its_validation(launcher):
+def test_newer_uploads_are_kept_for_their_validation(launcher):
     launcher.addReady('old', timestamp=1, validated=False)
     launcher.addReady('valid', timestamp=2)
     for number in range(3, 6):
@@ -146,7 +146,7 @@ def test_what_is_newer_stays_for_its_validation(launcher):
     assert kept(launcher) == {'valid', '4', '5'}
 
 
-def test_what_is_not_complete_stays(launcher):
+def test_incomplete_uploads_are_kept(launcher):
     artifact = launcher.addArtifact()
     launcher.addUpload(artifact, timestamp=1, _state='failed')
     launcher.addReady('valid', timestamp=2)
@@ -178,7 +178,7 @@ def test_an_artifact_that_is_newer_than_any_upload(launcher):
     assert new in launcher.builds.getItems()
 
 
-def test_what_a_user_wants_deleted(launcher):
+def test_uploads_and_artifacts_in_state_deleting_are_deleted(launcher):
     artifact = launcher.addArtifact(state='deleting')
     by_artifact = launcher.addUpload(
         artifact, external_id='1', validated=True, _state='ready')
@@ -189,7 +189,7 @@ def test_what_a_user_wants_deleted(launcher):
     assert not launcher.clouds['rack'].images
 
 
-def test_without_provider_they_stay(launcher):
+def test_uploads_without_provider_are_kept(launcher):
     """Nobody knows one that was there, either."""
     upload = launcher.addReady('image', _state='deleting')
     launcher.places = {}
@@ -264,7 +264,7 @@ def test_providers_that_come_and_go(launcher):
     waitFor(lambda: isGone(launcher, upload))
 
 
-def test_one_bad_record_concerns_its_image_only(launcher):
+def test_an_invalid_record_affects_its_image_only(launcher):
     """An image whose uploads can not be compared loses none."""
     bad = [launcher.addReady(f'fedora {number}', 'fedora', timestamp=number,
                              providers=providers)
@@ -378,7 +378,7 @@ def test_a_locked_upload_is_deleted_when_it_is_unlocked(launcher):
     waitFor(lambda: isGone(launcher, upload))
 
 
-def test_what_has_changed_since_the_decision_is_not_deleted(launcher):
+def test_an_upload_that_has_changed_since_the_decision_is_kept(launcher):
     upload = launcher.addReady('image', validated=False)
     version = upload.getZKVersion()
     with launcher.context() as context:

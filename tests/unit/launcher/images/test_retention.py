@@ -65,7 +65,7 @@ def test_a_tenant_that_can_not_be_read_may_need_it(launcher, pipelines):
 
 @pytest.mark.settings(image_use_interval=0.01)
 @pytest.mark.parametrize('recorded', [True, False])
-def test_a_node_that_is_being_made_of_it(
+def test_an_upload_that_a_node_is_launched_from_is_kept(
         launcher, pipelines, recorded, monkeypatch):
     """It keeps its image until it is there."""
     node = ShelfProviderNode()
@@ -125,7 +125,7 @@ def test_no_pipeline_deletes_files(launcher, pipelines, known):
     assert pipelines.getEvents('image-delete') == []
 
 
-def test_what_a_scheduler_says_can_not_be_read(launcher, pipelines):
+def test_nothing_is_deleted_while_a_layout_is_invalid(launcher, pipelines):
     path = imagelayouts.getPath('tenant')
     launcher.zk_client.client.set(path, b'{')
     waitFor(lambda: launcher.jobs.pipelines._layouts['tenant'] == b'{')
@@ -163,7 +163,7 @@ def test_another_launcher_goes_on(launcher, pipelines):
     waitFor(lambda: isGone(launcher, artifact))
 
 
-def test_what_a_user_deletes(launcher, pipelines):
+def test_a_build_that_a_user_deletes(launcher, pipelines):
     upload = launcher.addReady('image')
     artifact = launcher.builds.getItem(upload.artifact_uuid)
     launcher.setState(artifact, 'deleting')
@@ -180,12 +180,13 @@ def test_the_newest_build_stays_if_a_provider_needs_it(launcher, pipelines):
     assert new.state == 'ready'
 
 
-def test_a_format_that_nobody_needs(launcher, pipelines):
+def test_a_build_in_a_format_without_use_is_deleted(launcher, pipelines):
     artifact = launcher.addArtifact(format='vhd')
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
 
-def test_an_image_that_nobody_needs_yet(launcher, pipelines, jump):
+def test_a_new_build_without_use_is_kept_for_a_while(
+        launcher, pipelines, jump):
     """The change that adds its provider may be about to take effect."""
     artifact = launcher.addArtifact()
     launcher.setLayout(LAYOUT)
@@ -271,7 +272,8 @@ def later(jump):
     jump(Settings.unwanted_build_age + 1)
 
 
-def test_an_image_that_nobody_defines_any_more(launcher, pipelines, later):
+def test_builds_of_an_image_without_definition_are_deleted(
+        launcher, pipelines, later):
     upload = launcher.addReady('image', 'fedora')
     keep = launcher.addReady('keep')
     launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
@@ -334,7 +336,7 @@ def test_its_provider_is_gone_too(launcher, pipelines, later):
 
 @pytest.mark.parametrize('attributes', [
     {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
-def test_nobody_can_say_that_it_is_gone(
+def test_a_build_is_kept_while_its_definition_may_exist(
         launcher, pipelines, later, attributes):
     """Its project has an error, or the layout is a former one."""
     artifact = launcher.addArtifact('fedora')

@@ -89,7 +89,8 @@ def test_build_that_is_under_way_elsewhere_does_not_move(
     assert getAsked(launcher, 'image-build') == ['a']
 
 
-def test_an_image_that_nobody_builds_is_said_once(launcher, write, caplog):
+def test_an_image_that_no_tenant_builds_is_logged_once(
+        launcher, write, caplog):
     write('a rack vd, b other -')
     for _ in range(2):
         launcher.images.builds.reconcile()
@@ -174,7 +175,7 @@ def test_another_format_is_asked_for(launcher, wantVhd, lackVhd, jump):
     assert getAsked(launcher, 'image-build') == ['a']
 
 
-def test_what_builds_have_not_is_forgotten_when_it_is_not_missing(
+def test_a_missing_format_is_forgotten_when_it_is_uploaded(
         launcher, wantVhd, lackVhd):
     wantVhd('a rack b, b other -')
     lackVhd('a')
@@ -210,7 +211,8 @@ def test_tenant_that_validates(
     assert getAsked(launcher, 'image-validate') == asked
 
 
-def test_an_upload_that_nobody_can_validate_says_so(launcher, write, caplog):
+def test_an_upload_that_no_tenant_can_validate_has_a_remark(
+        launcher, write, caplog):
     write('a rack bv, b other -')
     upload = addUpload(launcher, 'b', 'other')
     for _ in range(2):
@@ -282,7 +284,7 @@ def test_deletion_moves_along_with_the_pipeline(launcher, write):
     waitFor(lambda: not launcher.builds.getItem(artifact.uuid))
 
 
-def test_artifact_that_nobody_deletes_is_forgotten(launcher, write):
+def test_record_of_an_artifact_without_delete_job_is_removed(launcher, write):
     write('a rack bv, b rack b')
     launcher.queue.start()
     artifact = addArtifact(launcher, _state='deleting')
@@ -299,7 +301,7 @@ def test_turn_of_tenants(last, chosen):
     assert policy.choose(dict.fromkeys('bac'), sent) == chosen
 
 
-def test_nobody_has_a_turn():
+def test_no_tenant_is_chosen_of_none():
     assert policy.choose({}, None) is None
 
 

@@ -96,7 +96,7 @@ def test_states(zuul_conf, state, missing):
     assert count({'tenant': [provider]}, [node]) == missing
 
 
-def test_what_a_tenant_can_not_have_does_not_count(zuul_conf):
+def test_nodes_of_providers_of_other_tenants_do_not_count(zuul_conf):
     connections = makeRegistry(zuul_conf)
     tenants = {name: makeProviders(connections, cloud(provider), name)
                for name, provider in (('first', 'a'), ('second', 'b'))}
@@ -114,7 +114,7 @@ def test_two_tenants_share_what_both_can_have(zuul_conf):
     assert count(tenants, []) == 2
 
 
-def test_what_was_changed_does_not_count(zuul_conf):
+def test_nodes_of_an_old_definition_do_not_count(zuul_conf):
     connections = makeRegistry(zuul_conf)
     old, = makeProviders(connections, cloud('a', 10))
     providers = [*makeProviders(connections, cloud('a', 20)),
@@ -146,7 +146,7 @@ def test_labels_of_other_launchers(zuul_conf):
     assert not find({'tenant': providers}, is_mine=lambda name: False)
 
 
-def test_who_can_make_some(zuul_conf):
+def test_only_providers_that_can_launch_now_are_chosen(zuul_conf):
     """If there is nobody now, some are missing and not to be made."""
     connections = makeRegistry(zuul_conf)
     providers = [provider for name in 'ab' for provider in makeProviders(
@@ -206,7 +206,7 @@ def test_they_have_their_turns_in_order(zuul_conf):
 
 
 @pytest.mark.settings(min_ready_batch=2)
-def test_many_are_made_in_several_looks(steps, monkeypatch):
+def test_many_min_ready_nodes_are_launched_in_batches(steps, monkeypatch):
     looks = []
     launchMissing = steps.min_ready._launchMissing
 
@@ -292,7 +292,7 @@ def test_counts_of_a_launcher(steps):
 
 
 @pytest.mark.settings(min_ready_interval=0)
-def test_what_is_taken_is_made_anew(steps, monkeypatch):
+def test_a_granted_min_ready_node_is_replaced(steps, monkeypatch):
     """Nothing else need happen."""
     steps.setLayout(cloud())
     steps.runUntil(lambda: ready(steps) == 2)
@@ -303,7 +303,7 @@ def test_what_is_taken_is_made_anew(steps, monkeypatch):
 
 
 @pytest.mark.settings(min_ready_pause=0)
-def test_one_that_may_have_been_made_counts(steps, monkeypatch):
+def test_a_node_whose_creation_had_no_answer_counts(steps, monkeypatch):
     """There was no answer, and the watch is late."""
     go_on = threading.Event()
     commitNew, catchUp = minready.commitNew, steps.api.nodes_cache.catchUp
@@ -400,7 +400,8 @@ def test_nothing_is_kept_for_what_another_has_made(steps):
     assert getReservations(steps.planner) == {}
 
 
-def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):
+def test_a_provider_with_unknown_capacity_does_not_delay_others(
+        steps, monkeypatch):
     """Others are made."""
     getObstacle = steps.planner.getObstacle
 
@@ -416,7 +417,8 @@ def test_one_that_can_not_tell_whether_there_is_room(steps, monkeypatch):
 
 @pytest.mark.settings(min_ready_interval=0, min_ready_first_backoff=0.5,
                       min_ready_longest_backoff=0.5)
-def test_one_that_has_failed(steps, racks):
+def test_a_failed_min_ready_node_is_launched_again_after_its_back_off(
+        steps, racks):
     """It is made anew when the time has come, though nothing happens then
     and something has before."""
     racks.errors['rack'] = [Exception('broken')] * 3
@@ -445,7 +447,7 @@ def test_requests_come_first(steps, monkeypatch):
     steps.runUntil(lambda: ready(steps) == 1)
 
 
-def test_one_of_zuuls_that_waits_for_room(steps):
+def test_a_node_of_zuuls_launcher_waits_for_capacity(steps):
     """It takes the room of nobody, and begins when there is some."""
     steps.setLayout(full(min_ready=0))
     running = steps.addRequest('big')

@@ -59,7 +59,7 @@ def take(subject, passed, getWait):
     return take
 
 
-def test_the_longer_it_takes_the_less_often_it_is_asked_for(subject, passed):
+def test_polls_become_rarer_with_time(subject, passed):
     subject.begin('it', KIND, True)
     pauses = []
     for seconds in (0, 1, 9, 90):
@@ -69,7 +69,7 @@ def test_the_longer_it_takes_the_less_often_it_is_asked_for(subject, passed):
     assert subject.getElapsed('it') == 100
 
 
-def test_what_others_took_is_waited_for(subject, take, passed, getWait):
+def test_the_usual_time_delays_the_next_poll(subject, take, passed, getWait):
     take(10, 9)
     subject.begin('elder', KIND, True)
     subject.begin('it', KIND, True)
@@ -84,7 +84,7 @@ def test_what_others_took_is_waited_for(subject, take, passed, getWait):
     assert getWait(state='attaching') == Settings.shortest_poll
 
 
-def test_whoever_has_waited_longest_is_asked_for_often(
+def test_the_oldest_resource_is_polled_often(
         subject, take, passed):
     """Or nobody would learn that things have become quicker."""
     take(10, 9)
@@ -119,7 +119,7 @@ def test_others_are_asked_earlier_once_it_is_known_how_long_it_takes(
     assert subject.getRest('it', KIND) == 0
 
 
-def test_what_was_quicker_tells_nothing_of_who_has_waited_longer(
+def test_a_quicker_resource_does_not_hasten_slower_ones(
         take, subject, passed, reminders):
     take(20, 19)
     subject.begin('elder', KIND, True)
@@ -161,7 +161,7 @@ def test_a_new_attempt_has_time_of_its_own(
     assert getWait() == 1.5
 
 
-def test_what_ends_meanwhile_is_not_begun_again(subject):
+def test_polling_that_has_ended_does_not_begin_again(subject):
     subject.beginAgain('it')
     assert subject.getRest('it', KIND) == 0
 
@@ -181,7 +181,7 @@ def test_others_are_asked_earlier_when_it_is_much_quicker_than_before(
     assert reminders == expected
 
 
-def test_who_has_just_asked_need_not_ask_again(subject, passed):
+def test_the_rest_until_the_next_scheduled_poll(subject, passed):
     assert subject.getRest('it', KIND) == 0
     subject.begin('it', KIND, True)
     assert subject.getRest('it', KIND) == 0
@@ -207,30 +207,30 @@ def test_each_state_has_time_of_its_own(subject, passed, getWait):
     assert getWait(state='attaching') == pytest.approx(0.3)
 
 
-def test_what_was_quicker_counts(take):
+def test_the_usual_time_is_that_of_the_quickest(take):
     assert take(1.5, 1.4) == 1.5
     assert take(1, 0.9) == 1
 
 
-def test_what_was_quicker_is_forgotten(take):
+def test_the_usual_time_grows_with_slower_resources(take):
     take(1, 0.9)
     assert take(1.5, 1) == pytest.approx(SLOWDOWN)
     assert take(1.5, 1, 1.1) == pytest.approx(SLOWDOWN ** 2)
     assert take(1.11, 1.105) == pytest.approx(1.11)
 
 
-def test_who_comes_late_learns_nothing(take):
+def test_a_late_poll_does_not_change_the_usual_time(take):
     take(1, 0.9)
     assert take(1.5, 0.5) == 1
     assert take(1.5, 0.9) == 1
 
 
-def test_what_does_not_wait_tells_nothing(take):
+def test_a_resource_without_polls_does_not_change_the_usual_time(take):
     take(1, 0.9)
     assert take(0) == 1
 
 
-def test_what_others_have_begun_tells_nothing(
+def test_a_resource_of_another_launcher_does_not_change_the_usual_time(
         take, subject, passed, getWait):
     take(1, 0.9)
     assert take(0.1, 0.05, is_new=False) == 1
@@ -253,7 +253,7 @@ def test_another_phase_has_time_of_its_own(subject, passed):
     assert subject.getElapsed('it') == 0
 
 
-def test_what_nobody_waits_for(subject):
+def test_a_resource_that_is_not_polled(subject):
     subject.forget('it')
     subject.end('it')
     assert subject.getElapsed('it') == 0

@@ -48,7 +48,7 @@ def other(zuul_conf, steps):
     other.disconnect()
 
 
-def test_one_that_waits(steps, racks, other):
+def test_a_locked_request_waits_for_its_lock(steps, racks, other):
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
     other.lock(request)
@@ -63,7 +63,8 @@ def test_one_that_waits(steps, racks, other):
     assert request.state == request.State.FULFILLED
 
 
-def test_one_that_is_accepted(steps, racks, other):
+def test_an_accepted_request_stays_with_the_holder_of_its_lock(
+        steps, racks, other):
     """Whoever has accepted it goes on with it until it is gone."""
     steps.setLayout(cloud('one'))
     request = steps.addRequest('big')
@@ -80,7 +81,7 @@ def test_one_that_is_accepted(steps, racks, other):
     assert request.state == request.State.FULFILLED
 
 
-def test_one_that_is_ended_while_we_plan_it(
+def test_a_request_that_ends_while_it_is_planned(
         steps, racks, other, monkeypatch):
     steps.setLayout(cloud('one'))
     endAfter(monkeypatch, other, steps.planner, 'plan')
@@ -90,7 +91,7 @@ def test_one_that_is_ended_while_we_plan_it(
     assert countWrites(steps, request) == 1
 
 
-def test_one_that_is_ended_while_we_look_at_its_nodes(
+def test_a_request_that_ends_while_its_nodes_are_read(
         steps, racks, other, monkeypatch):
     """Whoever was to do so may have died when it was done."""
     steps.setLayout(cloud('one'))

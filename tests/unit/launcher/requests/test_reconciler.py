@@ -206,7 +206,7 @@ def accepted(several, racks):
 
 
 @pytest.mark.crash
-def test_accepted_request_fails_when_nobody_handles_its_connection(
+def test_accepted_request_fails_when_no_launcher_handles_its_connection(
         several, racks, accepted, caplog):
     caplog.set_level(logging.INFO, 'zuul')
     planner, request = accepted(0.3)

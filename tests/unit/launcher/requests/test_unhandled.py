@@ -26,7 +26,8 @@ def fail(steps, request, log):
             in log.text)
 
 
-def test_a_connection_that_nobody_handles(filtered, steps, racks, log):
+def test_a_request_fails_if_no_launcher_handles_its_connection(
+        filtered, steps, racks, log):
     steps.setLayout(TWO_CONNECTIONS)
     begin = time.monotonic()
     request = steps.addRequest('other', 'big')

@@ -94,7 +94,7 @@ def test_the_rate_is_that_of_the_connection(attributes, interval):
     assert pools.getPool(endpoint).interval == interval
 
 
-def test_what_waits_for_its_time_counts(makePool, notes):
+def test_calls_that_wait_for_the_rate_count(makePool, notes):
     pool = makePool(workers=1, rate=0.01)
     for _ in range(3):
         pool.submit(notes.makeCall())
@@ -103,7 +103,7 @@ def test_what_waits_for_its_time_counts(makePool, notes):
     waitFor(lambda: pool.length() == 2)
 
 
-def test_what_waits_for_its_time_does_not_begin_after_the_end(
+def test_calls_that_wait_for_the_rate_do_not_begin_after_the_stop(
         makePool, notes):
     # The next time would come long after the end of the test.
     pool = makePool(rate=0.001)
@@ -125,7 +125,7 @@ def getThreads(pool):
             if thread.name == f'Endpoint {pool.name}']
 
 
-def test_a_slow_call_does_not_keep_others_waiting(makePool, notes):
+def test_a_slow_call_does_not_delay_others(makePool, notes):
     """Also if the thread that was told of them waits for its time."""
     pool = makePool(workers=2, rate=50)
     for _ in range(2):
@@ -231,13 +231,13 @@ def test_calls_begin_in_the_order_of_their_time(makePool, notes):
     assert all(call.started - begin >= delay for call, delay in calls)
 
 
-def test_what_is_to_begin_later_does_not_count(makePool, notes):
+def test_delayed_calls_do_not_count(makePool, notes):
     pool = makePool(workers=1)
     pool.submit(notes.makeCall(), TIMEOUT)
     assert pool.length() == 0
 
 
-def test_one_that_is_due_earlier_than_what_is_waited_for(makePool, notes):
+def test_a_call_overtakes_calls_that_are_due_later(makePool, notes):
     pool = makePool(workers=3)
     for delay in (TIMEOUT * 2, TIMEOUT * 2, 0.05, 0):
         pool.submit(notes.makeCall(), delay)
@@ -256,7 +256,7 @@ def test_delayed_calls_begin_together(makePool, notes):
     assert all(due % 100 == 0 and due >= begin + 1000 for due in dues)
 
 
-def test_nobody_wakes_for_what_is_not_earlier(makePool, notes):
+def test_a_call_that_is_due_later_wakes_no_thread(makePool, notes):
     pool = makePool(workers=1)
     pool.submit(notes.makeCall(), TIMEOUT)
     waitFor(lambda: pool._awake_at < math.inf)

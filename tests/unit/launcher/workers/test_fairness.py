@@ -104,7 +104,7 @@ def test_a_tenant_with_all_places_does_not_keep_them(works):
     works.waitFor('a1', 'a2', 'b1', 'b2', 'c1')
 
 
-def test_what_takes_too_long_does_not_count(works):
+def test_work_that_takes_too_long_loses_its_place(works):
     works.places.time = 0.01
     works.add('a1', 'a2', 'a3')
     works.waitFor('a1', 'a2', 'a3')
