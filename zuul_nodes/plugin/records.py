@@ -16,19 +16,19 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 ROOT = '/zuul/tenant'
-# Seconds; without ZooKeeper, the service itself waits longer anyway.
-TIMEOUT = 10
 # Drops the log messages of kazoo, beside which one line would be overlooked.
 SILENCE = logging.Logger('silence')
 SILENCE.addHandler(logging.NullHandler())
 
 
-def findProviders(config):
+def findProviders(config, timeout=10):
     """Yield the names of the tenant, the provider and its connection.
 
     Yield nothing if ZooKeeper cannot be reached, and skip unreadable records.
 
     :param ConfigParser config: zuul.conf
+    :param float timeout: seconds to wait for ZooKeeper; without it, the
+        service itself waits longer anyway.
     """
     section = dict(config['zookeeper']) if 'zookeeper' in config else {}
     if not section.get('hosts'):
@@ -38,7 +38,7 @@ def findProviders(config):
         certfile=section.get('tls_cert'), keyfile=section.get('tls_key'),
         logger=SILENCE)
     try:
-        client.start(timeout=TIMEOUT)
+        client.start(timeout=timeout)
         for tenant in _getChildren(client, ROOT):
             path = f'{ROOT}/{tenant}/provider'
             for project in _getChildren(client, path):

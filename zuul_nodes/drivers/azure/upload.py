@@ -14,8 +14,6 @@ from zuul.provider import BaseImageUploadJob
 from zuul_nodes.drivers import DriverError, PermanentError
 from zuul_nodes.drivers.azure.names import fitName, fitTags
 
-# Maximum number of bytes in one call.
-PART = 4 * 1024 ** 2
 THREADS = 8
 # Bytes of a page of Azure's disks.
 PAGE = 512
@@ -33,7 +31,10 @@ class UploadJob(BaseImageUploadJob):
     :param ProviderImage image:
     :param str name: of the image, before it is made valid for Azure.
     :param dict tags:
+    :cvar int part_size: maximum number of bytes in one call.
     """
+
+    part_size = 4 * 1024 ** 2
 
     def __init__(self, endpoint, group, image, name, tags):
         super().__init__()
@@ -129,13 +130,14 @@ class UploadJob(BaseImageUploadJob):
                     raise DriverError(
                         f'Image {self.name} is not uploaded after '
                         f'{self.image.import_timeout} s, its import-timeout')
-                data = os.pread(descriptor, PART, start)
+                data = os.pread(descriptor, self.part_size, start)
                 # A new disk contains zeros.
                 if data.strip(b'\0'):
                     self._client.sendPart(url, start, data)
             with ThreadPoolExecutor(THREADS) as executor:
                 try:
-                    for _ in executor.map(send, range(0, size, PART)):
+                    for _ in executor.map(
+                            send, range(0, size, self.part_size)):
                         pass
                 except BaseException:
                     executor.shutdown(wait=False, cancel_futures=True)

@@ -36,12 +36,8 @@ from zuul_nodes.drivers.kubernetes.pods import Namespace, Pod
 SYSTEM_TAG = 'zuul_system_id'
 # Stands for all namespaces.
 EVERYWHERE = ''
-# Number of items in a page of a list.
-PAGE = 500
 # Seconds after which a forbidden list of all pods is requested again.
 FORBIDDEN = 60
-# Seconds that a watch may exceed its duration.
-SLACK = 10
 # Number of lines that are read from the end of a log.
 LINES = 100
 # https://docs.redhat.com/en/documentation/openshift_container_platform
@@ -58,6 +54,8 @@ class Api:
     :cvar abilities: none of the abilities of the driver API.
     :cvar float list_interval: minimum seconds between two lists while nodes
         wait.
+    :cvar int page_size: number of items in a page of a list.
+    :cvar float watch_slack: seconds that a watch may exceed its duration.
     :ivar float timeout: seconds that a call may take.
     :ivar rate_limiter: for pages of lists after the first one.
     :ivar str host: the URL of the cluster.
@@ -66,6 +64,8 @@ class Api:
 
     abilities = frozenset()
     list_interval = 1.0
+    page_size = 500
+    watch_slack = 10
     rate_limiter = None
 
     def __init__(self, connection, system_id, log):
@@ -143,12 +143,13 @@ class Api:
             return page['items'], page['metadata']['resourceVersion']
 
     def _readPages(self, method, *args, **kwargs):
-        page = self._get(method, *args, limit=PAGE, **kwargs)
+        page = self._get(method, *args, limit=self.page_size, **kwargs)
         items = page['items']
         while token := page['metadata'].get('continue'):
             with self.rate_limiter:
                 page = self._get(
-                    method, *args, limit=PAGE, _continue=token, **kwargs)
+                    method, *args, limit=self.page_size, _continue=token,
+                    **kwargs)
             items += page['items']
         return items, page['metadata'].get('resourceVersion')
 
@@ -259,7 +260,7 @@ class Api:
             self.core.list_pod_for_all_namespaces, watch=True,
             label_selector=self.selector, resource_version=version,
             allow_watch_bookmarks=True, timeout_seconds=seconds,
-            timeout=(self.timeout, seconds + SLACK))
+            timeout=(self.timeout, seconds + self.watch_slack))
 
     def addNamespace(self, namespace):
         """Include a namespace in the search for our pods if the list of all

@@ -21,28 +21,29 @@ from zuul_nodes.drivers.kubernetes.errors import (
 from zuul_nodes.drivers.kubernetes.meanings import Speaker, getRow
 from zuul_nodes.drivers.kubernetes.pods import Pod
 
-# Duration of a watch in seconds.  A dead connection is detected a little
-# later.
-DURATION = 30
-# Seconds between two attempts, and after one that was forbidden.
-PAUSE = 1
-FORBIDDEN = 60
-# Seconds without an answer after which the known pods are out of date.
-BLIND = 60
-
 
 class PodWatch:
     """Watches the pods of this Zuul.
 
     :param Calls calls: of the adapter.
     :param Listing listing: of the pods, used without a watch.
-    :ivar float pause: minimum seconds between two watches.
+    :cvar float duration: of a watch, in seconds.  A dead connection is
+        detected a little later.
+    :cvar float pause: minimum seconds between two watches.
+    :cvar float forbidden_pause: seconds until the next attempt after one that
+        was forbidden.
+    :cvar float failure_timeout: seconds without an answer after which the
+        known pods are out of date.
     :ivar str version: of the last known change; None without a list.
     """
 
+    duration = 30
+    pause = 1
+    forbidden_pause = 60
+    failure_timeout = 60
+
     def __init__(self, calls, listing, log):
         self.log = log
-        self.pause = PAUSE
         self.version = None
         self._calls = calls
         self._listing = listing
@@ -79,7 +80,8 @@ class PodWatch:
         """
         with self._lock:
             if not self._is_forbidden:
-                if self._error and time.monotonic() > self._failing + BLIND:
+                if self._error and (time.monotonic() > self._failing
+                                    + self.failure_timeout):
                     raise self._error
                 return self.version is not None, self._pods.get(
                     (namespace, name))
@@ -106,10 +108,10 @@ class PodWatch:
                 self.version = None
             except Forbidden as error:
                 self.log.info('Polling pods for %s seconds: %s',
-                              FORBIDDEN, error)
+                              self.forbidden_pause, error)
                 self.version = None
                 self._is_forbidden = True
-                self._ended.wait(FORBIDDEN)
+                self._ended.wait(self.forbidden_pause)
             except Exception as error:
                 if not self._ended.is_set():
                     self._noteFailure(error)
@@ -125,7 +127,7 @@ class PodWatch:
 
     def _watch(self):
         stream = Stream(self._calls.call(
-            'watchPods', self.version, DURATION))
+            'watchPods', self.version, self.duration))
         with self._lock:
             self._stream = stream
             self._is_forbidden = False

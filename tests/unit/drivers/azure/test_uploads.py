@@ -7,7 +7,7 @@ import pytest
 
 from tests.emulators.azure.disks import COOKIE, PAGE
 from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
-from zuul_nodes.drivers.azure import client, upload
+from zuul_nodes.drivers.azure import client
 
 VHD = b'disk' * PAGE + bytes(8 * PAGE) + COOKIE.ljust(PAGE, b'\0')
 TAGS = {'zuul_system_id': 'system', 'zuul_upload_uuid': 'f' * 32}
@@ -16,7 +16,6 @@ TAGS = {'zuul_system_id': 'system', 'zuul_upload_uuid': 'f' * 32}
 @pytest.fixture(autouse=True)
 def small(azure, monkeypatch):
     azure.disks.smallest = PAGE
-    monkeypatch.setattr(upload, 'PART', 2 * PAGE)
     monkeypatch.setattr(client, 'LOOK', 0.01)
 
 
@@ -26,9 +25,11 @@ def run(site, tmp_path):
     def run(data=VHD, name='built', tags=None):
         path = tmp_path / 'disk'
         path.write_bytes(data)
-        return site.provider.getImageUploadJob(
+        job = site.provider.getImageUploadJob(
             site.provider.images['built'], f'{name}-{"f" * 32}', 'vhd',
-            tags or TAGS, None, None).run(str(path))
+            tags or TAGS, None, None)
+        job.part_size = 2 * PAGE
+        return job.run(str(path))
     return run
 
 

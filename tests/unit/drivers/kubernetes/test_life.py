@@ -180,9 +180,9 @@ def test_one_list_for_all_that_wait(makeSite, cluster):
     assert cluster.count('GET', PODS) - before == 2
 
 
-def test_long_lists(makeSite, cluster, core, monkeypatch, shared):
-    monkeypatch.setattr('zuul_nodes.drivers.kubernetes.api.PAGE', 2)
+def test_long_lists_are_read_in_pages(makeSite, cluster, core, shared):
     site = makeSite()
+    site.endpoint.adapter.page_size = 2
     for number in range(4):
         addPod(core, f'pod-{number}')
     assert len([each for each in site.endpoint.listInstances()

@@ -4,7 +4,6 @@ import pytest
 
 from tests.emulators.kubernetes import Behaviour
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.drivers.kubernetes import api, podwatch
 from zuul_nodes.launcher.providers.failures import Failure, classify
 
 PODS = '/api/v1/pods'
@@ -105,10 +104,9 @@ def test_bookmarks_save_lists(site, cluster, core):
     assert cluster.count('GET', PODS) == 1
 
 
-def test_a_connection_that_is_dead_without_a_word(
-        site, cluster, monkeypatch):
-    monkeypatch.setattr(podwatch, 'DURATION', 1)
-    monkeypatch.setattr(api, 'SLACK', -0.9)
+def test_a_dead_connection_is_replaced(site, cluster):
+    site.endpoint.pods.duration = 1
+    site.endpoint.adapter.watch_slack = -0.9
     fault = cluster.inject('WATCH', PODS, hangs=True)
     cluster.cutWatches()
     assert fault.reached.wait(10)
@@ -116,8 +114,8 @@ def test_a_connection_that_is_dead_without_a_word(
     assert cluster.count('GET', PODS) == 1
 
 
-def test_who_may_not_watch_polls_for_a_while(site, cluster, monkeypatch):
-    monkeypatch.setattr(podwatch, 'FORBIDDEN', 1)
+def test_pods_are_polled_for_a_while_after_a_forbidden_watch(site, cluster):
+    site.endpoint.pods.forbidden_pause = 1
     cluster.inject('WATCH', PODS, 403)
     cluster.cutWatches()
     waitFor(lambda: not site.endpoint.pods.is_watching)
@@ -127,7 +125,7 @@ def test_who_may_not_watch_polls_for_a_while(site, cluster, monkeypatch):
     assert len(getNames(site)) == 2
 
 
-def test_a_cluster_that_tells_nothing_for_long(site, cluster, monkeypatch):
+def test_watches_that_fail_for_long_are_an_error(site, cluster):
     node, machine = site.nodes[0], site.machines[0]
     cluster.inject('WATCH', PODS, 503, 'etcd has no leader', times=9**9)
     cluster.cutWatches()
@@ -135,7 +133,7 @@ def test_a_cluster_that_tells_nothing_for_long(site, cluster, monkeypatch):
     # What is known is good for a while.
     site.advance(node, machine)
     assert machine.state == 'waiting for the pod'
-    monkeypatch.setattr(podwatch, 'BLIND', 0)
+    site.endpoint.pods.failure_timeout = 0
     with pytest.raises(Exception, match='etcd has no leader') as info:
         machine.advance()
     assert classify(info.value) is Failure.TEMPORARY

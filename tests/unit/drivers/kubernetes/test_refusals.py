@@ -60,10 +60,10 @@ def test_what_is_refused_for_long_uses_up_no_attempt(
 
 # Lists
 
-def test_the_rest_of_a_list_expires(makeSite, cluster, core, shared,
-                                    monkeypatch):
-    monkeypatch.setattr(api, 'PAGE', 1)
+def test_a_list_that_expires_between_pages_is_read_again(
+        makeSite, cluster, core, shared):
     site = makeSite()
+    site.endpoint.adapter.page_size = 1
     nodes = [site.makeNode() for _ in range(3)]
     for node in nodes:
         site.create(node)
