@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from zuul.driver.util import RateLimiter
 from zuul.lib.statsd import normalize_statsd_name
 
+from zuul_nodes.futures import fulfil
+
 if TYPE_CHECKING:
     from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
 
@@ -87,12 +89,12 @@ class Calls:
         elif is_new:
             self._executor.submit(task.run)
         is_late = task.isLate()
-        if not task.ended.is_set() and not is_late:
+        if not task.done() and not is_late:
             return None
         with self._lock:
             if self._tasks.get((key, name)) is task:
                 del self._tasks[key, name]
-        if not task.ended.is_set():
+        if not task.done():
             raise TimeoutError(
                 f'the call of {name} has not ended in time')
         return task
@@ -104,7 +106,7 @@ class Calls:
         """
         with self._lock:
             task = self._tasks.get((key, name))
-        return task is None or task.ended.is_set() or task.isLate()
+        return task is None or task.done() or task.isLate()
 
     def forgetCalls(self, key: str) -> None:
         """Discard the calls for a key, whose results are not needed."""
@@ -127,50 +129,31 @@ class Calls:
             ), (time.monotonic() - start) * 1000)
 
 
-class Task:
-    """A call whose result may arrive later.
+class Task(Future[Any]):
+    """The result of a call, which may arrive later.
 
     :ivar begun: start time by the monotonic clock; infinite while the call
         waits for a thread.
-    :ivar ended: set when there is a result.
     """
 
     def __init__(self, function: Callable[[], Any], limit: float) -> None:
+        super().__init__()
         self.function = function
         self.limit = limit
         self.begun = math.inf
-        self.ended = threading.Event()
-        self._result: Any = None
-        self._error: BaseException | None = None
 
     def run(self) -> None:
         self.begun = time.monotonic()
         try:
             result = self.function()
         except BaseException as error:
-            self._end(None, error)
+            self.set_exception(error)
             return
         if isinstance(result, Future):
-            result.add_done_callback(self._endWith)
+            result.add_done_callback(
+                lambda future: fulfil(self, future.result, ()))
         else:
-            self._end(result, None)
-
-    def _endWith(self, future: Future[Any]) -> None:
-        error = future.exception()
-        self._end(None if error else future.result(), error)
-
-    def _end(self, result: Any, error: BaseException | None) -> None:
-        self._result, self._error = result, error
-        self.ended.set()
+            self.set_result(result)
 
     def isLate(self) -> bool:
         return time.monotonic() > self.begun + self.limit
-
-    def getResult(self) -> Any:
-        """
-        :return: the result of the call.
-        :raises BaseException: the exception that the call has raised.
-        """
-        if self._error is not None:
-            raise self._error
-        return self._result

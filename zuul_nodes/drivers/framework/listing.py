@@ -64,7 +64,7 @@ class Listing(Generic[Thing]):
             return
         self._tried = task.begun
         try:
-            self._keep(task.begun, task.getResult())
+            self._keep(task.begun, task.result())
             self._failing = None
         except Exception as error:
             self._failing = self._failing or task.begun

@@ -156,7 +156,7 @@ class CreateStateMachine(statemachine.StateMachine):
                 self.node.uuid, CREATE, self._getSpec(zone))
             if task is None:
                 return False
-            self.instance_id = task.getResult().id
+            self.instance_id = task.result().id
         except CapacityError as error:
             if not others:
                 raise self.judge(error) from error
@@ -310,7 +310,7 @@ class Removal:
             thing_id, method or self.method, thing_id)
         if task is None:
             return False
-        task.getResult()
+        task.result()
         self.asked[thing_id] = self.since = time.monotonic()
         return True
 
@@ -352,7 +352,7 @@ class SnapshotStateMachine(statemachine.StateMachine):
             limit=node.snapshot_timeout or math.inf)
         if task is None:
             return None
-        result = task.getResult()
+        result = task.result()
         self.state = self.COMPLETE
         self.complete = True
         return result

@@ -48,7 +48,7 @@ class KubernetesStateMachine(statemachine.StateMachine):
         task = self.endpoint.calls.perform(self.node.uuid, name, *args)
         if task is None:
             raise Pending
-        return task.getResult()
+        return task.result()
 
     def _once(self, name, *args, key=None):
         """Make a call once, and return the same result afterwards.

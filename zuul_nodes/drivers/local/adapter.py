@@ -50,6 +50,7 @@ class LocalAdapter(Adapter):
 
     :ivar Images images: the store of images.
     :ivar Machines machines: the nodes.
+    :ivar dict tasks: (function, name of a node) -> its Future.
     """
 
     log = logging.getLogger('zuul.nodes.drivers.local')
@@ -81,8 +82,7 @@ class LocalAdapter(Adapter):
             has_network)
         self._executor = ThreadPoolExecutor(
             WORKERS, f'local-{self.connection.connection_name}')
-        # (function, name of a node) -> its Future.
-        self._tasks = {}
+        self.tasks = {}
         self._lock = threading.Lock()
         self._stopped = False
 
@@ -123,7 +123,7 @@ class LocalAdapter(Adapter):
         if self.machines.getNode(instance_id) is None:
             return
         with self._lock:
-            making = self._tasks.get((self._launch, instance_id))
+            making = self.tasks.get((self._launch, instance_id))
         if making:
             making.cancel()
         self._perform(self._terminate, instance_id)
@@ -136,14 +136,14 @@ class LocalAdapter(Adapter):
         """
         key = function, name
         with self._lock:
-            if key in self._tasks or self._stopped:
+            if key in self.tasks or self._stopped:
                 return
-            task = self._tasks[key] = self._executor.submit(function, name)
+            task = self.tasks[key] = self._executor.submit(function, name)
         task.add_done_callback(lambda task: self._end(key, task))
 
     def _end(self, key, task):
         with self._lock:
-            del self._tasks[key]
+            del self.tasks[key]
         if not task.cancelled() and task.exception():
             self.log.error(
                 'Unable to %s the node %s: %s', key[0].__name__.strip('_'),

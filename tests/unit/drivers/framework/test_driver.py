@@ -131,7 +131,7 @@ def test_call_of_a_driver_does_not_block_the_launcher(site):
     while (task := site.endpoint.calls.perform(
             'x', 'createInstance', None)) is None:
         pass
-    assert task.getResult() is True
+    assert task.result() is True
 
 
 def test_call_that_does_not_end_times_out(makeSite):

@@ -32,7 +32,7 @@ def test_nodes_of_others_are_left_alone(site, monkeypatch):
     entries.prepare()
     entries.write('np1', {'metadata': {}, 'username': 'zuul'})
     assert ask(site) == {}
-    assert site.adapter._tasks == {}
+    assert site.adapter.tasks == {}
 
 
 @pytest.mark.parametrize(('path', 'said'), [

@@ -263,12 +263,12 @@ def test_two_launchers(site, makeSite, directory):
         site.makeNode(NODE), None, site.log)
     waitFor(lambda: site.advance(machine) or copying.is_set())
     listed, = other.endpoint.listInstances()
-    waitFor(lambda: not other.adapter._tasks)
+    waitFor(lambda: not other.adapter.tasks)
     assert listed.state is State.BUILDING
     deletion = other.provider.getDeleteStateMachine(
         other.makeNode(NODE), other.log)
     waitFor(
-        lambda: other.advance(deletion) or other.adapter._tasks)
+        lambda: other.advance(deletion) or other.adapter.tasks)
     assert list(other.endpoint.listInstances())
     goOn.set()
     other.finish(deletion)
@@ -299,7 +299,7 @@ def test_stopped_while_it_copies(site):
     finally:
         goOn.set()
         thread.join()
-        waitFor(lambda: not site.adapter._tasks)
+        waitFor(lambda: not site.adapter.tasks)
 
 
 def test_stopped_while_it_is_asked(site, makeSite):

@@ -92,7 +92,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
             if task is None:
                 return False
             try:
-                task.getResult()
+                task.result()
             except DriverError as error:
                 # The tags only help to find a leaked volume.
                 self.log.warning('Unable to tag volume %s: %s', volume_id,
@@ -126,7 +126,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
     def _getAddresses(self, instance, floating):
         """:return: the result of the adapter; None until it is known."""
         task = self._perform('getAddresses', instance.server, floating)
-        return task and task.getResult()
+        return task and task.result()
 
     def _hasFloatingIp(self, instance):
         """:return: whether the floating IP can be used."""
@@ -139,7 +139,7 @@ class OpenstackCreateStateMachine(extension.BoundedCreateStateMachine):
                                  label.floating_network, self.node.tags)
             if task is None:
                 return False
-            self._floating_ip = task.getResult()
+            self._floating_ip = task.result()
             self.node.openstack_floating_ip_id = self._floating_ip['id']
             self._asked_since = time.monotonic()
         if self._floating_ip is None or self._floating_ip[
@@ -254,7 +254,7 @@ class NodeRemoval(extension.Removal):
             task = self.endpoint.calls.perform(each, name, each)
             if task is None:
                 return False
-            task.getResult()
+            task.result()
         self.done.add(name)
         return True
 
