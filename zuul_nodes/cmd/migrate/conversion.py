@@ -3,6 +3,7 @@
 import dataclasses
 
 from zuul_nodes.cmd.migrate import (
+    builders,
     connections,
     flavors,
     images,
@@ -162,10 +163,7 @@ def _addJobs(work, new, image_stanzas, label_stanzas, chosen, types, remarks):
         of_images.setdefault(stanza.get('image'), stanza['name'])
     used = {name: image_type for name, image_type in types.items()
             if name in present}
-    builder = jobs.BUILDER
-    if any(image_type == jobs.ZUUL for image_type in used.values()):
-        builder = jobs.chooseBuilder(new, chosen, types, remarks)
-    work.add(used, of_images, builder)
+    work.add(used, of_images, builders.Builders(new, chosen, types, remarks))
 
 
 def _makeLabels(whole, label_stanzas):
@@ -189,10 +187,10 @@ def _makeJobs(work):
 def _explainNothing(whole):
     drivers = sorted({provider.driver for provider
                       in whole.providers.values()})
-    return ('there is nothing to convert: ' + '; '.join(
+    return ('there is nothing to convert: ' + ('; '.join(
         f'the driver "{driver}" has no counterpart: '
         f'{GONE.get(driver, "its labels need others that back them")}'
-        for driver in drivers))
+        for driver in drivers) or 'there is no provider'))
 
 
 def _remarkTenant(remarks, new):

@@ -87,6 +87,12 @@ def findInNode(name, value):
     return None
 
 
+def findKnown(driver, names):
+    """:return: the first of the names that is an attribute of flavors."""
+    known = _getVocabulary(driver).flavor
+    return next(name for name in names if name in known)
+
+
 def getInheritable(driver, kind):
     """:return: the attributes that ``<kind>-defaults`` may have."""
     return _getVocabulary(driver).inheritable[kind]

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from zuul_nodes.cmd.migrate import parts
+from zuul_nodes.cmd.migrate import faults, parts
 from zuul_nodes.cmd.migrate.report import Kind
 from zuul_nodes.cmd.migrate.tree import Mapping
 
@@ -70,8 +70,8 @@ def _complete(offer, report):
         return offer.flavor
     report.add(Kind.DECIDE, f'The label says no size; write one in place of '
                f'{MISSING}', offer.origin, f'label {offer.label}')
-    return Mapping({getattr(offer.pool.section.driver, 'size', SIZES[0]):
-                    MISSING})
+    return Mapping({faults.findKnown(
+        offer.pool.section.driver.driver, SIZES): MISSING})
 
 
 def _report(group, report):

@@ -12,7 +12,6 @@ from zuul_nodes.cmd.migrate.tree import Mapping, Sequence, getOrigin
 # Seconds; the defaults of Nodepool.
 BUILD_TIMEOUT = 8 * 3600
 REBUILD_AGE = 86400
-BUILDER = 'image-builder'
 SECRET = 'image_storage'
 BUILD_JOB, DELETE_JOB = 'build-disk-image', 'delete-disk-image'
 FORMATS = frozenset(('raw', 'qcow2', 'vhd', 'tar'))
@@ -54,11 +53,11 @@ class Jobs:
         self.secrets = []
         self.timeout = BUILD_TIMEOUT
 
-    def add(self, types, labels, builder):
+    def add(self, types, labels, builders):
         """
         :param dict types: name of an image that is used -> its type.
         :param dict labels: name of an image -> name of a label.
-        :param str builder: the label to build on.
+        :param Builders builders: has the labels to build on.
         """
         for image in self._site.diskimages.values():
             rules.convert(DISKIMAGE, image, f'diskimage {image["name"]}',
@@ -79,14 +78,21 @@ class Jobs:
                 self._report.add(
                     Kind.LOST, 'No provider has the disk image, so nothing '
                     'builds it', image.origin, f'diskimage {name}')
-        if buildable:
-            self._addParents(builder)
+        if not buildable:
+            return
+        usual = builders.getMostFrequent(
+            [self._site.diskimages[name] for name in buildable])
+        self._addParents(builders.getLabel(usual))
         for name in buildable:
             self._report.add(
                 Kind.DONE, 'A disk image became an image, and jobs that '
                 'build, validate and delete it',
                 self._site.diskimages[name].origin, f'diskimage {name}')
-            self._addImage(self._site.diskimages[name], labels.get(name))
+            image = self._site.diskimages[name]
+            architecture = builders.getArchitecture(image)
+            self._addImage(
+                image, labels.get(name), None if architecture == usual
+                else builders.getLabel(architecture))
 
     def _addParents(self, builder):
         storage = Mapping({
@@ -128,12 +134,17 @@ class Jobs:
             f'"{BUILD_JOB}" and "{DELETE_JOB}", and complete the secret '
             f'"{SECRET}"')
 
-    def _addImage(self, image, label):
+    def _addImage(self, image, label, builder):
+        """
+        :param builder: another label to build on than that of most images.
+        """
         name = image['name']
         job = Mapping(origin=image.origin.withoutComments())
         job['name'] = f'build-image-{name}'
         job['parent'] = BUILD_JOB
         job['image-build-name'] = name
+        if builder:
+            job['nodeset'] = makeNodeset('builder', builder)
         if isinstance(image.get('build-timeout'), int):
             job.put('timeout', image['build-timeout'],
                     getOrigin(image, 'build-timeout'))
@@ -271,25 +282,3 @@ def makeNodeset(name, label):
     """:return: a nodeset of one node."""
     return Mapping({'nodes': Sequence([
         Mapping({'name': name, 'label': label})])})
-
-
-def chooseBuilder(clouds, images, types, report):
-    """:return: the label on which images are built.
-
-    :param dict images: name of a label -> name of its image.
-    """
-    for offer in clouds.offers:
-        if (offer.image and offer.image[0] != ZUUL
-                and types.get(images.get(offer.label)) != ZUUL):
-            report.add(
-                Kind.DECIDE, f'The label "{offer.label}" builds the images, '
-                f'for it has an image that the cloud has already. Its nodes '
-                f'need "sudo" and room for some copies of an image',
-                offer.origin)
-            return offer.label
-    report.add(
-        Kind.DECIDE, f'Images are built on nodes with the label "{BUILDER}", '
-        f'which does not exist: all labels of the site need images that have '
-        f'to be built first. Define it with an image that the cloud has, or '
-        f'name a label that Nodepool still serves')
-    return BUILDER

@@ -183,6 +183,21 @@ providers:
     assert 'The provider does not load: ' in decide
 
 
+@pytest.mark.parametrize('driver, size', [
+    ('azure', 'vm-size'), ('aws', 'instance-type'),
+    ('openstack', 'flavor-name')])
+def test_label_without_a_size(tmp_path, driver, size):
+    converted = convert(tmp_path, f'''
+providers:
+  - name: p
+    driver: {driver}
+    cloud-images: [{{name: i}}]
+    pools: [{{name: main, labels: [{{name: l, cloud-image: i}}]}}]
+''')
+    flavor, = converted.get('section')['p']['flavors']
+    assert flavor[size] == 'REPLACE_ME_FLAVOR'
+
+
 def test_connection_without_what_it_needs(tmp_path):
     converted = convert(tmp_path, '''
 providers: [{name: p, driver: gce, region: r, pools: []}]
