@@ -4,12 +4,20 @@ What is compared with the source is counted here with plain YAML, without the
 converter's code.
 """
 
-import csv
-
 import pytest
 import yaml
 
-from tests.fixtures.migration import CORPUS, convert
+from tests.fixtures.corpus import (
+    BROKEN,
+    CORPUS,
+    FILES,
+    FRAGMENT,
+    GONE,
+    OLD,
+    TEMPLATE,
+    getReason,
+)
+from tests.fixtures.migration import convert
 from zuul_nodes.cmd import main
 
 # Attribute of a pool -> name of the limit, by driver.
@@ -32,41 +40,6 @@ OF_FLAVORS = {'flavor-name': 'flavor_name', 'min-ram': 'min_ram',
 OF_IMAGES = {'image-id': 'image_id', 'username': 'username',
              'python-path': 'python_path', 'config-drive': 'config_drive',
              'connection-port': 'connection_port'}
-# Why a file cannot be converted: part of the message.
-TEMPLATE, OLD = 'is a template of Jinja2', 'of a Nodepool before version 3'
-FRAGMENT, BROKEN = 'fragment cannot be converted alone', 'is not valid YAML'
-GONE = 'has no counterpart'
-
-
-def getFiles():
-    with open(CORPUS / 'SOURCES.tsv') as lines:
-        return {row['file']: row for row in csv.DictReader(
-            lines, delimiter='\t')}
-
-
-FILES = getFiles() if CORPUS.exists() else {}
-
-
-def getReason(row, path):
-    """:return: why a file cannot be converted, or None."""
-    if row['form'] == 'template':
-        return TEMPLATE
-    try:
-        content = yaml.safe_load(path.read_text()) or {}
-    except yaml.YAMLError:
-        return BROKEN
-    providers = content.get('providers') or []
-    pools = [pool for each in providers for pool in each.get('pools', ())]
-    if not pools and (content.keys() & {'targets', 'gearman-servers'}
-                      or any('images' in each for each in providers)):
-        return OLD
-    if not providers and not content.get('diskimages'):
-        return FRAGMENT
-    if all(each.get('driver') == 'runc' for each in providers):
-        return GONE
-    return None
-
-
 @pytest.mark.skipif(not FILES, reason='the corpus is not here')
 def test_the_corpus_is_complete():
     reasons = [getReason(row, CORPUS / name) for name, row in FILES.items()]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.fixtures.migration import convert
-from tests.unit.cmd.migrate.test_migrate import IMAGES, makeSite
+from tests.fixtures.migration import IMAGES, convert, makeSite
 
 ARM = '''
   - name: debian-arm64

@@ -1,37 +1,11 @@
 """What the converter makes of single attributes, secrets and bad input."""
 
-import pathlib
 
 import pytest
 import yaml
 
-from tests.fixtures.migration import convert
+from tests.fixtures.migration import EXAMPLES, IMAGES, convert, makeSite
 from zuul_nodes.cmd import main
-
-ROOT = pathlib.Path(__file__).parents[4]
-EXAMPLES = ROOT / 'doc' / 'source' / 'examples'
-
-
-def makeSite(provider='', pool='', label='', image='', labels='{name: l}'):
-    """:return: a nodepool.yaml with one label in OpenStack."""
-    return f'''
-labels: [{labels}]
-providers:
-  - name: p
-    cloud: c
-    {provider}
-    cloud-images:
-      - name: i
-        {image}
-    pools:
-      - name: main
-        {pool}
-        labels:
-          - name: l
-            cloud-image: i
-            flavor-name: f
-            {label}
-'''
 
 
 def getProvider(converted):
@@ -214,25 +188,6 @@ def test_abstract_flavors_have_sizes_of_each_pool(tmp_path):
     loaded = converted.load().providers
     assert loaded['p'].flavors['8gb'].flavor_name == 'f'
     assert loaded['q'].flavors['8gb'].min_ram == 8000
-
-
-IMAGES = '''
-diskimages:
-  - name: base
-    abstract: true
-    rebuild-age: 604800
-    elements: [vm]
-    env-vars: {A: '1', B: '1'}
-  - name: debian
-    parent: base
-    release: 12
-    elements: [debian-minimal]  # small
-    env-vars: {B: '2', REGISTRY_PASSWORD: hunter22}
-providers:
-  - name: p
-    cloud: c
-    diskimages: [{name: debian}]
-'''
 
 
 def test_disk_image_becomes_jobs(tmp_path):

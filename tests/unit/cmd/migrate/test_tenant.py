@@ -8,9 +8,8 @@ import pytest
 import zuul.configloader
 from zuul.lib.connections import ConnectionRegistry
 
-from tests.fixtures.migration import CORPUS, convert
-from tests.unit.cmd.migrate.test_corpus import FILES, getReason
-from tests.unit.cmd.migrate.test_migrate import EXAMPLES, IMAGES, ROOT
+from tests.fixtures.corpus import CORPUS, FILES, getReason
+from tests.fixtures.migration import EXAMPLES, IMAGES, ROOT, convert
 from tests.unit.configloader.tenant import (
     CONFIG,
     TenantWithPipelines,
