@@ -126,12 +126,12 @@ class Launcher:
         self.answers = endpoints.Answers()
         self.planner = planner.Planner(
             lambda request_id: self.queue.add(('request', request_id)),
-            tellRoom=self.min_ready_state.tell,
-            canUse=self.node_images.canUse,
-            isHandled=self.ownership.isHandled,
-            handles=self.ownership.handles, isAsked=self.answers.isAsked,
-            getProblem=self.answers.getProblem, isGiven=self.isGiven,
-            tellName=lambda host: self.queue.add(('name', host)),
+            planner.Surroundings(
+                self.node_images.canUse, self.ownership.isHandled,
+                self.ownership.handles, self.answers.isAsked,
+                self.answers.getProblem, self.isGiven),
+            self.min_ready_state.tell,
+            lambda host: self.queue.add(('name', host)),
             limits_lifetime=self.settings.limits_lifetime)
         self.supply = planner.Supply(
             self.planner, self.queue, Backoff(

@@ -109,10 +109,8 @@ def test_a_constructor_names_what_a_part_needs():
     assert ('launcher', 'Launcher') in {
         (path.stem, name) for path, name, _ in found}
     assert [each for each in found if 'launcher' in each[2]] == []
-    # The planner is asked by all, and asks back; the cache of records is told
-    # by others how it differs from Zuul's.
-    assert {each[1] for each in found if len(each[2]) > 7} == {
-        'Cache', 'Planner'}
+    # The cache of records is told by others how it differs from Zuul's.
+    assert {each[1] for each in found if len(each[2]) > 7} == {'Cache'}
 
 
 def test_the_page_on_architecture_names_rooms_and_files_that_exist():

@@ -20,6 +20,7 @@ from zuul_nodes.launcher.planner.planner import (
 )
 from zuul_nodes.launcher.planner.readynodes import isPending
 from zuul_nodes.launcher.planner.supply import Supply
+from zuul_nodes.launcher.planner.surroundings import Surroundings
 
 __all__ = [
     'ENDED_STATES',
@@ -31,6 +32,7 @@ __all__ = [
     'Shortage',
     'Slot',
     'Supply',
+    'Surroundings',
     'getSlotProblem',
     'getSlots',
     'isPending',

@@ -1,8 +1,6 @@
 """Finds out why a provider cannot serve a label now, or ever."""
 
-from collections.abc import Callable
 import functools
-from typing import Protocol
 
 from zuul.model import NodesetRequest
 from zuul.provider import BaseProvider
@@ -10,39 +8,29 @@ from zuul.provider import BaseProvider
 from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
 from zuul_nodes.launcher.planner.pauses import Pauses
+from zuul_nodes.launcher.planner.surroundings import IsAsked, Surroundings
 from zuul_nodes.launcher.providers import describeUnhandled, isGiven
-
-
-class IsAsked(Protocol):
-
-    def __call__(self, provider: BaseProvider,
-                 label_name: str | None = None, /) -> bool:
-        """:return: whether the cloud has returned the available information
-            about a provider, and about a label."""
 
 
 class Blockers:
     """Finds out why a provider cannot serve a label now, or ever.
 
     :param capacity: knows the quota of nodes.
-    :param canUse: as in :class:`.planner.Planner`, like the others.
+    :param pauses: of providers and labels.
+    :param surroundings: of the planner.
     """
 
-    def __init__(
-            self, capacity: Capacity, pauses: Pauses,
-            canUse: Callable[[NodesetRequest, BaseProvider, str], bool],
-            isHandled: Callable[[str], bool],
-            handles: Callable[[str], bool],
-            isAsked: IsAsked | None,
-            getProblem: Callable[[BaseProvider, str], str | None]) -> None:
+    def __init__(self, capacity: Capacity, pauses: Pauses,
+                 surroundings: Surroundings) -> None:
         self.capacity = capacity
         self.pauses = pauses
-        self.canUse = canUse
-        self.isHandled = isHandled
-        self.handles = handles
-        self.isAsked = None if isAsked is None else functools.partial(
-            self._isAsked, isAsked)
-        self._getProblem = getProblem
+        self.canUse = surroundings.canUse
+        self.isHandled = surroundings.isHandled
+        self.handles = surroundings.handles
+        self.isAsked = (
+            None if surroundings.isAsked is None
+            else functools.partial(self._isAsked, surroundings.isAsked))
+        self._getProblem = surroundings.getProblem
 
     def _isAsked(self, isAnswered: IsAsked, provider: BaseProvider,
                  label_name: str | None = None) -> bool:

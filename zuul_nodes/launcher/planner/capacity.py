@@ -120,7 +120,7 @@ class Capacity:
     """
     :param limits: of all layouts.
     :param isGiven: as for :class:`.SharedMachines`.
-    :param tellName: the same.
+    :param noteHost: the same.
     :ivar reservations: of requests.
     :ivar missing: of nodes without a request.
     :ivar used: key -> amount.
@@ -139,12 +139,12 @@ class Capacity:
     def __init__(
             self, limits: Limits,
             isGiven: Callable[[str], bool] = lambda name: False,
-            tellName: Callable[[str], object] = lambda host: None) -> None:
+            noteHost: Callable[[str], object] = lambda host: None) -> None:
         self.scope = limits.scope
         self.limits = limits
         self.reservations = Reservations()
         self.missing = Reservations()
-        self.shared_machines = SharedMachines(isGiven, tellName)
+        self.shared_machines = SharedMachines(isGiven, noteHost)
         self.ready_nodes = ReadyNodes(self._hasExpired)
         # Not of whole numbers alone.
         self.used: dict[Key, float] = (

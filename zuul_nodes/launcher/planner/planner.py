@@ -30,7 +30,7 @@ from typing import Any
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProvider
 
-from zuul_nodes.launcher.planner.blockers import Blockers, IsAsked
+from zuul_nodes.launcher.planner.blockers import Blockers
 from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import (
     END,
@@ -56,31 +56,23 @@ from zuul_nodes.launcher.planner.requestqueue import (
 )
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
+from zuul_nodes.launcher.planner.surroundings import Surroundings
 from zuul_nodes.launcher.providers import Failure, Scope
 
 __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait']
+
+# Nothing is known of other parts.
+ALONE = Surroundings()
 
 
 class Planner:
     """Decides which provider serves a request, and with which nodes.
 
     :param wake: called with the uuid of a request to plan again.
-    :param tellRoom: called when there may be capacity where
+    :param surroundings: what the planner has to know of other parts.
+    :param capacityChanged: called when there may be capacity where
         :meth:`getObstacle` or :meth:`prepare` found none.
-    :param canUse: tells for a request, a provider and the name of a label
-        whether that provider has the image for it.  For requests with
-        equal labels, tenant and images, the answer is the same.
-    :param isHandled: tells for the name of a connection whether there is
-        a launcher that makes nodes there.
-    :param handles: tells the same for this launcher.  Other launchers ask
-        the clouds of the other connections, and publish only the answers.
-    :param isAsked: tells for a provider and a label whether the cloud has
-        answered; None if that makes no difference.
-    :param getProblem: tells for the same why the cloud has not answered; None
-        if the reason is unknown.
-    :param isGiven: tells for the name of a connection whether its nodes
-        are existing machines.
-    :param tellName: called with the name of such a machine, normalized;
+    :param noteHost: called with the name of an existing machine, normalized;
         the caller calls :meth:`setAddresses` as long as :meth:`hasHost`.
     :param shuffle: puts a list into another order.
     :param clock: gives seconds.
@@ -93,35 +85,27 @@ class Planner:
     def __init__(
             self,
             wake: Callable[[str], object],
-            tellRoom: Callable[[], object] = lambda: None,
-            canUse: Callable[[NodesetRequest, BaseProvider, str], bool] = (
-                lambda *args: True),
-            isHandled: Callable[[str], bool] = lambda name: True,
-            handles: Callable[[str], bool] = lambda name: True,
-            isAsked: IsAsked | None = None,
-            getProblem: Callable[[BaseProvider, str], str | None] = (
-                lambda *args: None),
-            isGiven: Callable[[str], bool] = lambda name: False,
-            tellName: Callable[[str], object] = lambda host: None,
+            surroundings: Surroundings = ALONE,
+            capacityChanged: Callable[[], object] = lambda: None,
+            noteHost: Callable[[str], object] = lambda host: None,
             shuffle: Callable[[list[Any]], object] = random.shuffle,
             clock: Callable[[], float] = time.monotonic,
             limits_lifetime: float = 5.0
     ) -> None:
         self.wake = wake
-        self.tellRoom = tellRoom
+        self.capacityChanged = capacityChanged
         self.shuffle = shuffle
         self.clock = clock
         self.limits_lifetime = limits_lifetime
         self.capacity = Capacity(
-            Limits(Scope({}), clock, limits_lifetime), isGiven, tellName)
+            Limits(Scope({}), clock, limits_lifetime), surroundings.isGiven,
+            noteHost)
         self.waiting = RequestQueue()
         # What has not been written yet: uuid of a request -> its grant and
         # its needs.
         self._grants: dict[str, tuple[Grant, Needs]] = {}
         self._pauses = Pauses(clock)
-        self.blockers = Blockers(
-            self.capacity, self._pauses, canUse, isHandled, handles,
-            isAsked, getProblem)
+        self.blockers = Blockers(self.capacity, self._pauses, surroundings)
         self.options = FoundCandidates(self.capacity, self.blockers)
         self._woken: list[str] = []
         # Name of a provider -> as of :meth:`.Blockers.getState`, the last
@@ -470,7 +454,7 @@ class Planner:
         for request_id in woken:
             self.wake(request_id)
         if has_room:
-            self.tellRoom()
+            self.capacityChanged()
 
     def _offer(self) -> set[str]:
         """Offer what has become free to those who wait.

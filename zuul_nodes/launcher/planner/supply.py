@@ -18,17 +18,18 @@ class Supply:
     :param planner: plans with the changes.
     :param queue: the work queue, in which the end of a pause has a key.
     :param backoff: of the providers.
-    :param tellRoom: called when there may be capacity for min-ready nodes.
+    :param capacityChanged: called when there may be capacity for min-ready
+        nodes.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
 
     def __init__(self, planner: Planner, queue: WorkQueue, backoff: Backoff,
-                 tellRoom: Callable[[], object]) -> None:
+                 capacityChanged: Callable[[], object]) -> None:
         self.planner = planner
         self.queue = queue
         self.backoff = backoff
-        self.tellRoom = tellRoom
+        self.capacityChanged = capacityChanged
         # Provider -> labels with a temporary failure since the last success.
         self._unreachable: dict[str, set[str]] = collections.defaultdict(set)
         self._lock = threading.Lock()
@@ -36,12 +37,12 @@ class Supply:
     def tellLimits(self, names: Iterable[str] | None = None) -> None:
         """As :meth:`.Planner.limitsChanged`."""
         if self.planner.limitsChanged(names):
-            self.tellRoom()
+            self.capacityChanged()
 
     def tellImages(self) -> None:
         """As :meth:`.Planner.imagesChanged`."""
         self.planner.imagesChanged()
-        self.tellRoom()
+        self.capacityChanged()
 
     def noteFailure(self, provider: str, label: str, failure: Failure,
                     reason: str) -> None:
@@ -93,4 +94,4 @@ class Supply:
             self.queue.addAfter(('provider', subject), left)
             return
         self.planner.resume(subject)
-        self.tellRoom()
+        self.capacityChanged()

@@ -34,15 +34,15 @@ class SharedMachines:
 
     :param isGiven: called with the name of a connection; returns whether its
         nodes are static.
-    :param tellName: called with the name of a host when the first node with it
+    :param noteHost: called with the name of a host when the first node with it
         appears; the addresses are then passed to :meth:`setAddresses`.
     :ivar dict places: uuid of a node -> its places: (address, port, user) of
         its name and of each address.
     """
 
-    def __init__(self, isGiven, tellName=lambda host: None):
+    def __init__(self, isGiven, noteHost=lambda host: None):
         self.isGiven = isGiven
-        self.tellName = tellName
+        self.noteHost = noteHost
         self.places = {}
         # Place -> uuid of a host, or of a node without one -> the uuids of its
         # nodes.
@@ -185,7 +185,7 @@ class SharedMachines:
             is_new = host not in self._hosts
             self._hosts[host].add(node_id)
             if is_new:
-                self.tellName(host)
+                self.noteHost(host)
 
     def _noteSlots(self, node_id, node):
         """:return: whether the maximum number of jobs has changed."""

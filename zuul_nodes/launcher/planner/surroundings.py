@@ -1,0 +1,43 @@
+"""What the planner has to know of the other parts of the launcher."""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Protocol
+
+from zuul.model import NodesetRequest
+from zuul.provider import BaseProvider
+
+
+class IsAsked(Protocol):
+
+    def __call__(self, provider: BaseProvider,
+                 label_name: str | None = None, /) -> bool:
+        """:return: whether the cloud has returned the available information
+            about a provider, and about a label."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Surroundings:
+    """Functions that answer at once.
+
+    :ivar canUse: tells for a request, a provider and the name of a label
+        whether that provider has the image for it.  For requests with
+        equal labels, tenant and images, the answer is the same.
+    :ivar isHandled: tells for the name of a connection whether there is
+        a launcher that makes nodes there.
+    :ivar handles: tells the same for this launcher.  Other launchers ask
+        the clouds of the other connections, and publish only the answers.
+    :ivar isAsked: tells for a provider and a label whether the cloud has
+        answered; None if that makes no difference.
+    :ivar getProblem: tells for the same why the cloud has not answered; None
+        if the reason is unknown.
+    :ivar isGiven: tells for the name of a connection whether its nodes
+        are existing machines.
+    """
+    canUse: Callable[[NodesetRequest, BaseProvider, str], bool] = (
+        lambda *args: True)
+    isHandled: Callable[[str], bool] = lambda name: True
+    handles: Callable[[str], bool] = lambda name: True
+    isAsked: IsAsked | None = None
+    getProblem: Callable[[BaseProvider, str], str | None] = lambda *args: None
+    isGiven: Callable[[str], bool] = lambda name: False
