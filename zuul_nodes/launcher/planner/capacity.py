@@ -130,8 +130,6 @@ class Capacity:
         to, until the node's record says so.
     :ivar changed: names of providers that may have a node, or launch one, for
         a request that they could not serve before; the planner empties it.
-    :ivar adapted: names of providers of which limits have changed; the planner
-        empties it.
     :ivar freed: keys with more capacity than when a request lacked it; the
         planner empties it.
     """
@@ -155,7 +153,6 @@ class Capacity:
         self.claims: dict[str, str] = {}
         self.changed: set[str] = set()
         self.freed: set[Key] = set()
-        self.adapted: set[str] = set()
         self._entries: dict[str, Entry] = {}
         # The other way round: request -> nodes, key -> nodes.
         self._claimed: dict[str, set[str]] = collections.defaultdict(set)

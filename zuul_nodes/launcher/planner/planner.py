@@ -8,6 +8,7 @@ So no request overtakes another, and a request that cannot use the capacity is
 not planned again.
 """
 
+import collections
 from collections.abc import (
     Callable,
     Collection,
@@ -111,10 +112,10 @@ class Planner:
         # Name of a provider -> as of :meth:`.Blockers.getState`, the last
         # time.
         self._states: dict[str, tuple[object, ...]] = {}
-        # Names of the providers of tenants with a new layout, and the lines
-        # of requests of these tenants.
-        self._renewed_names: set[str] = set()
-        self._renewed_lines: set[Line] = set()
+        # Names of providers with new limits or a new layout; and line -> names
+        # of those of them that may serve its first request now.
+        self._renewed: set[str] = set()
+        self._hopes: dict[Line, set[str]] = collections.defaultdict(set)
         # Names of providers without capacity for a min-ready node.
         self._refused: set[str] = set()
         self._lock = threading.Lock()
@@ -227,10 +228,10 @@ class Planner:
         with self._change():
             former = self.scope
             tenants = self.capacity.setScope(scope)
-            self._renewed_names |= {
-                name for each in (former, scope) for tenant in tenants
-                for name in each.by_tenant.get(tenant, ())}
-            for name in self._renewed_names:
+            for each in (former, scope):
+                for tenant in tenants:
+                    self._renewed.update(each.by_tenant.get(tenant, ()))
+            for name in self._renewed:
                 self._states.pop(name, None)
             # It is told anew.
             for name in list(self.capacity.missing.by_request):
@@ -242,10 +243,11 @@ class Planner:
                     self.capacity.unreserve(request_id)
                     self.capacity.reserve(several)
             self.options.forget()
-            renewed = [line for line in self.waiting.lines.values()
-                       if line.needs.tenant_name in tenants]
-            self._renewed_lines.update(renewed)
-            self._reconsider(renewed)
+            lines = [line for line in self.waiting.lines.values()
+                     if line.needs.tenant_name in tenants]
+            self._reconsider(lines)
+            for line in lines:
+                self._hopes[line] |= line.options.names
 
     def updateNode(self, node: ProviderNode) -> None:
         """:param node: as it is now."""
@@ -463,23 +465,18 @@ class Planner:
         """
         offered: set[str] = set()
         while (self.capacity.changed or self.capacity.freed
-               or self.capacity.adapted or self.waiting.passed_on
-               or self._renewed_names):
+               or self.waiting.passed_on or self._renewed):
             names, self.capacity.changed = self.capacity.changed, set()
             lines, self.waiting.passed_on = self.waiting.passed_on, set()
             lines |= self.waiting.getLines(names)
             keys, self.capacity.freed = self.capacity.freed, set()
             users = {key: self.capacity.getUsers(key) for key in keys}
             short = self.waiting.getShort(users)
-            adapted, self.capacity.adapted = self.capacity.adapted, set()
-            for name in adapted - names:
-                for line in self.waiting.getLines({name}):
-                    short[line].add(name)
-            for line in self._renewed_lines:
-                short[line] |= line.options.names
-            offered.update(
-                names, adapted, self._renewed_names, *users.values())
-            self._renewed_names, self._renewed_lines = set(), set()
+            for line, hopes in self._hopes.items():
+                short[line] |= hopes
+            self._hopes.clear()
+            offered.update(names, self._renewed, *users.values())
+            self._renewed.clear()
             heads = [(line.head, line) for line in lines.union(short)
                      if line.ranks]
             heapq.heapify(heads)
@@ -579,9 +576,10 @@ class Planner:
         """
         :param names: of the providers of which only limits have changed.
         """
-        self.capacity.adapted |= names
+        self._renewed |= names
         self.options.forget()
         for line in self.waiting.getLines(names):
+            self._hopes[line] |= names & line.options.names
             if any(each.provider in names for each in line.reserved):
                 line.reserved_for = None
             options = line.options.adapt(names)
