@@ -79,17 +79,24 @@ class ZooKeeper:
 
         :raises Failure: it ended, or did not answer in time.
         """
+        self.writeConfig()
+        self.process.start()
+        self.process.waitFor(self._answers, 'it does not answer', 30)
+        self._openSession()
+
+    def writeConfig(self, more=''):
+        """Write the files that the server reads when it starts.
+
+        :param str more: settings that replace those of the same name.
+        """
         data = self.directory / 'data'
         data.mkdir(parents=True, exist_ok=True)
         (self.directory / 'zoo.cfg').write_text(CONFIG.format(
             data=data, port=self.port, address=LOOPBACK,
             server_pem=self.certificates.server_pem,
             ca=self.certificates.ca,
-            force_sync='yes' if self.is_durable else 'no'))
+            force_sync='yes' if self.is_durable else 'no') + more)
         (self.directory / 'log4j.properties').write_text(LOG4J_CONFIG)
-        self.process.start()
-        self.process.waitFor(self._answers, 'it does not answer', 30)
-        self._openSession()
 
     def _answers(self):
         context = ssl.create_default_context(cafile=self.certificates.ca)

@@ -1,0 +1,54 @@
+"""Run launchers with random faults, and check what came of it.
+
+Each seed is a run of its own.  What it has written, such as the logs of the
+launchers, is kept if something was wrong.
+"""
+
+import argparse
+import logging
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from tests.chaos import trial
+
+
+def parseArguments():
+    parser = argparse.ArgumentParser(
+        prog='python -m tests.chaos', description=__doc__)
+    parser.add_argument('seeds', nargs='*', type=int, default=[1, 2, 3],
+                        metavar='SEED', help='what decides the faults')
+    parser.add_argument('--seconds', type=float, default=120,
+                        help='how long there are faults, with each seed')
+    parser.add_argument('--directory', type=pathlib.Path,
+                        help='where logs and histories are kept')
+    return parser.parse_args()
+
+
+def main():
+    args = parseArguments()
+    logging.basicConfig(level='WARNING',
+                        format='%(asctime)s %(name)s: %(message)s')
+    logging.getLogger('chaos').setLevel('INFO')
+    root = args.directory or pathlib.Path(tempfile.mkdtemp(prefix='chaos-'))
+    failed = []
+    for seed in args.seeds:
+        directory = root / f'seed-{seed}'
+        shutil.rmtree(directory, ignore_errors=True)
+        print(f'Seed {seed}, {args.seconds:g} s with faults', flush=True)
+        result = trial.run(directory, seed, args.seconds)
+        print(f'Seed {seed}: {result.summary}')
+        for problem in result.problems:
+            print(f'Seed {seed}: {problem}')
+        if result.problems:
+            failed.append(seed)
+            print(f'Seed {seed}: the history is in {directory}', flush=True)
+        else:
+            shutil.rmtree(directory)
+    print(f'Failed: {", ".join(map(str, failed))}' if failed else 'All passed')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""What has to be true of every history."""
+
+import collections
+import itertools
+
+from tests.chaos import site
+from tests.chaos.records import NodeState, State
+
+
+class Invariants:
+    """
+    :param Records records: by the history of ZooKeeper.
+    :param list cloud: the history of the cloud.
+    """
+
+    def __init__(self, records, cloud):
+        self.records = records
+        self.instances = {}
+        for event in cloud:
+            if event['what'] == 'created':
+                self.instances[event['id']] = {
+                    **event, 'end': float('inf'), 'deletion': None}
+            else:
+                self.instances[event['id']].update(
+                    end=event['gone'], deletion=event)
+
+    def check(self):
+        """:return: a list of what is wrong."""
+        return [problem for check in (
+            self._checkOwners, self._checkUse, self._checkLimits,
+            self._checkPlanners, self._checkOrder) for problem in check()]
+
+    def _checkOwners(self):
+        """No node is given to two requests."""
+        owners = collections.defaultdict(list)
+        for request in self.records.requests.values():
+            for node_ids, begin, end in request.node_ids.spans():
+                for node_id in node_ids:
+                    owners[node_id].append((
+                        begin.zxid, end.zxid if end else float('inf'),
+                        request.id))
+        for node_id, spans in owners.items():
+            for first, second in itertools.pairwise(sorted(spans)):
+                if second[0] < first[1] and first[2] != second[2]:
+                    yield (f'node {node_id} is given to request {second[2]} '
+                           f'at {second[0]:#x}, while request {first[2]} has '
+                           'it')
+            used = self._getUse(node_id)
+            for begin, _, request_id in spans:
+                if used and begin > used[0].zxid:
+                    yield (f'node {node_id} is given to request {request_id} '
+                           f'at {begin:#x}, after it was used')
+
+    def _getUse(self, node_id):
+        """:return: the transactions that begin and end the use of a node,
+            or None."""
+        node = self.records.nodes.get(node_id)
+        for state, begin, end in node.states.spans() if node else ():
+            if state == NodeState.IN_USE:
+                return begin, end
+        return None
+
+    def _checkUse(self):
+        """No node is deleted while it is in use."""
+        of_nodes = collections.defaultdict(list)
+        for each in self.instances.values():
+            of_nodes[each['node']].append(each)
+        for node_id, several in of_nodes.items():
+            use = self._getUse(node_id)
+            if not use:
+                continue
+            begin, end = use
+            # What is left if an instance was created twice is the node's.
+            last = max(several, key=lambda each: each['end'])
+            if last['deletion'] and begin.time < last['deletion']['time'] and (
+                    end is None or last['deletion']['time'] < end.time):
+                yield (f'node {node_id} is deleted in use, by session '
+                       f'{last["deletion"]["session"]:#x} at '
+                       f'{last["deletion"]["time"]}')
+
+    def _checkLimits(self):
+        """No more is in use than there may be.
+
+        What a launcher creates after the end of its session is no launcher's
+        choice: the process was suspended in the call.
+        """
+        changes = collections.defaultdict(list)
+        for key, each in self.instances.items():
+            ended = self.records.ends.get(each['session'])
+            if ended and ended.time < each['begun']:
+                continue
+            node = self.records.nodes.get(each['node'])
+            for resource, amount in each['needs'].items():
+                for provider in (None, node and node.provider):
+                    changes[each['region'], provider, resource] += [
+                        (each['time'], amount, key),
+                        (each['end'], -amount, key)]
+        for key, limit in site.getLimits().items():
+            used = 0
+            for time, amount, instance_id in sorted(changes[key]):
+                used += amount
+                if used > limit and amount > 0:
+                    region, provider, resource = key
+                    yield (f'{used} {resource} are used in {region} '
+                           f'({provider or "all"}) by instance {instance_id} '
+                           f'at {time}; the limit is {limit}')
+
+    def _checkPlanners(self):
+        """Only the launcher that leads grants requests."""
+        for grant in self.records.grants:
+            transaction = grant.transaction
+            if transaction.session != grant.session:
+                yield (f'request {grant.request.id} is granted at '
+                       f'{transaction.zxid:#x} by session '
+                       f'{transaction.session:#x}, while the planner is '
+                       f'{grant.planner} of session {grant.session or 0:#x}')
+            elif not any(each.kind == 'check' and each.path == grant.planner
+                         for each in transaction.operations):
+                yield (f'request {grant.request.id} is granted at '
+                       f'{transaction.zxid:#x} by a transaction that does '
+                       'not require that the launcher still plans')
+
+    def _checkOrder(self):
+        """No request is served before an older one, of the same or a higher
+        priority, to which the same nodes could have been given.
+
+        The older one was there when the planner first saw the younger one,
+        because records become known in the order in which they were written.
+        Two transactions may change places if none of the two requests had to
+        wait for the other: nothing came back between them.
+        """
+        grants = self.records.grants
+        returns = sorted(
+            end.zxid for node in self.records.nodes.values()
+            for state, end, _ in node.states.spans() if state is None)
+        for grant in grants:
+            younger, zxid = grant.request, grant.transaction.zxid
+            for older in self.records.requests.values():
+                if not self._isBefore(older, younger, zxid):
+                    continue
+                next_zxid = next((each.zxid for each in older.getGrants()
+                                  if each.zxid > zxid), float('inf'))
+                if any(zxid < each < next_zxid for each in returns):
+                    yield (
+                        f'request {younger.id} for {younger.labels} with '
+                        f'rank {younger.ranks.before(zxid)} is granted at '
+                        f'{zxid:#x}, while request {older.id} for '
+                        f'{older.labels} with rank '
+                        f'{older.ranks.before(zxid)} waits until '
+                        f'{next_zxid}')
+
+    def _isBefore(self, older, younger, zxid):
+        """:return: whether the nodes that a transaction gives to a request
+            are due to another one that waits then."""
+        if (older is younger or older.created.zxid > younger.created.zxid
+                or older.states.before(zxid) != State.REQUESTED
+                or older.failures.before(zxid)):
+            return False
+        if len(older.ranks.values) > 1 or len(younger.ranks.values) > 1:
+            # Which priority the planner knew is not known.
+            return False
+        return (older.ranks.before(zxid) < younger.ranks.before(zxid)
+                and not (collections.Counter(older.labels)
+                         - collections.Counter(younger.labels)))
