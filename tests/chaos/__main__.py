@@ -21,6 +21,8 @@ def parseArguments():
                         metavar='SEED', help='what decides the faults')
     parser.add_argument('--seconds', type=float, default=120,
                         help='how long there are faults, with each seed')
+    parser.add_argument('--check', action='store_true',
+                        help='look at earlier histories once more')
     parser.add_argument('--directory', type=pathlib.Path,
                         help='where logs and histories are kept')
     return parser.parse_args()
@@ -35,16 +37,20 @@ def main():
     failed = []
     for seed in args.seeds:
         directory = root / f'seed-{seed}'
-        shutil.rmtree(directory, ignore_errors=True)
-        print(f'Seed {seed}, {args.seconds:g} s with faults', flush=True)
-        result = trial.run(directory, seed, args.seconds)
-        print(f'Seed {seed}: {result.summary}')
+        if args.check:
+            result = trial.check(directory)
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+            print(f'Seed {seed}: {args.seconds:g} s with faults', flush=True)
+            result = trial.run(directory, seed, args.seconds)
+        print(f'Seed {seed}: ' + ', '.join(
+            f'{number} {name}' for name, number in result.figures.items()))
         for problem in result.problems:
             print(f'Seed {seed}: {problem}')
         if result.problems:
             failed.append(seed)
             print(f'Seed {seed}: the history is in {directory}', flush=True)
-        else:
+        elif not args.check:
             shutil.rmtree(directory)
     print(f'Failed: {", ".join(map(str, failed))}' if failed else 'All passed')
     return 1 if failed else 0

@@ -21,8 +21,20 @@ syncLimit=4
 maxSessionTimeout=120000
 snapCount=10000000
 '''
+# The directory of a server, by its number.
+MEMBER = 'zookeeper-{}'
 TIMEOUT = 60
 ASK_TIMEOUT = 2
+
+
+def readHistory(directory):
+    """
+    :param Path directory: of an ensemble that has been stopped.
+    :return: a list of all transactions that were committed, in order.
+    """
+    return transactions.merge([
+        list(transactions.read(data))
+        for data in directory.glob(f'{MEMBER.format("*")}/data')])
 
 
 class Member(ZooKeeper):
@@ -77,7 +89,7 @@ class Ensemble:
             f'{":".join(map(str, ports.freePorts(2)))}\n'
             for number in numbers)
         self.members = [
-            Member(directory / f'zookeeper-{number}', self.certificates,
+            Member(directory / MEMBER.format(number), self.certificates,
                    number, ports.freePort(), peers)
             for number in numbers]
         self.hosts = ','.join(member.hosts for member in self.members)
@@ -106,13 +118,6 @@ class Ensemble:
             ca=str(self.certificates.ca),
             certfile=str(self.certificates.client_cert),
             keyfile=str(self.certificates.client_key))
-
-    def readHistory(self):
-        """:return: a list of all transactions that were committed, in
-            order."""
-        return transactions.merge(
-            [list(transactions.read(member.directory / 'data'))
-             for member in self.members])
 
     def stop(self):
         for member in self.members:

@@ -49,8 +49,7 @@ class Restart(Fault):
 
     def end(self, world):
         process = self.getProcess(world)
-        # It has its time-outs for calls, and for ZooKeeper.
-        process.stop(timeout=60)
+        process.stop(timeout=20)
         process.start()
 
 
@@ -135,10 +134,10 @@ class Publish:
     options: dict
 
     def begin(self, world):
-        world.publish(self.tenant, **self.options)
+        world.publishSoon(self.tenant, **self.options)
 
     def end(self, world):
-        world.publish(self.tenant)
+        world.publishSoon(self.tenant)
 
 
 def _chooseProcessFault(chance):

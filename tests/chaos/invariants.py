@@ -11,10 +11,14 @@ class Invariants:
     """
     :param Records records: by the history of ZooKeeper.
     :param list cloud: the history of the cloud.
+    :ivar figures: how often there was something to look at.
     """
 
     def __init__(self, records, cloud):
         self.records = records
+        self.figures = collections.Counter({
+            'calls after the end of a session': 0, 'duplicates': 0,
+            'overtaken requests': 0})
         self.instances = {}
         for event in cloud:
             if event['what'] == 'created':
@@ -66,6 +70,7 @@ class Invariants:
         for each in self.instances.values():
             of_nodes[each['node']].append(each)
         for node_id, several in of_nodes.items():
+            self.figures['duplicates'] += len(several) - 1
             use = self._getUse(node_id)
             if not use:
                 continue
@@ -88,6 +93,7 @@ class Invariants:
         for key, each in self.instances.items():
             ended = self.records.ends.get(each['session'])
             if ended and ended.time < each['begun']:
+                self.figures['calls after the end of a session'] += 1
                 continue
             node = self.records.nodes.get(each['node'])
             for resource, amount in each['needs'].items():
@@ -138,6 +144,7 @@ class Invariants:
             for older in self.records.requests.values():
                 if not self._isBefore(older, younger, zxid):
                     continue
+                self.figures['overtaken requests'] += 1
                 next_zxid = next((each.zxid for each in older.getGrants()
                                   if each.zxid > zxid), float('inf'))
                 if any(zxid < each < next_zxid for each in returns):
@@ -159,6 +166,21 @@ class Invariants:
         if len(older.ranks.values) > 1 or len(younger.ranks.values) > 1:
             # Which priority the planner knew is not known.
             return False
+        if older.tenant != younger.tenant and not all(
+                self.records.nodes[node_id].created.zxid == zxid
+                for node_id in younger.node_ids.before(zxid + 1)):
+            # A node that is there may be of another tenant's definition.
+            return False
         return (older.ranks.before(zxid) < younger.ranks.before(zxid)
-                and not (collections.Counter(older.labels)
-                         - collections.Counter(younger.labels)))
+                and canUseInstead(older.labels, younger.labels))
+
+
+def canUseInstead(wanted, labels):
+    """
+    :return: whether the capacity for these labels could be used for the
+        wanted ones; if they are more, then as a part of it.
+    """
+    if not collections.Counter(wanted) - collections.Counter(labels):
+        return True
+    # There is no other place for a label of one provider.
+    return len({*wanted, *labels}) == 1 and wanted[0] in site.SOLE_LABELS

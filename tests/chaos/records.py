@@ -82,6 +82,10 @@ class Node:
     connection: str = ''
     states: Series = dataclasses.field(default_factory=Series)
 
+    @property
+    def created(self):
+        return self.states.transactions[0]
+
 
 @dataclasses.dataclass
 class Grant:

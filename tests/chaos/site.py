@@ -17,6 +17,8 @@ PROVIDERS = {
     'east-solo': ('east', 3, ('solo',)),
     'west-main': ('west', 4, ('small', 'large')),
 }
+# The labels that only one provider has.
+SOLE_LABELS = {'solo'}
 TENANTS = ('red', 'green', 'blue')
 MIN_READY = 1
 # The labels of a request, and how often it is made.

@@ -3,28 +3,26 @@
 import contextlib
 import dataclasses
 import json
-import logging
-import time
 
 from tests.chaos import faults
+from tests.chaos.ensemble import readHistory
 from tests.chaos.invariants import Invariants
 from tests.chaos.records import Records
 from tests.chaos.scheduler import Scheduler
-from tests.chaos.world import World
+from tests.chaos.world import CLOUD_HISTORY, World
 
 # Seconds until all requests have ended, after everything works again.
-DRAIN_TIMEOUT = 180
-log = logging.getLogger('chaos')
+DRAIN_TIMEOUT = 120
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
     """
     :ivar list problems: what was wrong, as text.
-    :ivar str summary: how much has happened.
+    :ivar dict figures: how much has happened.
     """
     problems: list
-    summary: str
+    figures: dict
 
 
 def run(directory, seed, duration):
@@ -35,7 +33,6 @@ def run(directory, seed, duration):
     :return: :class:`Result`
     """
     directory.mkdir(parents=True, exist_ok=True)
-    begin = time.monotonic()
     with contextlib.ExitStack() as stack:
         world = stack.enter_context(World(directory, str(seed)))
         scheduler = Scheduler(world, str(seed))
@@ -47,13 +44,24 @@ def run(directory, seed, duration):
                     for job in scheduler.drain(DRAIN_TIMEOUT)]
         problems += [f'{each} is left' for each in world.settle()]
         problems += scheduler.problems
-    history = world.ensemble.readHistory()
+    result = check(directory)
+    return Result(problems + result.problems, result.figures)
+
+
+def check(directory):
+    """Look at the histories of a run.
+
+    :param Path directory: that of the run.
+    :return: :class:`Result`
+    """
+    history = readHistory(directory)
     records = Records(history)
-    with world.cloud_history.open() as stream:
+    with (directory / CLOUD_HISTORY).open() as stream:
         cloud = [json.loads(line) for line in stream]
-    problems += Invariants(records, cloud).check()
-    return Result(problems, (
-        f'{time.monotonic() - begin:.0f} s, {len(records.requests)} requests, '
-        f'{len(records.nodes)} nodes, {len(cloud)} calls of the cloud, '
-        f'{len(history)} transactions, {len(records.launchers)} sessions of '
-        'launchers'))
+    invariants = Invariants(records, cloud)
+    return Result(invariants.check(), {
+        'requests': len(records.requests), 'nodes': len(records.nodes),
+        'calls of the cloud': len(cloud), 'transactions': len(history),
+        'sessions of launchers': len(records.launchers),
+        'planners': len({each.planner for each in records.grants}),
+        **invariants.figures})

@@ -1,5 +1,6 @@
 """All that takes part: servers, the cloud, launchers and layouts."""
 
+from concurrent import futures
 import configparser
 import contextlib
 import json
@@ -32,16 +33,17 @@ from zuul_nodes.quickstart.process import Process, waitFor
 from zuul_nodes.testing.layout import makeConnections
 
 ROOT = pathlib.Path(__file__).parents[2]
+CLOUD_HISTORY = 'cloud.jsonl'
 LAUNCHERS = 3
 # Seconds of the launchers' sessions, and of that of the scheduler.
 SESSION_TIMEOUT = 5
-LONG_SESSION_TIMEOUT = 120
-TIMEOUT = 180
+LONG_SESSION_TIMEOUT = 30
+TIMEOUT = 90
 # What takes minutes otherwise, in seconds.
 SETTINGS = {
     'cleanup_interval': 5, 'longest_backoff': 5,
     'provider_longest_backoff': 5, 'min_ready_longest_backoff': 5,
-    'layout_longest_backoff': 2, 'call_timeout': 30}
+    'layout_longest_backoff': 2, 'call_timeout': 30, 'stop_timeout': 3}
 REQUESTS = f'{NodesetRequest.ROOT}/{NodesetRequest.REQUESTS_PATH}'
 REQUEST_LOCKS = f'{NodesetRequest.ROOT}/{NodesetRequest.LOCKS_PATH}'
 NODES = f'{ProviderNode.ROOT}/{ProviderNode.NODES_PATH}'
@@ -85,11 +87,10 @@ class World:
         self.directory = directory
         self.ensemble = Ensemble(directory)
         self.cloud_port = ports.freePort()
-        self.cloud_history = directory / 'cloud.jsonl'
         environment = self._makeEnvironment()
         self.cloud = Process('cloud', [
             sys.executable, '-m', 'tests.chaos.cloud', self.cloud_port,
-            json.dumps(site.REGIONS), self.cloud_history, seed],
+            json.dumps(site.REGIONS), directory / CLOUD_HISTORY, seed],
             directory / 'cloud.log', environment)
         self.config = self._makeConfig()
         self.launchers = [
@@ -97,6 +98,8 @@ class World:
                             Proxy(self.ensemble), self.config, environment)
             for number in range(1, LAUNCHERS + 1)]
         self.proxies = Proxies([each.proxy for each in self.launchers])
+        # One after the other, as schedulers do for a tenant.
+        self.publisher = futures.ThreadPoolExecutor(1)
         self._stack = contextlib.ExitStack()
 
     def _makeEnvironment(self):
@@ -133,6 +136,7 @@ class World:
             self._stack.callback(self.proxies.stop)
             self.proxies.start()
             self._connect()
+            self._stack.callback(self.publisher.shutdown)
             for tenant in site.TENANTS:
                 self.publish(tenant)
             self._stack.callback(self._stopLaunchers)
@@ -213,9 +217,21 @@ class World:
             else:
                 launcher.start()
         self.ensemble.wait()
+        for tenant in site.TENANTS:
+            self.publisher.submit(self.publish, tenant).result(TIMEOUT)
         self.waitForLaunchers()
 
     # Layouts
+
+    def publishSoon(self, tenant, **options):
+        """As :meth:`publish`, and do not wait for ZooKeeper."""
+        self.publisher.submit(self._publishNoted, tenant, **options)
+
+    def _publishNoted(self, tenant, **options):
+        try:
+            self.publish(tenant, **options)
+        except Exception:
+            log.exception('The layout of %s is not published:', tenant)
 
     def publish(self, tenant, **options):
         """Write the layout of a tenant, as a scheduler does.
