@@ -97,7 +97,7 @@ class Invariants:
                 continue
             node = self.records.nodes.get(each['node'])
             for resource, amount in each['needs'].items():
-                for provider in (None, node and node.provider):
+                for provider in {None, node and node.provider}:
                     changes[each['region'], provider, resource] += [
                         (each['time'], amount, key),
                         (each['end'], -amount, key)]

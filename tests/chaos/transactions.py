@@ -16,6 +16,7 @@ ENTRY_HEADER = struct.Struct('>qi')
 HEADER = struct.Struct('>qiqqi')
 CREATE, DELETE, SET, CHECK, MULTI = 1, 2, 5, 13, 14
 CREATE_2, CREATE_CONTAINER, DELETE_CONTAINER, CREATE_TTL = 15, 19, 20, 21
+ERROR = -1
 OPEN_SESSION, CLOSE_SESSION = -10, -11
 # A transaction that so many members have logged was committed: each later
 # leader has it.
@@ -130,10 +131,12 @@ def _readOperations(kind, reader):
     elif kind == CHECK:
         yield Operation('check', reader.takeText())
     elif kind == MULTI:
-        # One that has failed consists of errors.
-        for _ in range(reader.takeNumber()):
-            yield from _readOperations(
-                reader.takeNumber(), _Reader(reader.takeBytes()))
+        parts = [(reader.takeNumber(), reader.takeBytes())
+                 for _ in range(reader.takeNumber())]
+        # One that has failed still has what was before the error.
+        if ERROR not in (part for part, _ in parts):
+            for part, data in parts:
+                yield from _readOperations(part, _Reader(data))
     elif kind == OPEN_SESSION:
         yield Operation('open')
     elif kind == CLOSE_SESSION:
