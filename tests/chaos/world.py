@@ -12,6 +12,7 @@ import sys
 import time
 import uuid
 
+from kazoo.exceptions import KazooException
 from zuul.launcher.client import LauncherClient
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk import ZooKeeperClient
@@ -218,20 +219,27 @@ class World:
                 launcher.start()
         self.ensemble.wait()
         for tenant in site.TENANTS:
-            self.publisher.submit(self.publish, tenant).result(TIMEOUT)
+            self.publishSoon(tenant).result(2 * TIMEOUT)
         self.waitForLaunchers()
 
     # Layouts
 
     def publishSoon(self, tenant, **options):
         """As :meth:`publish`, and do not wait for ZooKeeper."""
-        self.publisher.submit(self._publishNoted, tenant, **options)
+        return self.publisher.submit(self._publishAtLast, tenant, **options)
 
-    def _publishNoted(self, tenant, **options):
-        try:
-            self.publish(tenant, **options)
-        except Exception:
-            log.exception('The layout of %s is not published:', tenant)
+    def _publishAtLast(self, tenant, **options):
+        end = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                self.publish(tenant, **options)
+                return
+            except KazooException as error:
+                log.info('The layout of %s is not published: %r', tenant,
+                         error)
+                if time.monotonic() > end:
+                    raise
+                time.sleep(1)
 
     def publish(self, tenant, **options):
         """Write the layout of a tenant, as a scheduler does.
