@@ -2,11 +2,10 @@
 
 import http.client
 import json
-import time
 
 import voluptuous as vs
 
-from tests.chaos import cloud
+from tests.chaos import clock, cloud
 from zuul_nodes.drivers import (
     Ability,
     Adapter,
@@ -20,6 +19,7 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.quickstart.ports import LOOPBACK
 
+clock.install()
 ERRORS = {cloud.QUOTA: QuotaError, cloud.CAPACITY: CapacityError}
 
 
@@ -58,7 +58,7 @@ class ChaosAdapter(Adapter):
         client = self.connection.driver.zk_client.client
         return call(
             int(self.connection.port), self.connection.connection_name,
-            method, self.timeout, begun=time.time(),
+            method, self.timeout, begun=clock.getRealTime(),
             session=(client._session_id or 0) & (1 << 64) - 1, **arguments)
 
     def createInstance(self, spec):

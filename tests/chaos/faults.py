@@ -72,6 +72,17 @@ class Disconnect(Fault):
         world.proxies.setMode(self.getProcess(world).proxy, Mode.WORKING)
 
 
+@dataclasses.dataclass(frozen=True)
+class StepClock(Fault):
+    offset: float
+
+    def begin(self, world):
+        self.getProcess(world).setClock(self.offset)
+
+    def end(self, world):
+        self.getProcess(world).setClock(0)
+
+
 class ServerFault:
     """
     :param bool is_leader: whether the leading server fails, or another one.
@@ -152,6 +163,11 @@ def _chooseConnectionFault(chance):
         (SHORT, LONG))
 
 
+def _chooseClockFault(chance):
+    offset = chance.choice((-3600, -30, 30, 3600))
+    return StepClock(chance.randrange(LAUNCHERS), offset), (3, 10)
+
+
 def _chooseServerFault(chance):
     cls = chance.choice((KillServer, SuspendServer))
     return cls(chance.random() < 0.7), (3, 7)
@@ -171,7 +187,8 @@ def _chooseLayoutFault(chance):
 
 # What can go wrong at the same time, and how long there is none of it.
 LANES = {_chooseProcessFault: 1, _chooseConnectionFault: 2,
-         _chooseServerFault: 3, _chooseCloudFault: 1, _chooseLayoutFault: 0.3}
+         _chooseClockFault: 2, _chooseServerFault: 3, _chooseCloudFault: 1,
+         _chooseLayoutFault: 0.3}
 
 
 def makePlan(seed, duration):

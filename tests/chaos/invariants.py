@@ -17,8 +17,8 @@ class Invariants:
     def __init__(self, records, cloud):
         self.records = records
         self.figures = collections.Counter({
-            'calls after the end of a session': 0, 'duplicates': 0,
-            'overtaken requests': 0})
+            'duplicates': 0, 'overtaken requests': 0})
+        self.cloud = cloud
         self.instances = {}
         for event in cloud:
             if event['what'] == 'created':
@@ -32,7 +32,8 @@ class Invariants:
         """:return: a list of what is wrong."""
         return [problem for check in (
             self._checkOwners, self._checkUse, self._checkLimits,
-            self._checkPlanners, self._checkOrder) for problem in check()]
+            self._checkCalls, self._checkPlanners, self._checkOrder)
+                for problem in check()]
 
     def _checkOwners(self):
         """No node is given to two requests."""
@@ -93,7 +94,6 @@ class Invariants:
         for key, each in self.instances.items():
             ended = self.records.ends.get(each['session'])
             if ended and ended.time < each['begun']:
-                self.figures['calls after the end of a session'] += 1
                 continue
             node = self.records.nodes.get(each['node'])
             for resource, amount in each['needs'].items():
@@ -110,6 +110,22 @@ class Invariants:
                     yield (f'{used} {resource} are used in {region} '
                            f'({provider or "all"}) by instance {instance_id} '
                            f'at {time}; the limit is {limit}')
+
+    def _checkCalls(self):
+        """A launcher creates and deletes only instances of nodes that it has
+        locked, or that have no record."""
+        for call in self.cloud:
+            node, time = self.records.nodes.get(call['node']), call['begun']
+            if node is None or node.states.at(time) is None:
+                continue
+            owner = node.owners.at(time)
+            if owner == call['session']:
+                continue
+            ended = self.records.ends.get(call['session'])
+            yield (f'{call["id"]} of node {node.id} is {call["what"]} at '
+                   f'{time} by session {call["session"]:#x}, which has not '
+                   f'locked the node; session {owner or 0:#x} has.  The first '
+                   f'one ended at {ended.time if ended else None}')
 
     def _checkPlanners(self):
         """Only the launcher that leads grants requests."""

@@ -1,13 +1,14 @@
 """What became of each request and node, by the history of ZooKeeper."""
 
 import bisect
+import collections
 import dataclasses
 import json
 from typing import Any
 
 from zuul.model import NodesetRequest, ProviderNode
 
-from tests.chaos.world import NODES, REQUESTS
+from tests.chaos.world import NODE_LOCKS, NODES, REQUESTS
 from zuul_nodes import candidates
 
 LAUNCHERS = '/zuul/components/launcher'
@@ -34,11 +35,17 @@ class Series:
             self.transactions, zxid, key=lambda each: each.zxid)
         return self.values[index - 1] if index else None
 
+    def at(self, time):
+        """:return: the value at some time, or None."""
+        index = bisect.bisect_right(
+            self.transactions, time, key=lambda each: each.time)
+        return self.values[index - 1] if index else None
+
     def spans(self):
         """:return: yields each value with the transactions that begin and
             end it; the latter may be None."""
-        yield from zip(self.values, self.transactions,
-                       [*self.transactions[1:], None], strict=True)
+        ends = [*self.transactions, None][1:]
+        yield from zip(self.values, self.transactions, ends, strict=True)
 
 
 @dataclasses.dataclass
@@ -75,12 +82,14 @@ class Request:
 class Node:
     """
     :ivar states: None when the record is gone.
+    :ivar owners: the session that has the lock, or None.
     """
     id: str
     label: str = ''
     provider: str = ''
     connection: str = ''
     states: Series = dataclasses.field(default_factory=Series)
+    owners: Series = dataclasses.field(default_factory=Series)
 
     @property
     def created(self):
@@ -116,6 +125,8 @@ class Records:
         self.launchers = {}
         self.ends = {}
         self._candidates = {}
+        # Node -> contender for its lock -> session
+        self._contenders = collections.defaultdict(dict)
         for transaction in history:
             for operation in transaction.operations:
                 self._take(transaction, operation)
@@ -135,6 +146,9 @@ class Records:
                 self._candidates[operation.path] = transaction.session
             else:
                 self._candidates.pop(operation.path, None)
+        elif root.startswith(f'{NODE_LOCKS}/'):
+            self._takeLock(transaction, operation, name,
+                           root.rpartition('/')[2])
         elif root == NODES:
             self._takeNode(transaction, operation, name)
         elif root == REQUESTS:
@@ -159,6 +173,17 @@ class Records:
         node.provider = record['provider'].rpartition('/')[2]
         node.connection = record['connection_name']
         node.states.add(transaction, record['state'])
+
+    def _takeLock(self, transaction, operation, contender, node_id):
+        contenders = self._contenders[node_id]
+        if operation.kind == 'delete':
+            contenders.pop(contender, None)
+        else:
+            contenders[contender] = transaction.session
+        # Names end with a number of ten digits.
+        first = min(contenders, default=None, key=lambda name: name[-10:])
+        self.nodes.setdefault(node_id, Node(node_id)).owners.add(
+            transaction, contenders.get(first))
 
     def _takeRequest(self, transaction, operation, request_id):
         if request_id == '_sync':

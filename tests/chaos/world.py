@@ -22,7 +22,7 @@ from zuul.zk.locks import tenant_write_lock
 from zuul.zk.system import ZuulSystem
 from zuul.zk.zkobject import ZKContext
 
-from tests.chaos import driver, site
+from tests.chaos import clock, driver, site
 from tests.chaos.ensemble import Ensemble
 from tests.chaos.proxy import Mode, Proxies, Proxy
 from tests.fixtures.layout import makeLayout
@@ -60,10 +60,12 @@ class LauncherProcess(Process):
     :param Proxy proxy: for its connections to ZooKeeper.
     :param ConfigParser config: what all launchers have.
     :param dict environment: in which the driver is installed.
+    :ivar Path clock: the file that sets its clock.
     """
 
     def __init__(self, name, directory, proxy, config, environment):
         self.proxy = proxy
+        self.clock = directory / f'{name}.clock'
         own = configparser.ConfigParser(interpolation=None)
         own.read_dict(config)
         own.read_dict({
@@ -73,7 +75,13 @@ class LauncherProcess(Process):
         super().__init__(name, [
             pathlib.Path(sys.executable).with_name('zuul-nodes'), 'launcher',
             '-f', '-d', '-c', writeConf(own, directory / f'{name}.conf')],
-            directory / f'{name}.log', environment)
+            directory / f'{name}.log',
+            {**environment, clock.VARIABLE: str(self.clock)})
+
+
+    def setClock(self, offset):
+        """:param float offset: seconds by which its clock is wrong."""
+        self.clock.write_text(f'{offset}\n')
 
 
 class World:
@@ -213,6 +221,7 @@ class World:
             self.setFaults(region)
         for launcher in self.launchers:
             self.proxies.setMode(launcher.proxy, Mode.WORKING)
+            launcher.setClock(0)
             if launcher.alive:
                 self.signal(launcher, signal.SIGCONT)
             else:

@@ -9,7 +9,7 @@ from zuul.model import NodesetRequest
 from tests.chaos.invariants import Invariants
 from tests.chaos.records import NodeState, Records, State
 from tests.chaos.transactions import Operation, Transaction
-from tests.chaos.world import NODES, REQUESTS
+from tests.chaos.world import NODE_LOCKS, NODES, REQUESTS
 from zuul_nodes.candidates import ROOT
 
 PLANNER = f'{ROOT}/planner-0000000001'
@@ -67,6 +67,7 @@ class History:
         self.write(*(Operation('delete', path) for path in paths))
 
     def createInstance(self, node_id, cores=1, region='east', **more):
+        self.lock(node_id, more.get('session', LAUNCHER))
         self.cloud.append({
             'what': 'created', 'id': f'instance-{len(self.cloud)}',
             'node': node_id, 'region': region, 'session': LAUNCHER,
@@ -75,11 +76,20 @@ class History:
             'begun': float(len(self.transactions)), **more})
         return self.cloud[-1]['id']
 
+    def lock(self, node_id, session):
+        self.write(Operation('create', f'{NODE_LOCKS}/{node_id}/0000000001'),
+                   session=session)
+
+    def unlock(self, node_id):
+        self.delete(f'{NODE_LOCKS}/{node_id}/0000000001')
+
     def deleteInstance(self, instance_id):
         now = len(self.transactions) + 0.5
+        node_id = next(each['node'] for each in self.cloud
+                       if each['id'] == instance_id)
         self.cloud.append({
-            'what': 'deleted', 'id': instance_id, 'session': LAUNCHER,
-            'time': now, 'begun': now, 'gone': now})
+            'what': 'deleted', 'id': instance_id, 'node': node_id,
+            'session': LAUNCHER, 'time': now, 'begun': now, 'gone': now})
 
     def check(self):
         return Invariants(Records(self.transactions), self.cloud).check()
@@ -95,8 +105,10 @@ def test_a_request_that_is_served_and_used_is_no_problem(history):
     history.grant('a', 'node')
     instance = history.createInstance('node')
     history.delete(f'{REQUESTS}/a')
+    history.unlock('node')
     history.setNode('node', NodeState.IN_USE)
     history.setNode('node', NodeState.USED)
+    history.lock('node', LAUNCHER)
     history.deleteInstance(instance)
     history.delete(f'{NODES}/node')
     assert history.check() == []
@@ -162,6 +174,18 @@ def test_what_a_suspended_launcher_creates_late_exceeds_no_limit(history):
     history.createInstance('node', cores=3, session=OTHER_LAUNCHER,
                            begun=1000.0)
     assert history.check() == []
+
+
+@pytest.mark.parametrize('has_record', [False, True])
+def test_a_launcher_deletes_an_instance_without_a_lock(history, has_record):
+    history.addRequest('a', 'small')
+    history.grant('a', 'node')
+    instance = history.createInstance('node')
+    history.unlock('node')
+    if not has_record:
+        history.delete(f'{NODES}/node')
+    history.deleteInstance(instance)
+    assert len(history.check()) == (1 if has_record else 0)
 
 
 def test_a_launcher_grants_that_does_not_plan(history):
