@@ -44,7 +44,7 @@ def main():
             print(f'Seed {seed}: {args.seconds:g} s with faults', flush=True)
             result = trial.run(directory, seed, args.seconds)
         print(f'Seed {seed}: ' + ', '.join(
-            f'{number} {name}' for name, number in result.figures.items()))
+            f'{number:g} {name}' for name, number in result.figures.items()))
         for problem in result.problems:
             print(f'Seed {seed}: {problem}')
         if result.problems:

@@ -58,11 +58,17 @@ class Invariants:
 
     def _getUse(self, node_id):
         """:return: the transactions that begin and end the use of a node,
-            or None."""
+            or None.  It ends when the executor sets another state, or when
+            its lock is gone."""
         node = self.records.nodes.get(node_id)
         for state, begin, end in node.states.spans() if node else ():
             if state == NodeState.IN_USE:
-                return begin, end
+                unlocked = next((
+                    each for owner, each, _ in node.owners.spans()
+                    if each.zxid > begin.zxid and owner != begin.session),
+                    None)
+                return begin, min(filter(None, (end, unlocked)), default=None,
+                                  key=lambda each: each.zxid)
         return None
 
     def _checkUse(self):
@@ -169,8 +175,7 @@ class Invariants:
                         f'rank {younger.ranks.before(zxid)} is granted at '
                         f'{zxid:#x}, while request {older.id} for '
                         f'{older.labels} with rank '
-                        f'{older.ranks.before(zxid)} waits until '
-                        f'{next_zxid}')
+                        f'{older.ranks.before(zxid)} has to wait')
 
     def _isBefore(self, older, younger, zxid):
         """:return: whether the nodes that a transaction gives to a request

@@ -114,6 +114,8 @@ class Records:
     :ivar dict requests: id -> :class:`Request`
     :ivar dict nodes: id -> :class:`Node`
     :ivar list grants: each :class:`Grant`.
+    :ivar list takeovers: seconds from the end of each planner to the first
+        transaction of the next one.
     :ivar dict launchers: session -> name of the launcher.
     :ivar dict ends: session -> the transaction that has ended it.
     """
@@ -122,9 +124,13 @@ class Records:
         self.requests = {}
         self.nodes = {}
         self.grants = []
+        self.takeovers = []
         self.launchers = {}
         self.ends = {}
         self._candidates = {}
+        # The transaction that has ended the last planner, until there is
+        # another one.
+        self._deposed = None
         # Node -> contender for its lock -> session
         self._contenders = collections.defaultdict(dict)
         for transaction in history:
@@ -133,10 +139,14 @@ class Records:
 
     def _take(self, transaction, operation):
         root, _, name = operation.path.rpartition('/')
-        changes = operation.kind in ('create', 'set', 'delete')
         if operation.kind == 'close':
             self.ends[transaction.session] = transaction
-        elif not changes:
+        elif operation.kind == 'check':
+            if self._deposed and operation.path == self._getPlanner():
+                self.takeovers.append(
+                    transaction.time - self._deposed.time)
+                self._deposed = None
+        elif operation.kind == 'open':
             pass
         elif root == LAUNCHERS and operation.kind == 'create':
             self.launchers[transaction.session] = json.loads(
@@ -145,6 +155,8 @@ class Records:
             if operation.kind == 'create':
                 self._candidates[operation.path] = transaction.session
             else:
+                if operation.path == self._getPlanner():
+                    self._deposed = transaction
                 self._candidates.pop(operation.path, None)
         elif root.startswith(f'{NODE_LOCKS}/'):
             self._takeLock(transaction, operation, name,

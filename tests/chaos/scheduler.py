@@ -13,6 +13,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from zuul.model import Node, NodeSet, NodesetRequest
 
 from tests.chaos import site
+from zuul_nodes import waits
 
 # Requests that have not ended, and the mean number of requests per second.
 MOST_OPEN = 24
@@ -20,7 +21,10 @@ RATE = 1.8
 # Seconds for which nodes are used, and a request waits that is cancelled.
 USE = (0.5, 3)
 PATIENCE = (0.3, 6)
+# The shares of requests that are cancelled, and of executors that die; and how
+# often the priority of a waiting request changes, per second.
 CANCELLED = 0.08
+DYING = 0.05
 REVISED = 0.05
 PRIORITIES = {0: 15, 100: 65, 200: 20}
 INTERVAL = 0.15
@@ -33,14 +37,17 @@ class Job:
     """
     :ivar request_id: of its request.
     :ivar cancel_time: when it no longer needs its nodes, or None.
+    :ivar is_dying: whether its executor dies instead of returning nodes.
     :ivar nodeset: that it uses, or None.
     :ivar end_time: when it has used them.
     :ivar is_lost: whether the scheduler does not know what became of its
         request, because a call was not answered.
     """
     request_id: str
+    tenant: str
     cancel_time: float | None
     duration: float
+    is_dying: bool
     nodeset: Any = None
     end_time: float = 0
     is_lost: bool = True
@@ -74,13 +81,20 @@ class Scheduler:
     def drain(self, timeout):
         """Submit no more, and wait until all requests have ended.
 
-        :return: the jobs that have not.
+        :return: a list of those that have not, as text.
         """
         self.is_submitting = False
         end = time.monotonic() + timeout
         while self.jobs and time.monotonic() < end:
             time.sleep(INTERVAL)
-        return list(self.jobs.values())
+        return [self._describe(job) for job in list(self.jobs.values())]
+
+    def _describe(self, job):
+        if job.nodeset:
+            return f'nodes of request {job.request_id} are not returned'
+        reason = waits.read(self.world.kazoo, job.tenant).get(job.request_id)
+        return (f'request {job.request_id} of {job.tenant} does not end; the '
+                f'reason is: {reason or "not recorded"}')
 
     def stop(self):
         self._stop_event.set()
@@ -119,8 +133,9 @@ class Scheduler:
         duration = chance.uniform(*USE)
         patience = chance.uniform(*PATIENCE)
         is_cancelled = chance.random() < CANCELLED
-        job = Job(uuid.uuid4().hex,
-                  now + patience if is_cancelled else None, duration)
+        is_dying = chance.random() < DYING
+        job = Job(uuid.uuid4().hex, tenant,
+                  now + patience if is_cancelled else None, duration, is_dying)
         self.jobs[job.request_id] = job
         with self.world.context() as context:
             NodesetRequest.new(
@@ -189,7 +204,14 @@ class Scheduler:
         job.end_time = time.monotonic() + job.duration
 
     def _return(self, job):
-        self.client.returnNodeset(job.nodeset)
+        if job.is_dying:
+            # What the end of its session would do.
+            with self.world.context() as context:
+                for node in job.nodeset.getNodes():
+                    if node._provider_node.hasLock():
+                        node._provider_node.releaseLock(context)
+        else:
+            self.client.returnNodeset(job.nodeset)
         self._end(job)
 
     def _delete(self, job):

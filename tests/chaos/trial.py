@@ -40,8 +40,7 @@ def run(directory, seed, duration):
         stack.callback(scheduler.stop)
         faults.run(world, faults.makePlan(seed, duration))
         world.mend()
-        problems = [f'{job} does not end'
-                    for job in scheduler.drain(DRAIN_TIMEOUT)]
+        problems = scheduler.drain(DRAIN_TIMEOUT)
         problems += [f'{each} is left' for each in world.settle()]
         problems += scheduler.problems
     result = check(directory)
@@ -64,4 +63,6 @@ def check(directory):
         'calls of the cloud': len(cloud), 'transactions': len(history),
         'sessions of launchers': len(records.launchers),
         'planners': len({each.planner for each in records.grants}),
+        's at most until another one planned': max(
+            records.takeovers, default=0.0),
         **invariants.figures})

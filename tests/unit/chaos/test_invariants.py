@@ -158,6 +158,19 @@ def test_an_instance_is_deleted_while_its_node_is_in_use(history, is_twice):
     assert len(history.check()) == (0 if is_twice else 1)
 
 
+def test_the_instance_of_an_executor_that_has_died_is_deleted(history):
+    history.addRequest('a', 'small')
+    history.grant('a', 'node')
+    instance = history.createInstance('node')
+    history.unlock('node')
+    history.lock('node', SCHEDULER)
+    history.setNode('node', NodeState.IN_USE)
+    history.unlock('node')
+    history.lock('node', LAUNCHER)
+    history.deleteInstance(instance)
+    assert history.check() == []
+
+
 def test_a_limit_is_exceeded(history):
     for number in range(4):
         history.createInstance(f'node-{number}', cores=3)
