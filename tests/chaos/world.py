@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 
-from kazoo.exceptions import KazooException
+from kazoo.exceptions import KazooException, NoNodeError
 from zuul.launcher.client import LauncherClient
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk import ZooKeeperClient
@@ -285,11 +285,14 @@ class World:
         :return: a list of what is left besides, after a long time.
         """
         end = time.monotonic() + TIMEOUT
-        while left := self._findLeft():
-            if time.monotonic() > end:
-                break
+        while True:
+            try:
+                left = self._findLeft()
+            except NoNodeError as error:
+                left = [f'something that is being deleted: {error!r}']
+            if not left or time.monotonic() > end:
+                return left
             time.sleep(1)
-        return left
 
     def _findLeft(self):
         nodes, instances = self._list(NODES), self.readInstances()
