@@ -149,33 +149,60 @@ class Invariants:
                        'not require that the launcher still plans')
 
     def _checkOrder(self):
-        """No request is served before an older one, of the same or a higher
-        priority, to which the same nodes could have been given.
+        """No request gets what an older one, of the same or a higher
+        priority, needs and could have got.
 
         The older one was there when the planner first saw the younger one,
         because records become known in the order in which they were written.
-        Two transactions may change places if none of the two requests had to
-        wait for the other: nothing came back between them.
         """
-        grants = self.records.grants
-        returns = sorted(
-            end.zxid for node in self.records.nodes.values()
-            for state, end, _ in node.states.spans() if state is None)
-        for grant in grants:
+        for grant in self.records.grants:
             younger, zxid = grant.request, grant.transaction.zxid
             for older in self.records.requests.values():
                 if not self._isBefore(older, younger, zxid):
                     continue
                 self.figures['overtaken requests'] += 1
-                next_zxid = next((each.zxid for each in older.getGrants()
-                                  if each.zxid > zxid), float('inf'))
-                if any(zxid < each < next_zxid for each in returns):
+                if self._isHarmed(older, zxid):
                     yield (
                         f'request {younger.id} for {younger.labels} with '
                         f'rank {younger.ranks.before(zxid)} is granted at '
                         f'{zxid:#x}, while request {older.id} for '
                         f'{older.labels} with rank '
                         f'{older.ranks.before(zxid)} has to wait')
+
+    def _isHarmed(self, request, zxid):
+        """
+        :return: whether a waiting request is served later because of a
+            transaction.  Otherwise the planner has decided about both, and
+            two transactions were committed in the reverse order: there was
+            still room, nothing came back in between, or the request gets
+            nodes that were there.
+        """
+        end = next((end for _, begin, end in request.states.spans()
+                    if begin.zxid < zxid and (not end or end.zxid > zxid)))
+        last = end.zxid if end else float('inf')
+        nodes = self.records.nodes
+        gone = (each.end.zxid for each in nodes.values() if each.end)
+        if self._hasRoom(request.labels, zxid) or not any(
+                zxid < each < last for each in gone):
+            return False
+        node_ids = request.node_ids.before(last + 1)
+        return not node_ids or any(
+            nodes[each].created.zxid > zxid for each in node_ids)
+
+    def _hasRoom(self, labels, zxid):
+        """:return: whether there is a provider with room for nodes of these
+            labels after a transaction."""
+        used = collections.Counter()
+        for node in self.records.nodes.values():
+            if node.created.zxid <= zxid and not (
+                    node.end and node.end.zxid <= zxid):
+                used.update(site.getUsage(node.provider, [node.label]))
+        limits = site.getLimits()
+        return any(
+            all(used[key] + amount <= limits.get(key, float('inf'))
+                for key, amount in site.getUsage(name, labels).items())
+            for name, (_, _, offered) in site.PROVIDERS.items()
+            if set(labels) <= set(offered))
 
     def _isBefore(self, older, younger, zxid):
         """:return: whether the nodes that a transaction gives to a request

@@ -68,15 +68,6 @@ class Request:
     def created(self):
         return self.states.transactions[0]
 
-    def getGrants(self):
-        """:return: yields each transaction that gives nodes to the request
-            while it waits."""
-        previous = State.REQUESTED
-        for state, transaction, _ in self.states.spans():
-            if state in GRANTED and previous == State.REQUESTED:
-                yield transaction
-            previous = state
-
 
 @dataclasses.dataclass
 class Node:
@@ -94,6 +85,12 @@ class Node:
     @property
     def created(self):
         return self.states.transactions[0]
+
+    @property
+    def end(self):
+        """The transaction that has deleted the record, or None."""
+        is_gone = self.states.values[-1] is None
+        return self.states.transactions[-1] if is_gone else None
 
 
 @dataclasses.dataclass
@@ -194,8 +191,9 @@ class Records:
             contenders[contender] = transaction.session
         # Names end with a number of ten digits.
         first = min(contenders, default=None, key=lambda name: name[-10:])
-        self.nodes.setdefault(node_id, Node(node_id)).owners.add(
-            transaction, contenders.get(first))
+        if node_id in self.nodes:
+            self.nodes[node_id].owners.add(
+                transaction, contenders.get(first))
 
     def _takeRequest(self, transaction, operation, request_id):
         if request_id == '_sync':

@@ -52,6 +52,15 @@ def makeLayout(max_ready_age=0):
     return text
 
 
+def getUsage(provider, labels):
+    """:return: what nodes of a provider use, with keys of
+        :func:`getLimits`."""
+    region, _, _ = PROVIDERS[provider]
+    return {(region, None, 'instances'): len(labels),
+            (region, None, 'cores'): sum(map(CORES.get, labels)),
+            (region, provider, 'instances'): len(labels)}
+
+
 def getLimits():
     """:return: (region, provider or None, resource) -> limit."""
     limits = {(region, None, resource): limit

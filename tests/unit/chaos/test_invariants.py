@@ -6,6 +6,7 @@ import pytest
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.model import NodesetRequest
 
+from tests.chaos import site
 from tests.chaos.invariants import Invariants
 from tests.chaos.records import NodeState, Records, State
 from tests.chaos.transactions import Operation, Transaction
@@ -59,6 +60,13 @@ class History:
             self.makeRequest('set', request_id, State.ACCEPTED, node_ids),
             *(self.makeNode('create', node_id, NodeState.BUILDING)
               for node_id in node_ids if create), session=session)
+
+    def fill(self):
+        """Have no room for further nodes."""
+        self.write(*(
+            self.makeNode('create', f'{name}-{number}', NodeState.READY, name)
+            for name, (_, limit, _) in site.PROVIDERS.items()
+            for number in range(limit)))
 
     def setNode(self, node_id, state):
         self.write(self.makeNode('set', node_id, state))
@@ -223,11 +231,15 @@ def test_a_grant_does_not_require_that_its_launcher_plans(history):
     assert problem.endswith('that the launcher still plans')
 
 
-def overtake(history, older, younger, is_waiting=True, **options):
+def overtake(history, older, younger, is_waiting=True, is_full=True,
+             **options):
     """Serve a younger request first.
 
     :param bool is_waiting: whether the older one has to wait for a node.
+    :param bool is_full: whether there is no room for others.
     """
+    if is_full:
+        history.fill()
     history.addRequest('other', 'small')
     history.grant('other', 'used')
     history.addRequest('older', *older, **options)
@@ -270,7 +282,24 @@ def test_a_request_that_did_not_have_to_wait_is_not_overtaken(history):
     assert history.check() == []
 
 
+def test_a_request_for_which_there_is_room_is_not_overtaken(history):
+    overtake(history, ['small'], ['small'], is_full=False)
+    assert history.check() == []
+
+
+def test_a_request_that_gets_a_node_that_was_there_is_not_overtaken(history):
+    """Its transaction took longer."""
+    history.fill()
+    history.addRequest('older', 'small')
+    history.addRequest('younger', 'small')
+    history.grant('younger', 'node')
+    history.delete(f'{NODES}/node')
+    history.grant('older', 'east-main-0', create=False)
+    assert history.check() == []
+
+
 def test_a_request_that_is_never_served_is_overtaken(history):
+    history.fill()
     history.addRequest('older', 'small')
     history.addRequest('younger', 'small')
     history.grant('younger', 'node')
@@ -280,6 +309,7 @@ def test_a_request_that_is_never_served_is_overtaken(history):
 
 
 def test_a_node_of_another_tenants_definition_is_not_due(history):
+    history.fill()
     history.addRequest('older', 'small', tenant='green')
     history.addRequest('first', 'small')
     history.grant('first', 'node')
