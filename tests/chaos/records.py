@@ -112,7 +112,7 @@ class Records:
     :ivar dict nodes: id -> :class:`Node`
     :ivar list grants: each :class:`Grant`.
     :ivar list takeovers: seconds from the end of each planner to the first
-        transaction of the next one.
+        transaction of the next one, if that was a candidate already.
     :ivar dict launchers: session -> name of the launcher.
     :ivar dict ends: session -> the transaction that has ended it.
     """
@@ -152,9 +152,10 @@ class Records:
             if operation.kind == 'create':
                 self._candidates[operation.path] = transaction.session
             else:
-                if operation.path == self._getPlanner():
-                    self._deposed = transaction
+                is_planner = operation.path == self._getPlanner()
                 self._candidates.pop(operation.path, None)
+                if is_planner:
+                    self._deposed = transaction if self._candidates else None
         elif root.startswith(f'{NODE_LOCKS}/'):
             self._takeLock(transaction, operation, name,
                            root.rpartition('/')[2])
