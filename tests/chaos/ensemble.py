@@ -101,10 +101,13 @@ class Ensemble:
 
     def wait(self):
         """Wait until all members serve."""
-        waitFor(lambda: all([member.getMode() for member in self.members]),
-                'the ensemble is not complete', TIMEOUT,
+        waitFor(self.isComplete, 'the ensemble is not complete', TIMEOUT,
                 [member.process for member in self.members],
                 self.members[0].process.log_file)
+
+    def isComplete(self):
+        """:return: whether all members serve."""
+        return all([member.getMode() for member in self.members])
 
     def getLeader(self):
         """:return: the leading member, or None while there is none."""

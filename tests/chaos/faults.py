@@ -97,11 +97,15 @@ class ServerFault:
         return f'{self.__class__.__name__}({server})'
 
     def begin(self, world):
+        # ZooKeeper 3.8.0 loses what it has committed if it loses the leader
+        # while a server comes back (ZOOKEEPER-4643).
+        if not world.ensemble.isComplete():
+            log.info('The ensemble is not complete; it is spared')
+            return
         leader = world.ensemble.getLeader()
         self.member = leader if self.is_leader else next(
             member for member in world.ensemble.members
             if member is not leader)
-        # During an election there is no leader to lose.
         if self.member:
             self.hit(world)
 
