@@ -17,8 +17,6 @@ serve their share of the requests for themselves.
 The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
 zuul.conf.'''
 
-# Seconds to wait for ZooKeeper.
-TIMEOUT = 5
 # Of the component registry of Zuul (``zuul.zk.components``).
 COMPONENTS = '/zuul/components/launcher'
 COLUMNS = ('Launcher', 'State', 'Plans', 'Runs in', 'Connections', 'Zuul')
@@ -37,7 +35,7 @@ def run(args):
     zuulconf.requireZooKeeper(config)
     from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
     zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect(TIMEOUT)
+    zookeeper.connect()
     try:
         launchers = readLaunchers(zookeeper.client)
     finally:

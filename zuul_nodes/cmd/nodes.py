@@ -16,8 +16,6 @@ The actions change records.  The launcher that has the node obeys when the
 request that uses the node has ended.  The command runs beside a running Zuul
 and uses its zuul.conf.'''
 
-# Seconds to wait for ZooKeeper.
-TIMEOUT = 5
 NODES = '/zuul/nodes/nodes'
 # Of a request of users for another state (``zuul.model``).
 LIFECYCLE = 'lifecycle'
@@ -80,7 +78,7 @@ def run(args):
     zookeeper = (
         readonly.CommandZooKeeper if args.action in CHANGES
         else readonly.ReadOnlyZooKeeper).fromConfig(config)
-    zookeeper.connect(TIMEOUT)
+    zookeeper.connect()
     try:
         result = nodes = readNodes(zookeeper.client)
         if args.node:

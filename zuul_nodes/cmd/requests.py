@@ -17,8 +17,6 @@ renews it each minute.
 The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
 zuul.conf.'''
 
-# Seconds to wait for ZooKeeper.
-TIMEOUT = 5
 REQUESTS = '/zuul/nodeset/requests'
 NODES = '/zuul/nodes/nodes'
 STATES = ('requested', 'accepted', 'fulfilled', 'failed')
@@ -51,7 +49,7 @@ def run(args):
     from zuul_nodes.cmd.common import zkobjects
     from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
     zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect(TIMEOUT)
+    zookeeper.connect()
     try:
         requests = readRequests(zookeeper.client)
         if args.request:

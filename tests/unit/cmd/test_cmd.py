@@ -128,3 +128,17 @@ def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):
     line = getRefusal(result)
     assert line.startswith(f'zuul-nodes {command.split()[0]}: ')
     assert expected in line
+
+
+@pytest.mark.parametrize('arguments', [
+    ('images',), ('images', 'pause', 'debian'), ('launchers',),
+    ('migrate', '--state'), ('nodes',), ('nodes', 'hold', 'abcd'),
+    ('requests',), ('explain', 'tenant', 'label')], ids=' '.join)
+def test_it_ends_soon_if_zookeeper_does_not_answer(
+        zuulNodes, zuul_conf, tmp_path, arguments):
+    zuul_conf.set('zookeeper', 'hosts', 'localhost:1')
+    path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    result = zuulNodes(arguments[0], '-c', path, *arguments[1:])
+    assert (result.returncode, result.stdout) == (1, '')
+    assert 'ZooKeeper does not answer at localhost:1 within 5 s' in (
+        result.stderr.splitlines()[-1])

@@ -12,6 +12,8 @@ from zuul.zk.vendor.client import ZuulKazooClient
 
 from zuul_nodes.exceptions import UserError
 
+# Seconds to wait for ZooKeeper.
+TIMEOUT = 5
 # kazoo's name of the node of a read lock, after a unique prefix.
 READ_LOCK = '__rlock__'
 # Seconds until ZooKeeper releases the locks of a command that was killed.
@@ -74,7 +76,7 @@ class CommandZooKeeper(ZooKeeperClient):
 
     kazoo_class = ZuulKazooClient
 
-    def connect(self, timeout):
+    def connect(self, timeout=TIMEOUT):
         """Connect with a time-out.
 
         Zuul's own method would retry forever, and write to check permissions.

@@ -20,7 +20,11 @@ from zuul.zk.layout import LayoutStateStore
 from zuul.zk.locks import TENANT_LOCK_ROOT, SessionAwareReadLock, locked
 from zuul.zk.system import SYSTEM_ROOT, ZuulSystem
 
-from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper, WriteRefused
+from zuul_nodes.cmd.common.readonly import (
+    TIMEOUT,
+    ReadOnlyZooKeeper,
+    WriteRefused,
+)
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin.branchcaches import readBranches
 from zuul_nodes.suggestions import suggest
@@ -87,7 +91,7 @@ class Tenants:
         self.waiting.begin(
             'Connecting to ZooKeeper', 'Check that it is running')
         # A shorter time-out, because its own error is more specific.
-        self.zk_client.connect(self.waiting.timeout * .9)
+        self.zk_client.connect(min(TIMEOUT, self.waiting.timeout * .9))
         self.waiting.begin('Reading the configuration of Zuul', SCHEDULER)
         with _convertErrors('the configuration of Zuul'):
             self._open()

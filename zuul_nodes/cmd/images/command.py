@@ -14,8 +14,6 @@ running upload and the reason of a failed one.
 The other actions change records, which all launchers obey at once.  The
 command runs beside a running Zuul and uses its zuul.conf.'''
 
-# Seconds to wait for ZooKeeper.
-TIMEOUT = 30
 COLUMNS = ('Image', 'Build', 'Format', 'Built', 'State', 'Endpoint', 'Upload',
            'Validated', 'Image id, progress or reason')
 WIDTHS = {'Image': 30, 'Endpoint': 24, 'Image id, progress or reason': 40}
@@ -84,7 +82,7 @@ def run(args):
     from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
     from zuul_nodes.cmd.images.records import findImage, readImages
     zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect(TIMEOUT)
+    zookeeper.connect()
     try:
         images = readImages(zookeeper.client, getConnections(config))
     finally:
@@ -102,7 +100,7 @@ def _change(config, args):
     from zuul_nodes.cmd.common.readonly import CommandZooKeeper
     from zuul_nodes.cmd.images.changes import Changes
     zookeeper = CommandZooKeeper.fromConfig(config)
-    zookeeper.connect(TIMEOUT)
+    zookeeper.connect()
     try:
         changes = Changes(zookeeper, args.timeout, getConnections(config))
         message = getattr(changes, args.action)(args)

@@ -5,8 +5,6 @@ import datetime
 from zuul_nodes import zuulconf
 from zuul_nodes.cmd.common import output
 
-# Seconds to wait for ZooKeeper.
-TIMEOUT = 5
 LABELS = ('Label', 'Served by', 'Ready', 'In use', 'Held', 'Other',
           'Requests', 'Tenants')
 PROVIDERS = ('Provider', 'Ready', 'In use', 'Held', 'Other', 'Usage')
@@ -31,7 +29,7 @@ def run(args):
     from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
     from zuul_nodes.cmd.migrate import nodepoolrecords, usage
     zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect(TIMEOUT)
+    zookeeper.connect()
     try:
         records = nodepoolrecords.read(zookeeper.client)
         offers = nodepoolrecords.readOffers(zookeeper.client)
