@@ -8,7 +8,7 @@ from zuul.model import NodesetRequest
 
 from tests.chaos import site
 from tests.chaos.invariants import Invariants
-from tests.chaos.records import NodeState, Records, State
+from tests.chaos.records import LAUNCHERS, NodeState, Records, State
 from tests.chaos.transactions import Operation, Transaction
 from tests.chaos.world import NODE_LOCKS, NODES, REQUESTS
 from zuul_nodes.candidates import ROOT
@@ -222,6 +222,16 @@ def test_a_deposed_launcher_grants(history):
     history.grant('a', 'node')
     problem, = history.check()
     assert 'next-0000000002 of session 0x2' in problem
+
+
+def test_the_planner_grants_in_a_new_session(history):
+    for session in (LAUNCHER, OTHER_LAUNCHER):
+        history.write(Operation(
+            'create', f'{LAUNCHERS}/one{session}', b'{"hostname": "one"}'),
+            session=session)
+    history.addRequest('a', 'small')
+    history.grant('a', 'node', session=OTHER_LAUNCHER)
+    assert history.check() == []
 
 
 def test_a_grant_does_not_require_that_its_launcher_plans(history):
