@@ -345,7 +345,7 @@ class Launcher:
         def getWaiting():
             lead()
             return self.request_reconciler.getWaiting()
-        self.planner.begin(getWaiting)
+        self.planner.planInOrder(getWaiting)
         return True
 
     # Start and stop

@@ -137,17 +137,18 @@ class Planner:
         with self._change():
             return self._plan(request)
 
-    def begin(
-            self, getWaiting: Callable[[], Iterable[NodesetRequest]]) -> None:
-        """Plan what waits already in its order, before anything else.
+    def planInOrder(
+            self, getRequests: Callable[[], Iterable[NodesetRequest]]) -> None:
+        """Plan requests in their order, before any other.
 
         Each request finds its grant when it is planned again.
 
-        :param getWaiting: called when no request can be planned; returns those
-            that wait.
+        :param getRequests: called when no request can be planned; returns the
+            requests.  It must not wait for the caches, as their threads may
+            wait for the planner.
         """
         with self._change():
-            for request in sorted(getWaiting(), key=getRank):
+            for request in sorted(getRequests(), key=getRank):
                 try:
                     self._plan(request)
                 except Exception:

@@ -66,8 +66,10 @@ class RequestReconciler:
         self.ends = ends
         self.waits = waits
         self.liveness_check = liveness_check
-        # Uuids of requests whose layout, or a later one, has been read.
+        # Uuids of requests whose layout, or a later one, has been read; and of
+        # those that wait for theirs.
         self._current = set()
+        self._unread = set()
 
     def reconcile(self, request_id):
         """Take the next step of a request, if this launcher handles it."""
@@ -100,9 +102,11 @@ class RequestReconciler:
     def getWaiting(self):
         """:return: a list of the requests that can be planned at once."""
         return [request for request in self.requests.getAll()
-                if self._isHandled(request)
-                and request.state == State.REQUESTED
-                and not any(request.nodes) and self._hasLayout(request)]
+                if self._isPlanned(request) and self._hasLayout(request)]
+
+    def _isPlanned(self, request):
+        return (self._isHandled(request) and request.state == State.REQUESTED
+                and not any(request.nodes))
 
     def _isHandled(self, request):
         if request.state == State.TEST_HOLD or isDone(request):
@@ -114,13 +118,17 @@ class RequestReconciler:
         self.requests.forget(request_id)
         self.waits.forget(request_id)
         self._current.discard(request_id)
+        self._unread.discard(request_id)
 
     # Waiting
 
     def _plan(self, request, log):
         if not self._hasLayout(request):
+            self._unread.add(request.uuid)
             self._limitWait(request, UNREAD, log)
             return
+        if self._unread:
+            self.planner.planInOrder(lambda: [request, *self._popRead()])
         decision = self.planner.plan(request)
         if isinstance(decision, Grant):
             self._grant(request, decision, log)
@@ -130,6 +138,17 @@ class RequestReconciler:
             self._end(request, State.FAILED, log, decision.reason)
         else:
             self._limitWait(request, UNREAD, log)
+
+    def _popRead(self):
+        """:return: yields the requests whose layout has been read since they
+            began to wait for it."""
+        for request_id in list(self._unread):
+            request = self.requests.find(request_id)
+            if request is None or not self._isPlanned(request):
+                self._unread.discard(request_id)
+            elif self._hasLayout(request):
+                self._unread.discard(request_id)
+                yield request
 
     def _hasLayout(self, request):
         """:return: whether the layout of a request has been read: a request

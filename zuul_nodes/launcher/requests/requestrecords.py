@@ -40,9 +40,15 @@ class RequestRecords:
             self._versions[request_id] = request.getZKVersion()
         return request
 
+    def find(self, request_id):
+        """:return: a request that is not to be processed, or None; does not
+            wait for the cache."""
+        return self.records.requests_cache.peek(request_id)
+
     def getAll(self):
-        """:return: an iterator over all requests, of all launchers."""
-        return self.records.requests_cache.getItems()
+        """:return: a list of all requests, of all launchers; does not wait for
+            the cache."""
+        return self.records.requests_cache.peekAll()
 
     def remembers(self, request_id):
         """:return: whether the request is being processed or waits."""

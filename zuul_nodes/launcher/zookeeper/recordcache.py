@@ -190,6 +190,10 @@ class Cache(InOneThread, LockableZKObjectCache):
             all records are read again."""
         return self._cached_objects.get((record_id,))
 
+    def peekAll(self):
+        """:return: a list of all records, as :meth:`peek`."""
+        return list(self._cached_objects.values())
+
     def catchUp(self):
         """Wait until all earlier writes are in the cache.
 

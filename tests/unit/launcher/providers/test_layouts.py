@@ -189,8 +189,8 @@ def take(launcher, request):
     launcher.request_reconciler.reconcile(request.uuid)
 
 
-def changed(number):
-    return cloud('one').replace(
+def changed(number, **more):
+    return cloud('one', **more).replace(
         'name: big,', f'name: big, boot-timeout: {number},')
 
 
@@ -249,3 +249,24 @@ def test_request_waits_while_its_layout_can_not_be_read(
         take(steps, request)
         assert request.state == RequestState.REQUESTED
     steps.serve(request)
+
+
+def test_requests_that_waited_for_their_layout_are_served_by_age(
+        steps, racks, monkeypatch):
+    """Whichever of them the launcher looks at first."""
+    steps.setLayout(changed(5, resource_limits='{instances: 1}'))
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(changed(6, resource_limits='{instances: 1}'))
+        older, younger = steps.addRequest('big'), steps.addRequest('big')
+        steps.runUntil(lambda: 'tenant' in steps.scope.unread)
+        for request in (older, younger):
+            take(steps, request)
+            assert request.state == RequestState.REQUESTED
+    monkeypatch.setitem(steps.handlers, 'request', lambda _: None)
+    steps.runUntil(lambda: not steps.scope.unread and all(
+        map(steps.planner.blockers.isAsked, steps.tenant_providers['tenant'])))
+    steps.run()
+    take(steps, younger)
+    assert younger.state == RequestState.REQUESTED
+    take(steps, older)
+    assert older.state == RequestState.ACCEPTED
