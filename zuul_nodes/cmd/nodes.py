@@ -5,6 +5,7 @@ import shlex
 import time
 
 from zuul_nodes import zkrecords, zuulconf
+from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.cmd.common import output
 from zuul_nodes.exceptions import UserError
 
@@ -107,7 +108,7 @@ def isWanted(node, args):
         ('tenant', args.tenant), ('label', args.label),
         ('state', args.state))) and (
             args.provider in (None, node['provider'],
-                              output.getShortName(node['provider']))) and (
+                              getShortName(node['provider']))) and (
             args.older_than is None or node['state_age'] > args.older_than)
 
 
@@ -184,7 +185,7 @@ def getRow(node):
     if node['next_state']:
         comment = f'to be {node["next_state"]}'
     return (node['uuid'][:8], node['label'],
-            output.getShortName(node['provider']), node['state'],
+            getShortName(node['provider'] or '-'), node['state'],
             output.formatAge(node['state_age']), node['tenant'] or '-',
             node['address'] or '-', comment)
 

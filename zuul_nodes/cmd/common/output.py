@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import urllib.parse
 
 import prettytable
 
@@ -26,12 +25,6 @@ def addCommonArguments(parser):
     for action in own._actions:
         action.default = argparse.SUPPRESS
         parser._add_action(action)
-
-
-def getShortName(canonical_name):
-    """:return: the name that people gave; ``-`` for None."""
-    return urllib.parse.unquote_plus(
-        (canonical_name or '-').rpartition('/')[2])
 
 
 def formatTable(columns, rows, widths=None):

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import urllib.parse
-import zlib
 
 from kazoo.exceptions import NoNodeError
 
@@ -14,6 +13,7 @@ from zuul_nodes import (
     undelivered,
     zkrecords,
 )
+from zuul_nodes.cmd.common.zkobjects import readAll
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageremarks import Remarks
@@ -49,7 +49,7 @@ def readImages(client, connections):
     kept = imagecontrols.readAll(client, Control.KEPT)
     gone = gonefiles.getIds(client)
     builds = {}
-    for artifact in _readAll(client, ARTIFACTS):
+    for artifact in readAll(client, ARTIFACTS):
         name = artifact['canonical_name']
         builds[artifact['uuid']] = artifact | {
             'kept': kept.get(artifact['uuid']), 'uploads': [],
@@ -59,7 +59,7 @@ def readImages(client, connections):
             'builds'].append(builds[artifact['uuid']])
     remarks = Remarks(client)
     with_remark = remarks.getKeys()
-    for upload in _readAll(client, UPLOADS):
+    for upload in readAll(client, UPLOADS):
         if upload['artifact_uuid'] in builds:
             upload['remark'] = _getVanished(upload, connections) or (
                 remarks.getRemark(upload['uuid'])
@@ -194,17 +194,3 @@ def _readLayouts(client):
             if layout := imagelayouts.parse(data):
                 layouts[tenant_name] = layout
     return layouts
-
-
-def _readAll(client, path):
-    """:return: yields the records below a path."""
-    for name in zkrecords.getChildren(client, path):
-        try:
-            data, _ = client.get(f'{path}/{name}')
-            yield json.loads(zlib.decompress(data))
-        except NoNodeError:
-            # Deleted since its name was read.
-            continue
-        except (ValueError, zlib.error):
-            # Launchers report unreadable records.
-            continue

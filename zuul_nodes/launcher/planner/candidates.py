@@ -19,8 +19,8 @@ from typing import Self
 
 from zuul.provider import BaseProvider
 
+from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.capacity import Blocker
-from zuul_nodes.launcher.planner.limits import getShortName
 from zuul_nodes.launcher.planner.reservations import Reservation
 from zuul_nodes.launcher.planner.selection import (
     Draft,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from zuul.model import ProviderNode
 from zuul.provider import BaseProvider
 
+from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.decisions import Grant
 from zuul_nodes.launcher.planner.limits import (
     Account,
@@ -27,7 +28,6 @@ from zuul_nodes.launcher.planner.limits import (
     exceeds,
     getLabelKey,
     getProviderQuota,
-    getShortName,
     getSlots,
     withProblem,
 )

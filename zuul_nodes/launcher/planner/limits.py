@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import logging
 import time
 from typing import NamedTuple, TypeAlias
-import urllib.parse
 
 from zuul.provider import BaseProvider, BaseProviderLabel
 
 from zuul_nodes import messages
+from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.drivers import MOST_SLOTS
 from zuul_nodes.launcher.providers import Scope, describe, getSectionLimits
 
@@ -42,11 +42,6 @@ Key: TypeAlias = tuple[Account, str]
 Charges: TypeAlias = Mapping[Key, float]
 # Gives what is said of a provider, and of a label.
 Make: TypeAlias = Callable[[BaseProvider, str], Charges | None]
-
-
-def getShortName(canonical_name: object) -> str:
-    """:return: the name that people gave."""
-    return urllib.parse.unquote_plus(str(canonical_name).rsplit('/', 1)[-1])
 
 
 def withProblem(text: str, problem: str | None) -> str:

@@ -12,9 +12,10 @@ from typing import TypeAlias
 
 from zuul.model import NodesetRequest
 
+from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import Blocker, Capacity, Shortage
-from zuul_nodes.launcher.planner.limits import Key, getShortName
+from zuul_nodes.launcher.planner.limits import Key
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs
 
