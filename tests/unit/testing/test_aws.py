@@ -22,10 +22,11 @@ class AwsConformance(DriverConformance):
     driver_class = HurriedDriver
     abilities = frozenset()
     machine = None
+    volume = ''
 
     @pytest.fixture
     def cloud(self):
-        cloud = AwsCloud(self.machine)
+        cloud = AwsCloud(self.machine, self.volume)
         yield cloud
         cloud.end()
 
@@ -58,3 +59,6 @@ class TestZuulsHosts(ZuulsConformance):
 
 class TestZuulsFleet(ZuulsConformance):
     machine = FLEET
+    # Its fleets name a device of their own, whatever the image's is, and AWS
+    # has to be told the size of a new volume.
+    volume = ', volume-size: 8'

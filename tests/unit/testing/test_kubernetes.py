@@ -4,7 +4,6 @@ import functools
 import os
 
 import pytest
-from zuul.driver.kubernetes import KubernetesDriver as ZuulsDriver
 
 from tests.emulators.kubernetes import Emulator, RealCluster
 from tests.fixtures.kit.kubernetes import (
@@ -12,6 +11,7 @@ from tests.fixtures.kit.kubernetes import (
     KubernetesCloud,
     NamespaceCloud,
     SharedNamespaceCloud,
+    ZuulsDriver,
 )
 from zuul_nodes.drivers import Ability
 from zuul_nodes.testing import DriverConformance
