@@ -31,19 +31,13 @@ def addArguments(parser):
 
 
 def run(args):
-    config = zuulconf.read(args.config)
-    zuulconf.requireZooKeeper(config)
-    from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
-    zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect()
-    try:
+    from zuul_nodes.cmd.common.readonly import connected
+    with connected(zuulconf.read(args.config)) as zookeeper:
         launchers = readLaunchers(zookeeper.client)
-    finally:
-        zookeeper.disconnect()
     if args.format == 'json':
         print(output.formatJSON(launchers))
         return 0
-    print(output.formatTable(COLUMNS, list(map(getRow, launchers))))
+    print(output.formatTable(COLUMNS, map(getRow, launchers)))
     if not any(each['plans'] for each in launchers):
         print('No launcher of zuul-nodes plans: requests for nodes wait.')
     return 0

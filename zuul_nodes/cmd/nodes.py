@@ -73,29 +73,27 @@ def _addNode(parser):
 
 
 def run(args):
-    config = zuulconf.read(args.config)
-    zuulconf.requireZooKeeper(config)
-    from zuul_nodes.cmd.common import readonly, zkobjects
-    zookeeper = (
-        readonly.CommandZooKeeper if args.action in CHANGES
-        else readonly.ReadOnlyZooKeeper).fromConfig(config)
-    zookeeper.connect()
-    try:
-        result = nodes = readNodes(zookeeper.client)
-        if args.node:
-            result = node = zkobjects.find(nodes, args.node, 'node')
+    from zuul_nodes.cmd.common import zkobjects
+    from zuul_nodes.cmd.common.readonly import (
+        CommandZooKeeper,
+        ReadOnlyZooKeeper,
+        connected,
+    )
+    with connected(
+            zuulconf.read(args.config),
+            CommandZooKeeper if args.action in CHANGES
+            else ReadOnlyZooKeeper) as zookeeper:
+        nodes = readNodes(zookeeper.client)
+        node = args.node and zkobjects.find(nodes, args.node, 'node')
         if args.action in CHANGES:
-            result = {'done': change(zookeeper.client, node, args.action,
-                                     getattr(args, 'reason', None))}
-    finally:
-        zookeeper.disconnect()
-    if not args.node:
-        result = [each for each in nodes if isWanted(each, args)]
+            output.printDone(args.format, change(
+                zookeeper.client, node, args.action,
+                getattr(args, 'reason', None)))
+            return 0
+    result = node or [each for each in nodes if isWanted(each, args)]
     if args.format == 'json':
         print(output.formatJSON(result))
-    elif args.action in CHANGES:
-        print(f'{result["done"]}.')
-    elif args.node:
+    elif node:
         print(formatNode(node))
     else:
         print(output.formatTable(COLUMNS, map(getRow, result), WIDTHS))

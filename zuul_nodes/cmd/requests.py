@@ -44,24 +44,19 @@ def addArguments(parser):
 
 
 def run(args):
-    config = zuulconf.read(args.config)
-    zuulconf.requireZooKeeper(config)
     from zuul_nodes.cmd.common import zkobjects
-    from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
-    zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect()
-    try:
+    from zuul_nodes.cmd.common.readonly import connected
+    with connected(zuulconf.read(args.config)) as zookeeper:
         requests = readRequests(zookeeper.client)
         if args.request:
             request = zkobjects.find(requests, args.request, 'request')
-            nodes = {node['uuid']: node for node in zkobjects.readAll(
-                zookeeper.client, NODES)}
+            nodes = {node['uuid']: node for node in zkobjects.read(
+                zookeeper.client, NODES,
+                [node['uuid'] for node in request['nodes']])}
             for node in request['nodes']:
                 record = nodes.get(node['uuid'], {'state': 'gone'})
                 node.update((key, record.get(key))
                             for key in ('label', 'state', 'provider'))
-    finally:
-        zookeeper.disconnect()
     if args.request:
         text = formatRequest(request)
     else:

@@ -62,5 +62,15 @@ def formatAge(seconds):
     return f'{max(seconds, 0):.0f} s'
 
 
+def printDone(output_format, message):
+    """Print what a command has changed.
+
+    :param output_format: as :func:`addFormatArgument` adds it.
+    :param message: a sentence without its full stop.
+    """
+    print(formatJSON({'done': message}) if output_format == 'json'
+          else f'{message}.')
+
+
 def formatJSON(data):
     return json.dumps(data, indent=2)

@@ -5,11 +5,14 @@ nodes would stay.  The read-only client allows a single kind of write: read
 locks, which are ephemeral and keep others from changing what is read.
 """
 
+import contextlib
+
 from kazoo.handlers.threading import KazooTimeoutError
 from zuul.zk import ZooKeeperClient
 from zuul.zk.handler import PoolSequentialThreadingHandler
 from zuul.zk.vendor.client import ZuulKazooClient
 
+from zuul_nodes import zuulconf
 from zuul_nodes.exceptions import UserError
 
 # Seconds to wait for ZooKeeper.
@@ -103,3 +106,21 @@ class ReadOnlyZooKeeper(CommandZooKeeper):
     """ZooKeeper client of a command that only reads."""
 
     kazoo_class = ReadOnlyKazooClient
+
+
+@contextlib.contextmanager
+def connected(config, zookeeper_class=ReadOnlyZooKeeper):
+    """Connect to ZooKeeper while the context lasts.
+
+    :param config: zuul.conf.
+    :param zookeeper_class: a :class:`CommandZooKeeper`.
+    :return: the client, an instance of that class.
+    :raises UserError: zuul.conf names no ZooKeeper, or it does not answer.
+    """
+    zuulconf.requireZooKeeper(config)
+    zookeeper = zookeeper_class.fromConfig(config)
+    zookeeper.connect()
+    try:
+        yield zookeeper
+    finally:
+        zookeeper.disconnect()

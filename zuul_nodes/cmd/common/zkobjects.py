@@ -20,16 +20,21 @@ BATCH = 1000
 
 
 def readAll(client, root, parts=()):
-    """Read all records below a path.
+    """:return: as :func:`read`, of all records below a path."""
+    return read(client, root, zkrecords.getChildren(client, root), parts)
+
+
+def read(client, root, names, parts=()):
+    """Read records.
 
     :param KazooClient client: may be read-only.
-    :param root: the path.
+    :param root: the path below which they are.
+    :param names: of the records, a list.
     :param parts: names of nodes below each record, whose data becomes part of
         the record's.
     :return: a list of dicts, the data of the records with their ``uuid``;
         without those that are not readable.
     """
-    names = zkrecords.getChildren(client, root)
     found = []
     for start in range(0, len(names), BATCH):
         asked = [(name, [client.get_async('/'.join((root, name, *part)))

@@ -76,17 +76,12 @@ def addArguments(parser):
 
 def run(args):
     config = zuulconf.read(args.config)
-    zuulconf.requireZooKeeper(config)
     if args.action in CHANGES:
         return _change(config, args)
-    from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
+    from zuul_nodes.cmd.common.readonly import connected
     from zuul_nodes.cmd.images.records import findImage, readImages
-    zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect()
-    try:
+    with connected(config) as zookeeper:
         images = readImages(zookeeper.client, getConnections(config))
-    finally:
-        zookeeper.disconnect()
     if args.image:
         images = [findImage(images, args.image)]
     if args.format == 'json':
@@ -97,19 +92,12 @@ def run(args):
 
 
 def _change(config, args):
-    from zuul_nodes.cmd.common.readonly import CommandZooKeeper
+    from zuul_nodes.cmd.common.readonly import CommandZooKeeper, connected
     from zuul_nodes.cmd.images.changes import Changes
-    zookeeper = CommandZooKeeper.fromConfig(config)
-    zookeeper.connect()
-    try:
+    with connected(config, CommandZooKeeper) as zookeeper:
         changes = Changes(zookeeper, args.timeout, getConnections(config))
         message = getattr(changes, args.action)(args)
-    finally:
-        zookeeper.disconnect()
-    if args.format == 'json':
-        print(output.formatJSON({'done': message}))
-    else:
-        print(f'{message}.')
+    output.printDone(args.format, message)
     return 0
 
 

@@ -24,17 +24,11 @@ def run(args):
     :return: the exit status.
     :raises UserError: ZooKeeper does not answer.
     """
-    config = zuulconf.read(args.config)
-    zuulconf.requireZooKeeper(config)
-    from zuul_nodes.cmd.common.readonly import ReadOnlyZooKeeper
+    from zuul_nodes.cmd.common.readonly import connected
     from zuul_nodes.cmd.migrate import nodepoolrecords, usage
-    zookeeper = ReadOnlyZooKeeper.fromConfig(config)
-    zookeeper.connect()
-    try:
+    with connected(zuulconf.read(args.config)) as zookeeper:
         records = nodepoolrecords.read(zookeeper.client)
         offers = nodepoolrecords.readOffers(zookeeper.client)
-    finally:
-        zookeeper.disconnect()
     state = usage.summarize(records, offers)
     if args.format == 'json':
         print(output.formatJSON(state))
