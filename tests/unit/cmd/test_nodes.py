@@ -1,5 +1,6 @@
 """What ``zuul-nodes nodes`` shows and writes."""
 
+import functools
 import json
 import logging
 import pathlib
@@ -18,15 +19,9 @@ PROVIDER = 'example.com%2Frepo/rack-one'
 
 
 @pytest.fixture
-def nodes(zuulNodes, zuul_conf, tmp_path):
+def nodes(runCommand):
     """:return: a function that runs the command, without errors."""
-    path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
-
-    def run(*arguments):
-        result = zuulNodes('nodes', '-c', path, *arguments)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-    return run
+    return functools.partial(runCommand, 'nodes')
 
 
 @pytest.fixture

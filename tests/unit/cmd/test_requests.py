@@ -1,5 +1,6 @@
 """What ``zuul-nodes requests`` shows."""
 
+import functools
 import json
 import logging
 import pathlib
@@ -20,15 +21,9 @@ REASON = 'No provider has capacity for 1 big now. one: provider one is full'
 
 
 @pytest.fixture
-def requests(zuulNodes, zuul_conf, tmp_path):
+def requests(runCommand):
     """:return: a function that runs the command, without errors."""
-    path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
-
-    def run(*arguments):
-        result = zuulNodes('requests', '-c', path, *arguments)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-    return run
+    return functools.partial(runCommand, 'requests')
 
 
 class Site:

@@ -9,8 +9,6 @@ import pytest
 
 from tests.emulators.gce import GCE
 from tests.emulators.kubernetes import Emulator
-from tests.emulators.openstack import OpenStack
-from tests.unit.drivers.openstack.nodesites import furnish
 from zuul_nodes import zuulconf
 from zuul_nodes.cmd.check import command as check
 from zuul_nodes.cmd.check import providers
@@ -109,14 +107,6 @@ def test_zones_of_a_label(askGce, gce):
         'availability-zones: [us-central1-a, us-central1-b]}]'))
     assert found == {('disk type', 'pd-none'): (
         'It does not exist in us-central1-a, us-central1-b')}
-
-
-@pytest.fixture
-def openstack():
-    cloud = OpenStack()
-    furnish(cloud)
-    yield cloud
-    cloud.end()
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from tests.emulators.openstack import OpenStack
-from tests.unit.drivers.openstack.nodesites import addImage, furnish
+from tests.unit.drivers.openstack.nodesites import addImage
 
 SITE = '''
 labels: [{name: l}]
@@ -36,14 +35,6 @@ providers:
           - {{name: l, cloud-image: i, instance-type: t3.small}}
           - {{name: m, cloud-image: none, instance-type: t3.smal}}
 '''
-
-
-@pytest.fixture
-def openstack():
-    cloud = OpenStack()
-    furnish(cloud)
-    yield cloud
-    cloud.end()
 
 
 @pytest.fixture
