@@ -86,8 +86,11 @@ def _kill(act: Act) -> None:
 
 
 def _killAfter(act: Act) -> None:
-    act()
-    _kill(act)
+    try:
+        act()
+    finally:
+        # Also after an error, like that there is no such instance.
+        _kill(act)
 
 
 # Kind -> function that replaces a call.

@@ -51,14 +51,31 @@ def test_failures(faults, journal):
         {'plan': 0, 'failed': 'create', 'error': "ValueError('no')"}]
 
 
-def test_death(faults, journal, monkeypatch):
-    """The journal tells it after the next plan has begun, too."""
-    class Death(BaseException):
-        pass
+class Death(BaseException):
+    pass
 
+
+@pytest.fixture
+def deadly(monkeypatch):
+    """Processes raise Death where they would be killed."""
     def kill(*args):
         raise Death
     monkeypatch.setattr('os.kill', kill)
+
+
+@pytest.mark.usefixtures('deadly')
+@pytest.mark.parametrize('kind', ['kill-before', 'kill-after'])
+def test_a_launcher_dies_of_a_call_that_fails(faults, journal, kind):
+    """As of "there is no such instance", which may be the answer."""
+    journal.begin(Fault('get', kind))
+    with pytest.raises(Death):
+        faults.performCall('get', raiseError)
+    assert journal.readDeath() == 1
+
+
+@pytest.mark.usefixtures('deadly')
+def test_death(faults, journal):
+    """The journal tells it after the next plan has begun, too."""
     journal.begin(Fault('create', 'error', occurrence=2))
     faults.performCall('create', lambda: None)
     with pytest.raises(Exception, match='injected'):
