@@ -107,8 +107,9 @@ def test_it_is_not_root(node, state):
             ['ssh', '-F', 'none', '-o', 'StrictHostKeyChecking=no',
              '-o', 'UserKnownHostsFile=/dev/null', '-p', str(node.port),
              '-i', node.keys.user_key, 'zuul@127.0.0.1',
-             'echo begun; exec sleep 1000'], stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True) as session:
+             'echo begun; read line'], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True) as session:
         try:
             assert session.stdout.readline() == 'begun\n'
             # Seen from the machine.
@@ -116,7 +117,7 @@ def test_it_is_not_root(node, state):
                 recursive=True)
             assert collect(started, 'uids') == {(expected,) * 3}
             # What a job leaves is found, with whatever user.
-            assert 'sleep' in collect(leftovers.find(state.mark), 'name')
+            assert 'sh' in collect(leftovers.find(state.mark), 'name')
         finally:
             session.kill()
 
