@@ -13,7 +13,7 @@ extensions = ['zuul_nodes.reference']
 if (ROOT / '.git').exists() and not (ROOT / '.git' / 'shallow').exists():
     extensions.append('reno.sphinxext')
 else:
-    exclude_patterns = ['release-notes.rst']
+    exclude_patterns = ['reference/release-notes.rst']
     suppress_warnings = ['toc.excluded', 'ref.doc']
 version = release = zuul_nodes.__version__
 html_theme = 'alabaster'

@@ -66,7 +66,7 @@ logging.getLogger('zuul.Launcher').info('other')
 
 def test_events_and_fields_of_the_audit_log():
     """Each that the code writes is in the operators' guide, and no other."""
-    text = (ROOT / 'doc/source/operators.rst').read_text()
+    text = (ROOT / 'doc/source/howto/operators.rst').read_text()
     text = text.partition('\nAudit log\n')[2].partition(
         '\nTenants that')[0]
     events, results = text.split('This is how it went')
@@ -104,7 +104,7 @@ def test_table_of_zuuls_tests():
         if 'uses' in entry}
     table = re.findall(
         r'\* - ``(Test.*)``\n     - (.*)\n     - ((?:``.*``,?\s*)+)\n',
-        (ROOT / 'doc/source/conformance.rst').read_text())
+        (ROOT / 'doc/source/contribute/conformance.rst').read_text())
     table = [(name, uses, re.findall('``(.*)``', ours))
              for name, uses, ours in table]
     assert table == [(name, entry['uses'], entry['covered-by'].split())

@@ -148,7 +148,7 @@ class Settings:
         The sources from which images may be downloaded, separated by commas:
         host names, addresses, networks, and URLs, which include everything
         below their directory.  ``public`` is the whole Internet.  See
-        :doc:`trust`.''', shown='public')
+        :ref:`trust`.''', shown='public')
     require_image_checksums: bool = option(False, '''
         Whether an image that a job returns must have a checksum, ``sha256``
         or ``md5sum`` in the metadata of its artifact.  The launcher verifies

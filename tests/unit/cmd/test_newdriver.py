@@ -17,7 +17,7 @@ from zuul_nodes.drivers.api.adapter import METHODS
 ROOT = pathlib.Path(__file__).parents[3]
 # Seconds for all of the kit, one test after the other.
 KIT_TIMEOUT = 3600
-GUIDE = (ROOT / 'doc/source/drivers.rst').read_text()
+GUIDE = (ROOT / 'doc/source/reference/drivers.rst').read_text()
 # Makes the provider of the example in the README, with the driver in the
 # class of the entry point.
 LOAD = '''

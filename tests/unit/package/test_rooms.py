@@ -1,4 +1,4 @@
-"""The rooms of the package, as doc/source/architecture.rst describes them."""
+"""The rooms of the package, as the page on architecture describes them."""
 
 import ast
 import functools
@@ -114,7 +114,7 @@ def test_a_constructor_names_what_a_part_needs():
 
 
 def test_the_page_on_architecture_names_rooms_and_files_that_exist():
-    text = (ROOT / 'doc/source/architecture.rst').read_text()
+    text = (ROOT / 'doc/source/explanation/architecture.rst').read_text()
     files = set(re.findall(r'[a-z_]+/[a-z_]+\.py|[a-z_]+\.py', text))
     assert files
     for name in files:
