@@ -1,13 +1,15 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
-
-import zuul_nodes
-
 ROOT = pathlib.Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / 'doc/extensions')]
+
+import zuul_nodes  # noqa: E402
+
 project = 'zuul-nodes'
-extensions = ['zuul_nodes.reference']
+extensions = ['commands', 'sphinx.ext.graphviz', 'zuul_nodes.reference',
+              'zuul_sphinx']
+graphviz_output_format = 'svg'
 # They are put together from the history, which a source distribution has not,
 # and a shallow clone not all of it.
 if (ROOT / '.git').exists() and not (ROOT / '.git' / 'shallow').exists():

@@ -1,37 +1,18 @@
 """The examples of all attributes, as the reference shows them."""
 
 import configparser
-import json
 import pathlib
 
 import pytest
 import yaml
 
-from zuul_nodes.drivers.aws import AwsDriver
-from zuul_nodes.drivers.azure import AzureDriver
-from zuul_nodes.drivers.fake import FakeDriver
-from zuul_nodes.drivers.gce import GceDriver
-from zuul_nodes.drivers.kubernetes import KubernetesDriver
-from zuul_nodes.drivers.local import LocalDriver
-from zuul_nodes.drivers.openstack import OpenstackDriver
+from tests.fixtures.exampledrivers import DRIVERS, FILES
 from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.reference import examples, getSections
 from zuul_nodes.testing.layout import makeConnections, makeProviders
 
 EXAMPLES = (pathlib.Path(__file__).parents[2]
             / 'doc/source/examples/attributes')
-DRIVERS = {cls.name: cls for cls in (
-    AwsDriver, AzureDriver, FakeDriver, GceDriver, KubernetesDriver,
-    LocalDriver, OpenstackDriver, StaticDriver)}
-# What the files have that zuul.conf names.
-FILES = {
-    'aws-credentials': '[ci]\naccess_key_id = key\n',
-    'azure.json': json.dumps({'tenantId': 'a', 'clientId': 'b',
-                              'clientSecret': 'c', 'subscriptionId': 'd'}),
-    'clouds.yaml': yaml.safe_dump({'clouds': {'example': {
-        'auth': {'auth_url': 'http://127.0.0.1:9'}}}}),
-    'executor.pub': 'ssh-ed25519 AAAA zuul\n',
-}
 
 
 def findMissing(attributes, found, path=''):
