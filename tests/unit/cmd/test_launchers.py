@@ -54,7 +54,7 @@ def test_it_prints_what_the_documentation_shows(launchers, zk_client):
                               ('zs01-b81c07d4', True)):
         register(zk_client, name)
         candidates.create(zk_client.client, name, name, is_embedded)
-    page = (ROOT / 'doc/source/explanation/launcher.rst').read_text()
+    page = (ROOT / 'doc/source/howto/run-launchers.rst').read_text()
     _, _, shown = page.partition('    $ zuul-nodes launchers\n')
     expected, _, _ = shown.partition('\n\n')
     assert launchers().stdout.splitlines() == [

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 # Seconds for all of the kit, one test after the other.
 KIT_TIMEOUT = 3600
 GUIDE = (ROOT / 'doc/source/reference/drivers.rst').read_text()
+TUTORIAL = (ROOT / 'doc/source/tutorials/first-driver.rst').read_text()
 # Makes the provider of the example in the README, with the driver in the
 # class of the entry point.
 LOAD = '''
@@ -166,8 +167,9 @@ def test_directory_by_default(tmp_path, monkeypatch, capsys):
     commands = capsys.readouterr().out.splitlines()[-3:]
     assert commands[0] == '  cd zuul-acme'
     assert getFiles(tmp_path / 'zuul-acme') == sorted(newdriver.FILES)
-    # The guide says the same.
-    assert ''.join(f'  {line}\n' for line in commands) in GUIDE
+    # The tutorial says the same.
+    for line in commands:
+        assert f'   $ {line.strip()}\n' in TUTORIAL
     for path in newdriver.FILES:
         assert f'\n``{path}``\n' in GUIDE
 

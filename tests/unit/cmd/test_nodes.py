@@ -73,7 +73,7 @@ def test_it_prints_what_the_documentation_shows(nodes, add):
         add('local', state, 3600 * hours + 10, uuid=uuid + 24 * '0',
             label='debian-local', provider='example.com%2Fnodes/machine',
             interface_ip='127.0.0.1', comment=comment)
-    page = (ROOT / 'doc/source/howto/operators.rst').read_text()
+    page = (ROOT / 'doc/source/howto/manage-nodes.rst').read_text()
     _, _, shown = page.partition('    $ zuul-nodes nodes\n')
     expected, _, _ = shown.partition('\n\n')
     assert nodes().splitlines() == [

@@ -83,7 +83,7 @@ def test_it_prints_what_the_documentation_shows(requests, site):
     site.explain(
         'No provider has capacity for 1 debian-local now. one: provider one '
         'has 4 instances, 4 in use, 1 needed', *waiting, tenant='local')
-    page = (ROOT / 'doc/source/explanation/launcher.rst').read_text()
+    page = (ROOT / 'doc/source/howto/debug-request.rst').read_text()
     _, _, shown = page.partition('    $ zuul-nodes requests\n')
     expected, _, _ = shown.partition('\n\n')
     assert requests().splitlines() == [

@@ -114,4 +114,4 @@ def test_variables_are_documented():
         defaults = role / 'defaults/main.yaml'
         if defaults.exists():
             for name in yaml.safe_load(defaults.read_text()):
-                assert f'\n``{name}``' in readme, role
+                assert f'\n.. zuul:rolevar:: {name}\n' in readme, role
