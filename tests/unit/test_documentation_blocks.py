@@ -45,8 +45,9 @@ OLD = {
 PAGES = [page for page in getPages() if page not in OLD]
 # Programs of others, whose arguments no test looks at.
 PROGRAMS = {
-    'apt-get', 'cat', 'cd', 'curl', 'debootstrap', 'tar', 'deactivate', 'git', 'kill', 'mypy',
-    'nodepool', 'openstack', 'ps', 'python3', 'pytest', 'ssh', 'ssh-keygen',
+    'apt-get', 'cat', 'cd', 'curl', 'debootstrap', 'tar', 'deactivate',
+    'git', 'kill', 'mypy', 'nodepool', 'openstack', 'ps', 'python3',
+    'pytest', 'ssh', 'ssh-keygen',
     'ssh-keyscan', 'sudo', 'systemctl', 'tail', 'tox', 'zkCli.sh',
     'zuul-admin', 'zuul-client', 'zuul-scheduler', 'zuul-web',
     'zuul-executor', 'zuul-launcher', 'podman', 'docker', 'kubectl', 'printf',

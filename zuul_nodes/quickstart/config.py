@@ -1,10 +1,13 @@
-"""zuul.conf and the files that it refers to."""
+"""zuul.conf, the files that it refers to, and client.conf."""
 
 import configparser
 import dataclasses
 import json
 import pathlib
 import shutil
+import time
+
+import jwt
 
 from zuul_nodes.nodeusers import User
 from zuul_nodes.quickstart.certificates import Certificates, writePrivate
@@ -15,6 +18,11 @@ from zuul_nodes.quickstart.sshd import USER
 TENANT = 'quickstart'
 # Has the image of the first tenant, if there is one.
 GUEST = 'guest'
+# The authenticator for the tokens of people.
+OPERATOR = 'zuul_operator'
+CLIENT = 'zuul'
+# Seconds for which the token in client.conf is valid.
+TOKEN_AGE = 30 * 24 * 3600
 
 
 @dataclasses.dataclass
@@ -136,13 +144,13 @@ def writeZuulConf(path, settings, instance=''):
             'root': settings.web_url,
         },
         'webclient': {'url': settings.web_url},
-        # For the tokens of "zuul-admin create-auth-token".
-        'auth zuul_operator': {
+        # For the tokens of "zuul-admin create-auth-token", and ours.
+        f'auth {OPERATOR}': {
             'driver': 'HS256',
             'allow_authz_override': 'true',
             'realm': 'zuul',
-            'client_id': 'zuul',
-            'issuer_id': 'zuul_operator',
+            'client_id': CLIENT,
+            'issuer_id': OPERATOR,
             'secret': settings.auth_secret,
         },
         'connection git': {
@@ -155,9 +163,29 @@ def writeZuulConf(path, settings, instance=''):
     }
     if settings.images:
         sections['connection machine'] = _getMachine(settings)
+    _writeSections(path, sections)
+
+
+def writeClientConf(path, settings):
+    """Write the configuration of ``zuul-client``, with a token that allows
+    everything in our tenants.
+
+    :param path: the file to write.
+    """
+    now = int(time.time())
+    token = jwt.encode({
+        'iat': now, 'exp': now + TOKEN_AGE, 'iss': OPERATOR, 'aud': CLIENT,
+        'sub': USER, 'zuul': {'admin': [TENANT, GUEST]}},
+        settings.auth_secret, 'HS256')
+    _writeSections(path, {TENANT: {
+        'url': settings.web_url, 'tenant': TENANT, 'auth_token': token}})
+
+
+def _writeSections(path, sections):
+    """Write a file for configparser, which contains secrets."""
     parser = configparser.ConfigParser()
     parser.read_dict(sections)
-    # Create the file with restricted permissions first: it contains secrets.
+    # Create the file with restricted permissions first.
     writePrivate(path, b'')
     with open(path, 'a') as config:
         parser.write(config)

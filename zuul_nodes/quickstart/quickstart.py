@@ -5,7 +5,6 @@ temporary directories, which stop() removes (see state.py).  stop() ends all
 processes.
 """
 
-import math
 import pathlib
 import secrets
 import sys
@@ -19,6 +18,7 @@ from zuul_nodes.quickstart.config import (
     GUEST,
     TENANT,
     Settings,
+    writeClientConf,
     writeConfig,
     writeZuulConf,
 )
@@ -97,6 +97,22 @@ class Quickstart:
     def _zuulConf(self, instance):
         return self.state.run / f'zuul{instance}.conf'
 
+    @property
+    def client_conf(self):
+        """The configuration of zuul-client."""
+        return self.state.run / 'client.conf'
+
+    def getPlaces(self):
+        """:return: name -> URL or path of what people need to work with it,
+            all of them strings."""
+        return {'web_url': self.settings.web_url,
+                'web_ui': f'{self.settings.web_url}/t/{TENANT}/status',
+                'zuul_conf': str(self.zuul_conf),
+                'client_conf': str(self.client_conf),
+                'checkouts': str(self.repositories.checkouts),
+                'user_key': str(self.settings.user_key),
+                'logs': str(self.state.logs)}
+
     # Preparation
 
     def prepare(self):
@@ -152,6 +168,8 @@ class Quickstart:
             self.settings.image_directory)
         writeConfig(self.settings)
         writeZuulConf(self.zuul_conf, self.settings)
+        writeClientConf(self.client_conf, self.settings)
+        self.state.writePlaces(self.getPlaces())
         self.api = API(self.settings.web_url, TENANT)
         self.builds = Builds(self.api, self.services, weblogs)
         self.images = Images(self.api, self.services)
@@ -283,8 +301,11 @@ class Quickstart:
         return self.builds.waitForEnd(revision, job)
 
     def watch(self):
-        """Wait forever; raise Failure as soon as a process ends."""
-        self.services.waitFor(lambda: False, 'never', math.inf, 'scheduler')
+        """Keep all processes running, forever.
+
+        :raises Failure: a process ends again and again.
+        """
+        self.services.keepRunning(self.steps.note)
 
     @property
     def demo_checkout(self):

@@ -1,13 +1,18 @@
 """The processes of one run, by name."""
 
+import collections
 import time
 
 from zuul_nodes.quickstart.api import Unavailable
-from zuul_nodes.quickstart.process import Process, waitFor
+from zuul_nodes.quickstart.failure import Failure
+from zuul_nodes.quickstart.process import POLL_INTERVAL, Process, waitFor
 
 # Seconds for all services to end, after which they are killed.  The next run
 # discards their state anyway.
 STOP_TIMEOUT = 5
+# A process is not started again that has ended more often than this number of
+# times in this number of seconds.
+RESTARTS, RESTART_SECONDS = 3, 60
 
 
 class Services:
@@ -55,6 +60,27 @@ class Services:
                 return False
         return waitFor(available, what, timeout, self.processes.values(),
                        self.logFile(name))
+
+    def keepRunning(self, note):
+        """Start processes again that end, forever.
+
+        :param note: called with a line about each process that has ended.
+        :raises Failure: a process ends again and again.
+        """
+        ends = {name: collections.deque([-RESTART_SECONDS] * RESTARTS,
+                                        RESTARTS) for name in self.processes}
+        while True:
+            for name, process in self.processes.items():
+                try:
+                    process.checkAlive()
+                except Failure as failure:
+                    now = time.monotonic()
+                    if now - ends[name][0] < RESTART_SECONDS:
+                        raise
+                    ends[name].append(now)
+                    note(f'{failure.reason}; it is started again')
+                    process.start()
+            time.sleep(POLL_INTERVAL)
 
     def stop(self, last, note):
         """Stop all processes at the same time, except one that stops last.

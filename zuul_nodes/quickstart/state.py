@@ -14,6 +14,7 @@ if it is in root's home.
 
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -43,6 +44,8 @@ class State:
     :param directory: the directory; created if missing.
     :ivar pathlib.Path run: the files of one run.
     :ivar pathlib.Path logs: the logs of the run's services.
+    :ivar pathlib.Path lock_file: locked by a running quickstart, whose
+        process id it contains.
     :ivar pathlib.Path sockets: a directory with a short path.
     :ivar pathlib.Path nodes: a directory that the users of nodes can access.
     :ivar pathlib.Path first_node: the directory of the first node.
@@ -57,6 +60,8 @@ class State:
         self.keys = self.directory / 'keys'
         self.ansible = self.directory / 'ansible'
         self.run = self.directory / 'run'
+        self.places = self.run / 'places.json'
+        self.lock_file = self.directory / 'quickstart.lock'
         self.logs = self.run / 'logs'
         self.sockets = None
         self.nodes = None
@@ -93,13 +98,12 @@ class State:
             raise UserError(
                 f'{self.directory} has characters with a special meaning in '
                 f'configuration files: choose another path with --directory')
-        lock_file = self.directory / 'quickstart.lock'
         self.directory.mkdir(parents=True, exist_ok=True)
-        if not lock_file.exists() and any(self.directory.iterdir()):
+        if not self.lock_file.exists() and any(self.directory.iterdir()):
             raise UserError(
                 f'{self.directory} has other contents: choose an empty or '
                 f'new directory with --directory')
-        lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -112,6 +116,33 @@ class State:
         self._lock = lock
         os.truncate(lock, 0)
         os.write(lock, f'{os.getpid()}\n'.encode())
+
+    def findOwner(self):
+        """:return: the id of the process of a quickstart that runs in this
+            directory, or None."""
+        try:
+            lock = os.open(self.lock_file, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            # It may be about to write its id.
+            return int(os.read(lock, 20) or 0) or None
+        finally:
+            os.close(lock)
+        return None
+
+    def writePlaces(self, places):
+        """:param dict places: what :meth:`readPlaces` returns."""
+        self.places.write_text(json.dumps(places))
+
+    def readPlaces(self):
+        """:return: what the running quickstart has written, or None."""
+        try:
+            return json.loads(self.places.read_text())
+        except (FileNotFoundError, ValueError):
+            return None
 
     def _begin(self):
         # Jobs run as another user if root runs the quickstart.

@@ -75,10 +75,18 @@ def test_no_port_number(zuulNodes, port):
     assert '--web-port' in completed.stderr
 
 
+@pytest.mark.parametrize('action', ['status', 'stop'])
+def test_nothing_runs(quickstart, tmp_path, action):
+    assert quickstart(action) == (
+        'zuul-nodes quickstart: no quickstart is running in '
+        f'{tmp_path / "state"}')
+
+
 def test_help(zuulNodes):
     completed = zuulNodes('quickstart', '--help')
     assert completed.returncode == 0
-    for option in ('--directory', '--web-port', '--keep', '--format'):
+    for option in ('status', 'stop', '--directory', '--web-port', '--keep',
+                   '--format'):
         assert option in completed.stdout
 
 

@@ -107,6 +107,14 @@ class Run:
             return text in self.output.read_text()
         waitFor(printed, text, 800)
 
+    def say(self, action):
+        """:return: the output of an action on it, as JSON."""
+        return subprocess.run(
+            [Quickstart.program('zuul-nodes'), 'quickstart', action,
+             '--directory', self.directory, '--format', 'json'],
+            check=True, text=True, stdout=subprocess.PIPE,
+            timeout=120).stdout
+
     def finish(self):
         """:return: exit status and standard output."""
         def ended():
@@ -152,9 +160,45 @@ def getKept(directory):
             for path in (directory / name).iterdir()]
 
 
+def checkKept(run):
+    """Kill a service, and do what the quickstart proposes."""
+    web, = (child for child in run.process.children()
+            if child.name() == 'zuul-web')
+    web.kill()
+    run.waitForProgress('web was ended by SIGKILL; it is started again')
+
+    def getComponents():
+        status = json.loads(run.say('status'))
+        assert status['process'] == run.popen.pid
+        return {(component['kind'], component['state'])
+                for component in status['components']}
+    waitFor(lambda: getComponents() >= {
+        (kind, 'running') for kind in
+        ('executor', 'launcher', 'scheduler', 'web')}, 'web is back', 120)
+
+    lines = run.output.read_text().splitlines()
+    lines = lines[lines.index('What to try next:') + 1:]
+    commands = [line.strip() for line in lines[:lines.index('')]
+                if line.startswith('    ')]
+    assert [command.split('/')[-1].split()[0] for command in commands] == [
+        'demo', 'zuul.conf', 'zuul.conf', 'client.conf', 'client.conf']
+    outputs = [subprocess.run(command, shell=True, check=True, text=True,
+                              capture_output=True, timeout=120).stdout
+               for command in commands]
+    assert 'debian-local' in outputs[1]
+    assert 'in service' in outputs[2]
+    assert 'hello' in outputs[3]
+    holds = subprocess.run(
+        commands[3].replace(' builds', ' autohold-list'), shell=True,
+        check=True, text=True, capture_output=True, timeout=120)
+    assert 'hello' in holds.stdout
+
+
 @pytest.mark.seconds(350)
-def test_killed_and_run_again_to_success_and_kept_until_ctrl_c(run, directory):
-    """What was installed and made is used again."""
+def test_killed_and_run_again_to_success_and_kept(run, directory):
+    """What was installed and made is used again.  A service that dies is
+    started again, and the commands that are shown work, until it is stopped.
+    """
     killed = run()
     killed.waitForProgress('hello is running')
     killed.popen.kill()
@@ -162,12 +206,15 @@ def test_killed_and_run_again_to_success_and_kept_until_ctrl_c(run, directory):
     before = getKept(directory)
     again = run('--keep')
     again.waitForProgress('Press Ctrl-C to stop')
-    again.popen.send_signal(signal.SIGINT)
+    checkKept(again)
+    stopped = again.say('stop')
+    assert json.loads(stopped) == {'done': 'The quickstart has stopped'}
     status, output = again.finish()
     assert status == 0, again.output.read_text()
     assert getKept(directory) == before
     result = json.loads(output)
     assert result['result'] == 'SUCCESS'
+    assert result['zuul_conf'] == str(directory / 'run/zuul.conf')
     assert [step['name'] for step in result['steps']] == STEPS[:-1]
     assert {step['result'] for step in result['steps']} == {'ok'}
     assert {'Web UI', 'API', 'Build', 'Log'} == set(result['urls'])

@@ -56,6 +56,18 @@ def test_one_at_a_time(tmp_path, claim):
         claim(tmp_path)
 
 
+def test_who_runs_is_found(tmp_path, claim):
+    directory = tmp_path / 'state'
+    assert State(directory).findOwner() is None
+    state = claim(directory)
+    assert State(directory).findOwner() == os.getpid()
+    assert State(directory).readPlaces() is None
+    state.writePlaces({'logs': 'there'})
+    assert State(directory).readPlaces() == {'logs': 'there'}
+    state.release()
+    assert State(directory).findOwner() is None
+
+
 @pytest.mark.parametrize('directory', ['/proc/quickstart',
                                        '/dev/null/quickstart'])
 def test_not_writable(directory, claim):
