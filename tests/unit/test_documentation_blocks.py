@@ -32,10 +32,6 @@ from zuul_nodes.testing.layout import makeConnections
 OLD = {
     'contribute/contributing.rst',
     'explanation/architecture.rst',
-    'explanation/trust.rst',
-    'howto/dib-test.rst',
-    'howto/migrate.rst',
-    'howto/moving.rst',
     'reference/aws.rst',
     'reference/conformance-kit.rst',
     'reference/drivers.rst',
@@ -47,8 +43,8 @@ PAGES = [page for page in getPages() if page not in OLD]
 PROGRAMS = {
     'apt-get', 'cat', 'cd', 'curl', 'debootstrap', 'tar', 'deactivate',
     'git', 'kill', 'mypy', 'nodepool', 'openstack', 'ps', 'python3',
-    'pytest', 'ssh', 'ssh-keygen',
-    'ssh-keyscan', 'sudo', 'systemctl', 'tail', 'tox', 'zkCli.sh',
+    'pytest', 'ssh', 'ssh-keygen', 'ssh-keyscan', 'sudo', 'swift',
+    'systemctl', 'tail', 'tox', 'zkCli.sh',
     'zuul-admin', 'zuul-client', 'zuul-scheduler', 'zuul-web',
     'zuul-executor', 'zuul-launcher', 'podman', 'docker', 'kubectl', 'printf',
     'grep', 'export',
@@ -236,6 +232,9 @@ _Loader.add_multi_constructor(
 def checks(tmp_path, monkeypatch):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
+    # Files that commands name.
+    (tmp_path / 'debian.qcow2').touch()
+    monkeypatch.chdir(tmp_path)
     enter(monkeypatch)
     return Checks(tmp_path)
 
