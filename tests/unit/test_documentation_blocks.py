@@ -28,13 +28,6 @@ from zuul_nodes import cmd
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.testing.layout import makeConnections
 
-# Pages that are yet to be rewritten.
-OLD = {
-    'reference/aws.rst',
-    'reference/gce.rst',
-    'reference/local.rst',
-}
-PAGES = [page for page in getPages() if page not in OLD]
 # Programs of others, whose arguments no test looks at.
 PROGRAMS = {
     'apt-get', 'cat', 'cd', 'curl', 'debootstrap', 'docker', 'export', 'git',
@@ -234,7 +227,7 @@ def checks(tmp_path, monkeypatch):
     return Checks(tmp_path)
 
 
-@pytest.mark.parametrize('page', PAGES)
+@pytest.mark.parametrize('page', getPages())
 def test_what_a_page_shows_works(page, checks):
     assert [f'{block}: {problem}' for block in findBlocks(page)
             for problem in checks.check(block)] == []
