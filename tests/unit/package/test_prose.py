@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[3] / 'zuul_nodes'
+REPOSITORY = pathlib.Path(__file__).parents[3]
+ROOT = REPOSITORY / 'zuul_nodes'
 # Pattern -> what to write instead.  The patterns are regular expressions, and
 # match across line breaks.
 WORDS = {
@@ -28,6 +29,12 @@ def getFiles(room):
             if path.suffix in SUFFIXES]
 
 
+def getPages():
+    return [*REPOSITORY.glob('*.rst'), *sorted(
+        path for folder in ('doc/source', 'roles')
+        for path in (REPOSITORY / folder).rglob('*.rst'))]
+
+
 def findWords(text):
     """Yield a description of each word that should not be in a text."""
     # Comments of several lines are one text.
@@ -45,6 +52,20 @@ def test_prose_names_what_acts(room):
     found = [f'{path.relative_to(ROOT)}: {problem}' for path in files
              for problem in findWords(path.read_text())]
     assert found == []
+
+
+def test_prose_of_the_documentation_names_what_acts():
+    found = [f'{path.relative_to(REPOSITORY)}: {problem}'
+             for path in getPages()
+             for problem in findWords(path.read_text())]
+    assert found == []
+
+
+@pytest.mark.parametrize('page', [
+    path for path in getPages() if path.name != 'README.rst'], ids=str)
+def test_pages_are_short(page):
+    """A table of tests is as long as there are tests."""
+    assert len(page.read_text().splitlines()) <= 250
 
 
 @pytest.mark.parametrize('text, expected', [
