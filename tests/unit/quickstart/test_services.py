@@ -186,7 +186,7 @@ def checkKept(run):
                               capture_output=True, timeout=120).stdout
                for command in commands]
     assert 'debian-local' in outputs[1]
-    assert 'in service' in outputs[2]
+    assert 'debian' in outputs[2]
     assert 'hello' in outputs[3]
     holds = subprocess.run(
         commands[3].replace(' builds', ' autohold-list'), shell=True,
