@@ -18,6 +18,7 @@ from zuul_nodes.cmd.check import command as check
 from zuul_nodes.cmd.check import providers
 from zuul_nodes.cmd.explain.explanation import Explained
 from zuul_nodes.drivers.gce import GceDriver
+from zuul_nodes.reference import getSections
 from zuul_nodes.testing.layout import makeConnections, makeProviders
 
 EXAMPLES = ROOT / 'doc/source/examples'
@@ -62,6 +63,24 @@ def test_output_of_explain():
     text = explained.getText()
     assert getShown('howto/explain-attributes.rst',
                     pathlib.Path(__file__).name) == text
+
+
+def test_formats_are_those_of_the_drivers():
+    text = (ROOT / 'doc/source/howto/choose-format.rst').read_text()
+    rows = []
+    for line in text.splitlines():
+        if found := re.match('``([a-z]+)`` ', line):
+            rows.append((found[1], line[15:43]))
+        elif rows and line.startswith(15 * ' '):
+            rows[-1] = rows[-1][0], rows[-1][1] + line[15:43]
+    assert {name for name, _ in rows} == DRIVERS.keys() - {'fake'}
+    for name, row in rows:
+        written = set(re.findall('``([a-z0-9.]+)``', row)) - {'clouds.yaml'}
+        known = {value for kind, attributes in getSections(DRIVERS[name])
+                 for each in attributes if each.name == 'image-format'
+                 for value, _ in each.choices} - {'snapshot'}
+        if known:
+            assert written == known, name
 
 
 @pytest.fixture
