@@ -22,6 +22,7 @@ from zuul.zk.event_queues import (
 )
 from zuul.zk.system import ZuulSystem
 
+from zuul_nodes import waits
 from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.launcher import (
     changes,
@@ -39,6 +40,7 @@ from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers import Backoff, EndpointPools, WorkQueue
 from zuul_nodes.launcher.zookeeper import (
     Disconnect,
+    PlannerRecords,
     Records,
     Session,
     improve,
@@ -249,7 +251,7 @@ class Launcher:
             self.request_ends, self.supply.noteFailure)
         self.request_waits = requests.RequestWaits(
             self.queue, self.planner,
-            requests.WaitRecords(self.session, self.election),
+            PlannerRecords(self.session, self.election, waits.ROOT),
             self.reclaim.tellDemand, self.settings)
         self.request_reconciler = requests.RequestReconciler(
             self.request_records, self.planner, self.layouts, grants,

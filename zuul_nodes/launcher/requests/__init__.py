@@ -4,7 +4,6 @@ from zuul_nodes.launcher.requests.ends import RequestEnds, isDone
 from zuul_nodes.launcher.requests.grantwriter import GrantWriter
 from zuul_nodes.launcher.requests.reconciler import RequestReconciler
 from zuul_nodes.launcher.requests.requestrecords import RequestRecords
-from zuul_nodes.launcher.requests.waitrecords import WaitRecords
 from zuul_nodes.launcher.requests.waits import RequestWaits
 
 __all__ = [
@@ -13,6 +12,5 @@ __all__ = [
     'RequestReconciler',
     'RequestRecords',
     'RequestWaits',
-    'WaitRecords',
     'isDone',
 ]

@@ -4,6 +4,8 @@ import logging
 import math
 import time
 
+from zuul_nodes import waits
+
 REASONS = ('reasons', '')
 
 
@@ -13,7 +15,7 @@ class RequestWaits:
 
     :param WorkQueue queue: the work queue, in which each request has a key.
     :param Planner planner: knows why requests wait.
-    :param WaitRecords records: get the reasons.
+    :param PlannerRecords records: of the reasons, by the names of tenants.
     :param tellDemand: called when a request waits.
     :param Settings settings:
     :ivar float unhandled_timeout: seconds that a request waits for a launcher
@@ -65,7 +67,9 @@ class RequestWaits:
                 if remembers(line.request_ids[0]):
                     self.logReason(line.request_ids[0], line.reason, self.log)
         self._recorded = time.monotonic()
-        self.records.write(found)
+        self.records.write({
+            tenant_name: waits.makeRecord(lines)
+            for tenant_name, lines in found.items()})
         if found:
             self.queue.addAfter(REASONS, self.interval)
 

@@ -18,6 +18,7 @@ from zuul_nodes.launcher.zookeeper.content import (
 )
 from zuul_nodes.launcher.zookeeper.disconnect import Disconnect
 from zuul_nodes.launcher.zookeeper.newnodes import commitNew
+from zuul_nodes.launcher.zookeeper.plannerrecords import PlannerRecords
 from zuul_nodes.launcher.zookeeper.recordcache import Records
 from zuul_nodes.launcher.zookeeper.replacements import REPLACEMENTS, improve
 from zuul_nodes.launcher.zookeeper.session import Session
@@ -47,6 +48,7 @@ __all__ = [
     'Disconnect',
     'Entry',
     'Interruptible',
+    'PlannerRecords',
     'Records',
     'Session',
     'UnwritableError',

@@ -170,6 +170,10 @@ class Transaction:
             ('create', (path, data)) if version is None
             else ('set_data', (path, data, version)))
 
+    def deletePath(self, path):
+        """Delete data that is not a record of Zuul's, which must exist."""
+        self._others.append(('delete', (path,)))
+
     def check(self, record):
         """Require that the record has not changed since it was read."""
         self._others.append(
