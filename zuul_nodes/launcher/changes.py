@@ -2,7 +2,7 @@
 
 import logging
 
-from zuul_nodes.launcher.endpoints import OTHERS
+from zuul_nodes.launcher.endpoints import OTHERS, STATUSES
 from zuul_nodes.launcher.images import KEY as IMAGES
 from zuul_nodes.launcher.workers import Backoff
 
@@ -26,7 +26,7 @@ class Rescan:
         self.min_ready = min_ready
 
     def begin(self):
-        """Queue all requests, nodes and endpoints."""
+        """Queue all requests, nodes, endpoints and providers."""
         for request in self.records.requests_cache.getItems():
             self.queue.add(('request', request.uuid))
         for node in self.records.nodes_cache.getItems():
@@ -34,6 +34,7 @@ class Rescan:
         for name in self.endpoints.get():
             self.queue.add(('endpoint', name))
         self.queue.add(OTHERS)
+        self.queue.add(STATUSES)
         self.min_ready.tell()
 
 

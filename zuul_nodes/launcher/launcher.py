@@ -22,7 +22,7 @@ from zuul.zk.event_queues import (
 )
 from zuul.zk.system import ZuulSystem
 
-from zuul_nodes import waits
+from zuul_nodes import providerstatus, waits
 from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.launcher import (
     changes,
@@ -139,7 +139,9 @@ class Launcher:
             self.planner, self.queue, Backoff(
                 self.settings.provider_first_backoff,
                 self.settings.provider_longest_backoff),
-            self.min_ready_state.tell)
+            self.min_ready_state.tell,
+            lambda: self.queue.addAfter(
+                endpoints.STATUSES, self.settings.status_delay))
         self.lookups = providers.Lookups()
         self.names = providers.Names(
             self.lookups, self.planner, self.queue,
@@ -265,6 +267,10 @@ class Launcher:
             endpoints.Cleanup(self.node_records, self.image_records.uploads,
                               self.system, self.statsd, self.settings),
             self.supply.tellLimits, self.settings)
+        self.provider_statuses = endpoints.ProviderStatuses(
+            self.queue, self.planner, PlannerRecords(
+                self.session, self.election, providerstatus.ROOT),
+            self.settings)
         self.other_endpoints = endpoints.OtherEndpoints(
             self.queue, self.layouts, self.endpoints, self.supply.tellLimits,
             self.settings)
@@ -311,6 +317,7 @@ class Launcher:
             'provider': self.supply.reconcile,
             'endpoint': self.endpoint_reconciler.reconcile,
             'others': lambda _: self.other_endpoints.reconcile(),
+            'statuses': lambda _: self.provider_statuses.reconcile(),
             'reclaim': lambda _: self.reclaim.reconcile(),
             'pool': self.pools.check,
             'lock': self.termination.removeLock,

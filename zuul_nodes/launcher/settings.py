@@ -212,6 +212,13 @@ class Settings:
     reason_interval: float = internal(60.0, '''
         Minimum interval between records of why requests wait.''')
 
+    status_delay: float = internal(2.0, '''
+        Time from a change of a provider's limits or pauses to its record.
+        ''')
+    status_interval: float = internal(60.0, '''
+        Minimum interval between records of the limits and pauses of providers.
+        ''')
+
     name_interval: float = internal(60.0, '''
         Interval between look-ups of host names.''')
     limits_lifetime: float = internal(5.0, '''

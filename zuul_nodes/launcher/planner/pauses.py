@@ -6,7 +6,7 @@ counted against the same limits is deleted, or a limit is raised.  A pause of a
 label ends earlier when a node of that label is deleted.
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 import math
 import time
 from typing import NamedTuple
@@ -75,6 +75,14 @@ class Pauses:
             if pause and self.clock() < pause.until:
                 return pause
         return None
+
+    def getAll(self) -> Iterator[tuple[Subject, Pause, float]]:
+        """:return: yields what is paused, its Pause, and for how many
+            seconds more."""
+        now = self.clock()
+        for subject, pause in self._pauses.items():
+            if now < pause.until:
+                yield subject, pause, pause.until - now
 
     def endAfter(self, node: ProviderNode, names: Container[str]) -> set[str]:
         """End pauses after the deletion of a node.

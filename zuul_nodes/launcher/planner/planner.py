@@ -57,8 +57,10 @@ from zuul_nodes.launcher.planner.requestqueue import (
 )
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
+from zuul_nodes.launcher.planner.statuses import getPaused, getStatus
 from zuul_nodes.launcher.planner.surroundings import Surroundings
 from zuul_nodes.launcher.providers import Failure, Scope
+from zuul_nodes.providerstatus import Status
 
 __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait']
 
@@ -194,6 +196,18 @@ class Planner:
                     Waiting(self._wait(line, line.head).reason,
                             [rank[-1] for rank in line.ranks]))
         return found
+
+    def getStatuses(self) -> Iterator[tuple[str, Status]]:
+        """:return: yields the canonical name and the status of each provider;
+            others may plan in between."""
+        with self._lock:
+            paused = getPaused(self._pauses)
+        for name, providers in list(self.scope.by_name.items()):
+            with self._lock:
+                status = getStatus(
+                    providers[0], paused.get(name, []), self.capacity.limits,
+                    self.blockers)
+            yield name, status
 
     def getUnhandled(self, request_id: str) -> str | None:
         """:return: as of :meth:`.Candidates.getUnhandled`, or None if

@@ -20,16 +20,19 @@ class Supply:
     :param backoff: of the providers.
     :param capacityChanged: called when there may be capacity for min-ready
         nodes.
+    :param noteChange: called after each change.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
 
     def __init__(self, planner: Planner, queue: WorkQueue, backoff: Backoff,
-                 capacityChanged: Callable[[], object]) -> None:
+                 capacityChanged: Callable[[], object],
+                 noteChange: Callable[[], object] = lambda: None) -> None:
         self.planner = planner
         self.queue = queue
         self.backoff = backoff
         self.capacityChanged = capacityChanged
+        self.noteChange = noteChange
         # Provider -> labels with a temporary failure since the last success.
         self._unreachable: dict[str, set[str]] = collections.defaultdict(set)
         self._lock = threading.Lock()
@@ -38,6 +41,7 @@ class Supply:
         """As :meth:`.Planner.limitsChanged`."""
         if self.planner.limitsChanged(names):
             self.capacityChanged()
+            self.noteChange()
 
     def tellImages(self) -> None:
         """As :meth:`.Planner.imagesChanged`."""
@@ -79,6 +83,7 @@ class Supply:
         self.log.info('Pausing %s for %.1f seconds: %s',
                       subject, pause, reason)
         self.queue.addAfter(('provider', subject), pause)
+        self.noteChange()
 
     def noteSuccess(self, provider: str, label: str) -> None:
         """Note a successful launch: the next pause of the provider and of the
@@ -95,3 +100,4 @@ class Supply:
             return
         self.planner.resume(subject)
         self.capacityChanged()
+        self.noteChange()

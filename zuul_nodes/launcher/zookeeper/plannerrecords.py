@@ -26,6 +26,13 @@ class PlannerRecords:
         # if another launcher has.
         self._known = {}
 
+    def isMine(self):
+        """:return: whether this launcher plans, and so writes them."""
+        try:
+            return bool(self.election.getTerm())
+        except Conflict:
+            return False
+
     def write(self, found):
         """Write what has changed, if this launcher plans.
 
