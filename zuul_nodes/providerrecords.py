@@ -1,8 +1,17 @@
-"""Paths of the provider records that schedulers write for launchers."""
+"""The provider records that schedulers write for launchers."""
 
-from zuul.zk.layout import LayoutProvidersStore
+import json
+import zlib
+
+from kazoo.exceptions import NoNodeError
+from zuul.zk.sharding import BufferedShardReader
 
 from zuul_nodes import zkrecords
+
+# ``zuul.zk.layout`` has the same path; its import takes commands long.
+TENANTS = '/zuul/tenant'
+# What is between the name of a driver and the content of a record.
+DRIVER_END = b'\0'
 
 
 def getNames(client, tenant_name):
@@ -21,6 +30,29 @@ def getPath(tenant_name, canonical_name):
     return f'{_getRoot(tenant_name)}/{canonical_name}/config'
 
 
+def read(client, tenant_name, canonical_name):
+    """Read a record without the driver's classes.
+
+    :return: a dict, with the provider's flat configuration as ``config``; None
+        if a scheduler has just written or removed the record.
+    """
+    try:
+        with BufferedShardReader(
+                client, getPath(tenant_name, canonical_name)) as reader:
+            _, _, content = reader.read().partition(DRIVER_END)
+        record = json.loads(zlib.decompress(content))
+    except (NoNodeError, ValueError, zlib.error):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def readAll(client):
+    """:return: yields the records of all tenants, as of :func:`read`."""
+    for tenant_name in sorted(zkrecords.getChildren(client, TENANTS)):
+        for name in sorted(getNames(client, tenant_name)):
+            if record := read(client, tenant_name, name):
+                yield record
+
+
 def _getRoot(tenant_name):
-    # The same path as Zuul uses.
-    return f'{LayoutProvidersStore.tenant_root}/{tenant_name}/provider'
+    return f'{TENANTS}/{tenant_name}/provider'

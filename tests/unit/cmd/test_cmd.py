@@ -7,8 +7,8 @@ def test_help_names_every_subcommand(zuulNodes):
     result = zuulNodes('--help')
     assert result.returncode == 0
     for name in ('check', 'dib-test', 'doctor', 'explain', 'images',
-                 'launcher', 'launchers', 'migrate', 'new-driver',
-                 'nodes', 'quickstart', 'requests', 'run'):
+                 'labels', 'launcher', 'launchers', 'migrate', 'new-driver',
+                 'nodes', 'providers', 'quickstart', 'requests', 'run'):
         assert name in result.stdout
         help_of_one = zuulNodes(name, '--help')
         assert help_of_one.returncode == 0
@@ -131,9 +131,10 @@ def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):
 
 
 @pytest.mark.parametrize('arguments', [
-    ('images',), ('images', 'pause', 'debian'), ('launchers',),
+    ('images',), ('images', 'pause', 'debian'), ('labels',), ('launchers',),
     ('migrate', '--state'), ('nodes',), ('nodes', 'hold', 'abcd'),
-    ('requests',), ('explain', 'tenant', 'label')], ids=' '.join)
+    ('providers',), ('requests',), ('explain', 'tenant', 'label')],
+    ids=' '.join)
 def test_it_ends_soon_if_zookeeper_does_not_answer(
         zuulNodes, zuul_conf, tmp_path, arguments):
     zuul_conf.set('zookeeper', 'hosts', 'localhost:1')

@@ -1,18 +1,10 @@
 """The records of Nodepool 4 to 11 in ZooKeeper, which Zuul shares with it."""
 
 import json
-import zlib
-
-from kazoo.exceptions import NoNodeError
-from zuul.zk.layout import LayoutProvidersStore
-from zuul.zk.sharding import BufferedShardReader
 
 from zuul_nodes import providerrecords, zkrecords
 
 ROOT = '/nodepool'
-TENANTS = LayoutProvidersStore.tenant_root
-# Before it, the record of a provider of Zuul has the name of its driver.
-DRIVER_END = b'\0'
 # What the JSON output has of a record; the rest is of no use for a move, or
 # may be confidential.
 NODE = ('state', 'state_time', 'provider', 'pool', 'cloud', 'external_id',
@@ -53,27 +45,12 @@ def readOffers(client):
         with it.
     """
     offers = {}
-    for tenant in sorted(zkrecords.getChildren(client, TENANTS)):
-        for name in providerrecords.getNames(client, tenant):
-            for label in _readLabels(
-                    client, providerrecords.getPath(tenant, name)):
-                tenants = offers.setdefault(label, [])
-                if tenant not in tenants:
-                    tenants.append(tenant)
+    for record in providerrecords.readAll(client):
+        for label in record['config'].get('labels', ()):
+            tenants = offers.setdefault(label['name'], [])
+            if record['tenant_name'] not in tenants:
+                tenants.append(record['tenant_name'])
     return offers
-
-
-def _readLabels(client, path):
-    """:return: yields the names of the labels of a provider."""
-    try:
-        with BufferedShardReader(client, path) as reader:
-            _, _, record = reader.read().partition(DRIVER_END)
-        content = json.loads(zlib.decompress(record))
-        for label in content['config']['labels']:
-            yield label['name']
-    except (NoNodeError, ValueError, LookupError, zlib.error):
-        # A scheduler has just written or removed it.
-        return
 
 
 def _makeNode(name, record):

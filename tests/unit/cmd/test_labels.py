@@ -1,0 +1,98 @@
+"""What ``zuul-nodes labels`` shows."""
+
+import functools
+import json
+import logging
+
+import pytest
+from zuul.driver.static.staticmodel import StaticProviderNode
+from zuul.model import NodesetRequest, ProviderNode
+from zuul.zk.zkobject import ZKContext
+
+from tests.fixtures.racks import addProvider, cloud
+from tests.unit.cmd.conftest import getRows, getShown
+
+State = ProviderNode.State
+ONE = cloud('one', labels='[{name: big, min-ready: 2}, other]')
+
+
+@pytest.fixture
+def labels(runCommand):
+    """:return: a function that runs the command, without errors."""
+    return functools.partial(runCommand, 'labels')
+
+
+@pytest.fixture
+def context(zk_client):
+    return ZKContext(zk_client, None, None, logging.getLogger())
+
+
+@pytest.fixture
+def add(context):
+    """:return: a function that writes records of nodes."""
+    def addNodes(label, *states, provider='one', tenant=None, **attributes):
+        for state in states:
+            node = StaticProviderNode.new(
+                context, label=label, state=state, connection_name='rack',
+                provider=f'example.com%2Fnodes/{provider}', **attributes)
+            if tenant:
+                node.assign(context, 'f' * 32, tenant)
+    return addNodes
+
+
+def request(context, *labels, tenant='tenant',
+            state=NodesetRequest.State.REQUESTED):
+    return NodesetRequest.new(context, tenant_name=tenant, labels=list(labels),
+                              pipeline_name='check', state=state)
+
+
+def test_each_provider_of_a_label_has_its_numbers_of_nodes(
+        labels, offer, add, context):
+    offer(ONE + addProvider('two', '[big]'))
+    add('big', State.BUILDING, State.REQUESTED, State.READY)
+    add('big', State.READY, State.IN_USE, tenant='tenant')
+    add('big', State.HOLD, provider='two')
+    add('big', State.SLOT_HOST, subnodes=['a' * 32])
+    request(context, 'big', 'big', 'other')
+    request(context, 'big', state=NodesetRequest.State.FULFILLED)
+    text = labels()
+    assert getRows(text) == [
+        ['big', 'one', 'tenant', '2', '2', '1', '2', '2', '0'],
+        ['', 'two', 'tenant', '', '0', '0', '0', '0', '1'],
+        ['other', 'one', 'tenant', '1', '0', '0', '0', '0', '0']]
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_label_that_nobody_offers_is_listed_if_requests_wait_for_it(
+        labels, offer, context):
+    offer(ONE)
+    request(context, 'bog')
+    request(context, 'big', tenant='stranger')
+    assert getRows(labels('--label', 'bog')) == [
+        ['bog', 'none', '-', '1', *['-'] * 5]]
+    # The label of another tenant is not this one.
+    found = json.loads(labels('--format', 'json', '--label', 'big'))
+    assert [(each['waiting'], len(each['providers'])) for each in found] == [
+        (1, 0), (0, 1)]
+
+
+@pytest.mark.parametrize('arguments, expected', [
+    (('--tenant', 'other'), ['big']), (('--label', 'other'), ['other']),
+    (('--provider', 'one'), ['big', 'other'])])
+def test_filters(labels, offer, context, arguments, expected):
+    offer(ONE)
+    offer(cloud('third', labels='[big]'), 'other')
+    request(context, 'missing')
+    found = json.loads(labels('--format', 'json', *arguments))
+    assert [each['label'] for each in found] == expected
+
+
+def test_it_prints_what_the_documentation_shows(labels, offer, add, context):
+    offer(cloud('west', labels='[{name: big, min-ready: 2}]')
+          + addProvider('east', '[big]'))
+    add('big', State.READY, State.BUILDING, provider='west')
+    add('big', *[State.IN_USE] * 8, provider='east')
+    for _ in range(3):
+        request(context, 'big')
+    assert labels().splitlines() == getShown(
+        'howto/watch-providers.rst', 'zuul-nodes labels')

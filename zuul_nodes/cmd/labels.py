@@ -1,0 +1,120 @@
+"""``zuul-nodes labels``: lists the labels, who offers them and their nodes."""
+
+import argparse
+import collections
+
+from zuul_nodes import zuulconf
+from zuul_nodes.canonicalnames import getShortName
+from zuul_nodes.cmd.common import output
+
+DESCRIPTION = '''\
+List the labels of all tenants: the providers that offer each of them, how many
+nodes there are in which state, and how many nodes requests wait for.
+
+Waiting requests may get the nodes from any provider of the label, so their
+number is in its first row.  A label that requests wait for and that no
+provider offers is listed, too.
+
+The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
+zuul.conf.'''
+
+REQUESTS = '/zuul/nodeset/requests'
+COLUMNS = ('Label', 'Provider', 'Tenants', 'Waiting', 'Building', 'Ready',
+           'Min-ready', 'In use', 'On hold')
+WIDTHS = {'Label': 18, 'Provider': 14, 'Tenants': 14}
+
+
+def addArguments(parser):
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    zuulconf.addConfigArgument(parser)
+    output.addFormatArgument(parser)
+    parser.add_argument('--tenant', help='only labels of this tenant')
+    parser.add_argument('--label', help='only the label with this name or '
+                                        'alias')
+    parser.add_argument('--provider', help='only labels of this provider')
+
+
+def run(args):
+    from zuul_nodes.cmd.common.readonly import connected
+    with connected(zuulconf.read(args.config)) as zookeeper:
+        labels = readLabels(zookeeper.client, args.tenant)
+    labels = [each for each in labels if isWanted(each, args)]
+    if args.format == 'json':
+        print(output.formatJSON(labels))
+    else:
+        print(output.formatTable(
+            COLUMNS, [row for each in labels for row in getRows(each)],
+            WIDTHS))
+    return 0
+
+
+def readLabels(client, tenant=None):
+    """
+    :param KazooClient client: may be read-only.
+    :param tenant: the name of a tenant; None for all.
+    :return: a list of dicts, for each label one, sorted by name.
+    """
+    from zuul_nodes.cmd.common import offers, zkobjects
+    labels = {}
+    counts = offers.countNodes(zkobjects.readAll(
+        client, offers.NODES, ['assignment']))
+    for provider in offers.readProviders(client).values():
+        for name, offer in provider['labels'].items():
+            if tenant not in (None, *offer['tenants']):
+                continue
+            label = labels.setdefault((name, offer['project']), _makeLabel(
+                name, offer['project'], offer['aliases']))
+            label['providers'].append({
+                'provider': provider['name'], 'tenants': offer['tenants'],
+                'min_ready': offer['min_ready'],
+                'max_nodes': offer['max_nodes'],
+                **counts[provider['name'], name]})
+    _addWaiting(labels, [
+        request for request in zkobjects.readAll(client, REQUESTS)
+        if request['state'] == 'requested'
+        and tenant in (None, request['tenant_name'])])
+    return [label for _, label in sorted(
+        labels.items(), key=lambda item: (item[0][0], item[0][1] or ''))]
+
+
+def _makeLabel(name, project, aliases):
+    return {'label': name, 'project': project, 'aliases': aliases,
+            'waiting': 0, 'providers': []}
+
+
+def _addWaiting(labels, requests):
+    """Count the nodes that requests wait for."""
+    offered = {
+        (tenant_name, name): label for label in list(labels.values())
+        for offer in label['providers'] for tenant_name in offer['tenants']
+        for name in (label['label'], *label['aliases'])}
+    wanted = collections.Counter(
+        (request['tenant_name'], name)
+        for request in requests for name in request['labels'])
+    for (tenant_name, name), number in wanted.items():
+        label = offered.get((tenant_name, name)) or labels.setdefault(
+            (name, None), _makeLabel(name, None, []))
+        label['waiting'] += number
+
+
+def isWanted(label, args):
+    """:return: whether the arguments select a label."""
+    return (args.label in (None, label['label'], *label['aliases'])
+            and (args.provider is None or any(
+                args.provider in (each['provider'],
+                                  getShortName(each['provider']))
+                for each in label['providers'])))
+
+
+def getRows(label):
+    """:return: yields the cells of the table for a label."""
+    first = label['label'], str(label['waiting'])
+    if not label['providers']:
+        yield first[0], 'none', '-', first[1], *['-'] * 5
+    for offer in label['providers']:
+        yield (first[0], getShortName(offer['provider']),
+               ', '.join(offer['tenants']), first[1], offer['building'],
+               offer['ready'], offer['min_ready'], offer['in_use'],
+               offer['hold'])
+        first = '', ''

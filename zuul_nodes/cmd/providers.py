@@ -1,0 +1,208 @@
+"""``zuul-nodes providers``: lists the providers, their limits and pauses."""
+
+import argparse
+import collections
+import datetime
+import time
+
+from zuul_nodes import providerstatus, zuulconf
+from zuul_nodes.canonicalnames import getShortName
+from zuul_nodes.cmd.common import output
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.suggestions import suggest
+
+DESCRIPTION = '''\
+List the providers of all tenants: what their nodes use of which limit, what
+others than Zuul use of it, and whether the provider or a label of it is paused
+and why.
+
+The launcher that plans records limits, pauses and problems when they have
+changed, at most once a minute.
+
+The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
+zuul.conf.'''
+
+COLUMNS = ('Provider', 'Connection', 'Nodes', 'Used of limits', 'State')
+WIDTHS = {'Provider': 16, 'Connection': 12, 'Used of limits': 26, 'State': 26}
+LIMIT_COLUMNS = ('Limit of', 'Resource', 'Limit', 'Used', 'Others use', 'Free')
+LABEL_COLUMNS = ('Label', 'Tenants', 'Building', 'Ready', 'Min-ready',
+                 'In use', 'On hold', 'Failed', 'Paused')
+LABEL_WIDTHS = {'Label': 16, 'Tenants': 12, 'Paused': 16}
+
+
+def addArguments(parser):
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    zuulconf.addConfigArgument(parser)
+    output.addFormatArgument(parser)
+    parser.set_defaults(provider=None, tenant=None, connection=None,
+                        label=None, paused=False)
+    actions = parser.add_subparsers(dest='action', metavar='ACTION')
+    lister = actions.add_parser('list', help='list providers; the default')
+    output.addCommonArguments(lister)
+    for name, what in (('tenant', 'of this tenant'),
+                       ('connection', 'with this connection'),
+                       ('label', 'that offer this label')):
+        lister.add_argument(f'--{name}', help=f'only providers {what}')
+    lister.add_argument('--paused', action='store_true', help=(
+        'only providers that are paused, or of which a label is'))
+    shower = actions.add_parser('show', help='show all about a provider')
+    output.addCommonArguments(shower)
+    shower.add_argument('provider', metavar='PROVIDER', help=(
+        'the name of a provider'))
+
+
+def run(args):
+    from zuul_nodes.cmd.common.readonly import connected
+    with connected(zuulconf.read(args.config)) as zookeeper:
+        providers = readProviders(zookeeper.client)
+    if args.provider:
+        result = find(providers, args.provider)
+        text = formatProvider(result)
+    else:
+        result = [each for each in providers if isWanted(each, args)]
+        text = output.formatTable(COLUMNS, map(getRow, result), WIDTHS)
+    print(output.formatJSON(result) if args.format == 'json' else text)
+    return 0
+
+
+def readProviders(client):
+    """
+    :param KazooClient client: may be read-only.
+    :return: a list of dicts, for each provider one, sorted by name: as of
+        :func:`.offers.readProviders`, with the attributes of a
+        :class:`.providerstatus.Status`; each limit has ``used``, and each
+        label its numbers of nodes.
+    """
+    from zuul_nodes.cmd.common import offers, zkobjects
+    providers = offers.readProviders(client)
+    nodes = zkobjects.readAll(client, offers.NODES, ['assignment'])
+    counts = offers.countNodes(nodes)
+    for name, provider in providers.items():
+        provider.update(
+            {'endpoint': None, 'section': None, 'limits': None, 'pauses': [],
+             'problem': None, 'nodes': 0}
+            | (providerstatus.read(client, name) or {}))
+        for label_name, label in provider['labels'].items():
+            label.update(counts[name, label_name])
+    for node in nodes:
+        if node['provider'] in providers:
+            providers[node['provider']]['nodes'] += 1
+    used = _sumUp(nodes, providers)
+    for provider in providers.values():
+        for limit in provider['limits'] or ():
+            limit['used'] = used[_getAccount(
+                provider, limit['kind'], limit['name']), limit['resource']]
+    return list(providers.values())
+
+
+def _sumUp(nodes, providers):
+    """:return: Counter, an account and a resource -> what nodes use of it."""
+    used = collections.Counter()
+    for node in nodes:
+        provider = providers.get(node['provider'], {})
+        accounts = [('provider', node['provider']), (
+            'endpoint', node['connection_name'], node['endpoint_name'])]
+        if section := provider.get('section'):
+            accounts.append(('section', section))
+        for resource, amount in (node['quota'] or {}).items():
+            for account in accounts:
+                used[account, resource] += amount
+    return used
+
+
+def _getAccount(provider, kind, name):
+    return ((kind, provider['connection'], name) if kind == 'endpoint'
+            else (kind, name))
+
+
+def find(providers, name):
+    """
+    :param list providers: as of :func:`readProviders`.
+    :param name: of one of them, short or canonical.
+    :return: the provider.
+    :raises UserError: there is none, or there are several.
+    """
+    found = [each for each in providers
+             if name in (each['name'], getShortName(each['name']))]
+    if not found:
+        known = {getShortName(each['name']) for each in providers}
+        raise UserError(f'there is no provider "{name}". '
+                        f'{suggest(name, known)}')
+    if len(found) > 1:
+        names = ', '.join(each['name'] for each in found)
+        raise UserError(f'several providers are called "{name}": {names}. '
+                        'Use one of these names')
+    return found[0]
+
+
+def isWanted(provider, args):
+    """:return: whether the arguments select a provider."""
+    return (args.tenant in (None, *provider['tenants'])
+            and args.connection in (None, provider['connection'])
+            and args.label in (None, *provider['labels'])
+            and bool(not args.paused or provider['pauses']))
+
+
+def getRow(provider):
+    """:return: the cells of the table for a provider."""
+    lines = []
+    for limit in provider['limits'] or ():
+        # The limits that are not the provider's own are those of several.
+        of = '' if limit['kind'] == 'provider' else f' ({limit["kind"]})'
+        line = (f'{limit["used"]:g} of {limit["limit"]:g} '
+                f'{limit["resource"]}{of}')
+        if limit['foreign']:
+            line += f', others {limit["foreign"]:g}'
+        lines.append(line)
+    state = [provider['problem']] if provider['problem'] else [
+        describePause(each) for each in provider['pauses']]
+    if not state:
+        state = ['not recorded' if provider['limits'] is None else 'ok']
+    return (getShortName(provider['name']), provider['connection'],
+            provider['nodes'], '\n'.join(lines) or '-', '\n'.join(state))
+
+
+def describePause(pause):
+    """:return: what is paused, for how long and why, as text."""
+    what = f'{pause["label"]} ' if pause['label'] else ''
+    left = output.formatAge(pause['until'] - time.time())
+    return f'{what}paused for {left}: {pause["reason"]}'
+
+
+def formatProvider(provider):
+    """:return: all about a provider, as text."""
+    pauses = {each['label']: each for each in provider['pauses']}
+    whole = pauses.get(None)
+    until = whole and datetime.datetime.fromtimestamp(
+        whole['until']).isoformat(' ', 'seconds')
+    lines = [output.formatFields((
+        ('Provider', provider['name']),
+        ('Connection', provider['connection']),
+        ('Endpoint', provider['endpoint']),
+        ('Section', provider['section']),
+        ('Tenants', ', '.join(provider['tenants'])),
+        ('Nodes', str(provider['nodes'])),
+        ('Problem', provider['problem']),
+        ('Paused', whole and f'until {until}: {whole["reason"]}'),
+        ('Limits', provider['limits'] is None and (
+            'not recorded: no launcher of zuul-nodes has planned with it'))))]
+    if provider['limits']:
+        lines.append(output.formatTable(LIMIT_COLUMNS, (
+            (limit['kind'], limit['resource'], *(
+                f'{amount:g}' for amount in (
+                    limit['limit'], limit['used'], limit['foreign'],
+                    max(0, limit['limit'] - limit['used']
+                        - limit['foreign']))))
+            for limit in provider['limits'])))
+    if provider['labels']:
+        lines.append(output.formatTable(LABEL_COLUMNS, (
+            (name, ', '.join(label['tenants']), label['building'],
+             label['ready'], label['min_ready'], label['in_use'],
+             label['hold'], label['failed'], output.formatAge(
+                 pauses[name]['until'] - time.time())
+             if name in pauses else '-')
+            for name, label in provider['labels'].items()), LABEL_WIDTHS))
+    lines += [f'Label {describePause(each)}' for each in provider['pauses']
+              if each['label']]
+    return '\n'.join(lines)
