@@ -37,6 +37,7 @@ SUBCOMMANDS = {
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'requests': 'list the requests for nodes and why they wait',
     'run': "run one of Zuul's commands with the plugin installed",
+    'uploads': 'list the uploads of images to the endpoints of clouds',
 }
 
 

@@ -6,7 +6,7 @@ import time
 
 from zuul_nodes import zkrecords, zuulconf
 from zuul_nodes.canonicalnames import getShortName
-from zuul_nodes.cmd.common import output
+from zuul_nodes.cmd.common import arguments, output
 from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
@@ -51,9 +51,7 @@ def addArguments(parser):
             ('label', 'with this label'), ('provider', 'of this provider'),
             ('state', 'in this state, such as "ready" or "hold"')):
         lister.add_argument(f'--{name}', help=f'only nodes {what}')
-    lister.add_argument(
-        '--older-than', type=float, metavar='SECONDS',
-        help='only nodes that have been in their state for longer')
+    arguments.addOlderThan(lister, 'nodes that have been in their state')
     shower = actions.add_parser('show', help='show all about a node')
     output.addCommonArguments(shower)
     _addNode(shower)

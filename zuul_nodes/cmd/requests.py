@@ -4,7 +4,7 @@ import argparse
 import time
 
 from zuul_nodes import requestnotes, waits, zuulconf
-from zuul_nodes.cmd.common import output
+from zuul_nodes.cmd.common import arguments, output
 
 DESCRIPTION = '''\
 List the requests for nodes of all tenants, in the order in which they are
@@ -29,7 +29,8 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
-    parser.set_defaults(request=None, tenant=None, label=None, state=None)
+    parser.set_defaults(request=None, tenant=None, label=None, state=None,
+                        older_than=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list requests; the default')
     output.addCommonArguments(lister)
@@ -37,6 +38,7 @@ def addArguments(parser):
     lister.add_argument('--label', help='only requests for this label')
     lister.add_argument(
         '--state', choices=STATES, help='only requests in this state')
+    arguments.addOlderThan(lister, 'requests that have existed')
     shower = actions.add_parser('show', help='show all about a request')
     output.addCommonArguments(shower)
     shower.add_argument('request', metavar='REQUEST', help=(
@@ -64,7 +66,8 @@ def run(args):
             each for each in requests
             if args.tenant in (None, each['tenant'])
             and args.state in (None, each['state'])
-            and (args.label is None or args.label in each['labels'])]
+            and (args.label is None or args.label in each['labels'])
+            and (args.older_than is None or each['age'] > args.older_than)]
         text = output.formatTable(COLUMNS, map(getRow, request), WIDTHS)
     print(output.formatJSON(request) if args.format == 'json' else text)
     return 0

@@ -8,7 +8,8 @@ def test_help_names_every_subcommand(zuulNodes):
     assert result.returncode == 0
     for name in ('check', 'dib-test', 'doctor', 'explain', 'images',
                  'labels', 'launcher', 'launchers', 'migrate', 'new-driver',
-                 'nodes', 'providers', 'quickstart', 'requests', 'run'):
+                 'nodes', 'providers', 'quickstart', 'requests', 'run',
+                 'uploads'):
         assert name in result.stdout
         help_of_one = zuulNodes(name, '--help')
         assert help_of_one.returncode == 0
@@ -133,7 +134,8 @@ def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):
 @pytest.mark.parametrize('arguments', [
     ('images',), ('images', 'pause', 'debian'), ('labels',), ('launchers',),
     ('migrate', '--state'), ('nodes',), ('nodes', 'hold', 'abcd'),
-    ('providers',), ('requests',), ('explain', 'tenant', 'label')],
+    ('providers',), ('requests',), ('uploads',),
+    ('explain', 'tenant', 'label')],
     ids=' '.join)
 def test_it_ends_soon_if_zookeeper_does_not_answer(
         zuulNodes, zuul_conf, tmp_path, arguments):

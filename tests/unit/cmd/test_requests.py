@@ -101,6 +101,15 @@ def test_filters(requests, site):
         (wanted.uuid, 2)]
 
 
+def test_older_than_counts_from_the_beginning(requests, site):
+    now = time.time()
+    site.addRequest('big', request_time=now - 60)
+    old = site.addRequest('big', request_time=now - 4000)
+    found = json.loads(requests(
+        'list', '--format', 'json', '--older-than', '1h'))
+    assert [each['uuid'] for each in found] == [old.uuid]
+
+
 def test_one_request_is_shown_with_its_place_and_reason(requests, site):
     first, second = (site.addRequest('big', request_time=time.time() - age)
                      for age in (7400, 7300))
