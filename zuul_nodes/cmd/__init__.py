@@ -35,7 +35,8 @@ SUBCOMMANDS = {
     'nodes': 'list the nodes, hold, release and delete them',
     'providers': 'list the providers, their limits and why they are paused',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
-    'requests': 'list the requests for nodes and why they wait',
+    'requests': 'list the requests for nodes and why they wait, and cancel '
+                'them',
     'run': "run one of Zuul's commands with the plugin installed",
     'uploads': 'list the uploads of images to the endpoints of clouds',
 }

@@ -1,10 +1,12 @@
-"""``zuul-nodes requests``: lists the requests for nodes and why they wait."""
+"""``zuul-nodes requests``: lists the requests for nodes, and cancels them."""
 
 import argparse
 import time
 
-from zuul_nodes import requestnotes, waits, zuulconf
+from zuul_nodes import candidates, orders, requestnotes, waits, zuulconf
 from zuul_nodes.cmd.common import arguments, output
+from zuul_nodes.exceptions import UserError
+from zuul_nodes.orders import Order
 
 DESCRIPTION = '''\
 List the requests for nodes of all tenants, in the order in which they are
@@ -14,8 +16,8 @@ time when a job needs nodes until the job has ended.
 The launcher records a reason when a request has waited for some seconds, and
 renews it each minute.
 
-The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
-zuul.conf.'''
+The action "cancel" writes an order, which the launcher obeys at once.  The
+command runs beside a running Zuul and uses its zuul.conf.'''
 
 REQUESTS = '/zuul/nodeset/requests'
 NODES = '/zuul/nodes/nodes'
@@ -41,17 +43,36 @@ def addArguments(parser):
     arguments.addOlderThan(lister, 'requests that have existed')
     shower = actions.add_parser('show', help='show all about a request')
     output.addCommonArguments(shower)
-    shower.add_argument('request', metavar='REQUEST', help=(
-        'the id of a request, or how it begins'))
+    canceller = actions.add_parser(
+        'cancel', help='end a request as failed', description='Will end a '
+        'request as failed, as if no provider could serve it.')
+    output.addCommonArguments(canceller)
+    canceller.add_argument('--reason', help=(
+        'the reason, shown to the users of the job'))
+    for each in (shower, canceller):
+        each.add_argument('request', metavar='REQUEST', help=(
+            'the id of a request, or how it begins'))
 
 
 def run(args):
     from zuul_nodes.cmd.common import zkobjects
-    from zuul_nodes.cmd.common.readonly import connected
-    with connected(zuulconf.read(args.config)) as zookeeper:
+    from zuul_nodes.cmd.common.readonly import (
+        CommandZooKeeper,
+        ReadOnlyZooKeeper,
+        connected,
+    )
+    with connected(
+            zuulconf.read(args.config),
+            CommandZooKeeper if args.action == 'cancel'
+            else ReadOnlyZooKeeper) as zookeeper:
         requests = readRequests(zookeeper.client)
         if args.request:
             request = zkobjects.find(requests, args.request, 'request')
+        if args.action == 'cancel':
+            output.printDone(args.format, cancel(
+                zookeeper.client, request, args.reason))
+            return 0
+        if args.request:
             nodes = {node['uuid']: node for node in zkobjects.read(
                 zookeeper.client, NODES,
                 [node['uuid'] for node in request['nodes']])}
@@ -116,6 +137,28 @@ def readRequests(client):
     for position, request in enumerate(waiting, 1):
         request['position'] = position
     return requests
+
+
+def cancel(client, request, reason=None):
+    """Order the launchers to end a request as failed.
+
+    :param dict request: as of :func:`readRequests`.
+    :param str reason: for the users of the job, or None.
+    :return: what was done, as text.
+    :raises UserError: the request has its nodes.
+    """
+    name = f'request {request["uuid"]}'
+    if request['state'] == 'fulfilled':
+        raise UserError(
+            f'{name} has its nodes, so it cannot be cancelled: dequeue the '
+            f'change, or stop the job {request["job"]}')
+    if request['state'] == 'failed':
+        return f'The {name} has failed already'
+    orders.add(client, Order.CANCEL, request['uuid'], reason)
+    if not candidates.read(client):
+        return (f'The {name} fails as soon as a launcher of zuul-nodes plans; '
+                'none does now')
+    return f'The {name} of tenant {request["tenant"]} fails'
 
 
 def _getRank(record):

@@ -40,6 +40,7 @@ from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers import Backoff, EndpointPools, WorkQueue
 from zuul_nodes.launcher.zookeeper import (
     Disconnect,
+    Orders,
     PlannerRecords,
     Records,
     Session,
@@ -166,13 +167,15 @@ class Launcher:
             self.zk_client, COMPONENT_REGISTRY.registry, self.component_info,
             self.record_events.noteRecord, self.session.own_writes,
             self.component_info.connection_filter)
+        self.orders = Orders(self.zk_client, self.record_events.noteOrder)
         self.rescan = changes.Rescan(
             self.queue, self.api, self.endpoints, self.min_ready_state)
         self.election = Election(
             self.zk_client, self.ownership, self.is_embedded, self.queue,
             self._takeOver, self.rescan.begin)
         self.request_records = requests.RequestRecords(
-            self.api, self.session, self.queue, self.ownership, self.election)
+            self.api, self.session, self.queue, self.ownership, self.election,
+            self.orders)
         self.node_records = nodes.NodeRecords(
             self.api, self.session, self.queue, self.ownership, self.election,
             self.node_index)
@@ -403,7 +406,8 @@ class Launcher:
         self.images.join(timeout)
         self.host_key_scanner.join()
         self.join_event.set()
-        for cache in (self.api, self.election, self.image_records):
+        for cache in (self.api, self.election, self.image_records,
+                      self.orders):
             cache.stop()
         self.disconnect.end()
         self.own_temp_directory.remove()

@@ -9,6 +9,7 @@ from zuul_nodes.launcher.providers import (
     isGiven,
 )
 from zuul_nodes.launcher.requests import isDone
+from zuul_nodes.orders import Order
 
 State = ProviderNode.State
 
@@ -66,6 +67,15 @@ class RecordEvents:
         if record is None:
             for node_id in self.index.popAssigned(record_id):
                 self.queue.add(('node', node_id))
+
+    def noteOrder(self, order, record_id):
+        """Handle an order of an operator.
+
+        :param Order order:
+        :param str record_id: of the request or the node.
+        """
+        self.queue.add((
+            'request' if order is Order.CANCEL else 'node', record_id))
 
     def noteWrite(self, record):
         """Handle a record that this launcher has written.

@@ -12,8 +12,9 @@ from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk.zkobject import ZKContext
 
-from tests.fixtures.programs import writeConf
-from zuul_nodes import waits
+from tests.fixtures.programs import getRefusal, writeConf
+from zuul_nodes import candidates, orders, waits
+from zuul_nodes.orders import Order
 
 ROOT = pathlib.Path(__file__).parents[3]
 State = NodesetRequest.State
@@ -164,3 +165,48 @@ def test_id_that_names_no_request(
         uuid)
     assert (result.returncode, result.stdout) == (1, '')
     assert result.stderr.startswith(f'zuul-nodes requests: {message}')
+
+
+def getOrder(site, request):
+    path = orders.getPath(Order.CANCEL, request.uuid)
+    return site.client.exists(path) and orders.parse(site.client.get(path)[0])
+
+
+def test_cancel_leaves_an_order_for_the_launcher(requests, site):
+    request, other = (site.addRequest('big') for _ in range(2))
+    candidates.create(site.client, 'a', 'launcher', False)
+    done = f'The request {request.uuid} of tenant tenant fails.\n'
+    # It can be repeated.
+    for reason in ('wrong', 'odd'):
+        assert requests('cancel', '--reason', reason, request.uuid) == done
+    assert getOrder(site, request) == 'odd'
+    assert not getOrder(site, other)
+    assert json.loads(requests(
+        'cancel', '--format', 'json', request.uuid)) == {'done': done[:-2]}
+
+
+def test_cancel_says_if_no_launcher_plans(requests, site):
+    request = site.addRequest('big', state=State.ACCEPTED)
+    assert requests('cancel', request.uuid[:8]) == (
+        f'The request {request.uuid} fails as soon as a launcher of '
+        'zuul-nodes plans; none does now.\n')
+    assert getOrder(site, request) == ''
+
+
+def test_cancel_of_what_has_failed_changes_nothing(requests, site):
+    request = site.addRequest('big', state=State.FAILED)
+    assert requests('cancel', request.uuid) == (
+        f'The request {request.uuid} has failed already.\n')
+    assert not getOrder(site, request)
+
+
+def test_cancel_of_what_has_its_nodes_is_refused(
+        zuulNodes, zuul_conf, tmp_path, site):
+    request = site.addRequest('big', state=State.FULFILLED)
+    result = zuulNodes(
+        'requests', '-c', writeConf(zuul_conf, tmp_path / 'zuul.conf'),
+        'cancel', request.uuid)
+    assert getRefusal(result) == (
+        f'zuul-nodes requests: request {request.uuid} has its nodes, so it '
+        'cannot be cancelled: dequeue the change, or stop the job build')
+    assert not getOrder(site, request)

@@ -264,6 +264,7 @@ def test_event_is_told_before_its_record_is_written(
         steps, racks, audited, monkeypatch):
     """A launcher that is killed in between does not lose it."""
     steps.setLayout(cloud('one'))
+    steps.run()
     request = steps.addRequest('big')
 
     def kill(*args):
@@ -295,6 +296,7 @@ def writeOnce():
 def test_what_is_not_written_is_taken_back(
         steps, racks, audited, monkeypatch, error, result):
     steps.setLayout(cloud('one'))
+    steps.run()
     request = steps.addRequest('big')
     send, errors = Transaction._send, [error]
 

@@ -74,13 +74,18 @@ class RequestReconciler:
     def reconcile(self, request_id):
         """Take the next step of a request, if this launcher handles it."""
         request = self.requests.get(request_id)
+        if request is None or isDone(request):
+            self.requests.dropOrder(request_id)
         if request is None or not self._isHandled(request):
             self._forget(request_id)
             return
         self.ends.startSpan(request)
         log = get_annotated_logger(self.log, request, request=request_id)
         try:
-            if request.state == State.REQUESTED and any(request.nodes):
+            if request.state not in request.FINAL_STATES and (
+                    reason := self.requests.findCancellation(request)):
+                self._cancel(request, reason, log)
+            elif request.state == State.REQUESTED and any(request.nodes):
                 # Zuul's launcher lets waiting requests keep nodes.
                 self._releaseNodes(
                     request, self.requests.getNodes(request), log)
@@ -318,23 +323,38 @@ class RequestReconciler:
 
     # The end
 
-    def _end(self, request, state, log, reason=None):
-        """Write the end of a request, and notify the pipeline."""
-        transaction = self.requests.begin(request)
-        notes = {}
-        if state == State.FAILED:
-            # Its nodes are released when the scheduler has removed the record.
-            reason = self.ends.explain(request, reason)
-            log.error('Marking request %s as %s: %s', request, state, reason)
-            transaction.audit(
-                audit.Event.REFUSED, request, reason=reason,
-                label=', '.join(request.labels))
-            notes = requestnotes.withReason(request, reason)
-        else:
-            log.debug('Marking request %s as %s', request, state)
-        self.ends.add(transaction, request, state, **notes)
+    def _cancel(self, request, reason, log):
+        """End a request as failed, as an operator has ordered."""
+        transaction = self._beginFailure(
+            request, reason, log, audit.Event.OVERRODE, state=State.FAILED)
+        self.requests.endOrder(transaction, request)
         transaction.commit()
         self._forget(request.uuid)
+
+    def _end(self, request, state, log, reason=None):
+        """Write the end of a request, and notify the pipeline."""
+        if state == State.FAILED:
+            transaction = self._beginFailure(
+                request, self.ends.explain(request, reason), log,
+                audit.Event.REFUSED)
+        else:
+            log.debug('Marking request %s as %s', request, state)
+            transaction = self.requests.begin(request)
+            self.ends.add(transaction, request, state)
+        transaction.commit()
+        self._forget(request.uuid)
+
+    def _beginFailure(self, request, reason, log, event, **fields):
+        """:return: a Transaction that ends a request as failed.  Its nodes are
+            released when the scheduler has removed the record."""
+        log.error('Marking request %s as %s: %s', request, State.FAILED,
+                  reason)
+        transaction = self.requests.begin(request)
+        transaction.audit(event, request, reason=reason,
+                          label=', '.join(request.labels), **fields)
+        self.ends.add(transaction, request, State.FAILED,
+                      **requestnotes.withReason(request, reason))
+        return transaction
 
 
 def _addFailure(entry, node, attempts):

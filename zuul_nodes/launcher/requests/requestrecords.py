@@ -1,8 +1,10 @@
 """Reads, locks and writes the records of requests."""
 
-from zuul.model import ProviderNode
+from zuul.model import NodesetRequest, ProviderNode
 
+from zuul_nodes import orders
 from zuul_nodes.launcher.zookeeper import Conflict, getPath
+from zuul_nodes.orders import Order
 
 
 class RequestRecords:
@@ -13,14 +15,16 @@ class RequestRecords:
     :param WorkQueue queue: the work queue, in which each request has a key.
     :param Ownership ownership: knows which launchers handle which connection.
     :param Election election: knows whether this launcher plans requests.
+    :param Orders orders: of operators.
     """
 
-    def __init__(self, records, session, queue, ownership, election):
+    def __init__(self, records, session, queue, ownership, election, orders):
         self.records = records
         self.session = session
         self.queue = queue
         self.ownership = ownership
         self.election = election
+        self.orders = orders
         # Uuid of a request -> version of its record when it was read.
         self._versions = {}
 
@@ -49,6 +53,28 @@ class RequestRecords:
         """:return: a list of all requests, of all launchers; does not wait for
             the cache."""
         return self.records.requests_cache.peekAll()
+
+    def findCancellation(self, request):
+        """:return: why an operator has cancelled a request, for its tenant;
+            None if no operator has."""
+        reason = self.orders.find(Order.CANCEL, request.uuid)
+        return None if reason is None else ': '.join(filter(None, (
+            'cancelled by the operator', reason)))
+
+    def endOrder(self, transaction, request):
+        """Remove the order to cancel a request in the transaction that does
+        so."""
+        transaction.deletePath(orders.getPath(Order.CANCEL, request.uuid))
+
+    def dropOrder(self, request_id):
+        """Remove an order to cancel a request that has ended, if there is
+        one."""
+        if self.orders.find(Order.CANCEL, request_id) is None:
+            return
+        request = self.find(request_id)
+        if request is not None or not self.session.exists(
+                getPath(NodesetRequest, request_id)):
+            self.orders.remove(Order.CANCEL, request_id)
 
     def remembers(self, request_id):
         """:return: whether the request is being processed or waits."""

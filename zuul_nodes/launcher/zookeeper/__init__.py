@@ -18,6 +18,7 @@ from zuul_nodes.launcher.zookeeper.content import (
 )
 from zuul_nodes.launcher.zookeeper.disconnect import Disconnect
 from zuul_nodes.launcher.zookeeper.newnodes import commitNew
+from zuul_nodes.launcher.zookeeper.orders import Orders
 from zuul_nodes.launcher.zookeeper.plannerrecords import PlannerRecords
 from zuul_nodes.launcher.zookeeper.recordcache import Records
 from zuul_nodes.launcher.zookeeper.replacements import REPLACEMENTS, improve
@@ -48,6 +49,7 @@ __all__ = [
     'Disconnect',
     'Entry',
     'Interruptible',
+    'Orders',
     'PlannerRecords',
     'Records',
     'Session',
