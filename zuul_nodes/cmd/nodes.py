@@ -4,10 +4,11 @@ import argparse
 import shlex
 import time
 
-from zuul_nodes import zkrecords, zuulconf
+from zuul_nodes import orders, zkrecords, zuulconf
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.cmd.common import arguments, output
 from zuul_nodes.exceptions import UserError
+from zuul_nodes.orders import Order
 
 DESCRIPTION = '''\
 List the nodes of all tenants: what uses them, and why one has failed or is on
@@ -22,6 +23,9 @@ NODES = '/zuul/nodes/nodes'
 LIFECYCLE = 'lifecycle'
 # As zuul-web limits it.
 LONGEST_REASON = 1024
+# Keys of the records of Zuul's own drivers.
+EXTERNAL_IDS = ('aws_instance_id', 'azure_vm_id', 'kubernetes_namespace_id',
+                'openstack_server_id')
 COLUMNS = ('Node', 'Label', 'Provider', 'State', 'For', 'Tenant', 'Address',
            'Comment')
 WIDTHS = {'Label': 14, 'Provider': 12, 'Tenant': 10, 'Address': 15,
@@ -63,6 +67,10 @@ def addArguments(parser):
         if name == 'hold':
             change.add_argument(
                 '--reason', help='the reason, shown to others')
+        if name == 'delete':
+            change.add_argument('--force', action='store_true', help=(
+                'remove the record without asking the cloud, which may keep '
+                'the instance'))
 
 
 def _addNode(parser):
@@ -86,7 +94,8 @@ def run(args):
         if args.action in CHANGES:
             output.printDone(args.format, change(
                 zookeeper.client, node, args.action,
-                getattr(args, 'reason', None)))
+                getattr(args, 'reason', None),
+                getattr(args, 'force', False)))
             return 0
     result = node or [each for each in nodes if isWanted(each, args)]
     if args.format == 'json':
@@ -96,6 +105,15 @@ def run(args):
     else:
         print(output.formatTable(COLUMNS, map(getRow, result), WIDTHS))
     return 0
+
+
+def _getExternalId(record):
+    """:return: the cloud's id of a node; None if the record has none."""
+    created = record.get('create_state') or {}
+    return next(filter(None, (
+        created.get('instance_id'), *(
+            # Where Zuul's own drivers store it.
+            record.get(key) for key in EXTERNAL_IDS))), None)
 
 
 def isWanted(node, args):
@@ -138,6 +156,7 @@ def readNodes(client):
         'host': record['main_node_id'],
         'slots': record['subnodes'],
         'quota': record['quota'],
+        'external_id': _getExternalId(record),
         'comment': record['comment'],
         'next_state': record.get('next_state'),
         'next_comment': record.get('next_comment'),
@@ -145,12 +164,13 @@ def readNodes(client):
     } for record in records]
 
 
-def change(client, node, action, reason=None):
+def change(client, node, action, reason=None, force=False):
     """Ask the launcher for another state of a node.
 
     :param dict node: as of :func:`readNodes`.
     :param str action: a key of :data:`CHANGES`.
     :param str reason: for a hold, or None.
+    :param bool force: whether to delete the record alone.
     :return: what was done, as text.
     :raises UserError: it makes no sense in the state of the node.
     """
@@ -167,12 +187,25 @@ def change(client, node, action, reason=None):
     for uuid in node['slots'] or [node['uuid']]:
         if zkrecords.read(client, f'{NODES}/{uuid}') is not None:
             zkrecords.write(client, f'{NODES}/{uuid}/{LIFECYCLE}', data)
+    if force:
+        # The host goes after its slots.
+        for uuid in (*node['slots'], node['uuid']):
+            orders.add(client, Order.REMOVE, uuid)
     done = {'hold': 'is put on hold', 'release': 'is released',
             'delete': 'is deleted'}[action]
     if node['request'] and node['state'] != 'hold':
-        return (f'The {name} {done} when request {node["request"]} of tenant '
-                f'{node["tenant"]} has ended')
-    return f'The {name} {done}'
+        done += (f' when request {node["request"]} of tenant '
+                 f'{node["tenant"]} has ended')
+    return f'The {name} {done}' + (describeRest(node) if force else '')
+
+
+def describeRest(node):
+    """:return: what the removal of a node's record leaves in its cloud."""
+    instance = node['external_id'] and f'the instance {node["external_id"]}'
+    return (f', without asking its cloud: if there is '
+            f'{instance or "an instance of it"} at provider '
+            f'{node["provider"]}, endpoint {node["endpoint"]}, it stays there '
+            'until the clean-up of the launcher or you delete it')
 
 
 def getRow(node):
@@ -204,6 +237,7 @@ def formatNode(node):
         ('Provider', node['provider']),
         ('Endpoint', node['endpoint']),
         ('Zone', node['zone']),
+        ('Instance', node['external_id']),
         ('State', f'{node["state"]} for '
                   f'{output.formatAge(node["state_age"])}'),
         ('Age', output.formatAge(node['age'])),

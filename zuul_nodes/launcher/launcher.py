@@ -178,7 +178,7 @@ class Launcher:
             self.orders)
         self.node_records = nodes.NodeRecords(
             self.api, self.session, self.queue, self.ownership, self.election,
-            self.node_index)
+            self.node_index, self.orders)
         # This closes the loop: a change of a record queues its object, and
         # reconciling the object may change records.
         self.session.written = self.record_events.noteWrite

@@ -12,6 +12,8 @@ from zuul.model import ProviderNode, QuotaInformation
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.programs import writeConf
+from zuul_nodes import orders, zkrecords
+from zuul_nodes.orders import Order
 
 ROOT = pathlib.Path(__file__).parents[3]
 State = ProviderNode.State
@@ -156,3 +158,19 @@ def test_what_is_not_on_hold_cannot_be_released(
     assert (result.returncode, result.stdout, result.stderr) == (
         1, '', f'zuul-nodes nodes: node {node.uuid} is not on hold, it is '
         'ready\n')
+
+
+@pytest.mark.parametrize('instance, shown', [
+    ({'instance_id': 'i-1'}, 'the instance i-1'), ({}, 'an instance of it')])
+def test_forced_deletion_says_what_stays_at_the_cloud(
+        nodes, add, zk_client, instance, shown):
+    slot = add(state=State.FAILED)
+    host = add(state=State.SLOT_HOST, subnodes=[slot.uuid],
+               endpoint_name='rack/a', create_state=instance)
+    assert nodes('delete', '--force', host.uuid) == (
+        f'The node {host.uuid} is deleted, without asking its cloud: if there '
+        f'is {shown} at provider {PROVIDER}, endpoint rack/a, it stays there '
+        'until the clean-up of the launcher or you delete it.\n')
+    assert zkrecords.getNames(
+        zk_client.client, f'{orders.ROOT}/{Order.REMOVE}') == {
+            slot.uuid, host.uuid}

@@ -12,6 +12,7 @@ from zuul_nodes.launcher.zookeeper import (
     isWrittenAs,
     serialize,
 )
+from zuul_nodes.orders import Order
 
 State = ProviderNode.State
 
@@ -25,15 +26,18 @@ class NodeRecords:
     :param Ownership ownership: knows which nodes this launcher handles.
     :param Election election: knows whether this launcher plans.
     :param NodeIndex index: of all nodes.
+    :param Orders orders: of operators.
     """
 
-    def __init__(self, records, session, queue, ownership, election, index):
+    def __init__(self, records, session, queue, ownership, election, index,
+                 orders):
         self.records = records
         self.session = session
         self.queue = queue
         self.ownership = ownership
         self.election = election
         self.index = index
+        self.orders = orders
         self._memories = []
 
     def get(self, node_id):
@@ -65,6 +69,11 @@ class NodeRecords:
         """:return: whether this launcher handles the node."""
         return self.ownership.isMyNode(node)
 
+    def mustRemove(self, node):
+        """:return: whether an operator has ordered to remove the record of a
+            node without asking its cloud."""
+        return self.orders.find(Order.REMOVE, node.uuid) is not None
+
     # When nodes are processed
 
     def look(self, node_id):
@@ -92,6 +101,9 @@ class NodeRecords:
         """Call the callbacks for a deleted node."""
         for forget in self._memories:
             forget(node_id)
+        if self.orders.find(Order.REMOVE, node_id) is not None and (
+                not self.session.exists(getPath(ProviderNode, node_id))):
+            self.orders.remove(Order.REMOVE, node_id)
 
     # Writing
 

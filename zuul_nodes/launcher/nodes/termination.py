@@ -53,7 +53,9 @@ class NodeTermination:
             # The host goes when its last slot has gone.
             return
         scope = self.layouts.scope
-        if node.delete_state_machine and node.delete_state_machine.complete:
+        if self.nodes.mustRemove(node) or (
+                node.delete_state_machine
+                and node.delete_state_machine.complete):
             return self._remove(node, log)
         if ((node.state in REPLACED_STATES
                 or len(subnodes) < len(node.subnodes))
@@ -136,11 +138,17 @@ class NodeTermination:
                 node.uuid in request.nodes or not _isSeen(node, request)):
             return
         log.debug('Removing the record of node %s', node)
-        is_left = self.state_machines.isLeft(node.uuid)
+        is_ordered = self.nodes.mustRemove(node)
+        if is_ordered:
+            log.warning('Removing the record of node %s by order of the '
+                        'operator; its cloud may still have it', node)
+        is_left = is_ordered or self.state_machines.isLeft(node.uuid)
         audit.tell(
             audit.Event.DELETED, node,
             result=audit.Result.FAILED if is_left else audit.Result.DONE,
-            reason=is_left and 'the cloud may still have it',
+            reason=is_left and (
+                'the cloud may still have it'
+                + (', by order of the operator' if is_ordered else '')),
             launcher=self.session.identifier)
         if self.session.remove(node):
             self.queue.addAfter(('lock', (
