@@ -34,6 +34,7 @@ class Event(enum.StrEnum):
     VALIDATED = 'validated'
     REFUSED = 'refused'
     OVERRODE = 'overrode'
+    ORDERED = 'ordered'
 
 
 class Result(enum.StrEnum):

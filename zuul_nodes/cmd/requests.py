@@ -154,6 +154,8 @@ def cancel(client, request, reason=None):
             f'change, or stop the job {request["job"]}')
     if request['state'] == 'failed':
         return f'The {name} has failed already'
+    orders.note(client, 'requests cancel', request=request['uuid'],
+                reason=reason)
     orders.add(client, Order.CANCEL, request['uuid'], reason)
     if not candidates.read(client):
         return (f'The {name} fails as soon as a launcher of zuul-nodes plans; '

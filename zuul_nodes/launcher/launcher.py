@@ -35,6 +35,7 @@ from zuul_nodes.launcher import (
     requests,
 )
 from zuul_nodes.launcher.election import Election
+from zuul_nodes.launcher.notes import Notes
 from zuul_nodes.launcher.recordevents import RecordEvents
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers import Backoff, EndpointPools, WorkQueue
@@ -173,6 +174,8 @@ class Launcher:
         self.election = Election(
             self.zk_client, self.ownership, self.is_embedded, self.queue,
             self._takeOver, self.rescan.begin)
+        self.notes = Notes(
+            self.orders, self.election, self.queue, self.session)
         self.request_records = requests.RequestRecords(
             self.api, self.session, self.queue, self.ownership, self.election,
             self.orders)
@@ -313,6 +316,7 @@ class Launcher:
             'request': self.request_reconciler.reconcile,
             'reasons': lambda _: self.request_reconciler.reconcileWaiting(),
             'node': self.node_reconciler.reconcile,
+            'note': self.notes.reconcile,
             'liveness': self.liveness_check.reconcile,
             'name': self.names.reconcile,
             'static': self.static_nodes.reconcile,

@@ -12,6 +12,8 @@ from zuul_nodes.launcher.requests import isDone
 from zuul_nodes.orders import Order
 
 State = ProviderNode.State
+# Order -> kind of the key of what it concerns.
+KINDS = {Order.CANCEL: 'request', Order.REMOVE: 'node', Order.NOTE: 'note'}
 
 
 class RecordEvents:
@@ -72,10 +74,9 @@ class RecordEvents:
         """Handle an order of an operator.
 
         :param Order order:
-        :param str record_id: of the request or the node.
+        :param str record_id: of the request, the node or the note.
         """
-        self.queue.add((
-            'request' if order is Order.CANCEL else 'node', record_id))
+        self.queue.add((KINDS[order], record_id))
 
     def noteWrite(self, record):
         """Handle a record that this launcher has written.

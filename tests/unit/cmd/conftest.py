@@ -12,6 +12,8 @@ from tests.emulators.openstack import OpenStack
 from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.programs import writeConf
 from tests.unit.drivers.openstack.nodesites import furnish
+from zuul_nodes import orders, zkrecords
+from zuul_nodes.orders import Order
 
 DOCUMENTATION = pathlib.Path(__file__).parents[3] / 'doc/source'
 
@@ -72,3 +74,11 @@ def getShown(page, command):
         f'    $ {command}\n')
     lines, _, _ = shown.partition('\n\n')
     return [line.removeprefix('    ') for line in lines.splitlines()]
+
+
+def readNotes(client):
+    """:return: a list of what the audit log is going to have of commands."""
+    path = f'{orders.ROOT}/{Order.NOTE}'
+    return [orders.getFields(orders.parse(zkrecords.read(
+        client, f'{path}/{name}')))
+        for name in zkrecords.getChildren(client, path)]

@@ -12,6 +12,7 @@ from zuul.model import ProviderNode, QuotaInformation
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.programs import writeConf
+from tests.unit.cmd.conftest import readNotes
 from zuul_nodes import orders, zkrecords
 from zuul_nodes.orders import Order
 
@@ -124,6 +125,15 @@ def test_change_of_an_idle_node(nodes, add, action, state, message):
     node.refresh(add.context)
     assert node.next_state == state
     assert getRows(nodes())[0][-1] == f'to be {state}'
+
+
+def test_change_is_noted_for_the_audit_log(nodes, add, zk_client):
+    node = add()
+    nodes('hold', '--reason', 'odd', node.uuid)
+    note, = readNotes(zk_client.client)
+    assert note.pop('user')
+    assert note == {'action': 'nodes hold', 'node': node.uuid,
+                    'provider': PROVIDER, 'reason': 'odd'}
 
 
 def test_change_of_a_used_node_waits_for_the_request(nodes, add):

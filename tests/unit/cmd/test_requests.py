@@ -169,7 +169,8 @@ def test_id_that_names_no_request(
 
 def getOrder(site, request):
     path = orders.getPath(Order.CANCEL, request.uuid)
-    return site.client.exists(path) and orders.parse(site.client.get(path)[0])
+    return site.client.exists(path) and orders.getReason(
+        orders.parse(site.client.get(path)[0]))
 
 
 def test_cancel_leaves_an_order_for_the_launcher(requests, site):

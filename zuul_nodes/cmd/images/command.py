@@ -3,7 +3,7 @@
 import argparse
 import datetime
 
-from zuul_nodes import zuulconf
+from zuul_nodes import orders, zuulconf
 from zuul_nodes.cmd.common import output
 
 DESCRIPTION = '''\
@@ -96,6 +96,12 @@ def _change(config, args):
     from zuul_nodes.cmd.images.changes import Changes
     with connected(config, CommandZooKeeper) as zookeeper:
         changes = Changes(zookeeper, args.timeout, getConnections(config))
+        orders.note(
+            zookeeper.client, f'images {args.action}',
+            image=getattr(args, 'image', None),
+            artifact=getattr(args, 'build', None),
+            endpoint=getattr(args, 'endpoint', None),
+            reason=getattr(args, 'reason', None))
         message = getattr(changes, args.action)(args)
     output.printDone(args.format, message)
     return 0

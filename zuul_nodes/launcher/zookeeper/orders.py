@@ -11,8 +11,8 @@ class Orders(Interruptible):
     """Caches what operators have ordered.
 
     :param ZooKeeperClient zk_client: of the launcher.
-    :param noteOrder: called with the :class:`.Order` and the uuid of a request
-        or a node when there is an order.
+    :param noteOrder: called with the :class:`.Order` and the uuid of a
+        request, a node or a note when there is an order.
     """
 
     def __init__(self, zk_client, noteOrder):
@@ -23,7 +23,13 @@ class Orders(Interruptible):
         """:return: the reason of an order, which may be empty; None if there
             is no order."""
         entry = self.entries.get((order, uuid))
-        return None if entry is None else entry.reason
+        return None if entry is None else orders.getReason(entry.content)
+
+    def findNote(self, uuid):
+        """:return: the fields of a note for the audit log; None if there is no
+            such note."""
+        entry = self.entries.get((Order.NOTE, uuid))
+        return None if entry is None else orders.getFields(entry.content)
 
     def remove(self, order, uuid):
         """Remove an order that is carried out or void, if there is one."""
@@ -43,7 +49,7 @@ class Orders(Interruptible):
         return _Entry(orders.parse(data), stat)
 
     def updateFromRaw(self, obj, key, data, stat):
-        obj.reason = orders.parse(data)
+        obj.content = orders.parse(data)
         obj.setStat(stat)
 
     def postCacheHook(self, event, data, stat, key, obj):
@@ -52,6 +58,6 @@ class Orders(Interruptible):
 
 
 class _Entry(Entry):
-    def __init__(self, reason, stat):
+    def __init__(self, content, stat):
         super().__init__(stat)
-        self.reason = reason
+        self.content = content

@@ -10,6 +10,7 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.programs import getRefusal, writeConf
+from tests.unit.cmd.conftest import readNotes
 from zuul_nodes import (
     gonefiles,
     imagecontrols,
@@ -209,6 +210,9 @@ def test_pausing_an_image(context, images):
     assert images('resume', 'debian').returncode == 0
     assert 'paused' not in getText(images())
     assert 'is not paused' in getRefusal(images('resume', 'debian'))
+    assert {(each['action'], each['image']) for each
+            in readNotes(context.client)} == {
+        ('images pause', 'debian'), ('images resume', 'debian')}
 
 
 def test_keeping_a_build(context, images):

@@ -5,7 +5,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.racks import cloud
 from zuul_nodes import orders, zkrecords
-from zuul_nodes.cmd import nodes
+from zuul_nodes.cmd.common import nodechanges as nodes
 from zuul_nodes.orders import Order
 
 State = ProviderNode.State
