@@ -33,7 +33,8 @@ SUBCOMMANDS = {
     'migrate': 'convert the configuration of Nodepool, and show its state',
     'new-driver': 'write a package with a driver for another cloud',
     'nodes': 'list the nodes, hold, release and delete them',
-    'providers': 'list the providers, their limits and why they are paused',
+    'providers': 'list the providers and their limits, and erase those that '
+                 'are gone',
     'quickstart': 'run a complete Zuul on this machine and a job on it',
     'requests': 'list the requests for nodes and why they wait, and cancel '
                 'them',

@@ -5,14 +5,11 @@ command locks a record while it changes it.
 """
 
 import contextlib
-import logging
 
-from kazoo.exceptions import NoNodeError
 from zuul.model import ImageBuildArtifact, ImageUpload
-from zuul.zk.exceptions import LockException
-from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes import imagecontrols, zkrecords
+from zuul_nodes.cmd.common.recordlocks import locked, makeContext
 from zuul_nodes.cmd.images.records import (
     findBuild,
     findImage,
@@ -34,15 +31,11 @@ class Changes:
     :param set connections: the names of the connections in zuul.conf.
     """
 
-    log = logging.getLogger('zuul.nodes.cmd')
-    # Errors about locks are reported to the user instead of logged.
-    log.addHandler(logging.NullHandler())
-
     def __init__(self, zk_client, timeout, connections):
         self.timeout = timeout
         self.connections = connections
         self.client = zk_client.client
-        self.context = ZKContext(zk_client, None, None, self.log)
+        self.context = makeContext(zk_client)
         self.images = readImages(self.client, connections)
 
     def pause(self, args):
@@ -91,8 +84,9 @@ class Changes:
                 f'{args.endpoint} is in zuul.conf, so launchers can delete '
                 f'the uploads; use "zuul-nodes images delete"')
         for record in uploads:
-            with self._lock(ImageUpload, record['uuid']) as (context, upload):
-                remove(context, upload)
+            with locked(self.context, ImageUpload, record['uuid'],
+                        self.timeout) as upload:
+                remove(self.context, upload)
         return (f'Removed the records of the uploads of the build '
                 f'{describe(build)} at {args.endpoint}; images in that cloud '
                 f'are not deleted')
@@ -162,24 +156,9 @@ class Changes:
     @contextlib.contextmanager
     def _change(self, record_class, uuid):
         """Lock a record, and write the changes made in the ``with`` block."""
-        with self._lock(record_class, uuid) as (context, record), \
-                record.activeContext(context):
+        with locked(self.context, record_class, uuid, self.timeout) as (
+                record), record.activeContext(self.context):
             yield record
-
-    @contextlib.contextmanager
-    def _lock(self, record_class, uuid):
-        try:
-            record = record_class.fromZK(self.context, None, uuid=uuid)
-            with record.locked(self.context, timeout=self.timeout,
-                               ensure_path=False):
-                record.refresh(self.context)
-                yield self.context, record
-        except NoNodeError:
-            raise UserError(f'{uuid} has just been deleted') from None
-        except LockException:
-            raise UserError(
-                f'a launcher is working on {uuid}; try again when '
-                f'"zuul-nodes images" shows that it is done') from None
 
 
 def describe(build):

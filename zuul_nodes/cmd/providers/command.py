@@ -19,14 +19,17 @@ and why.
 The launcher that plans records limits, pauses and problems when they have
 changed, at most once a minute.
 
-The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
-zuul.conf.'''
+The action "erase" removes the records of a provider that no tenant has any
+more, without asking its cloud.  The command runs beside a running Zuul and
+uses its zuul.conf.'''
 
 COLUMNS = ('Provider', 'Connection', 'Nodes', 'Used of limits', 'State')
 WIDTHS = {'Provider': 16, 'Connection': 12, 'Used of limits': 26, 'State': 26}
 LIMIT_COLUMNS = ('Limit of', 'Resource', 'Limit', 'Used', 'Others use', 'Free')
 LABEL_COLUMNS = ('Label', 'Tenants', 'Building', 'Ready', 'Min-ready',
                  'In use', 'On hold', 'Failed', 'Paused')
+ERASED_COLUMNS = ('Kind', 'Record', 'State', 'Endpoint', 'Id at the cloud')
+ERASED_WIDTHS = {'Endpoint': 16, 'Id at the cloud': 20}
 LABEL_WIDTHS = {'Label': 16, 'Tenants': 12, 'Paused': 16}
 
 
@@ -48,11 +51,22 @@ def addArguments(parser):
         'only providers that are paused, or of which a label is'))
     shower = actions.add_parser('show', help='show all about a provider')
     output.addCommonArguments(shower)
-    shower.add_argument('provider', metavar='PROVIDER', help=(
-        'the name of a provider'))
+    eraser = actions.add_parser(
+        'erase', help='remove all records of a provider that is gone',
+        description='Will remove the records of the nodes and uploads of a '
+        'provider that no tenant has any more. What is in its cloud stays '
+        'there.')
+    output.addCommonArguments(eraser)
+    eraser.add_argument('--yes', action='store_true', help=(
+        'remove them; without it, the command only lists them'))
+    for each in (shower, eraser):
+        each.add_argument('provider', metavar='PROVIDER', help=(
+            'the name of a provider'))
 
 
 def run(args):
+    if args.action == 'erase':
+        return _erase(args)
     from zuul_nodes.cmd.common.readonly import connected
     with connected(zuulconf.read(args.config)) as zookeeper:
         providers = readProviders(zookeeper.client)
@@ -63,6 +77,35 @@ def run(args):
         result = [each for each in providers if isWanted(each, args)]
         text = output.formatTable(COLUMNS, map(getRow, result), WIDTHS)
     print(output.formatJSON(result) if args.format == 'json' else text)
+    return 0
+
+
+def _erase(args):
+    from zuul_nodes.cmd.common.readonly import (
+        CommandZooKeeper,
+        ReadOnlyZooKeeper,
+        connected,
+    )
+    from zuul_nodes.cmd.providers.erasure import Erasure
+    with connected(
+            zuulconf.read(args.config), CommandZooKeeper if args.yes
+            else ReadOnlyZooKeeper) as zookeeper:
+        erasure = Erasure(zookeeper, args.provider)
+        if args.yes:
+            erasure.erase()
+    erased = erasure.toDict()
+    if args.format == 'json':
+        print(output.formatJSON(erased | {'done': args.yes}))
+        return 0
+    print(output.formatTable(ERASED_COLUMNS, (
+        (kind, each['uuid'], each['state'], each['endpoint'] or '-',
+         each['external_id'] or '-')
+        for kind, key in (('node', 'nodes'), ('upload', 'uploads'))
+        for each in erased[key]), ERASED_WIDTHS))
+    print('These records are removed, those of nodes when their requests '
+          'have ended. What has an id stays at the cloud.' if args.yes else
+          'Nothing is removed. With --yes, these records are, and what has '
+          'an id stays at the cloud.')
     return 0
 
 
