@@ -30,6 +30,7 @@ SUBCOMMANDS = {
     'labels': 'list the labels, who offers them and their nodes',
     'launcher': 'run the launcher as a separate process',
     'launchers': 'list the launchers and show which one plans',
+    'leaks': 'list what the clean-up of clouds is going to delete',
     'migrate': 'convert the configuration of Nodepool, and show its state',
     'new-driver': 'write a package with a driver for another cloud',
     'nodes': 'list the nodes, hold, release and delete them',

@@ -7,7 +7,8 @@ def test_help_names_every_subcommand(zuulNodes):
     result = zuulNodes('--help')
     assert result.returncode == 0
     for name in ('check', 'dib-test', 'doctor', 'explain', 'images',
-                 'labels', 'launcher', 'launchers', 'migrate', 'new-driver',
+                 'labels', 'launcher', 'launchers', 'leaks', 'migrate',
+                 'new-driver',
                  'nodes', 'providers', 'quickstart', 'requests', 'run',
                  'uploads'):
         assert name in result.stdout
@@ -133,6 +134,7 @@ def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):
 
 @pytest.mark.parametrize('arguments', [
     ('images',), ('images', 'pause', 'debian'), ('labels',), ('launchers',),
+    ('leaks',),
     ('migrate', '--state'), ('nodes',), ('nodes', 'hold', 'abcd'),
     ('providers',), ('requests',), ('uploads',),
     ('explain', 'tenant', 'label')],

@@ -17,7 +17,7 @@ import time
 from kazoo.exceptions import NoNodeError
 from zuul.model import ImageUpload, ProviderNode, QuotaInformation
 
-from zuul_nodes import audit
+from zuul_nodes import audit, leakrecords, zkrecords
 from zuul_nodes.launcher.endpoints.vanished import Vanished
 from zuul_nodes.launcher.metrics import makeSafe
 from zuul_nodes.launcher.providers import describe
@@ -40,6 +40,9 @@ class Suspect:
     seen: float = 0.0
     attempts: int = 0
     next_attempt: float = 0.0
+    # When it was found, in seconds since the epoch.
+    found: int = dataclasses.field(default_factory=lambda: int(time.time()))
+    error: str | None = None
 
 
 class Memory:
@@ -47,11 +50,13 @@ class Memory:
 
     :ivar dict suspects: type, id and owners of a resource -> Suspect.
     :ivar set complaints: problems that have been logged.
+    :ivar bytes recorded: content of the record of the suspects, or None.
     """
 
     def __init__(self):
         self.suspects = {}
         self.complaints = set()
+        self.recorded = None
 
 
 class Cleanup:
@@ -113,7 +118,8 @@ class Round:
 
     def run(self):
         for what, function in (('foreign usage', self._recordForeignUsage),
-                               ('leaked resources', self._cleanUp)):
+                               ('leaked resources', self._cleanUp),
+                               ('record of leaks', self._recordSuspects)):
             try:
                 function()
             except Exception as error:
@@ -174,6 +180,24 @@ class Round:
         self.memory.suspects = self.suspects
         if complete and self.statsd:
             self._reportGauges()
+
+    def _recordSuspects(self):
+        data = leakrecords.makeRecord(
+            {'type': resource_type, 'id': str(resource_id),
+             'node': dict(owners).get('zuul_node_uuid'),
+             'upload': dict(owners).get('zuul_upload_uuid'),
+             'since': suspect.found, 'attempts': suspect.attempts,
+             'error': suspect.error}
+            for (resource_type, resource_id, *owners), suspect
+            in self.memory.suspects.items())
+        if data != self.memory.recorded:
+            path = leakrecords.getPath(self.endpoint.canonical_name)
+            if self.memory.suspects:
+                zkrecords.write(self.client, path, data)
+            else:
+                # Another launcher may have written it.
+                zkrecords.delete(self.client, path)
+            self.memory.recorded = data
 
     def _listResources(self):
         """:return: a list of resources, and whether it is complete."""
@@ -296,8 +320,9 @@ class Round:
         try:
             self.endpoint.deleteResource(resource)
         except Exception as error:
+            suspect.error = describe(error)
             self._audit(resource, owners, result=audit.Result.FAILED,
-                        reason=describe(error))
+                        reason=suspect.error)
             self.log.exception(
                 'Unable to delete leaked %s %s at endpoint %s; retrying in '
                 '%s seconds:', *what, backoff)

@@ -16,6 +16,7 @@ from tests.fixtures.cloud import (
 )
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from tests.fixtures.waiting import waitFor
+from zuul_nodes import leakrecords, zkrecords
 from zuul_nodes.launcher.endpoints.leaks import MEMORY
 from zuul_nodes.launcher.providers.unreadable import Unreadable
 from zuul_nodes.launcher.settings import Settings
@@ -422,3 +423,41 @@ def test_metrics(stats_server, keeper, cloud, goRound):
     goRound()
     # There still, but not tried again so soon.
     assert set(stats_server.receiveAll(keeper.statsd)) == gauges
+
+
+def test_suspects_are_recorded_until_they_are_deleted(
+        keeper, cloud, zk_client, goRound):
+    cloud.add('instance', 'leaked', keeper.tags(zuul_node_uuid='42'))
+    goRound()
+    suspect, = leakrecords.readAll(zk_client.client)
+    assert time.time() - 60 < suspect.pop('since') <= time.time()
+    assert suspect == {
+        'endpoint': keeper.getEndpoint('rack').canonical_name,
+        'type': 'instance', 'id': 'instance-leaked', 'node': '42',
+        'upload': None, 'attempts': 0, 'error': None}
+    goRound(2)
+    assert leakrecords.readAll(zk_client.client) == []
+
+
+def test_record_says_why_a_deletion_fails_without_secrets(
+        keeper, cloud, zk_client, goRound, monkeypatch):
+    leak(keeper, cloud)
+
+    def refuse(*args):
+        raise RuntimeError('it is locked, token=abcdef')
+    monkeypatch.setattr(
+        type(keeper.getEndpoint('rack')), 'deleteResource', refuse)
+    goRound(2)
+    suspect, = leakrecords.readAll(zk_client.client)
+    assert suspect['attempts'] == 1
+    assert 'it is locked' in suspect['error']
+    assert 'abcdef' not in suspect['error']
+
+
+def test_record_of_another_launcher_goes(zk_client, keeper, goRound):
+    endpoint_name = keeper.getEndpoint('rack').canonical_name
+    zkrecords.write(
+        zk_client.client, leakrecords.getPath(endpoint_name),
+        leakrecords.makeRecord([]))
+    goRound()
+    assert not zkrecords.getNames(zk_client.client, leakrecords.ROOT)
