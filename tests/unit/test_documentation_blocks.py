@@ -198,11 +198,6 @@ class Checks:
     def check_rst(self, block):
         yield from ()
 
-    def check_docker(self, block):
-        yield from (f'no instruction: {line}'
-                    for line in block.text.splitlines()
-                    if line.split()[0] not in ('FROM', 'COPY', 'RUN'))
-
     def check_part(self, block):
         yield from ()
 
